@@ -95,6 +95,7 @@ const floors = {
     "server",
     "sync",
     "local",
+    "tinker",
     "tinker/service",
     "tinker/server",
     "run",

@@ -42,7 +42,8 @@ const long = [
   "packages/cli/test/trl/*.test.ts",
   "packages/api/test/regular/*.test.ts",
   "packages/api/test/postgres/PgTrajectoryStore.processes.test.ts",
-  "packages/trainer/test/run/Killed.test.ts"
+  "packages/trainer/test/run/Killed.test.ts",
+  "packages/trainer/test/tinker/TinkerNumbers.test.ts"
 ]
 const oneOfEach = [
   "packages/cli/test/crash/Trainer.test.ts",

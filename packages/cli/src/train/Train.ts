@@ -101,8 +101,9 @@ export const run = Effect.fn("Train.run")(
       }),
       Stream.runFold(
         () => ({ steps: 0, first: Option.none<StepMetrics>(), last: Option.none<StepMetrics>() }),
-        ({ first, steps }, metrics) => ({
-          steps: steps + 1,
+        ({ first }, metrics) => ({
+          // Not counted one by one: a step that an engine lost with its weights comes again.
+          steps: metrics.step - done,
           first: Option.orElseSome(first, () => metrics),
           last: Option.some(metrics)
         })

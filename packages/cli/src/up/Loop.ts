@@ -99,7 +99,8 @@ export const run = Effect.fn("Loop.run")(function* (options: Options) {
         if (sum === earlier.curve) yield* first.tell
         yield* onStep(metrics)
         return {
-          rewards: [...sum.rewards, metrics.rewardMean],
+          // A step that an engine lost with its weights comes again.
+          rewards: [...sum.rewards.slice(0, metrics.step - 1), metrics.rewardMean],
           tokens: sum.tokens + metrics.trainedTokens,
           sequences: sum.sequences + metrics.sequences
         }

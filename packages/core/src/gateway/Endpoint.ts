@@ -1,15 +1,24 @@
 /**
  * The endpoints of a dialect: how a request of a session is read, asked and answered over HTTP.
  *
- * Whatever goes wrong is the dialect's own error. A streamed answer is sent as the dialect's events once it is whole.
+ * Whatever goes wrong is the dialect's own error. A streamed answer is sent as the dialect's events, as it comes.
  */
-import { Effect, Predicate } from "effect"
+import { type Cause, Deferred, Effect, Exit, Predicate, Queue, type Scope, Stream } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
 import * as Body from "./Body.ts"
-import type { Answered, Dialect, Failure, Stored } from "./dialect/Dialect.ts"
+import {
+  type Answered,
+  type Dialect,
+  Failure,
+  type Head,
+  type Stored,
+  type Streamed,
+  type Turn
+} from "./dialect/Dialect.ts"
 import type { Choice } from "../inference/backend/Inference.ts"
-import type { Respondent } from "./session/OpenSession.ts"
+import { text as textOf } from "../Message.ts"
+import type { Asked, Respondent } from "./session/OpenSession.ts"
 
 export interface Endpoint<To = Respondent> {
   readonly method: "GET" | "POST" | "DELETE"
@@ -21,7 +30,7 @@ export interface Endpoint<To = Respondent> {
   ) => Effect.Effect<
     HttpServerResponse.HttpServerResponse,
     Failure,
-    HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext
+    HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
   >
   readonly failure: Dialect<unknown>["failure"]
 }
@@ -59,23 +68,112 @@ const sampled = <Read>(dialect: Dialect<Read>): Endpoint["handle"] =>
   Effect.fnUntraced(function* (session, limitBytes) {
     const body = yield* Body.read(limitBytes)
     const turn = yield* dialect.decode(body, session.memory)
-    const { chat, choices, createdAtMillis, id } = yield* session.ask(turn.request, turn.ignored)
-    const answered: Answered = {
-      id,
-      createdAt: Math.floor(createdAtMillis / 1000),
-      model: Predicate.hasProperty(body, "model") && typeof body.model === "string" ? body.model : session.modelName,
-      chat,
-      choices,
-      usage: usageOf(choices)
-    }
-    const headers = idHeaders(id)
-    if (!turn.isStreamed)
-      return HttpServerResponse.jsonUnsafe(dialect.answer(turn, answered, session.memory), { headers })
-    return HttpServerResponse.text(dialect.events(turn, answered, session.memory).join(""), {
-      contentType: "text/event-stream; charset=utf-8",
-      headers: { ...headers, "cache-control": "no-cache", "x-accel-buffering": "no" }
+    const model =
+      Predicate.hasProperty(body, "model") && typeof body.model === "string" ? body.model : session.modelName
+    if (turn.isStreamed) return yield* streamed(dialect, session, turn, model)
+    const { request, ignored } = turn
+    const asked = yield* session.ask(request, ignored)
+    return HttpServerResponse.jsonUnsafe(dialect.answer(turn, answeredOf(asked, model), session.memory), {
+      headers: idHeaders(asked.id)
     })
   })
+
+const headOf = ({ createdAtMillis, id }: Pick<Asked, "id" | "createdAtMillis">, model: string): Head => ({
+  id,
+  createdAt: Math.floor(createdAtMillis / 1000),
+  model
+})
+
+const answeredOf = (asked: Asked, model: string): Answered => ({
+  ...headOf(asked, model),
+  chat: asked.chat,
+  choices: asked.choices,
+  usage: usageOf(asked.choices)
+})
+
+/**
+ * The answer as events, as it comes. It begins with the first words, so that a request that fails before has a status;
+ * what fails afterwards is an event. Who goes away closes the request's scope, and with it the sampling.
+ */
+const streamed = Effect.fnUntraced(function* <Read>(
+  dialect: Dialect<Read>,
+  session: Respondent,
+  turn: Turn<Read>,
+  model: string
+) {
+  const { ignored, request } = turn
+  const frames = yield* Queue.unbounded<string, Cause.Done>()
+  const first = yield* Deferred.make<void, Failure>()
+  const said = { content: "", reasoning: "" }
+  let begun: Head | undefined
+  let events: Streamed | undefined
+  const send = (all: ReadonlyArray<string>): void => {
+    if (all.length === 0) return
+    Queue.offerUnsafe(frames, all.join(""))
+    Deferred.doneUnsafe(first, Exit.void)
+  }
+  const sampling = session
+    .ask(request, ignored, {
+      begin: (asked) => {
+        begun = headOf(asked, model)
+        events = dialect.stream(turn, begun, session.memory)
+      },
+      hear: (piece) => {
+        said.content += piece.content ?? ""
+        said.reasoning += piece.reasoning ?? ""
+        send(events?.piece(piece) ?? [])
+      }
+    })
+    .pipe(
+      Effect.flatMap((asked) => {
+        const answered = answeredOf(asked, model)
+        if (!goesOn(asked.choices[0], said)) return Effect.fail(notAsStreamed)
+        events ??= dialect.stream(turn, answered, session.memory)
+        send(events.end(answered))
+        return Effect.void
+      }),
+      Effect.catchTag("Failure", (failure) =>
+        Effect.suspend(() => {
+          if (!Deferred.isDoneUnsafe(first)) return Deferred.fail(first, failure)
+          send(events?.broken(failure) ?? [])
+          return Effect.void
+        })
+      ),
+      Effect.catchDefect((defect) =>
+        Effect.andThen(
+          Effect.logError("internal error while an answer was streamed", defect),
+          Effect.suspend(() => {
+            send(events?.broken(internal) ?? [])
+            return Deferred.fail(first, internal)
+          })
+        )
+      ),
+      Effect.ensuring(Queue.end(frames))
+    )
+  yield* Effect.forkScoped(sampling)
+  yield* Deferred.await(first)
+  return HttpServerResponse.stream(Stream.encodeText(Stream.fromQueue(frames)), {
+    contentType: "text/event-stream; charset=utf-8",
+    headers: {
+      ...(begun !== undefined && idHeaders(begun.id)),
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no"
+    }
+  })
+})
+
+const internal = new Failure({ reason: "failed", message: "internal error; see the log of the gateway" })
+const notAsStreamed = new Failure({
+  reason: "failed",
+  message: "the whole answer is not what was streamed of it; ask again"
+})
+
+/** Whether an answer begins with what was said of it. */
+const goesOn = (choice: Choice | undefined, said: { readonly content: string; readonly reasoning: string }): boolean =>
+  choice === undefined
+    ? said.content === "" && said.reasoning === ""
+    : textOf(choice.message).startsWith(said.content) &&
+      (choice.message.reasoning_content ?? "").startsWith(said.reasoning)
 
 /** Where the SDKs of OpenAI and Anthropic look for the id of a request. */
 const idHeaders = (id: string) => ({ "x-request-id": `req_${id}`, "request-id": `req_${id}` })

@@ -7,9 +7,10 @@
  *     GET  /s/<secret>/v1/models                       the one model there is; any name is answered by it
  *     POST /s/<secret>/reward                          what the session, or one answer, was worth
  *
- * The other dialects are in `Dialects`. Answers are sampled whole, then sent, so that a streamed request that fails has
- * a status that its SDK knows. Listens on the loopback alone unless told otherwise; secrets have 128 bits and are
- * neither logged nor traced. A client that goes away ends its sampling.
+ * The other dialects are in `Dialects`. A streamed answer is sent as it comes, where the server says it so; it begins
+ * with its first words, so that a request that fails before has a status that its SDK knows. Listens on the loopback
+ * alone unless told otherwise; secrets have 128 bits and are neither logged nor traced. A client that goes away ends
+ * its sampling.
  */
 import { Context, Effect, Layer, type Redacted, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"

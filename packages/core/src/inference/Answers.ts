@@ -1,6 +1,8 @@
 /** What a sampled answer says: its text, its calls, and the message that the client gets. */
 import { Effect } from "effect"
-import type { ChatRequest, Choice, TextRequest, TokenChoice } from "./backend/Inference.ts"
+import type { ChatRequest, Choice, Listener, TextRequest, TokenChoice } from "./backend/Inference.ts"
+import type { OutputFormat } from "./format/OutputFormat.ts"
+import * as Growing from "./Growing.ts"
 import * as StopString from "./backend/StopString.ts"
 import { type Message, text as textOf } from "../Message.ts"
 import type { Translator } from "./ToolCalls.ts"
@@ -18,19 +20,24 @@ export interface Answers {
    * the prompt, whose end says whether the answer begins in the middle of thinking.
    */
   readonly ofChat: (request: ChatRequest, inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Read>
+  /** What hears an answer to a chat while it is sampled; nothing where that can be read whole alone. */
+  readonly growing: (
+    request: ChatRequest,
+    inputIds: ReadonlyArray<number>
+  ) => Listener<ReadonlyArray<number>> | undefined
   /** An answer to a text. */
   readonly ofText: (request: TextRequest, sampled: TokenChoice) => Read
 }
 
-/** `hasSpecialMarks`: the model's format has marks that are special tokens, whether or not there are tools. */
-export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpecialMarks: boolean): Answers => ({
-  ofChat: Effect.fnUntraced(function* ({ messages, stop: stops, toolChoice, tools = [] }, inputIds, sampled) {
-    const { stop, text } = words(tokenizer, sampled, hasSpecialMarks || tools.length > 0, stops)
-    const { content, finishReason, reasoning, toolCalls } = yield* translator.parse(text, sampled.finishReason, {
-      tools,
-      prompt: tokenizer.decode(inputIds.slice(-openingTokens)),
-      areCalled: tools.length > 0 && toolChoice !== "none"
-    })
+export const make = (tokenizer: TokenizerShape, translator: Translator, format: OutputFormat): Answers => ({
+  ofChat: Effect.fnUntraced(function* (request, inputIds, sampled) {
+    const { messages, stop: stops } = request
+    const { stop, text } = words(tokenizer, sampled, keepsMarks(format, request), stops)
+    const { content, finishReason, reasoning, toolCalls } = yield* translator.parse(
+      text,
+      sampled.finishReason,
+      contextOf(tokenizer, request, inputIds)
+    )
     const message: Message = {
       role: "assistant",
       content,
@@ -44,11 +51,35 @@ export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpeci
         last?.role === "assistant" ? Object.assign({}, message, { content: textOf(last) + (content ?? "") }) : message
     }
   }),
+  growing: (request, inputIds) =>
+    request.onPiece &&
+    Growing.make({
+      format,
+      context: contextOf(tokenizer, request, inputIds),
+      decode: (tokens) =>
+        words(tokenizer, { tokens, logprobs: [], finishReason: "length" }, keepsMarks(format, request)).text,
+      stops: request.stop ?? [],
+      tell: request.onPiece
+    }),
   ofText: ({ stop: stops }, sampled) => {
     const { stop, text } = words(tokenizer, sampled, false, stops)
     const message: Message = { role: "assistant", content: text }
     return { choice: choiceOf(message, text, stop, sampled), message }
   }
+})
+
+/** Whether marks that are special tokens have to survive. */
+const keepsMarks = ({ hasSpecialMarks }: OutputFormat, { tools = [] }: ChatRequest): boolean =>
+  hasSpecialMarks || tools.length > 0
+
+const contextOf = (
+  { decode }: TokenizerShape,
+  { toolChoice, tools = [] }: ChatRequest,
+  inputIds: ReadonlyArray<number>
+) => ({
+  tools,
+  prompt: decode(inputIds.slice(-openingTokens)),
+  areCalled: tools.length > 0 && toolChoice !== "none"
 })
 
 /** As many tokens as any template opens an answer with. */

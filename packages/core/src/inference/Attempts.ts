@@ -20,6 +20,8 @@ export interface Question<A> {
   /** What it asks for, in words, for when no server can do it. */
   readonly what: string
   readonly ask: (member: Member) => Effect.Effect<A, InferenceError>
+  /** Whether somebody has heard a part of an answer, which cannot be taken back: then nothing is tried again. */
+  readonly isHeard?: () => boolean
   /** Tokens an answer cost the server to generate. */
   readonly tokens: (answer: A) => number
 }
@@ -68,7 +70,12 @@ export const over =
         Effect.retry({
           times: maxAttempts - 1 + fleet.members.length - 1,
           while: (error) => {
-            if (!isRetryable(error) || (error.reason === "malformed" && ++malformed > malformedRetries)) return false
+            if (
+              question.isHeard?.() ||
+              !isRetryable(error) ||
+              (error.reason === "malformed" && ++malformed > malformedRetries)
+            )
+              return false
             return (error.retryAfterMillis ?? 0) <= longestRetryAfterMillis || fleet.hasAlternative(want)
           },
           schedule: Schedule.modifyDelay(Schedule.forever, () =>

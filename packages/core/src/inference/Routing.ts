@@ -3,8 +3,14 @@
  * where one fails (`Attempts`).
  */
 import { Effect } from "effect"
-import { InferenceError, type SamplingOptions, type Split } from "./backend/Inference.ts"
-import type { Answer, Backend } from "./backend/Backend.ts"
+import {
+  type ChatRequest,
+  InferenceError,
+  type Listener,
+  type SamplingOptions,
+  type Split
+} from "./backend/Inference.ts"
+import type { Answer, Backend, IdsRequest } from "./backend/Backend.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Choices from "./Choices.ts"
 import type { Fleet } from "./Fleet.ts"
@@ -22,6 +28,18 @@ const givesTokens = ({ backend }: Member): boolean => backend.capabilities.token
 const givesPromptLogprobs = ({ backend }: Member): boolean => backend.capabilities.promptLogprobs
 
 const isKnown = ({ backend }: Member): boolean => backend.identify === undefined || backend.identity !== undefined
+
+/** A listener that knows whether it has heard anything. */
+const heard = <A>(given: Listener<A> | undefined) => {
+  let hasHeard = false
+  const listener: Listener<A> | undefined =
+    given &&
+    ((said) => {
+      hasHeard = true
+      given(said)
+    })
+  return { listener, isHeard: () => hasHeard }
+}
 
 /** The fleet as one back end; `prefer` is the server to stay with while it is healthy. */
 export const backend = (
@@ -56,16 +74,19 @@ export const backend = (
       return Choices.ask(answerTo, most, request, question, count)
     })
 
-  const text = <R extends SamplingOptions>(
-    request: R,
+  const text = <R extends SamplingOptions & Pick<ChatRequest, "onPiece">>(
+    given: R,
     ask: (member: Member, request: R) => Effect.Effect<Answer, InferenceError>
-  ) =>
-    Effect.map(
+  ) => {
+    const { isHeard, listener } = heard(given.onPiece)
+    const request = listener === undefined ? given : { ...given, onPiece: listener }
+    return Effect.map(
       choices(
         request,
         (part) => ({
           split: request.split ?? "train",
           isEligible: anyone,
+          isHeard,
           what: "completions",
           ask: (member) => Choices.noticeIgnoredN(member, part.n, ask(member, part), ({ choices }) => choices.length),
           tokens: ({ usage }) => usage?.completionTokens ?? 0
@@ -74,6 +95,27 @@ export const backend = (
       ),
       Choices.merged
     )
+  }
+
+  const tokens = (given: IdsRequest) => {
+    const { isHeard, listener } = heard(given.onTokens)
+    const request = listener === undefined ? given : { ...given, onTokens: listener }
+    return Effect.map(
+      choices(
+        request,
+        (part) => ({
+          split: request.split ?? "train",
+          isEligible: givesTokens,
+          isHeard,
+          what: "token-level completions",
+          ask: (member) => Choices.noticeIgnoredN(member, part.n, member.backend.tokens(part), ({ length }) => length),
+          tokens: (choices) => choices.reduce((sum, { tokens }) => sum + tokens.length, 0)
+        }),
+        ({ length }) => length
+      ),
+      (answers) => answers.flat()
+    ).pipe((asking) => Effect.andThen(identified(request.split ?? "train"), asking))
+  }
 
   return {
     server: named.map(({ backend }) => backend.server).join(", "),
@@ -84,22 +126,7 @@ export const backend = (
     identify: identified("train"),
     chat: (request) => text(request, (member, part) => member.backend.chat(part)),
     complete: (request) => text(request, (member, part) => member.backend.complete(part)),
-    tokens: (request) =>
-      Effect.map(
-        choices(
-          request,
-          (part) => ({
-            split: request.split ?? "train",
-            isEligible: givesTokens,
-            what: "token-level completions",
-            ask: (member) =>
-              Choices.noticeIgnoredN(member, part.n, member.backend.tokens(part), ({ length }) => length),
-            tokens: (choices) => choices.reduce((sum, { tokens }) => sum + tokens.length, 0)
-          }),
-          ({ length }) => length
-        ),
-        (answers) => answers.flat()
-      ).pipe((asking) => Effect.andThen(identified(request.split ?? "train"), asking)),
+    tokens,
     promptLogprobs: (request) =>
       answerTo({
         split: request.split ?? "train",

@@ -67,7 +67,7 @@ export const make = ({
 
   const record = (
     asking: SessionTree.Asking<PromptText, AnswerText>,
-    { choices, promptTokens }: Answer
+    { choices, promptTokens, usage }: Answer
   ): ReadonlyArray<Choice> => {
     const from = asking.prompt.parent
     const came = choices.map((choice) => ({
@@ -75,9 +75,15 @@ export const make = ({
       text: choice.text,
       data: { choice, promptTokens: from === undefined ? promptTokens : undefined }
     }))
-    return tree
-      .record(asking, came, from)
-      .map(({ data: { choice }, sequence, turn }): Choice => ({ ...withoutTokens(choice), turn, sequence }))
+    return tree.record(asking, came, from).map(({ data: { choice }, sequence, turn }, at): Choice => ({
+      ...withoutTokens(choice),
+      // A server bills the choices of a request together: the first one tells it for all.
+      ...(usage !== undefined && {
+        usage: { ...usage, completionTokens: at === 0 ? usage.completionTokens : 0 }
+      }),
+      turn,
+      sequence
+    }))
   }
 
   const chat = Effect.fn("TextSequences.chat")(function* (request: ChatRequest) {
@@ -114,7 +120,8 @@ export const make = ({
     complete,
     recording,
     trajectories: Recordings.trajectories(backend.server, recording),
-    counts: Effect.sync(() => ({ ...counts }))
+    counts: Effect.sync(() => ({ ...counts })),
+    passesWishesOn: true
   }
 }
 

@@ -19,6 +19,7 @@ import {
   type ChatRequest,
   type Choice,
   InferenceError,
+  type Listener,
   type SamplingOptions,
   type TextRequest,
   type TokenChoice,
@@ -84,14 +85,15 @@ export const make = (options: Options): TrackedSession => {
     toText: translator.toText,
     isContent: format.isContent
   })
-  const reader = Answers.make(tokenizer, translator, format.hasSpecialMarks)
+  const reader = Answers.make(tokenizer, translator, format)
   const counts = { ...Relation.none }
 
   /** Samples a prompt and records what came back. */
   const sample = Effect.fnUntraced(function* (
     request: ChatRequest | TextRequest,
     prepared: TokenPrompts.Prepared,
-    answer: (inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Answers.Read>
+    answer: (inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Answers.Read>,
+    growing?: (inputIds: ReadonlyArray<number>) => Listener<ReadonlyArray<number>> | undefined
   ) {
     const { prompt, relation } = prepared
     const { base, length } = prompt.data
@@ -99,11 +101,13 @@ export const make = (options: Options): TrackedSession => {
     counts[relation]++
     const asking = tree.ask(prompt)
     const inputIds = TokenTree.idsOf(prompt.data)
+    const onTokens = growing?.(inputIds)
     const sampled = yield* backend.tokens({
       ...samplingOf(request),
       ...(maxTokens !== undefined && { maxTokens }),
       inputIds,
-      origin: request
+      origin: request,
+      ...(onTokens !== undefined && { onTokens })
     })
     const read = yield* Effect.forEach(sampled, (one) => answer(inputIds, one))
     const from = base !== undefined && base.kept === base.answer.data.ids.length ? base.answer : undefined
@@ -132,7 +136,14 @@ export const make = (options: Options): TrackedSession => {
     } else if (prepared.relation === "rewritten") {
       yield* Effect.logInfo("the history of a chat is not the one that was recorded, so it became a new sequence")
     }
-    return yield* sample(request, prepared, (inputIds, one) => reader.ofChat(request, inputIds, one))
+    // Of several answers, and where thinking stays among the words, nothing is told before all is there.
+    const isHeard = reasoning === "apart" && (request.n ?? 1) === 1 && request.messages.at(-1)?.role !== "assistant"
+    return yield* sample(
+      request,
+      prepared,
+      (inputIds, one) => reader.ofChat(request, inputIds, one),
+      isHeard ? (inputIds) => reader.growing(request, inputIds) : undefined
+    )
   })
 
   const complete = Effect.fn("TrackedSequences.complete")((request: TextRequest) =>

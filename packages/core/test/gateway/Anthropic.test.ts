@@ -67,7 +67,8 @@ describe("the gateway and Anthropic's SDK", () => {
         const types = yield* Effect.promise(async () => {
           const seen: Array<string> = []
           for await (const event of await sdk.messages.create({ ...asked, system, messages, stream: true })) {
-            seen.push(event.type)
+            // As many deltas as there were tokens.
+            if (seen.at(-1) !== event.type) seen.push(event.type)
           }
           return seen
         })

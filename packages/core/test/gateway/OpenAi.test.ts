@@ -241,8 +241,8 @@ describe("the gateway and the openai package", () => {
         for (const [parameter, value] of [
           ["logit_bias", { 5: 1 }],
           ["presence_penalty", 0.5],
-          ["tool_choice", "required"],
-          ["parallel_tool_calls", false],
+          ["tool_choice", "whatever"],
+          ["parallel_tool_calls", "no"],
           ["logprobs", true],
           ["wishes", 3]
         ] as const) {

@@ -10,7 +10,12 @@ const interpreter = process.env["ATROPOS_TEST_PYTHON"] ?? "python3"
 /** What a suite's name ends in where it cannot run, and whether it can. */
 export const having = (name: string): { readonly isPresent: boolean; readonly absence: string } => {
   const isPresent = spawnSync(interpreter, ["-c", `import ${name}`], { stdio: "ignore" }).status === 0
-  return { isPresent, absence: isPresent ? "" : ` (skipped: ${interpreter} cannot import ${name})` }
+  return {
+    isPresent,
+    absence: isPresent
+      ? ""
+      : ` (skipped: ${interpreter} cannot import ${name}; pip install it, and name its interpreter in ATROPOS_TEST_PYTHON)`
+  }
 }
 
 /** What a program prints last, which is JSON; fails with what it complained of. */

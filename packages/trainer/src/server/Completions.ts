@@ -42,8 +42,11 @@ export interface Completion extends Omit<Piece, "index" | "finishReason"> {
 
 export interface Completions {
   readonly stream: (request: Request) => Stream.Stream<Piece, Engine.EngineError>
-  /** The n completions, by index. */
-  readonly collect: (request: Request) => Effect.Effect<ReadonlyArray<Completion>, Engine.EngineError>
+  /** The n completions, by index; `hear` is told of their pieces as they come. */
+  readonly collect: (
+    request: Request,
+    hear?: (piece: Piece) => void
+  ) => Effect.Effect<ReadonlyArray<Completion>, Engine.EngineError>
 }
 
 export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape): Completions => {
@@ -66,8 +69,10 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
       )
     })
 
-  const fromStream = (request: Request) =>
-    Stream.runCollect(stream(request)).pipe(
+  const fromStream = (request: Request, hear: (piece: Piece) => void = () => {}) =>
+    stream(request).pipe(
+      Stream.tap((piece) => Effect.sync(() => hear(piece))),
+      Stream.runCollect,
       Effect.map((pieces) =>
         Array.from({ length: request.n }, (_, index) => joined(pieces.filter((piece) => piece.index === index)))
       )
@@ -91,7 +96,8 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
 
   return {
     stream,
-    collect: (request) => (request.stop.some((stop) => stop !== "") ? fromStream(request) : fromTokens(request))
+    collect: (request, hear) =>
+      hear !== undefined || request.stop.some((stop) => stop !== "") ? fromStream(request, hear) : fromTokens(request)
   }
 }
 

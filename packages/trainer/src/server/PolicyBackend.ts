@@ -7,7 +7,12 @@
  *
  *     ServerManager.layerBackends([yield* PolicyBackend.make({ modelName, maxSequenceTokens })])
  */
-import { InferenceError, type SamplingOptions, type TokenChoice } from "@atropos/core/inference/backend/Inference"
+import {
+  InferenceError,
+  type Listener,
+  type SamplingOptions,
+  type TokenChoice
+} from "@atropos/core/inference/backend/Inference"
 import type { Answer, Backend } from "@atropos/core/inference/backend/Backend"
 import { Message, Sampling, ServerManager, type ServerSettings, type Tokenizer, type ToolCalls } from "@atropos/core"
 import { Effect, Layer } from "effect"
@@ -76,13 +81,20 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
     return Parameters.sampling(yield* readExtra(words))
   })
 
-  const sample = Effect.fnUntraced(function* (promptTokens: ReadonlyArray<number>, request: SamplingOptions) {
+  const sample = Effect.fnUntraced(function* (
+    promptTokens: ReadonlyArray<number>,
+    request: SamplingOptions,
+    onTokens?: Listener<ReadonlyArray<number>>
+  ) {
     const extra = yield* Effect.mapError(extraOf(request), rejected)
     const sampling = { ...request, ...extra }
     yield* Effect.mapError(SamplingRequest.check(sampling), fromEngine)
     const maxTokens = yield* served.room(promptTokens.length, sampling.maxTokens)
     return yield* Effect.mapError(
-      completions.collect({ ...SamplingRequest.toCompletions(sampling, served), promptTokens, maxTokens }),
+      completions.collect(
+        { ...SamplingRequest.toCompletions(sampling, served), promptTokens, maxTokens },
+        onTokens && (({ tokens }) => onTokens(tokens))
+      ),
       fromEngine
     )
   })
@@ -136,7 +148,9 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
       return yield* toAnswer(promptTokens, yield* sample(promptTokens, request), samplingOf(request), plain)
     }),
     tokens: Effect.fn("PolicyBackend.tokens")((request) =>
-      Effect.map(sample(request.inputIds, request), (all) => all.map(toTokenChoice(samplingOf(request))))
+      Effect.map(sample(request.inputIds, request, request.onTokens), (all) =>
+        all.map(toTokenChoice(samplingOf(request)))
+      )
     ),
     promptLogprobs: Effect.fn("PolicyBackend.promptLogprobs")(function* ({ inputIds, topK }) {
       const { alternatives } = yield* Effect.mapError(

@@ -6,7 +6,7 @@
  * about sampling may be passed over, and is then named in `ignored`, which the gateway counts.
  */
 import { type Effect, Schema } from "effect"
-import type { ChatRequest, Choice } from "../../inference/backend/Inference.ts"
+import type { ChatRequest, Choice, Piece } from "../../inference/backend/Inference.ts"
 import type { Message } from "../../Message.ts"
 
 /** Why a request gets no answer, in words that every dialect has an error for. */
@@ -57,14 +57,18 @@ export interface Turn<Body> {
   readonly body: Body
 }
 
-/** What the session answered. */
-export interface Answered {
+/** What is known of an answer before any of it is. */
+export interface Head {
   /** Unique, of letters and digits: what ids of the dialect are made of. */
   readonly id: string
   /** Seconds since 1970. */
   readonly createdAt: number
   /** The model's name as the request spelled it. */
   readonly model: string
+}
+
+/** What the session answered. */
+export interface Answered extends Head {
   /** The request's messages, as the session keeps them. */
   readonly chat: ReadonlyArray<Message>
   /**
@@ -73,6 +77,16 @@ export interface Answered {
    */
   readonly choices: ReadonlyArray<Choice>
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number }
+}
+
+/** An answer as server-sent events, each a whole frame with its blank line. */
+export interface Streamed {
+  /** The events of further words; together they are the beginning of the first choice. */
+  readonly piece: (piece: Piece) => ReadonlyArray<string>
+  /** The events of all that was not said in pieces, which may be everything, and of the end. */
+  readonly end: (answered: Answered) => ReadonlyArray<string>
+  /** Why there is no end, where the stream has begun. */
+  readonly broken: (failure: Failure) => ReadonlyArray<string>
 }
 
 /** An error as the dialect's clients know it. */
@@ -99,8 +113,7 @@ export interface Dialect<Body> {
   readonly decode: (body: unknown, memory: Memory) => Effect.Effect<Turn<Body>, Failure>
   /** The answer's body, before it is JSON. */
   readonly answer: (turn: Turn<Body>, answered: Answered, memory: Memory) => unknown
-  /** The same as server-sent events, each a whole frame with its blank line. */
-  readonly events: (turn: Turn<Body>, answered: Answered, memory: Memory) => ReadonlyArray<string>
+  readonly stream: (turn: Turn<Body>, head: Head, memory: Memory) => Streamed
   /** `requestId`: as in the headers of the answer, without its `req_`. */
   readonly failure: (failure: Failure, requestId?: string) => WrittenFailure
   readonly counting?: Counting

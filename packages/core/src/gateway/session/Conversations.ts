@@ -14,7 +14,7 @@ import * as AnswerMemory from "./AnswerMemory.ts"
 import * as Failures from "./Failures.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import type { Message } from "../../Message.ts"
-import type { OpenSession, Respondent } from "./OpenSession.ts"
+import type { Hearing, OpenSession, Respondent } from "./OpenSession.ts"
 import * as PromptTokens from "./PromptTokens.ts"
 import type { Opened, Sessions } from "./Sessions.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
@@ -82,11 +82,15 @@ export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, 
     return opened
   })
 
-  const ask = Effect.fn("Conversations.ask")(function* (request: ChatRequest, ignored: ReadonlyArray<string>) {
+  const ask = Effect.fn("Conversations.ask")(function* (
+    request: ChatRequest,
+    ignored: ReadonlyArray<string>,
+    hearing?: Hearing
+  ) {
     const chain = chainOf(request.messages)
     const known = chain.findLast((digest) => byChat.has(digest))
     const opened = (known === undefined ? undefined : byChat.get(known)) ?? (yield* begin())
-    const asked = yield* opened.open.ask(request, ignored)
+    const asked = yield* opened.open.ask(request, ignored, hearing)
     for (const { message } of asked.choices) {
       const digest = digestOf(chain.at(-1) ?? "", message)
       byChat.set(digest, opened)

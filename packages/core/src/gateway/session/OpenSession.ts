@@ -7,7 +7,14 @@
  */
 import { Clock, type Context, Deferred, Duration, Effect } from "effect"
 import { Failure, type Memory } from "../dialect/Dialect.ts"
-import type { ChatRequest, Choice, InferenceError, TrackedSession } from "../../inference/backend/Inference.ts"
+import type {
+  ChatRequest,
+  Choice,
+  InferenceError,
+  Listener,
+  Piece,
+  TrackedSession
+} from "../../inference/backend/Inference.ts"
 import * as AnswerMemory from "./AnswerMemory.ts"
 import * as Failures from "./Failures.ts"
 import * as Tally from "./Tally.ts"
@@ -24,9 +31,19 @@ export interface Respondent {
   readonly modelName: string
   readonly memory: Memory
   /** Samples the answer to a request; `ignored` are the parameters that its dialect passed over. */
-  readonly ask: (request: ChatRequest, ignored: ReadonlyArray<string>) => Effect.Effect<Asked, Failure>
+  readonly ask: (
+    request: ChatRequest,
+    ignored: ReadonlyArray<string>,
+    hearing?: Hearing
+  ) => Effect.Effect<Asked, Failure>
   /** Tokens of the prompt that a request becomes. */
   readonly countTokens: (request: ChatRequest) => Effect.Effect<number, Failure>
+}
+
+/** Who hears an answer while it is sampled. */
+export interface Hearing {
+  readonly begin: (asked: Pick<Asked, "id" | "createdAtMillis">) => void
+  readonly hear: Listener<Piece>
 }
 
 export interface OpenSession extends Respondent {
@@ -107,7 +124,11 @@ export const make = (given: Options): OpenSession => {
     lastUsed = now
   }
 
-  const ask = Effect.fn("GatewaySession.ask")(function* (asked: ChatRequest, passedOver: ReadonlyArray<string>) {
+  const ask = Effect.fn("GatewaySession.ask")(function* (
+    asked: ChatRequest,
+    passedOver: ReadonlyArray<string>,
+    hearing?: Hearing
+  ) {
     if (inFlight >= limits.requestsPerSession) {
       failed.add("overloaded")
       return yield* new Failure({
@@ -119,16 +140,20 @@ export const make = (given: Options): OpenSession => {
     const chat = chats.share(asked.messages)
     const settled = Settled.of({ ...asked, messages: chat }, options, requests++)
     passedOver.forEach(ignored.add)
+    if (tracked.passesWishesOn !== true) asked.wishes?.names.forEach(ignored.add)
     settled.overruled.forEach(overruled.add)
+    const begun = { id: given.newId(), createdAtMillis: yield* Clock.currentTimeMillis }
+    hearing?.begin(begun)
+    const request = hearing === undefined ? settled.request : { ...settled.request, onPiece: hearing.hear }
     const choices = yield* Effect.acquireUseRelease(
       Effect.sync(() => (inFlight += 1)),
-      () => Effect.raceFirst(sample(settled.request), Deferred.await(closed)),
+      () => Effect.raceFirst(sample(request), Deferred.await(closed)),
       () => Effect.map(Clock.currentTimeMillis, left)
     ).pipe(
       Effect.tapError(({ reason }) => Effect.sync(() => failed.add(reason))),
       Effect.onInterrupt(() => Effect.sync(() => (cancelled += 1)))
     )
-    const id = given.newId()
+    const { id } = begun
     for (const [index, { turn = ids.length + index }] of choices.entries()) {
       // An answer that its request did not wait for has a number and no id.
       while (ids.length < turn) ids.push("")
@@ -141,7 +166,7 @@ export const make = (given: Options): OpenSession => {
       if (whole.length > longest.length) longest = whole
     }
     yield* given.onChange
-    return { id, createdAtMillis: lastUsed, choices, chat } satisfies Asked
+    return { ...begun, choices, chat } satisfies Asked
   })
 
   return {

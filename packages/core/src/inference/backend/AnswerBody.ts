@@ -54,8 +54,36 @@ export const read = <E>(
     )
   })
 
+/** The bytes of an answer that is taken as it comes, up to the limit. */
+export const limited = <E>(
+  body: Stream.Stream<Uint8Array, E>,
+  take: (bytes: Uint8Array) => void,
+  most = mostMebibytes * mebibyte
+): Stream.Stream<void, E | Unacceptable> => {
+  let size = 0
+  return Stream.mapEffect(body, (part) => {
+    size += part.length
+    if (size > most) return Effect.fail(new Unacceptable(`the answer is larger than ${most / mebibyte} MiB`))
+    return Effect.sync(() => take(part))
+  })
+}
+
 /** Why a text cannot be parsed into memory, where it cannot. */
 export const flaw = (json: string): Unacceptable | undefined =>
   Nesting.exceeds(json, { opened: mostOpened })
     ? new Unacceptable("the answer is nested deeper, or holds more lists and maps, than an answer can mean")
     : undefined
+
+/** The lines of an answer, as its bytes come. */
+export const lines = () => {
+  const decoder = new TextDecoder()
+  let rest = ""
+  return {
+    take: (bytes: Uint8Array): ReadonlyArray<string> => {
+      const parts = (rest + decoder.decode(bytes, { stream: true })).split(/\r?\n/)
+      rest = parts.pop() ?? ""
+      return parts
+    },
+    end: (): ReadonlyArray<string> => (rest === "" ? [] : [rest])
+  }
+}

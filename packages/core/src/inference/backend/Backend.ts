@@ -14,6 +14,7 @@ import {
   type ChatRequest,
   type Choice,
   InferenceError,
+  type Listener,
   type PromptLogprobs,
   type PromptRequest,
   type TextRequest,
@@ -52,6 +53,8 @@ export interface Answer {
 /** A token-level request, with what its ids were made of (a scripted policy reads that; servers never see it). */
 export interface IdsRequest extends TokensRequest {
   readonly origin?: ChatRequest | TextRequest
+  /** Hears the ids of one answer as they are sampled. */
+  readonly onTokens?: Listener<ReadonlyArray<number>>
 }
 
 /** Whether the exact tokens of an answer are wanted beside its text. */

@@ -57,12 +57,33 @@ export interface SamplingOptions {
   readonly extra?: { readonly [key: string]: unknown }
 }
 
+/** Further words of an answer that is being sampled. Joined they are the beginning of what it comes to. */
+export interface Piece {
+  readonly content?: string
+  readonly reasoning?: string
+}
+
+/** Hears an answer while it is sampled, where the server says it as it comes. */
+export type Listener<A> = (heard: A) => void
+
+/** What a client would like the model to be held to: calls that have to be made, a schema. */
+export interface Wishes {
+  /** Its parameters, as the client called them. */
+  readonly names: ReadonlyArray<string>
+  /** The same in the words of Chat Completions. */
+  readonly body: { readonly [parameter: string]: unknown }
+}
+
 export interface ChatRequest extends SamplingOptions {
   readonly messages: ReadonlyArray<Message>
   readonly tools?: ReadonlyArray<unknown>
   readonly toolChoice?: unknown
   /** Leaves the configured reasoning options out of this request. */
   readonly skipReasoning?: boolean
+  /** Passed on to servers that hold models to such; where tokens are asked for, nothing comes of them. */
+  readonly wishes?: Wishes
+  /** Of a request of one answer. Once something was heard, the request is not made again where it fails. */
+  readonly onPiece?: Listener<Piece>
 }
 
 export interface TextRequest extends SamplingOptions {
@@ -176,4 +197,6 @@ export interface TrackedSession {
   readonly recording: Effect.Effect<Recording, InferenceError>
   /** How the requests so far related to what was recorded before. */
   readonly counts: Effect.Effect<Relations>
+  /** Whether the server is told what a request wishes (`wishes`). Default: no. */
+  readonly passesWishesOn?: boolean
 }

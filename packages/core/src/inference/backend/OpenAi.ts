@@ -10,7 +10,8 @@
 import { Clock, Effect } from "effect"
 import * as Docs from "../../base/Docs.ts"
 import * as Reason from "../../base/Reason.ts"
-import { type ChatRequest, InferenceError, type TextRequest } from "./Inference.ts"
+import * as EventStream from "./EventStream.ts"
+import { type ChatRequest, InferenceError, type Listener, type Piece, type TextRequest } from "./Inference.ts"
 import * as Reasoning from "./Reasoning.ts"
 import type { Server } from "./ServerSettings.ts"
 import * as Adapters from "./Adapters.ts"
@@ -96,10 +97,16 @@ export const make = Effect.fn("OpenAi.make")(function* (
     path: string,
     request: ChatRequest | TextRequest,
     body: { readonly [key: string]: unknown },
-    read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>
+    read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>,
+    hear?: Listener<Piece>
   ) =>
-    adapters.asking((adapter) =>
-      post(path, adapter === undefined ? body : { ...body, ...naming(adapter) }).pipe(
+    adapters.asking((adapter) => {
+      const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
+      return (
+        hear === undefined
+          ? post(path, named)
+          : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, hear)
+      ).pipe(
         Effect.flatMap((reply) =>
           Effect.map(
             read(reply),
@@ -108,12 +115,9 @@ export const make = Effect.fn("OpenAi.make")(function* (
         ),
         Effect.map(Reply.withVersion(adapter?.policyVersion))
       )
-    )
+    })
 
   const named = modelName === undefined ? {} : { model: modelName }
-  /** Ids and logprobs beside the text, for answers that are trained on. */
-  const exactly = ({ exact }: Exact, logprobs: unknown) =>
-    exact && identity.idsBy !== undefined ? { logprobs, [identity.idsBy]: true } : {}
 
   const chat = Effect.fn("OpenAi.chat")(function* (request: ChatRequest & Exact) {
     if (identity.kind === "transformers" && request.toolChoice !== undefined && request.toolChoice !== "auto") {
@@ -123,23 +127,22 @@ export const make = Effect.fn("OpenAi.make")(function* (
       ...named,
       messages: request.messages,
       ...(request.tools === undefined ? {} : { tools: request.tools }),
-      ...(request.toolChoice === undefined || identity.kind === "transformers"
-        ? {}
-        : { tool_choice: request.toolChoice }),
-      ...exactly(request, true),
+      ...choosing(request, identity),
+      ...exactly(request, identity, true),
       ...(yield* SamplingBody.text(server, identity, request))
     }
     const sent = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
-    return yield* answer("/chat/completions", request, sent, (reply) => Reply.chat(server, request.n ?? 1, reply))
+    const { n = 1, onPiece } = request
+    const read = (reply: JsonReply) => Reply.chat(server, n, reply)
+    return yield* answer("/chat/completions", request, sent, read, n === 1 ? onPiece : undefined)
   })
 
   const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest & Exact) {
     const sampling = yield* SamplingBody.text(server, identity, request)
-    const body = { ...named, prompt: request.prompt, ...exactly(request, 0), ...sampling }
+    const body = { ...named, prompt: request.prompt, ...exactly(request, identity, 0), ...sampling }
     return yield* answer("/completions", request, body, (reply) => Reply.complete(server, request.n ?? 1, reply))
   })
 
-  const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
   return {
     server,
     modelName: settings.modelName,
@@ -151,6 +154,16 @@ export const make = Effect.fn("OpenAi.make")(function* (
     health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" }, isFromGateway)
   } satisfies Backend
 })
+
+const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
+
+/** Ids and logprobs beside the text, for answers that are trained on. */
+const exactly = ({ exact }: Exact, { idsBy }: Identity, logprobs: unknown) =>
+  exact && idsBy !== undefined ? { logprobs, [idsBy]: true } : {}
+
+/** What a request says of calls, and of what the model is to be held to. */
+const choosing = ({ toolChoice, wishes }: ChatRequest, { kind }: Identity) =>
+  kind === "transformers" ? {} : { ...(toolChoice !== undefined && { tool_choice: toolChoice }), ...wishes?.body }
 
 /** 502, 503, 504: somebody in front of the server, or the server itself, says that it is not there. */
 const isFromGateway = (status: number): boolean => status >= 502 && status <= 504

@@ -8,7 +8,7 @@
  */
 import { Duration, Effect } from "effect"
 import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "./Inference.ts"
-import type { Message, ToolCall } from "../../Message.ts"
+import { type Message, text as textOf, type ToolCall } from "../../Message.ts"
 import * as Sampling from "../../Sampling.ts"
 import * as StopString from "./StopString.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
@@ -124,13 +124,25 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
     server,
     modelName: options.modelName ?? "scripted",
     capabilities: { tokens: tokenLevel, promptLogprobs: tokenLevel },
-    chat: (request) => Effect.map(answer(request), toAnswer),
+    chat: (request) =>
+      Effect.map(answer(request), (choices) => {
+        const [{ message } = { message: undefined }] = choices
+        const { onPiece } = request
+        if (onPiece !== undefined && message !== undefined) {
+          if (message.reasoning_content) onPiece({ reasoning: message.reasoning_content })
+          for (const letter of textOf(message)) onPiece({ content: letter })
+        }
+        return toAnswer(choices)
+      }),
     complete: (request) => Effect.map(answer(request), toAnswer),
-    tokens: ({ inputIds, origin, ...sampling }: IdsRequest) =>
+    tokens: ({ inputIds, onTokens, origin, ...sampling }: IdsRequest) =>
       tokenLevel
-        ? Effect.map(answer({ ...(origin ?? { prompt: tokenizer.decode(inputIds) }), ...sampling }), (choices) =>
-            choices.flatMap(({ sampled }): ReadonlyArray<TokenChoice> => (sampled === undefined ? [] : [sampled]))
-          )
+        ? Effect.map(answer({ ...(origin ?? { prompt: tokenizer.decode(inputIds) }), ...sampling }), (choices) => {
+            if (onTokens !== undefined) for (const id of choices[0]?.sampled?.tokens ?? []) onTokens([id])
+            return choices.flatMap(({ sampled }): ReadonlyArray<TokenChoice> =>
+              sampled === undefined ? [] : [sampled]
+            )
+          })
         : unsupported(server, "token-level completions", "make it with tokenLevel: true"),
     promptLogprobs: ({ inputIds, topK }) =>
       tokenLevel

@@ -34,6 +34,11 @@ export interface JsonReply {
 
 export interface Transport {
   readonly json: (request: JsonRequest) => Effect.Effect<JsonReply, InferenceError>
+  /** The same with an answer that comes line by line; `take` says why a line cannot be taken, which ends it. */
+  readonly lines: (
+    request: JsonRequest,
+    take: (line: string) => string | undefined
+  ) => Effect.Effect<Pick<JsonReply, "headers">, InferenceError>
   /**
    * Succeeds with any answer but those that say the server is down (default: 5xx): whoever refuses a question is there.
    */
@@ -94,6 +99,40 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
         malformed(server, `${method} ${url}: the answer is not JSON: ${shortened(text)}`)
       )
       return { body: parsed, headers }
+    }),
+    lines: Effect.fn("Transport.lines")(function* ({ apiKey, body = {}, method, server, url }: JsonRequest, take) {
+      const bare = HttpClientRequest.bodyJsonUnsafe(HttpClientRequest.make(method)(url), body)
+      const request = HttpClientRequest.accept(authorized(bare, apiKey), "text/event-stream")
+      const failed = (error: { readonly message: string }) =>
+        new InferenceError({
+          reason: "unreachable",
+          server,
+          message: `${method} ${url}: ${Reason.root(error)}`,
+          cause: error
+        })
+      const response = yield* Effect.mapError(client.execute(request), failed)
+      const { headers, status } = response
+      if (status < 200 || status >= 300) {
+        const bytes = yield* Effect.mapError(AnswerBody.read(status, response.stream), failed)
+        const now = yield* Clock.currentTimeMillis
+        const [location, retryAfter] = [headers["location"], headers["retry-after"]]
+        return yield* statusError({ server, url, status, body: utf8.decode(bytes), location, retryAfter, now })
+      }
+      const cutter = AnswerBody.lines()
+      let problem: string | undefined
+      const takeAll = (all: ReadonlyArray<string>): void => {
+        for (const line of all) problem ??= take(line)
+      }
+      yield* AnswerBody.limited(response.stream, (bytes) => takeAll(cutter.take(bytes))).pipe(
+        Stream.takeUntil(() => problem !== undefined),
+        Stream.runDrain,
+        Effect.mapError((error) =>
+          error instanceof AnswerBody.Unacceptable ? unacceptable(server, { method, url }, error) : failed(error)
+        )
+      )
+      takeAll(cutter.end())
+      if (problem !== undefined) return yield* malformed(server, `${method} ${url}: ${problem}`)
+      return { headers }
     }),
     isThere: Effect.fn("Transport.isThere")(function* ({ apiKey, server, url }, isDown = isServerError) {
       const { status, text } = yield* answerOf(authorized(HttpClientRequest.get(url), apiKey), server)

@@ -45,6 +45,7 @@ const make = (isFenced: boolean): OutputFormat =>
     thinking: isFenced ? ThinkTags.think : ThinkTags.tightThink,
     ends: ["<｜end▁of▁sentence｜>"],
     separator: "",
+    opens: [allOpen],
     readCalls: (text) => {
       const first = text.indexOf(allOpen)
       if (first === -1) return undefined

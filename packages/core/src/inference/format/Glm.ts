@@ -55,6 +55,7 @@ const make = (lineBreak: "" | "\n"): OutputFormat =>
     thinking: lineBreak === "" ? ThinkTags.tightThink : { ...ThinkTags.tightThink, behind: "\n" },
     ends: ["<|user|>", "<|observation|>", "<|endoftext|>"],
     separator: lineBreak,
+    opens: [open],
     readCalls: (text, { tools }) => {
       const first = text.indexOf(open)
       const calls: Array<ReadCall> = []

@@ -23,6 +23,7 @@ export const format: OutputFormat = Marked.make({
   thinking: ThinkTags.think,
   ends: ["<|im_end|>", "<|endoftext|>"],
   separator: "\n",
+  opens: [open],
   readCalls: (text) => {
     const first = text.indexOf(open)
     const calls: Array<ReadCall> = []

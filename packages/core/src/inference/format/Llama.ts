@@ -23,6 +23,7 @@ export const format: OutputFormat = Marked.make({
   thinking: ThinkTags.think,
   ends: ["<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"],
   separator: "",
+  opens: [mark, "{"],
   readCalls: (text) => {
     const marked = text.indexOf(mark)
     const first = marked === -1 ? CallJson.skipBlanks(text, 0) : marked + mark.length

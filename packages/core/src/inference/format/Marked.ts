@@ -25,6 +25,8 @@ export interface Grammar {
   readonly thinking: ThinkTags.Tags
   /** Tokens that end an answer. Where the model wrote one that is not the tokenizer's end token, it is no text. */
   readonly ends: ReadonlyArray<string>
+  /** What calls begin with. */
+  readonly opens: ReadonlyArray<string>
   /** Nothing where the text calls nothing, or not properly. */
   readonly readCalls: (text: string, context: ReadContext) => Calls | undefined
   readonly writeCalls: (calls: ReadonlyArray<Asked>, content: string) => string
@@ -48,6 +50,7 @@ export const make = (grammar: Grammar): OutputFormat => ({
   hasSpecialMarks: grammar.hasSpecialMarks ?? false,
   forTemplate: grammar.forTemplate ?? ((messages) => messages),
   callId: grammar.callId ?? usualId,
+  marks: { calls: grammar.opens, around: [grammar.thinking.open, grammar.thinking.close, ...grammar.ends] },
   read: (text, context = {}) => {
     const end = grammar.ends.find((one) => text.endsWith(one))
     const said = end === undefined ? text : text.slice(0, -end.length)

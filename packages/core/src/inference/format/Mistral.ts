@@ -87,6 +87,7 @@ const make = (isNamed: boolean, thinking: ThinkTags.Tags): OutputFormat =>
     hasSpecialMarks: true,
     callId: (random) => random.slice(0, 9).padStart(9, "0"),
     forTemplate,
+    opens: [mark],
     readCalls: (text) => {
       const first = text.indexOf(mark)
       const calls: Array<ReadCall> = []

@@ -79,6 +79,13 @@ export interface OutputFormat {
   readonly forTemplate: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
   /** Whether marks are special tokens even without tools, so that text has to be decoded with special tokens. */
   readonly hasSpecialMarks: boolean
+  /** What stands in an answer beside its words; absent where an answer has a frame and is read whole alone. */
+  readonly marks?: {
+    /** What calls begin with; nothing from there on is sure to be text. */
+    readonly calls: ReadonlyArray<string>
+    /** What thinking begins and ends with, and what ends an answer. */
+    readonly around: ReadonlyArray<string>
+  }
   /** An id for a new call, of random letters and digits (at least 9), in the shape that the chat template takes. */
   readonly callId: (letters: string) => string
 }

@@ -74,6 +74,7 @@ export const format: OutputFormat = Marked.make({
   thinking: ThinkTags.think,
   ends: ["<|im_end|>", "<|endoftext|>"],
   separator: "\n\n",
+  opens: [open],
   readCalls: (text, { tools }) => {
     const first = text.indexOf(open)
     const calls: Array<ReadCall> = []

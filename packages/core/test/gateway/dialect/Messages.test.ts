@@ -145,7 +145,7 @@ describe("Messages: a request", () => {
     ],
     ["an unknown parameter", { ...hello, seed: 1 }, "seed", "unsupported"],
     ["MCP servers", { ...hello, mcp_servers: [] }, "mcp_servers", "unsupported"],
-    ["a forced tool", { ...hello, tool_choice: { type: "any" } }, "tool_choice", "unsupported"],
+    ["a forced tool, and no tools", { ...hello, tool_choice: { type: "any" } }, "tool_choice", "invalid"],
     ["a server's tool", { ...hello, tools: [{ type: "bash_20250124", name: "bash" }] }, "tools.0", "unsupported"],
     ["a tool without a schema", { ...hello, tools: [{ name: "bash" }] }, "tools.0", "invalid"],
     [

@@ -48,7 +48,7 @@ export const client = (answer: (body: unknown) => Choice): Anthropic =>
       const turn = decode(body)
       const answered = answeredBy(answer(body))
       return turn.isStreamed
-        ? new Response(Messages.dialect.events(turn, answered, noMemory).join(""), {
+        ? new Response(Messages.dialect.stream(turn, answered, noMemory).end(answered).join(""), {
             headers: { "content-type": "text/event-stream" }
           })
         : Response.json(Messages.dialect.answer(turn, answered, noMemory))

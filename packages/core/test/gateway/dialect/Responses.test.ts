@@ -44,10 +44,14 @@ describe("a request of the Responses API", () => {
       toolChoice: "auto",
       maxTokens: 20,
       temperature: 0.5,
-      topP: 0.9
+      topP: 0.9,
+      wishes: {
+        names: ["text.format"],
+        body: { response_format: { type: "json_schema", json_schema: { name: "answer", schema: {} } } }
+      }
     })
     assert.isTrue(isStreamed)
-    assert.deepStrictEqual(ignored, ["user", "reasoning.effort", "text.verbosity", "text.format", "tools.strict"])
+    assert.deepStrictEqual(ignored, ["user", "reasoning.effort", "text.verbosity", "tools.strict"])
   })
 
   it("passes pictures on by their URL", () => {
@@ -75,9 +79,6 @@ describe("a request of the Responses API", () => {
     const refused: ReadonlyArray<readonly [object, string]> = [
       [{ tools: [{ type: "web_search" }] }, "tools[0].type"],
       [{ tools: [{ type: "custom", name: "shell" }] }, "tools[0].type"],
-      [{ tool_choice: "required" }, "tool_choice"],
-      [{ tool_choice: { type: "function", name: "add" } }, "tool_choice"],
-      [{ parallel_tool_calls: false }, "parallel_tool_calls"],
       [{ background: true }, "background"],
       [{ conversation: "conv_1" }, "conversation"],
       [{ prompt: { id: "pmpt_1" } }, "prompt"],

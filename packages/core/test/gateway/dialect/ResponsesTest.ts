@@ -51,4 +51,7 @@ export const answer = (turn: Turn<Asked>, id: string, message: Message, from: Me
   } & Record<string, unknown>
 
 export const events = (turn: Turn<Asked>, id: string, message: Message, from: Memory, finishReason = "stop") =>
-  Responses.dialect.events(turn, answeredOf(turn, id, message, finishReason), from)
+  streamed(turn, answeredOf(turn, id, message, finishReason), from)
+
+const streamed = (turn: Turn<Asked>, answered: ReturnType<typeof answeredOf>, from: Memory) =>
+  Responses.dialect.stream(turn, answered, from).end(answered)

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Message, OutputFormat, OutputFormats } from "@atropos/core"
 import { Schema } from "effect"
 import * as ProcessorTime from "../../base/ProcessorTime.ts"
+import { marks } from "./marks.ts"
 
 /** Each way of writing that a family has. */
 const formats: { readonly [way: string]: OutputFormat.OutputFormat } = {
@@ -44,54 +45,6 @@ const messageOf = ({ calls, content, reasoning }: Answer): Message.Message => ({
   reasoning_content: reasoning,
   tool_calls: calls.map(({ arguments: value, name }) => ({ function: { name, arguments: JSON.stringify(value) } }))
 })
-
-const marks = [
-  "<tool_call>",
-  "</tool_call>",
-  "<function=",
-  "<function=a>",
-  "</function>",
-  "<parameter=",
-  "<parameter=a>",
-  "</parameter>",
-  "<arg_key>",
-  "</arg_key>",
-  "<arg_value>",
-  "</arg_value>",
-  "<|python_tag|>",
-  "[TOOL_CALLS]",
-  "[ARGS]",
-  "[CALL_ID]",
-  "[THINK]",
-  "[/THINK]",
-  "<think>",
-  "</think>",
-  "<｜tool▁calls▁begin｜>",
-  "<｜tool▁calls▁end｜>",
-  "<｜tool▁call▁begin｜>",
-  "<｜tool▁call▁end｜>",
-  "<｜tool▁sep｜>",
-  "```json\n",
-  "<|start|>",
-  "<|channel|>",
-  "<|message|>",
-  "<|end|>",
-  "<|call|>",
-  "<|channel|>commentary to=functions.a<|message|>{",
-  '{"name": "a", "arguments": {}}',
-  '{"name": "a", "parameters": {}}; ',
-  '<tool_call>{"name": "a", "arguments": {}}</tool_call>',
-  '[TOOL_CALLS]a[ARGS]{"a": 1}',
-  "a",
-  "\n",
-  " ",
-  "{",
-  "}",
-  "[",
-  '"',
-  '{"a":',
-  '"\\'
-]
 
 describe("write, then read", () => {
   for (const [way, format] of Object.entries(formats)) {

@@ -7,7 +7,7 @@ import * as Paths from "../protocol/Paths.ts"
 import * as SampleAnswer from "../protocol/SampleAnswer.ts"
 import * as Wire from "../protocol/Sampling.ts"
 import * as Futures from "./Futures.ts"
-import { post, type Session } from "./Session.ts"
+import { inSession, post, type Session } from "./Session.ts"
 import type { TinkerError } from "./TinkerError.ts"
 
 export interface Request {
@@ -26,8 +26,7 @@ export interface SamplingSession {
 
 const sampled = Futures.binaryKind("Sample", SampleAnswer.decode)
 
-/** The session that a server made with the weights. */
-export const of = (session: Session, id: string): Effect.Effect<SamplingSession> =>
+const of = (session: Session, id: string): Effect.Effect<SamplingSession> =>
   Effect.map(Semaphore.make(session.config.maxSamples), (slots) => {
     const { futures } = session
     let numbered = 0
@@ -60,14 +59,17 @@ export const open = Effect.fn("SamplingSession.open")(function* (
   session: Session,
   weights: { readonly baseModel: string } | { readonly path: string }
 ) {
-  const { samplingSessionId } = yield* session.futures.call(
-    post(Paths.post.createSamplingSession, Wire.CreateSamplingSession, {
-      sessionId: session.id,
-      samplingSessionSeqId: session.nextSampler(),
-      ...("path" in weights ? { modelPath: weights.path } : { baseModel: weights.baseModel }),
-      type: "create_sampling_session"
-    }),
-    Wire.SamplingSessionCreated
+  const samplingSessionSeqId = session.nextSampler()
+  const { samplingSessionId } = yield* inSession(session, (sessionId) =>
+    session.futures.call(
+      post(Paths.post.createSamplingSession, Wire.CreateSamplingSession, {
+        sessionId,
+        samplingSessionSeqId,
+        ...("path" in weights ? { modelPath: weights.path } : { baseModel: weights.baseModel }),
+        type: "create_sampling_session"
+      }),
+      Wire.SamplingSessionCreated
+    )
   )
   return yield* of(session, samplingSessionId)
 })

@@ -2,7 +2,7 @@
  * A session with a Tinker server: what it can do, and the fiber that keeps it alive. The server ends what belongs to a
  * session some minutes after the last heartbeat.
  */
-import { Effect, Schema, Schedule } from "effect"
+import { Effect, Schedule, Schema, Semaphore } from "effect"
 import * as Paths from "../protocol/Paths.ts"
 import * as Wire from "../protocol/Session.ts"
 import type { Address } from "./Address.ts"
@@ -30,7 +30,10 @@ export interface Config {
 
 export interface Session {
   readonly server: string
-  readonly id: string
+  /** The present one: a server that was started anew may have lost those before. */
+  readonly id: () => string
+  /** Begins another where `lost` is still the present one. */
+  readonly renew: (lost: string) => Effect.Effect<void, TinkerError>
   readonly config: Config
   readonly models: ReadonlyArray<SupportedModel>
   readonly transport: Transport.Transport
@@ -80,6 +83,39 @@ const atStart = (patience: Patience.Patience): Patience.Patience => ({
   unavailableMillis: Math.min(patience.unavailableMillis, 20_000)
 })
 
+const begin = Effect.fnUntraced(function* ({ call }: Futures.Futures, server: string) {
+  const created = yield* call(
+    post(Paths.post.createSession, Wire.CreateSession, {
+      tags: ["atropos"],
+      userMetadata: {},
+      sdkVersion: Transport.sdkVersion,
+      type: "create_session"
+    }),
+    Wire.SessionCreated
+  )
+  for (const message of [created.infoMessage, created.warningMessage, created.errorMessage]) {
+    if (message) yield* Effect.logWarning("the server says", { server, message })
+  }
+  return created.sessionId
+})
+
+/** What needs the session, in another one where the server does not know it any more. */
+export const inSession = Effect.fnUntraced(function* <A>(
+  session: Session,
+  use: (sessionId: string) => Effect.Effect<A, TinkerError>
+) {
+  const id = session.id()
+  return yield* Effect.catchIf(
+    use(id),
+    ({ reason }) => reason === "gone" || reason === "expired",
+    () =>
+      Effect.andThen(
+        session.renew(id),
+        Effect.suspend(() => use(session.id()))
+      )
+  )
+})
+
 /** Begins a session; its heartbeats end with the scope. */
 export const make = Effect.fn("Session.make")(function* (
   address: Address,
@@ -98,22 +134,14 @@ export const make = Effect.fn("Session.make")(function* (
     start.call({ method: "GET", path: Paths.get.capabilities }, Wire.Capabilities),
     asStranger
   )
-  const created = yield* start.call(
-    post(Paths.post.createSession, Wire.CreateSession, {
-      tags: ["atropos"],
-      userMetadata: {},
-      sdkVersion: Transport.sdkVersion,
-      type: "create_session"
-    }),
-    Wire.SessionCreated
-  )
-  for (const message of [created.infoMessage, created.warningMessage, created.errorMessage]) {
-    if (message) yield* Effect.logWarning("the server says", { server: address.url, message })
-  }
   const futures = Futures.make(transport, patience)
-  const beat = start.call(
-    post(Paths.post.heartbeat, Wire.Heartbeat, { sessionId: created.sessionId, type: "session_heartbeat" }),
-    Wire.HeartbeatSeen
+  const lock = yield* Semaphore.make(1)
+  let id = yield* begin(start, address.url)
+  const beat = Effect.suspend(() =>
+    start.call(
+      post(Paths.post.heartbeat, Wire.Heartbeat, { sessionId: id, type: "session_heartbeat" }),
+      Wire.HeartbeatSeen
+    )
   )
   yield* beat.pipe(
     // A server that is away will be back, and one that has lost the session says so to the next operation.
@@ -126,7 +154,11 @@ export const make = Effect.fn("Session.make")(function* (
   let samplers = 0
   return {
     server: address.url,
-    id: created.sessionId,
+    id: () => id,
+    renew: (lost) =>
+      Effect.gen(function* () {
+        if (id === lost) id = yield* begin(futures, address.url)
+      }).pipe(lock.withPermits(1)),
     config: configOf(given),
     models: modelsOf(capabilities),
     transport,

@@ -11,12 +11,10 @@ import * as OptimStep from "../protocol/OptimStep.ts"
 import * as Paths from "../protocol/Paths.ts"
 import * as Futures from "./Futures.ts"
 import * as RequestLine from "./RequestLine.ts"
-import { post, type Session } from "./Session.ts"
+import { inSession, post, type Session } from "./Session.ts"
 import { TinkerError } from "./TinkerError.ts"
 
 export type Loss = RequestLine.Loss
-
-export type Published = { readonly sessionId: string } | { readonly path: string }
 
 export interface TrainedModel {
   readonly id: string
@@ -35,8 +33,8 @@ export interface TrainedModel {
   readonly saveWeights: (name: string) => Effect.Effect<string, TinkerError>
   /** As the first request only. */
   readonly loadWeights: (path: string, withOptimizer: boolean) => Effect.Effect<void, TinkerError>
-  /** Weights to sample from; the sampling session, or the path where the server makes none. */
-  readonly saveForSampler: (samplerSeqId: number) => Effect.Effect<Published, TinkerError>
+  /** Weights to sample from, under a name; their path. */
+  readonly saveForSampler: (name: string) => Effect.Effect<string, TinkerError>
   /** Frees the server's memory; a server without it frees it with the session. */
   readonly unload: Effect.Effect<void, TinkerError>
 }
@@ -54,19 +52,23 @@ const savedForSampler = Futures.jsonKind("SaveWeightsForSampler", Checkpoint.Wei
 const created = Futures.jsonKind("CreateModel", Model.ModelCreated)
 const unloaded = Futures.jsonKind("UnloadModel", Model.ModelUnloaded)
 
-const create = Effect.fnUntraced(function* (session: Session, { baseModel, rank, seed }: Options) {
+const create = (session: Session, { baseModel, rank, seed }: Options) => {
   const { futures } = session
-  const ask = post(Paths.post.createModel, Model.CreateModel, {
-    sessionId: session.id,
-    modelSeqId: session.nextModel(),
-    baseModel,
-    loraConfig: { rank, seed, trainUnembed: true, trainMlp: true, trainAttn: true },
-    optimizerConfig: { type: "adamw" },
-    type: "create_model"
+  const modelSeqId = session.nextModel()
+  return inSession(session, (sessionId) => {
+    const ask = post(Paths.post.createModel, Model.CreateModel, {
+      sessionId,
+      modelSeqId,
+      baseModel,
+      loraConfig: { rank, seed, trainUnembed: true, trainMlp: true, trainAttn: true },
+      optimizerConfig: { type: "adamw" },
+      type: "create_model"
+    })
+    return Effect.flatMap(futures.submit(ask), (pending) =>
+      Effect.map(futures.result(pending, created, futures.submit(ask)), ({ modelId }) => modelId)
+    )
   })
-  const { modelId } = yield* futures.result(yield* futures.submit(ask), created, futures.submit(ask))
-  return modelId
-})
+}
 
 /** A new adapter; it is unloaded with the scope's end by whoever made it. */
 export const make = Effect.fn("TrainedModel.make")(function* (session: Session, options: Options) {
@@ -116,30 +118,29 @@ export const make = Effect.fn("TrainedModel.make")(function* (session: Session, 
           loaded
         )
       ),
-    saveForSampler: (samplingSessionSeqId) =>
+    saveForSampler: (path) =>
       Effect.flatMap(
         operation(
           (seqId) =>
             post(Paths.post.saveWeightsForSampler, Checkpoint.SaveWeightsForSampler, {
               modelId: id,
-              samplingSessionSeqId,
+              path,
               kind: "snapshot",
               seqId,
               type: "save_weights_for_sampler"
             }),
           savedForSampler
         ),
-        ({ path, samplingSessionId }): Effect.Effect<Published, TinkerError> => {
-          if (samplingSessionId) return Effect.succeed({ sessionId: samplingSessionId })
-          if (path) return Effect.succeed({ path })
-          return Effect.fail(
-            new TinkerError({
-              reason: "malformed",
-              server,
-              message: `${server} saved weights for samplers and named neither a session nor a path`
-            })
-          )
-        }
+        (answer) =>
+          answer.path
+            ? Effect.succeed(answer.path)
+            : Effect.fail(
+                new TinkerError({
+                  reason: "malformed",
+                  server,
+                  message: `${server} saved weights for samplers and told no path`
+                })
+              )
       ),
     unload: Effect.suspend(() => {
       const ask = post(Paths.post.unloadModel, Model.UnloadModel, { modelId: id, type: "unload_model" })

@@ -1,10 +1,11 @@
 /** Answers of Chat Completions: whole, or as the chunks of a stream. */
-import type { Answered } from "../Dialect.ts"
+import type { Answered, Head, Streamed } from "../Dialect.ts"
 import { frame, pieces } from "../Frames.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
 import type { Choice } from "../../../inference/backend/Inference.ts"
 import { text as textOf, type ToolCall } from "../../../Message.ts"
 
-const envelope = ({ createdAt, id, model }: Answered, object: string) => ({
+const envelope = ({ createdAt, id, model }: Head, object: string) => ({
   id: `chatcmpl-${id}`,
   object,
   created: createdAt,
@@ -47,24 +48,50 @@ export const answer = (answered: Answered): unknown => ({
   usage: usageOf(answered)
 })
 
-export const events = (answered: Answered, isUsageAsked: boolean): ReadonlyArray<string> => {
-  const common = envelope(answered, "chat.completion.chunk")
+/** The answer as chunks; `isUsageAsked`: the last of them tells what it cost. */
+export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
+  const common = envelope(head, "chat.completion.chunk")
   const chunk = (choices: ReadonlyArray<unknown>, usage: unknown = null): string =>
     frame({ ...common, choices, ...(isUsageAsked && { usage }) })
-  const frames: Array<string> = []
-  for (const [index, choice] of answered.choices.entries()) {
-    const say = (delta: unknown, finishReason: string | null = null) =>
-      frames.push(chunk([{ index, delta, logprobs: null, finish_reason: finishReason }]))
-    say({ role: "assistant", content: "", refusal: null })
-    for (const piece of pieces(reasoningOf(choice))) say({ reasoning_content: piece })
-    for (const piece of pieces(textOf(choice.message))) say({ content: piece })
-    for (const [at, call] of choice.toolCalls.map(written).entries()) {
+  const say = (index: number, delta: unknown, finishReason: string | null = null): string =>
+    chunk([{ index, delta, logprobs: null, finish_reason: finishReason }])
+  const begin = (index: number): string => say(index, { role: "assistant", content: "", refusal: null })
+  const calls = (index: number, choice: Choice): ReadonlyArray<string> =>
+    choice.toolCalls.map(written).flatMap((call, at) => {
       const { arguments: text, name } = call.function
-      say({ tool_calls: [{ ...call, index: at, function: { name, arguments: "" } }] })
-      for (const piece of pieces(text)) say({ tool_calls: [{ index: at, function: { arguments: piece } }] })
-    }
-    say({}, choice.finishReason)
+      return [
+        say(index, { tool_calls: [{ ...call, index: at, function: { name, arguments: "" } }] }),
+        ...pieces(text).map((piece) => say(index, { tool_calls: [{ index: at, function: { arguments: piece } }] }))
+      ]
+    })
+  const said = { content: "", reasoning: "" }
+  let hasBegun = false
+  return {
+    piece: ({ content = "", reasoning = "" }) => {
+      const opening = hasBegun ? [] : [begin(0)]
+      hasBegun = true
+      said.content += content
+      said.reasoning += reasoning
+      return [
+        ...opening,
+        ...(reasoning === "" ? [] : [say(0, { reasoning_content: reasoning })]),
+        ...(content === "" ? [] : [say(0, { content })])
+      ]
+    },
+    end: (answered) => [
+      ...answered.choices.flatMap((choice, index) => {
+        const [thought, spoken] = index === 0 ? [said.reasoning.length, said.content.length] : [0, 0]
+        return [
+          ...(index === 0 && hasBegun ? [] : [begin(index)]),
+          ...pieces(reasoningOf(choice).slice(thought)).map((piece) => say(index, { reasoning_content: piece })),
+          ...pieces(textOf(choice.message).slice(spoken)).map((piece) => say(index, { content: piece })),
+          ...calls(index, choice),
+          say(index, {}, choice.finishReason)
+        ]
+      }),
+      ...(isUsageAsked ? [chunk([], usageOf(answered))] : []),
+      frame("[DONE]")
+    ],
+    broken: (failure) => [frame(OpenAiFailure.write(failure).body), frame("[DONE]")]
   }
-  if (isUsageAsked) frames.push(chunk([], usageOf(answered)))
-  return [...frames, frame("[DONE]")]
 }

@@ -9,6 +9,7 @@ import * as Parameters from "./Parameters.ts"
 import * as Tools from "./Tools.ts"
 import type { Dialect } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as Wished from "../Wished.ts"
 
 /** What the answer depends on beside the choices. */
 interface Read {
@@ -19,17 +20,22 @@ export const dialect: Dialect<Read> = {
   name: "chat",
   decode: Effect.fnUntraced(function* (given) {
     const body = yield* Parameters.withoutNulls(given)
-    const { ignored, isStreamed, isUsageAsked, sampling } = yield* Parameters.read(body)
-    const { isStrictAsked, toolChoice, tools } = yield* Tools.read(body)
+    const { ignored, isStreamed, isUsageAsked, sampling, wishes } = yield* Parameters.read(body)
+    const { forced, isStrictAsked, toolChoice, tools } = yield* Tools.read(body)
     const messages = yield* Messages.messagesOf(body["messages"])
     return {
-      request: { ...sampling, messages, ...(tools.length > 0 && { tools, toolChoice }) },
+      request: {
+        ...sampling,
+        messages,
+        ...(tools.length > 0 && { tools, toolChoice }),
+        ...Wished.of([...wishes, forced])
+      },
       isStreamed,
       ignored: [...ignored, ...(isStrictAsked ? ["tools.function.strict"] : [])],
       body: { isUsageAsked }
     }
   }),
   answer: (_, answered) => Answer.answer(answered),
-  events: ({ body }, answered) => Answer.events(answered, body.isUsageAsked),
+  stream: ({ body }, head) => Answer.stream(head, body.isUsageAsked),
   failure: OpenAiFailure.write
 }

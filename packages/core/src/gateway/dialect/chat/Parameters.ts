@@ -3,14 +3,15 @@
  *
  * Null is the same as absent. What cannot be honoured is refused by name, unless it has the value that switches it off
  * (`presence_penalty: 0`). Passed over, and named as such, is what changes nothing about sampling: whom a request is
- * for, how it is billed and kept, and wishes to which a model is not held: `response_format`, `reasoning_effort`,
- * `verbosity`. The answer is sampled from the model alone, so that a trainer can compute its probability; whoever wants
- * JSON sees by parsing whether it is.
+ * for, how it is billed and kept, `reasoning_effort` and `verbosity`. What would hold a model to something
+ * (`response_format`, `parallel_tool_calls: false`, a forced tool) is a wish (`Wished`): where tokens are recorded the
+ * answer is sampled from the model alone, so that a trainer can compute its probability.
  */
 import { Effect, Predicate } from "effect"
 import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
 import { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
+import * as Wished from "../Wished.ts"
 
 export interface Body {
   readonly [parameter: string]: unknown
@@ -22,6 +23,7 @@ export interface Parameters {
   readonly isStreamed: boolean
   readonly isUsageAsked: boolean
   readonly ignored: ReadonlyArray<string>
+  readonly wishes: ReadonlyArray<Wished.Wish | undefined>
 }
 
 const mostChoices = 128
@@ -58,8 +60,6 @@ const neutral: { readonly [parameter: string]: (value: unknown) => boolean } = {
   logit_bias: isEmpty,
   logprobs: (value) => value === false,
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === "text",
-  // One call at a time is nothing a model can be held to.
-  parallel_tool_calls: (value) => value === true,
   presence_penalty: (value) => value === 0,
   repetition_penalty: (value) => value === 1,
   top_logprobs: (value) => value === 0,
@@ -104,6 +104,7 @@ const kinds: { readonly [parameter: string]: Kind } = {
       (Array.isArray(value) && value.length <= mostStops && value.every((one) => typeof one === "string")),
     right: `a string, or at most ${mostStops} of them`
   },
+  parallel_tool_calls: boolean,
   stream: boolean,
   stream_options: { is: Predicate.isReadonlyObject, right: "an object" },
   temperature: { is: (value) => isFinite(value) && value >= 0, right: "a number from 0" },
@@ -140,9 +141,8 @@ const check = Effect.fnUntraced(function* (body: Body) {
     if (kind !== undefined) {
       if (!kind.is(value)) return yield* invalid(parameter, `expected ${kind.right}, got ${said(value)}`)
     } else if (harmless.has(parameter)) ignored.push(parameter)
-    else if (parameter === "response_format") {
-      if (yield* isJsonAsked(value)) ignored.push(parameter)
-    } else if (neutral[parameter]?.(value) !== true) return yield* refusal(parameter, value)
+    else if (parameter === "response_format") yield* isJsonAsked(value)
+    else if (neutral[parameter]?.(value) !== true) return yield* refusal(parameter, value)
   }
   return ignored
 })
@@ -183,7 +183,13 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<P
     sampling: samplingOf(body),
     isStreamed: body["stream"] === true,
     isUsageAsked: yield* isUsageAsked(body),
-    ignored
+    ignored,
+    wishes: [
+      body["parallel_tool_calls"] === false ? Wished.singleCall("parallel_tool_calls") : undefined,
+      (yield* isJsonAsked(body["response_format"] ?? { type: "text" }))
+        ? Wished.responseFormat("response_format", body["response_format"])
+        : undefined
+    ]
   }
 })
 

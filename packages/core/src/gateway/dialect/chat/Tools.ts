@@ -1,16 +1,15 @@
-/**
- * Tools of a Chat Completions request. `tool_choice` may be `auto` or `none`: nothing holds a model to a call, so who
- * asks for one is refused.
- */
+/** Tools of a Chat Completions request. A `tool_choice` that forces a call is a wish, of a tool that is there. */
 import { Effect, Predicate } from "effect"
 import * as Canon from "../Canon.ts"
 import { type Body, said } from "./Parameters.ts"
 import type { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
+import * as Wished from "../Wished.ts"
 
 export interface Tools {
   readonly tools: ReadonlyArray<unknown>
   readonly toolChoice: "auto" | "none"
+  readonly forced: Wished.Wish | undefined
   /** `strict` promises arguments after a schema; the model alone decides what it writes. */
   readonly isStrictAsked: boolean
 }
@@ -28,7 +27,8 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<T
     tools.push(tool)
     isStrictAsked ||= isStrict
   }
-  return { tools, toolChoice: yield* choiceOf(choice, tools.length > 0), isStrictAsked }
+  const forced = yield* forcedBy(choice, tools.length > 0)
+  return { tools, toolChoice: choice === "none" ? "none" : "auto", forced, isStrictAsked }
 })
 
 const toolOf = Effect.fnUntraced(function* (one: unknown, at: string) {
@@ -57,19 +57,15 @@ const toolOf = Effect.fnUntraced(function* (one: unknown, at: string) {
   return { tool, isStrict: strict === true }
 })
 
-const choiceOf = (choice: unknown, hasTools: boolean): Effect.Effect<"auto" | "none", Failure> => {
-  if (choice === "auto" || choice === "none") return Effect.succeed(choice)
-  const isForced = choice === "required" || Predicate.isReadonlyObject(choice)
-  if (!isForced) {
-    return Effect.fail(invalid("tool_choice", `expected auto or none, got ${said(choice)}`))
+const forcedBy = (choice: unknown, hasTools: boolean): Effect.Effect<Wished.Wish | undefined, Failure> => {
+  if (choice === "auto" || choice === "none") return Effect.succeed(undefined)
+  const { function: called, type } = Predicate.isReadonlyObject(choice) ? choice : {}
+  const name = Predicate.isReadonlyObject(called) ? called["name"] : undefined
+  const isNamed = type === "function" && typeof name === "string"
+  if (choice !== "required" && !isNamed) {
+    return Effect.fail(invalid("tool_choice", `expected auto, none, required or a function, got ${said(choice)}`))
   }
-  return Effect.fail(
-    hasTools
-      ? unsupported(
-          "tool_choice",
-          `${said(choice)} cannot be honoured, for nothing holds the model to a call: take auto, and say in the ` +
-            `instructions which tool to call`
-        )
-      : invalid("tool_choice", "there are no tools to choose from")
-  )
+  return hasTools
+    ? Effect.succeed(Wished.choice("tool_choice", isNamed ? name : undefined))
+    : Effect.fail(invalid("tool_choice", "there are no tools to choose from"))
 }

@@ -5,7 +5,7 @@
  * blocks. Nothing is cached for anyone, which is what the cache's figures say.
  */
 import type { Choice } from "../../../inference/backend/Inference.ts"
-import type { Answered } from "../Dialect.ts"
+import type { Head } from "../Dialect.ts"
 import * as MessagesInput from "./Input.ts"
 
 export interface TextBlock {
@@ -41,15 +41,21 @@ export interface Ended {
   readonly stop_sequence: string | null
 }
 
+export const textBlock = (text: string): TextBlock => ({ type: "text", text, citations: null })
+
+export const thinkingBlock = (thinking: string, id: string): ThinkingBlock => ({
+  type: "thinking",
+  thinking,
+  signature: `sig_${id}`
+})
+
 /** The blocks of an answer; `id` tells calls of servers that number none. */
 export const blocks = ({ message }: Choice, id: string): ReadonlyArray<Written> => {
   const { content, reasoning_content: thinking, tool_calls: calls = [] } = message
   const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("")
   return [
-    ...(typeof thinking === "string" && thinking !== ""
-      ? [{ block: { type: "thinking", thinking, signature: `sig_${id}` } satisfies ThinkingBlock }]
-      : []),
-    ...(text === "" ? [] : [{ block: { type: "text", text, citations: null } satisfies TextBlock }]),
+    ...(typeof thinking === "string" && thinking !== "" ? [{ block: thinkingBlock(thinking, id) }] : []),
+    ...(text === "" ? [] : [{ block: textBlock(text) }]),
     ...calls.map(({ function: { arguments: json, name }, id: own }, index) => ({
       block: {
         type: "tool_use",
@@ -94,7 +100,7 @@ export const usage = (input: number, output: number) => ({
 })
 
 /** The message around the blocks. */
-export const envelope = ({ id, model }: Answered) => ({
+export const envelope = ({ id, model }: Head) => ({
   id: `msg_${id}`,
   type: "message",
   role: "assistant",

@@ -39,24 +39,43 @@ const deltas = ({ block, json = "{}" }: Written): ReadonlyArray<Event> => {
   }
 }
 
-/** The events of a message that is put together of these parts. */
-export const write = (options: {
-  /** The message without content. */
-  readonly start: object
-  readonly blocks: ReadonlyArray<Written>
-  readonly ended: Ended
-  readonly usage: object
-}): ReadonlyArray<string> => {
-  const { blocks, ended, start, usage } = options
-  return [
-    frame({ type: "message_start", message: start }),
-    frame({ type: "ping" }),
-    ...blocks.flatMap((written, index) => [
-      frame({ type: "content_block_start", index, content_block: emptied(written.block) }),
-      ...deltas(written).map((delta) => frame({ type: "content_block_delta", index, delta })),
-      frame({ type: "content_block_stop", index })
-    ]),
-    frame({ type: "message_delta", delta: { ...ended, container: null, stop_details: null }, usage }),
-    frame({ type: "message_stop" })
-  ]
-}
+/** What a message begins with, before anything is known of it. */
+export const begin = (start: object): ReadonlyArray<string> => [
+  frame({ type: "message_start", message: start }),
+  frame({ type: "ping" })
+]
+
+/** A block that grows: its first event, further deltas, and its last. */
+export const open = (index: number, block: ContentBlock): string =>
+  frame({ type: "content_block_start", index, content_block: emptied(block) })
+
+export const grow = (index: number, written: Written): ReadonlyArray<string> =>
+  deltas(written).map((delta) => frame({ type: "content_block_delta", index, delta }))
+
+/** Further words of a block. */
+export const growing = (index: number, kind: "text" | "thinking", text: string): ReadonlyArray<string> =>
+  Frames.pieces(text).map((piece) =>
+    frame({
+      type: "content_block_delta",
+      index,
+      delta: kind === "text" ? { type: "text_delta", text: piece } : { type: "thinking_delta", thinking: piece }
+    })
+  )
+
+export const close = (index: number): string => frame({ type: "content_block_stop", index })
+
+/** A block as a whole. */
+export const whole = (index: number, written: Written): ReadonlyArray<string> => [
+  open(index, written.block),
+  ...grow(index, written),
+  close(index)
+]
+
+/** How a message ends. */
+export const end = (ended: Ended, usage: object): ReadonlyArray<string> => [
+  frame({ type: "message_delta", delta: { ...ended, container: null, stop_details: null }, usage }),
+  frame({ type: "message_stop" })
+]
+
+/** Why it does not. */
+export const broken = (body: unknown): ReadonlyArray<string> => [Frames.frame(body, "error")]

@@ -7,8 +7,8 @@
 import type { Answered, Dialect, Turn } from "../Dialect.ts"
 import * as MessagesAnswer from "./Answer.ts"
 import * as MessagesErrors from "./Errors.ts"
-import * as MessagesEvents from "./Events.ts"
 import * as MessagesRequest from "./Request.ts"
+import * as MessagesStreamed from "./Streamed.ts"
 
 export type Body = MessagesRequest.Body
 
@@ -37,21 +37,7 @@ export const dialect: Dialect<Body> = {
       usage
     }
   },
-  events: (turn, answered) => {
-    const { blocks, ended, usage } = parts(turn, answered)
-    return MessagesEvents.write({
-      start: {
-        ...MessagesAnswer.envelope(answered),
-        content: [],
-        stop_reason: null,
-        stop_sequence: null,
-        usage: MessagesAnswer.usage(answered.usage.promptTokens, 0)
-      },
-      blocks,
-      ended,
-      usage
-    })
-  },
+  stream: (turn, head) => MessagesStreamed.make(head, (answered) => parts(turn, answered)),
   failure: (failure) => MessagesErrors.write(failure),
   counting: {
     decode: (body) => MessagesRequest.count(body),

@@ -7,6 +7,7 @@
 import { Effect, Predicate, Schema } from "effect"
 import type { ChatRequest, SamplingOptions } from "../../../inference/backend/Inference.ts"
 import type { Failure } from "../Dialect.ts"
+import * as Wished from "../Wished.ts"
 import * as MessagesBlocks from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesHistory from "./History.ts"
@@ -87,7 +88,7 @@ const checkWishes = Effect.fnUntraced(function* ({ output_config: config, thinki
     if (!wishes.includes(key)) {
       return yield* MessagesErrors.unsupported(`output_config.${key}`, "this cannot be done here: leave it out")
     }
-    ignored.add(`output_config.${key}`)
+    if (key !== "format") ignored.add(`output_config.${key}`)
   }
 })
 
@@ -108,11 +109,17 @@ const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
 const conversation = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
   const { messages, system } = given
   const tools = yield* MessagesTools.read(given["tools"], ignored)
-  const toolChoice = yield* MessagesTools.choice(given["tool_choice"])
+  const { toolChoice, wishes: chosen } = yield* MessagesTools.choice(given["tool_choice"], tools.length > 0)
+  const { output_config: config } = given
+  const format = Predicate.isReadonlyObject(config) ? config["format"] : undefined
   return {
     messages: yield* MessagesHistory.read({ messages, system }, ignored),
     ...(tools.length > 0 && { tools }),
-    ...(toolChoice !== undefined && { toolChoice })
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...Wished.of([
+      ...chosen,
+      Predicate.isReadonlyObject(format) ? Wished.jsonSchema("output_config.format", format) : undefined
+    ])
   } satisfies ChatRequest
 })
 

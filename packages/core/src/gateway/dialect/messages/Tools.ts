@@ -2,11 +2,12 @@
  * `tools` and `tool_choice` of a request.
  *
  * A tool that is known by its type alone (`bash_20250124`, `web_search_…`) is refused by name: the models of this
- * gateway have not learnt what it takes, and no server of Anthropic's runs it here. What would force the sampler's hand
- * is refused as well, as ids are sampled freely.
+ * gateway have not learnt what it takes, and no server of Anthropic's runs it here. A call that has to be made is a
+ * wish (`Wished`).
  */
 import { Effect, Predicate, Schema } from "effect"
 import * as Canon from "../Canon.ts"
+import * as Wished from "../Wished.ts"
 import * as MessagesBlocks from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
 
@@ -21,6 +22,7 @@ const readTool = MessagesBlocks.reader(Tool)
 
 const Choice = Schema.Struct({
   type: Schema.Literals(["auto", "any", "tool", "none"]),
+  name: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyString)),
   disable_parallel_tool_use: Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 })
 const readChoice = MessagesBlocks.reader(Choice)
@@ -80,21 +82,28 @@ export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignore
   return tools.map(({ definition }) => definition)
 })
 
-/** Whether tools may be called: `auto`, `none`, or nothing where the request says nothing. */
-export const choice = Effect.fnUntraced(function* (given: unknown) {
-  if (given === undefined || given === null) return undefined
-  const { disable_parallel_tool_use: isSingle, type } = yield* readChoice(given, "tool_choice")
-  if (type === "any" || type === "tool") {
-    return yield* MessagesErrors.unsupported(
-      "tool_choice",
-      `"${type}" cannot be forced on a model that is sampled freely: leave it to the model ("auto"), or forbid it ("none")`
-    )
+export interface Chosen {
+  /** Nothing where the request says nothing. */
+  readonly toolChoice: "auto" | "none" | undefined
+  readonly wishes: ReadonlyArray<Wished.Wish | undefined>
+}
+
+/** Whether tools may be called, and what of it is a wish. */
+export const choice = Effect.fnUntraced(function* (given: unknown, hasTools: boolean) {
+  if (given === undefined || given === null) return { toolChoice: undefined, wishes: [] } satisfies Chosen
+  const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(given, "tool_choice")
+  const isForced = type === "any" || type === "tool"
+  if (type === "tool" && typeof name !== "string") {
+    return yield* MessagesErrors.invalid("tool_choice.name", "the name of a tool is wanted")
   }
-  if (isSingle === true) {
-    return yield* MessagesErrors.unsupported(
-      "tool_choice.disable_parallel_tool_use",
-      "a model that is sampled freely may make several calls at once: take the first, or say so in the prompt"
-    )
+  if (isForced && !hasTools) {
+    return yield* MessagesErrors.invalid("tool_choice", "there are no tools to choose from")
   }
-  return type
+  return {
+    toolChoice: type === "none" ? "none" : "auto",
+    wishes: [
+      isForced ? Wished.choice("tool_choice", type === "tool" ? (name ?? undefined) : undefined) : undefined,
+      isSingle === true ? Wished.singleCall("tool_choice.disable_parallel_tool_use") : undefined
+    ]
+  } satisfies Chosen
 })

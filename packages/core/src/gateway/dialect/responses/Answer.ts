@@ -3,7 +3,7 @@
  *
  * What the request left open is null (the session decides it), or what OpenAI would have put there.
  */
-import type { Answered } from "../Dialect.ts"
+import type { Answered, Head } from "../Dialect.ts"
 import * as ResponsesIds from "./Ids.ts"
 import * as ResponsesItems from "./Items.ts"
 import type { Asked } from "./Request.ts"
@@ -24,7 +24,6 @@ const incompleteReasons: { readonly [finishReason: string]: string } = {
 /** The whole response. */
 export const make = (asked: Asked, answered: Answered): Response => {
   const [choice] = answered.choices
-  const { include = [], reasoning } = asked.parameters
   const reason = incompleteReasons[choice?.finishReason ?? "stop"]
   const isComplete = reason === undefined
   const { completionTokens, promptTokens } = answered.usage
@@ -37,11 +36,9 @@ export const make = (asked: Asked, answered: Answered): Response => {
       choice === undefined
         ? []
         : ResponsesItems.make({
-            answer: answered.id,
+            ...itemOptions(asked, answered.id),
             message: choice.message,
-            isCut: !isComplete,
-            isSummarized: (reasoning?.summary ?? reasoning?.generate_summary ?? null) !== null,
-            isSealed: include.includes("reasoning.encrypted_content")
+            isCut: !isComplete
           }),
     usage: {
       input_tokens: promptTokens,
@@ -54,9 +51,16 @@ export const make = (asked: Asked, answered: Answered): Response => {
 }
 
 /** The response as it stands before anything was said. */
-export const begun = (asked: Asked, answered: Answered): Response => frame(asked, answered)
+export const begun = (asked: Asked, head: Head): Response => frame(asked, head)
 
-const frame = ({ parameters, toolChoice, tools }: Asked, { createdAt, id, model }: Answered): Response => ({
+/** What the items of an answer depend on beside its message. */
+export const itemOptions = ({ parameters: { include = [], reasoning } }: Asked, answer: string) => ({
+  answer,
+  isSummarized: (reasoning?.summary ?? reasoning?.generate_summary ?? null) !== null,
+  isSealed: include.includes("reasoning.encrypted_content")
+})
+
+const frame = ({ parameters, toolChoice, tools }: Asked, { createdAt, id, model }: Head): Response => ({
   id: ResponsesIds.response(id),
   object: "response",
   created_at: createdAt,

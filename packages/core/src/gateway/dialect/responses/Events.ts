@@ -2,10 +2,12 @@
  * A response as server-sent events: it is begun, each item is added, grows piece by piece and is done, and last comes
  * the whole response. Events are numbered from 0; an event has its type as its name, and no `[DONE]` follows.
  */
-import type { Answered } from "../Dialect.ts"
+import type { Answered, Head, Streamed } from "../Dialect.ts"
 import * as Frames from "../Frames.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as ResponsesAnswer from "./Answer.ts"
-import type * as ResponsesItems from "./Items.ts"
+import * as ResponsesIds from "./Ids.ts"
+import * as ResponsesItems from "./Items.ts"
 import { textPart } from "./Items.ts"
 import type { Asked } from "./Request.ts"
 
@@ -14,15 +16,96 @@ interface Event {
   readonly [field: string]: unknown
 }
 
-export const make = (asked: Asked, answered: Answered, response: ResponsesAnswer.Response): ReadonlyArray<string> => {
-  const begun = ResponsesAnswer.begun(asked, answered)
-  const events: ReadonlyArray<Event> = [
-    { type: "response.created", response: begun },
-    { type: "response.in_progress", response: begun },
-    ...response.output.flatMap(ofItem),
-    { type: `response.${response.status}`, response }
+/** What the answer comes to, and how it is remembered. */
+export type Respond = (answered: Answered) => ResponsesAnswer.Response
+
+/** Thinking is told as a whole, when words begin; words as they come. */
+export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => {
+  let count = 0
+  const write = (events: ReadonlyArray<Event>): ReadonlyArray<string> =>
+    events.map(({ type, ...fields }) => Frames.frame({ type, sequence_number: count++, ...fields }, type))
+  const begun = ResponsesAnswer.begun(asked, head)
+  const beginning = (): ReadonlyArray<Event> =>
+    count > 0
+      ? []
+      : [
+          { type: "response.created", response: begun },
+          { type: "response.in_progress", response: begun }
+        ]
+  const said = { content: "", reasoning: "" }
+  /** The reasoning that was told before the words, and where the message stands. */
+  const place = (): Place => ({ ...messagePlace(head.id, said.reasoning === "" ? 0 : 1) })
+
+  const words = (text: string): ReadonlyArray<Event> => {
+    const at = place()
+    const opening =
+      said.content === ""
+        ? [
+            ...ResponsesItems.make({ ...ResponsesAnswer.itemOptions(asked, head.id), ...reasoned(said.reasoning) })
+              .filter(({ type }) => type === "reasoning")
+              .flatMap(ofItem),
+            ...openMessage(at)
+          ]
+        : []
+    said.content += text
+    return [...opening, ...deltas("response.output_text.delta", text, { ...at, content_index: 0, logprobs: [] })]
+  }
+
+  return {
+    piece: ({ content = "", reasoning = "" }) => {
+      said.reasoning += reasoning
+      return write([...beginning(), ...(content === "" ? [] : words(content))])
+    },
+    end: (answered) => {
+      const response = respond(answered)
+      const { content, reasoning } = said
+      const growth = response.output.flatMap((item, at) => {
+        if (content === "") return ofItem(item, at)
+        if (item.type === "message") return closeMessage(item, at, content.length)
+        return item.type === "reasoning" && reasoning !== "" ? [] : ofItem(item, at)
+      })
+      return write([...beginning(), ...growth, { type: `response.${response.status}`, response }])
+    },
+    broken: (failure) => {
+      const { error } = OpenAiFailure.write(failure).body as {
+        readonly error: { readonly code: string | null; readonly message: string; readonly param: string | null }
+      }
+      const { code, message, param } = error
+      return write([...beginning(), { type: "error", code, message, param }])
+    }
+  }
+}
+
+const reasoned = (reasoning: string) => ({
+  message: { role: "assistant", content: "", reasoning_content: reasoning },
+  isCut: false
+})
+
+const messagePlace = (answer: string, at: number): Place => ({
+  item_id: ResponsesIds.item({ answer, kind: "message", ordinal: 0 }),
+  output_index: at
+})
+
+/** A message before it has words, and its one part. */
+const openMessage = (place: Place): ReadonlyArray<Event> => [
+  {
+    type: "response.output_item.added",
+    output_index: place.output_index,
+    item: { id: place.item_id, type: "message", role: "assistant", status: "in_progress", content: [] }
+  },
+  { type: "response.content_part.added", ...place, content_index: 0, part: textPart("") }
+]
+
+/** What comes behind the first so many characters of a message. */
+const closeMessage = (item: ResponsesItems.MessageItem, at: number, said: number): ReadonlyArray<Event> => {
+  const place = { item_id: item.id, output_index: at, content_index: 0 }
+  const [part = textPart("")] = item.content
+  return [
+    ...deltas("response.output_text.delta", part.text.slice(said), { ...place, logprobs: [] }),
+    { type: "response.output_text.done", ...place, logprobs: [], text: part.text },
+    { type: "response.content_part.done", ...place, part },
+    { type: "response.output_item.done", output_index: at, item }
   ]
-  return events.map(({ type, ...fields }, at) => Frames.frame({ type, sequence_number: at, ...fields }, type))
 }
 
 const ofItem = (item: ResponsesItems.Item, at: number): ReadonlyArray<Event> => {

@@ -8,6 +8,7 @@ import { Effect, Predicate, Schema } from "effect"
 import { Failure } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Reading from "../Reading.ts"
+import * as Wished from "../Wished.ts"
 
 const key = Schema.optionalKey
 const nullable = <S extends Schema.Top>(schema: S) => key(Schema.NullOr(schema))
@@ -106,17 +107,11 @@ export const decode = Effect.fnUntraced(function* (body: unknown): Effect.fn.Ret
 const check = Effect.fnUntraced(function* ({
   background,
   include = [],
-  parallel_tool_calls: isParallel,
   text,
   top_logprobs: logprobs = 0
 }: Parameters): Effect.fn.Return<void, Failure> {
   if (background === true)
     return yield* OpenAiFailure.unsupported("background", "the answer is given to who waits for it")
-  if (isParallel === false)
-    return yield* OpenAiFailure.unsupported(
-      "parallel_tool_calls",
-      "the model cannot be held to one call at a time; leave it out, or run the calls one after another"
-    )
   if (logprobs !== 0 || include.includes("message.output_text.logprobs"))
     return yield* OpenAiFailure.unsupported(
       logprobs === 0 ? "include" : "top_logprobs",
@@ -131,8 +126,13 @@ const passedOver = ({ include = [], reasoning, text, truncation }: Parameters): 
   ...(truncation === "auto" ? ["truncation"] : []),
   ...(include.some((one) => one !== "reasoning.encrypted_content") ? ["include"] : []),
   ...(isSaid(reasoning?.effort) ? ["reasoning.effort"] : []),
-  ...(isSaid(text?.verbosity) ? ["text.verbosity"] : []),
-  ...(isSaid(text?.format) && text.format.type !== "text" ? ["text.format"] : [])
+  ...(isSaid(text?.verbosity) ? ["text.verbosity"] : [])
+]
+
+/** What the model would be held to. */
+export const wishes = ({ parallel_tool_calls: isParallel, text }: Parameters) => [
+  isParallel === false ? Wished.singleCall("parallel_tool_calls") : undefined,
+  isSaid(text?.format) && text.format.type !== "text" ? Wished.jsonSchema("text.format", text.format) : undefined
 ]
 
 const isSaid = <A>(value: A | null | undefined): value is A => value !== null && value !== undefined

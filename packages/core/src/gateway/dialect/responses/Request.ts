@@ -9,6 +9,7 @@ import type { ChatRequest } from "../../../inference/backend/Inference.ts"
 import type { Message } from "../../../Message.ts"
 import { Failure, type Memory, type Turn } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as Wished from "../Wished.ts"
 import * as ResponsesInput from "./Input.ts"
 import * as ResponsesParameters from "./Parameters.ts"
 import * as ResponsesTools from "./Tools.ts"
@@ -30,7 +31,7 @@ export const decode = Effect.fnUntraced(function* (
   const { apart, ignored, parameters } = yield* ResponsesParameters.decode(body)
   const { instructions } = parameters
   const tools = yield* ResponsesTools.decode(apart.tools)
-  const toolChoice = yield* ResponsesTools.decodeChoice(apart.tool_choice)
+  const { forced, toolChoice } = yield* ResponsesTools.decodeChoice(apart.tool_choice, tools.tools.length > 0)
   const earlier = yield* recall(parameters.previous_response_id, memory)
   const chat = yield* ResponsesInput.decode({ value: apart.input ?? [], earlier, memory })
   const last = chat.at(-1)
@@ -43,7 +44,10 @@ export const decode = Effect.fnUntraced(function* (
   const messages: ReadonlyArray<Message> =
     instructions === undefined ? chat : [{ role: "system", content: instructions }, ...chat]
   return {
-    request: requestOf(messages, parameters, tools.tools, toolChoice),
+    request: {
+      ...requestOf(messages, parameters, tools.tools, toolChoice),
+      ...Wished.of([...ResponsesParameters.wishes(parameters), forced])
+    },
     isStreamed: parameters.stream === true,
     ignored: [...ignored, ...tools.ignored],
     body: {

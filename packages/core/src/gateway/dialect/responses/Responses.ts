@@ -38,7 +38,8 @@ export const dialect: Dialect<ResponsesRequest.Asked> = {
   name: "responses",
   decode: ResponsesRequest.decode,
   answer: respond,
-  events: (turn, answered, memory) => ResponsesEvents.make(turn.body, answered, respond(turn, answered, memory)),
+  stream: (turn, head, memory) =>
+    ResponsesEvents.stream(turn.body, head, (answered) => respond(turn, answered, memory)),
   failure: OpenAiFailure.write,
   stored: {
     retrieve: (id, memory) => {

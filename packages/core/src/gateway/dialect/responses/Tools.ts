@@ -7,6 +7,7 @@ import * as Canon from "../Canon.ts"
 import type { Failure } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Reading from "../Reading.ts"
+import * as Wished from "../Wished.ts"
 
 const readKind = Reading.reader(Schema.Struct({ type: Schema.NonEmptyString }))
 const readFunction = Reading.reader(
@@ -50,14 +51,24 @@ export const decode = Effect.fnUntraced(function* (value: unknown): Effect.fn.Re
   return { tools, ignored: isStrict ? ["tools.strict"] : [] }
 })
 
-/** What the request says of calling tools: auto or none; the model cannot be made to call one. */
-export const decodeChoice = (value: unknown): Effect.Effect<"auto" | "none", Failure> => {
-  if (value === undefined) return Effect.succeed("auto")
-  if (value === "auto" || value === "none") return Effect.succeed(value)
-  const said = typeof value === "object" && value !== null && "type" in value ? value.type : value
-  if (typeof said !== "string")
-    return Effect.fail(OpenAiFailure.invalid("tool_choice", `expected "auto", "none" or an object with a type`))
-  return Effect.fail(
-    OpenAiFailure.unsupported("tool_choice", `"${said}" cannot be forced on the model; use "auto" or "none"`)
-  )
+export interface Choice {
+  readonly toolChoice: "auto" | "none"
+  readonly forced: Wished.Wish | undefined
 }
+
+const readNamed = Reading.reader(Schema.Struct({ type: Schema.Literal("function"), name: Schema.NonEmptyString }))
+
+/** What the request says of calling tools; a call that is to be made is a wish. */
+export const decodeChoice = Effect.fnUntraced(function* (
+  value: unknown,
+  hasTools: boolean
+): Effect.fn.Return<Choice, Failure> {
+  if (value === undefined || value === "auto") return { toolChoice: "auto", forced: undefined }
+  if (value === "none") return { toolChoice: "none", forced: undefined }
+  if (typeof value === "string" && value !== "required") {
+    return yield* OpenAiFailure.invalid("tool_choice", `expected "auto", "none", "required" or a function`)
+  }
+  const name = value === "required" ? undefined : (yield* readNamed(value, "tool_choice")).name
+  if (!hasTools) return yield* OpenAiFailure.invalid("tool_choice", "there are no tools to choose from")
+  return { toolChoice: "auto", forced: Wished.choice("tool_choice", name) }
+})

@@ -1,0 +1,90 @@
+/**
+ * A message as events while it comes: a block of thinking grows, then one of text, and what is left comes at the end.
+ *
+ * How long the prompt was is known at the end alone, and told there; clients take the last figure.
+ */
+import type { Answered, Head, Streamed } from "../Dialect.ts"
+import * as MessagesAnswer from "./Answer.ts"
+import * as MessagesErrors from "./Errors.ts"
+import * as MessagesEvents from "./Events.ts"
+
+/** What an answer comes to. */
+export interface Parts {
+  readonly blocks: ReadonlyArray<MessagesAnswer.Written>
+  readonly ended: MessagesAnswer.Ended
+  readonly usage: object
+}
+
+const textOf = ({ block }: MessagesAnswer.Written): string =>
+  block.type === "text" ? block.text : block.type === "thinking" ? block.thinking : ""
+
+/** The same block with what was not yet said of it. */
+const rest = (written: MessagesAnswer.Written, said: number): MessagesAnswer.Written => {
+  const { block } = written
+  if (block.type === "text") return { block: { ...block, text: block.text.slice(said) } }
+  return block.type === "thinking" ? { block: { ...block, thinking: block.thinking.slice(said) } } : written
+}
+
+const blockOf = (kind: "text" | "thinking", text: string, id: string): MessagesAnswer.ContentBlock =>
+  kind === "text" ? MessagesAnswer.textBlock(text) : MessagesAnswer.thinkingBlock(text, id)
+
+export const make = (head: Head, partsOf: (answered: Answered) => Parts): Streamed => {
+  let hasBegun = false
+  /** Blocks that were begun, and how much of each was said; all but the last are closed. */
+  const said: Array<{ readonly kind: "text" | "thinking"; length: number }> = []
+
+  const start = (promptTokens: number): ReadonlyArray<string> => {
+    if (hasBegun) return []
+    hasBegun = true
+    return MessagesEvents.begin({
+      ...MessagesAnswer.envelope(head),
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: MessagesAnswer.usage(promptTokens, 0)
+    })
+  }
+
+  /** Thinking ends with its signature. */
+  const closeLast = (): ReadonlyArray<string> => {
+    const index = said.length - 1
+    const last = said[index]
+    if (last === undefined) return []
+    const signed =
+      last.kind === "thinking" ? MessagesEvents.grow(index, { block: blockOf("thinking", "", head.id) }) : []
+    return [...signed, MessagesEvents.close(index)]
+  }
+
+  const say = (kind: "text" | "thinking", text: string): ReadonlyArray<string> => {
+    if (text === "") return []
+    const frames: Array<string> = []
+    if (said.at(-1)?.kind !== kind) {
+      frames.push(...closeLast())
+      said.push({ kind, length: 0 })
+      frames.push(MessagesEvents.open(said.length - 1, blockOf(kind, text, head.id)))
+    }
+    const index = said.length - 1
+    said[index]!.length += text.length
+    return [...frames, ...MessagesEvents.growing(index, kind, text)]
+  }
+
+  return {
+    piece: ({ content = "", reasoning = "" }) => [...start(0), ...say("thinking", reasoning), ...say("text", content)],
+    end: (answered) => {
+      const { blocks, ended, usage } = partsOf(answered)
+      const begun = said.length
+      return [
+        ...start(answered.usage.promptTokens),
+        ...blocks.flatMap((written, index) => {
+          const known = said[index]
+          if (known === undefined || index >= begun) return MessagesEvents.whole(index, written)
+          // Those before the last were closed when the next one began.
+          if (index < begun - 1 && textOf(written).length === known.length) return []
+          return [...MessagesEvents.grow(index, rest(written, known.length)), MessagesEvents.close(index)]
+        }),
+        ...MessagesEvents.end(ended, usage)
+      ]
+    },
+    broken: (failure) => MessagesEvents.broken(MessagesErrors.write(failure, head.id).body)
+  }
+}

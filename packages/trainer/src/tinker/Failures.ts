@@ -1,0 +1,21 @@
+/** Failures of the server as the trainer's: what is lost for good, what may come back, and what was asked wrongly. */
+import type { TinkerError } from "./client/TinkerError.ts"
+import { TrainerError, type TrainerFailure } from "../learn/TrainerError.ts"
+
+const reasonOf = ({ reason }: TinkerError): typeof TrainerFailure.Type => {
+  switch (reason) {
+    case "gone":
+    case "expired":
+    case "broken":
+      return "engineLost"
+    case "address":
+    case "stranger":
+    case "unauthorized":
+      return "settings"
+    default:
+      return "engine"
+  }
+}
+
+export const toTrainerError = (cause: TinkerError): TrainerError =>
+  new TrainerError({ reason: reasonOf(cause), message: cause.message, cause })

@@ -1,0 +1,109 @@
+/**
+ * Items of a batch as a server's data: position t holds token t, its target is token t + 1.
+ *
+ * The server's logprobs are those of temperature 1: sequences that were sampled at another one are refused.
+ */
+import { Trajectory } from "@atropos/core"
+import { Effect } from "effect"
+import { TrainerError } from "../learn/TrainerError.ts"
+import type { Item, WeightedBatch } from "../learn/WeightedBatch.ts"
+import type { Datum } from "./protocol/ForwardBackward.ts"
+import type { Result } from "./protocol/ForwardBackwardResult.ts"
+import * as Tensor from "./protocol/Tensor.ts"
+
+/** Fails where a sequence's temperature is not 1. */
+export const check = (server: string, { items, sequences }: WeightedBatch): Effect.Effect<void, TrainerError> => {
+  const other = items.find(({ sequence }) => sequences[sequence]!.temperature !== 1)
+  if (other === undefined) return Effect.void
+  const { temperature } = sequences[other.sequence]!
+  return Effect.fail(
+    new TrainerError({
+      reason: "settings",
+      message: `${server} computes logprobs of temperature 1 only, and a sequence was sampled at temperature ${temperature}: sample at 1`
+    })
+  )
+}
+
+const tokensOf = ({ sequences }: WeightedBatch, { length, sequence }: Item) => {
+  const { tokens } = sequences[sequence]!
+  return { tokens: tokens.slice(0, length), targets: tokens.slice(1, length + 1) }
+}
+
+/** Data of cross entropy; `weights` (length) of each item. */
+export const weighted = (batch: WeightedBatch, weights: ReadonlyArray<Float32Array>): ReadonlyArray<Datum> =>
+  batch.items.map((item, index) => {
+    const { targets, tokens } = tokensOf(batch, item)
+    return {
+      tokens,
+      inputs: new Map([
+        ["target_tokens", Tensor.row(targets)],
+        ["weights", Tensor.row(weights[index]!)]
+      ])
+    }
+  })
+
+/** Data of a policy loss: logprobs of the policy that sampled, and advantages, (length) of each item. */
+export const advantaged = (
+  batch: WeightedBatch,
+  logprobs: ReadonlyArray<Float32Array>,
+  advantages: ReadonlyArray<Float32Array>
+): ReadonlyArray<Datum> =>
+  batch.items.map((item, index) => {
+    const { targets, tokens } = tokensOf(batch, item)
+    return {
+      tokens,
+      inputs: new Map([
+        ["target_tokens", Tensor.row(targets)],
+        ["logprobs", Tensor.row(logprobs[index]!)],
+        ["advantages", Tensor.row(advantages[index]!)]
+      ])
+    }
+  })
+
+/** 1 at trained positions, for passes that no gradient comes from. */
+export const masks = ({ items, sequences }: WeightedBatch): ReadonlyArray<Float32Array> =>
+  items.map(({ length, sequence }) => Float32Array.from(sequences[sequence]!.mask.subarray(1, length + 1)))
+
+/** The sampler's logprobs at trained positions, 0 elsewhere; undefined where one is not known. */
+export const sampled = ({ items, sequences }: WeightedBatch): ReadonlyArray<Float32Array> | undefined => {
+  const rows: Array<Float32Array> = []
+  for (const { length, sequence } of items) {
+    const { engineLogprobs, mask } = sequences[sequence]!
+    const row = new Float32Array(length)
+    for (let t = 0; t < length; t++) {
+      if (mask[t + 1] === 0) continue
+      const logprob = engineLogprobs?.[t + 1] ?? Number.NaN
+      if (!Trajectory.isSampled(logprob)) return undefined
+      row[t] = logprob
+    }
+    rows.push(row)
+  }
+  return rows
+}
+
+/** Advantages with their weight in the batch's loss at trained positions, 0 elsewhere. */
+export const advantages = ({ items, sequences }: WeightedBatch): ReadonlyArray<Float32Array> =>
+  items.map(({ length, sequence, weight }) => {
+    const { advantages: all, mask } = sequences[sequence]!
+    return Float32Array.from({ length }, (_, t) => (mask[t + 1] === 1 ? weight * all[t + 1]! : 0))
+  })
+
+/** Logprobs of each datum's targets. */
+export const logprobsOf = Effect.fnUntraced(function* (
+  server: string,
+  data: ReadonlyArray<Datum>,
+  { outputs }: Result
+) {
+  const rows: Array<Float32Array> = []
+  for (const [index, { tokens }] of data.entries()) {
+    const values = outputs[index]?.get("logprobs")?.values
+    if (!(values instanceof Float32Array) || values.length !== tokens.length) {
+      return yield* new TrainerError({
+        reason: "engine",
+        message: `${server} answered datum ${index} of ${tokens.length} tokens with ${values?.length ?? "no"} logprobs`
+      })
+    }
+    rows.push(values)
+  }
+  return rows
+})

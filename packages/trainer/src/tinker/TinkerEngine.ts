@@ -1,0 +1,101 @@
+/**
+ * A Tinker server as the place where a model learns and is sampled from: one session for both.
+ *
+ *     TinkerEngine.layer({ address, baseModel: "Qwen/Qwen3-8B", vocabSize, maxPositions, rank: 32, seed: 0 })
+ *
+ * gives `LearnerEngine` and `Engine`: what the learner publishes is what is sampled from next.
+ */
+import { Context, Effect, Layer } from "effect"
+import * as Engine from "../engine/Engine.ts"
+import { Executor } from "../exec/Executor.ts"
+import { LearnerEngine } from "../learn/LearnerEngine.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
+import type { Address } from "./client/Address.ts"
+import type { Patience } from "./client/Patience.ts"
+import * as Session from "./client/Session.ts"
+import * as TrainedModel from "./client/TrainedModel.ts"
+import { toTrainerError } from "./Failures.ts"
+import * as Reduction from "./Reduction.ts"
+import * as TinkerLearner from "./TinkerLearner.ts"
+import * as TinkerSampler from "./TinkerSampler.ts"
+
+export interface Options {
+  readonly address: Address
+  /** The model as the server calls it, or a folder or hub id of that name. */
+  readonly baseModel: string
+  readonly vocabSize: number
+  /** Longest sequence the model has positions for, tokens. */
+  readonly maxPositions: number
+  readonly rank: number
+  readonly seed: number
+  readonly patience?: Patience
+}
+
+const lastName = (name: string): string => name.split("/").findLast((part) => part !== "") ?? name
+
+/** The server's model of that name; of a folder, that of the folder's name. */
+const supported = ({ models, server }: Session.Session, name: string) => {
+  const trainable = models.filter(({ isTrainable }) => isTrainable)
+  const found =
+    trainable.find((model) => model.name === name) ?? trainable.find((model) => lastName(model.name) === lastName(name))
+  return found === undefined
+    ? Effect.fail(
+        new TrainerError({
+          reason: "settings",
+          message: `${server} does not train ${name}; it has: ${trainable.map((model) => model.name).join(", ") || "no model"}`
+        })
+      )
+    : Effect.succeed(found)
+}
+
+/** How the server reduces losses, asked of an adapter of its own. */
+const probed = Effect.fnUntraced(function* (session: Session.Session, options: Omit<Options, "address">) {
+  const model = yield* Effect.mapError(TrainedModel.make(session, options), toTrainerError)
+  const reduction = yield* Reduction.probe(session.server, model, options.vocabSize)
+  yield* Effect.ignore(Effect.timeout(model.unload, "10 seconds"))
+  const { server } = session
+  if (!reduction.isProbed) {
+    yield* Effect.logWarning("the server does not tell the gradient's norm: its losses are taken for sums", { server })
+  } else {
+    yield* Effect.logInfo("the server's losses are known", { ...reduction, server })
+  }
+  return reduction
+})
+
+export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) {
+  const { address, rank, seed } = options
+  const executor = yield* Executor
+  const session = yield* Effect.mapError(Session.make(address, options.patience), toTrainerError)
+  const { maxContextLength, name: baseModel } = yield* supported(session, options.baseModel)
+  const maxPositions = Math.min(options.maxPositions, maxContextLength ?? Infinity)
+  const sampler = yield* TinkerSampler.make({
+    session,
+    modelName: options.baseModel,
+    vocabSize: options.vocabSize,
+    maxSequenceTokens: maxPositions
+  })
+  const learning = { session, baseModel, rank, seed }
+  const reduction = yield* Effect.cached(probed(session, { ...options, baseModel }))
+  return {
+    session,
+    engine: sampler.engine,
+    learner: {
+      name: session.server,
+      model: { name: baseModel, vocabSize: options.vocabSize, maxPositions },
+      load: (loading) =>
+        Effect.gen(function* () {
+          yield* TinkerLearner.check(session.server, loading)
+          const learner = { ...learning, reduction: yield* reduction, publish: sampler.switchTo }
+          return yield* TinkerLearner.load(learner, loading)
+        }).pipe(Effect.provideService(Executor, executor))
+    } satisfies LearnerEngine["Service"]
+  }
+})
+
+/** Where learning happens, and what is sampled from. */
+export const layer = (options: Options) =>
+  Layer.effectContext(
+    Effect.map(make(options), ({ engine, learner }) =>
+      Context.make(LearnerEngine, LearnerEngine.of(learner)).pipe(Context.add(Engine.Engine, Engine.Engine.of(engine)))
+    )
+  )

@@ -1,0 +1,209 @@
+/**
+ * A Tinker server as the engine that learns. Weights are an adapter on the server; a copy is a path of the server.
+ *
+ * Any objective of logprobs runs: a forward pass, the objective on this machine (`HostObjective`), and a backward pass
+ * with the weights -dL/dlogprob in a loss of the server that is linear in them (`Reduction`). Gradients of a server
+ * cannot be forgotten: one that is not used is left behind with its model, which is saved and loaded into a new one.
+ */
+import { Effect, type Scope } from "effect"
+import type { Executor } from "../exec/Executor.ts"
+import * as HostObjective from "../learn/HostObjective.ts"
+import {
+  type Computed,
+  defaultOptimizer,
+  type Kept,
+  type Learner,
+  type LoadOptions,
+  type Updated
+} from "../learn/LearnerEngine.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
+import type { WeightedBatch } from "../learn/WeightedBatch.ts"
+import type { Session } from "./client/Session.ts"
+import type { TinkerError } from "./client/TinkerError.ts"
+import * as TrainedModel from "./client/TrainedModel.ts"
+import { toTrainerError } from "./Failures.ts"
+import * as Reduction from "./Reduction.ts"
+import * as TinkerData from "./TinkerData.ts"
+
+export interface Options {
+  readonly session: Session
+  readonly baseModel: string
+  readonly rank: number
+  readonly seed: number
+  readonly reduction: Reduction.Reduction
+  /** Hands weights for samplers on: a path of the server, and the version. */
+  readonly publish: (path: string, version: number) => Effect.Effect<void, TinkerError>
+}
+
+const lost = <A, R>(effect: Effect.Effect<A, TinkerError, R>): Effect.Effect<A, TrainerError, R> =>
+  Effect.mapError(effect, toTrainerError)
+
+const settings = (message: string) => new TrainerError({ reason: "settings", message })
+
+/** An adapter, unloaded with the scope; from a copy where there is one. */
+const open = Effect.fnUntraced(function* ({ baseModel, rank, seed, session }: Options, from?: Kept, moments = false) {
+  if (from !== undefined && from.reference.engine !== session.server) {
+    return yield* new TrainerError({
+      reason: "checkpoint",
+      message: `the weights ${from.reference.path} are those of ${from.reference.engine}, not of ${session.server}`
+    })
+  }
+  const model = yield* lost(TrainedModel.make(session, { baseModel, rank, seed }))
+  if (from !== undefined) {
+    yield* Effect.mapError(model.loadWeights(from.reference.path, moments), (cause) =>
+      cause.reason === "unavailable" || cause.reason === "unpaid"
+        ? toTrainerError(cause)
+        : new TrainerError({
+            reason: "checkpoint",
+            message: `${session.server} does not restore ${from.reference.path}: ${cause.message}`,
+            cause
+          })
+    )
+  }
+  return model
+})
+
+const scaled = (rows: ReadonlyArray<Float32Array>, factors: ReadonlyArray<number>): ReadonlyArray<Float32Array> =>
+  rows.map((row, index) => row.map((value) => value * factors[index]!))
+
+const negated = (rows: ReadonlyArray<Float32Array>) =>
+  scaled(
+    rows,
+    rows.map(() => -1)
+  )
+
+const areFinite = (rows: ReadonlyArray<Float32Array>): boolean => rows.every((row) => row.every(Number.isFinite))
+
+const updated = (server: string, norm: number | undefined): Effect.Effect<Updated, TrainerError> =>
+  norm === undefined || Number.isFinite(norm)
+    ? Effect.succeed({ isApplied: true, norm })
+    : Effect.fail(
+        new TrainerError({ reason: "nonFinite", message: `${server} made a step with a gradient of norm ${norm}` })
+      )
+
+/** Fails where logprobs are not enough for the objective. */
+export const check = (server: string, { objective }: LoadOptions): Effect.Effect<void, TrainerError> => {
+  const because = HostObjective.problem(objective)
+  return because === undefined
+    ? Effect.void
+    : Effect.fail(settings(`${server} answers with logprobs of the sampled tokens alone: ${because}`))
+}
+
+export const load = Effect.fn("TinkerLearner.load")(function* (
+  options: Options,
+  loading: LoadOptions
+): Effect.fn.Return<Learner, TrainerError, Executor | Scope.Scope> {
+  const { publish, reduction, session } = options
+  const { objective } = loading
+  const { beta1, beta2, epsilon, maxNorm, weightDecay } = loading.optimizer ?? defaultOptimizer
+  yield* check(session.server, loading)
+  if (maxNorm !== null && !reduction.isClipping) {
+    return yield* settings(`${session.server} does not limit the gradient's norm: set max_grad_norm to null`)
+  }
+  const host = yield* HostObjective.make(objective)
+  const { from, initial } = loading
+  let model = yield* from === undefined ? open(options, initial) : open(options, from, true)
+  // The present model's: others are unloaded when it takes their place.
+  yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(model.unload, "10 seconds")))
+  const reference = objective.needsReference ? yield* open(options, initial) : undefined
+  if (reference !== undefined) {
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(reference.unload, "10 seconds")))
+  }
+  /** A gradient that was sent, whole or in part. */
+  let pending: "none" | "whole" | "unknown" = "none"
+  let names = 0
+  const nameFor = (what: string, version: number) => `${what}-${version}-${++names}`
+
+  /** The same weights and moments without the gradient. */
+  const renew = Effect.gen(function* () {
+    const path = yield* lost(model.saveWeights(nameFor("discarded", 0)))
+    const old = model
+    model = yield* open(options, { reference: { engine: session.server, path }, folder: "" }, true)
+    pending = "none"
+    yield* Effect.ignore(old.unload)
+  })
+  const clean = Effect.suspend(() => (pending === "none" ? Effect.void : renew))
+
+  const logprobsWith = Effect.fnUntraced(function* (pass: TrainedModel.TrainedModel, batch: WeightedBatch) {
+    const data = TinkerData.weighted(batch, TinkerData.masks(batch))
+    const result = yield* lost(pass.forward(data, { name: "cross_entropy" }))
+    return yield* TinkerData.logprobsOf(session.server, data, result)
+  })
+
+  /** Logprobs under the reference policy, where sequences do not bring their own. */
+  const referenceOf = Effect.fnUntraced(function* (batch: WeightedBatch) {
+    const own = batch.items.map(({ length, sequence }) =>
+      batch.sequences[sequence]!.refLogprobs?.subarray(1, length + 1)
+    )
+    if (reference === undefined || own.every((row) => row !== undefined)) return undefined
+    const computed = yield* logprobsWith(reference, batch)
+    return own.map((row, item) => row ?? computed[item]!)
+  })
+
+  /** Sends the gradient Σ weights · ∇log π; a weight is that of the trained position. */
+  const backward = Effect.fnUntraced(function* (
+    batch: WeightedBatch,
+    logprobs: ReadonlyArray<Float32Array>,
+    weights: ReadonlyArray<Float32Array>
+  ) {
+    const dataOf = (rows: ReadonlyArray<Float32Array>) =>
+      reduction.carrier === "cross_entropy"
+        ? TinkerData.weighted(batch, rows)
+        : TinkerData.advantaged(batch, logprobs, rows)
+    const factors = Reduction.factors(reduction, dataOf(weights), session.config)
+    pending = "unknown"
+    yield* lost(model.forwardBackward(dataOf(scaled(weights, factors)), { name: reduction.carrier }))
+    pending = "whole"
+  })
+
+  const forwardBackward: Learner["forwardBackward"] = Effect.fn("TinkerLearner.forwardBackward")(
+    function* (batch, look) {
+      yield* TinkerData.check(session.server, batch)
+      yield* clean
+      const logprobs = yield* logprobsWith(model, batch)
+      const refLogprobs = yield* referenceOf(batch)
+      if (look !== undefined) for (const [item, row] of logprobs.entries()) look(item, row)
+      const { figures, loss, slopes } = yield* host.evaluate(batch, logprobs, refLogprobs)
+      const isFinite = Number.isFinite(loss) && areFinite(slopes)
+      if (isFinite && batch.items.length > 0) yield* backward(batch, logprobs, negated(slopes))
+      return {
+        loss,
+        figures,
+        isFinite,
+        pieces: batch.items.length,
+        positions: batch.items.reduce((sum, { length }) => sum + length, 0)
+      } satisfies Computed
+    }
+  )
+
+  const optimizerStep = Effect.fn("TinkerLearner.optimizerStep")(function* (learningRate: number) {
+    if (pending !== "whole") {
+      return yield* new TrainerError({ reason: "engine", message: "there is no gradient to make a step with" })
+    }
+    const adam = { learningRate, beta1, beta2, eps: epsilon, weightDecay, gradClipNorm: maxNorm ?? 0 }
+    const metrics = yield* lost(model.optimStep(adam))
+    pending = "none"
+    return yield* updated(session.server, Reduction.normOf(metrics))
+  })
+
+  return {
+    forward: (batch) =>
+      Effect.andThen(
+        TinkerData.check(session.server, batch),
+        Effect.suspend(() => logprobsWith(model, batch))
+      ),
+    forwardBackward,
+    optimizerStep,
+    discard: clean,
+    save: (_, version) =>
+      Effect.map(lost(Effect.suspend(() => model.saveWeights(nameFor("step", version)))), (path) => ({
+        engine: session.server,
+        path
+      })),
+    publish: (version) =>
+      Effect.suspend(() => model.saveForSampler(nameFor("policy", version))).pipe(
+        Effect.flatMap((path) => publish(path, version)),
+        lost
+      )
+  } satisfies Learner
+})
