@@ -82,5 +82,5 @@ export const near = (a: ArrayLike<number>, b: ArrayLike<number>, tolerance: numb
     assert.isTrue(Math.abs(a[i]! - b[i]!) <= tolerance, `${what} ${i}: ${a[i]} ${b[i]}`)
 }
 
-export const loaded = (engine: LearnerEngineShape, objective: Objective, more: Partial<LoadOptions> = {}) =>
+export const loaded = (engine: LearnerEngineShape, objective: Objective.Objective, more: Partial<LoadOptions> = {}) =>
   engine.load({ objective, optimizer, maxLength: shape.maxLength, ...more })
