@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from conftest import COMMAND, Run, Server, config
+from conftest import lora as lora_of_tests
 from peft import LoraConfig
 from trl import GRPOTrainer
 
-from atropos_trl import AtroposRollouts
+from atropos_trl import AtroposError, AtroposRollouts
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +22,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / ".atropos/up/sort-letters-1/step_1"
 
 
-@pytest.fixture
-def policy(base: Path, tmp_path: Path) -> Iterator[str]:
-    server = Server(["policy", "--model", str(base), "--port", "0", "--lora.r", "16"], tmp_path / "policy")
+@pytest.fixture(scope="module")
+def policy(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    words = ["policy", "--model", str(base), "--port", "0", "--lora.r", "16"]
+    server = Server(words, tmp_path_factory.mktemp("policy"))
     yield server.url
     server.close()
 
@@ -62,3 +64,23 @@ def test_the_reward_rises(service: str, run: Run, base: Path, policy: str, tmp_p
     assert all(row["atropos/staleness"] <= 2 for row in logs)
     assert trainer.state.global_step == steps
     assert [(batch["state"], batch["deliveries"]) for batch in run.batches()] == [("acked", 1)] * steps
+
+
+def test_an_adapter_of_another_shape_is_refused_with_the_right_command(
+    service: str, run: Run, base: Path, policy: str, tmp_path: Path
+) -> None:
+    args = config(tmp_path)
+    with (
+        AtroposRollouts(service, run=run.name, sampler=f"policy+{policy}") as atropos,
+        pytest.raises(AtroposError, match="rank is 4.*atropos policy --lora.r 4 --lora.alpha 8 .*q_proj.*v_proj"),
+    ):
+        GRPOTrainer(model=str(base), args=args, peft_config=lora_of_tests(), **atropos.trainer_arguments(args)).train()
+
+
+def test_a_server_that_takes_no_adapters_is_refused(service: str, run: Run, base: Path, tmp_path: Path) -> None:
+    args = config(tmp_path)
+    with (
+        AtroposRollouts(service, run=run.name, sampler=f"policy+{service}") as atropos,
+        pytest.raises(AtroposError, match="404.*has to take adapters"),
+    ):
+        GRPOTrainer(model=str(base), args=args, peft_config=lora_of_tests(), **atropos.trainer_arguments(args)).train()

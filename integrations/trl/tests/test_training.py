@@ -173,7 +173,7 @@ def test_the_same_weights_that_differ_are_refused_before_the_update(
         run_groups(run, [], 8)
         for group in groups:  # by the key policy_versions, which is beside the group
             run.call("POST", "/groups", {"key": _uuid(), "group": group, "policy_versions": [0] * 4})
-        with pytest.raises(AtroposError, match="same weights and differ by .* nats.*temperature"):
+        with pytest.raises(AtroposError, match="with the same weights.* differ by .* nats.*temperature"):
             trainer.train()
     assert states(run) == ["free"]
     assert all(torch.equal(p, before[name]) for name, p in trainer.model.named_parameters())
@@ -274,12 +274,30 @@ def test_a_padding_token_that_the_model_lacks_is_refused(run: Run, model_folder:
         trainer_of(model_folder, atropos, config(tmp_path), processing_class=tokenizer).train()
 
 
+def test_a_token_that_is_missing_is_named(model_folder: Path, tmp_path: Path) -> None:
+    class Closed(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(401)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Closed)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with (
+        AtroposRollouts(f"http://127.0.0.1:{server.server_port}") as atropos,
+        pytest.raises(AtroposError, match="(?s)answered 401.*ATROPOS_TOKEN"),
+    ):
+        trainer_of(model_folder, atropos, config(tmp_path)).train()
+    server.shutdown()
+
+
 def test_two_trainers_do_not_share_a_folder(run: Run, model_folder: Path, tmp_path: Path) -> None:
     from atropos_trl._http import Http
     from atropos_trl._leases import Leases
     from atropos_trl._service import Service
 
-    first = Leases(Service(Http(run.url, None), run.name, 1), 60, tmp_path)
+    first = Leases(Service(Http(run.url, None, ""), run.name, 1), 60, tmp_path)
     with AtroposRollouts(run.url, run=run.name) as atropos, pytest.raises(AtroposError, match="another process trains"):
         trainer_of(model_folder, atropos, config(tmp_path)).train()
     first.recover(0)

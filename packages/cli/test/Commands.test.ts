@@ -164,7 +164,7 @@ describe("commands", () => {
       yield* fs.writeFileString(`${folder}/none.ts`, "export const something = 1\n")
       yield* fs.writeFileString(`${folder}/wrong.ts`, "export const layer = (\n")
       for (const [file, says] of [
-        [`${folder}/none.ts`, "must export what Environment.layer(…) returns"],
+        [`${folder}/none.ts`, "must export what defineAgent(…), defineEnvironment(…) or Environment.layer(…) returns"],
         [`${folder}/wrong.ts`, "could not be loaded"],
         [`${folder}/absent.ts`, "there is no such file"],
         ["gms8k", 'did you mean "gsm8k"?']

@@ -23,3 +23,5 @@ from ._http import AtroposError
 from ._rollouts import AtroposRollouts
 
 __all__ = ["AtroposError", "AtroposRollouts"]
+
+AtroposError.__module__ = __name__  # what a traceback calls it

@@ -37,14 +37,15 @@ class Answer:
 
 
 class Http:
-    """Requests to one server, with a bearer token where one is set."""
+    """Requests to one server, with a bearer token where one is set; `variable` is where it comes from."""
 
-    def __init__(self, url: str, token: str | None) -> None:
+    def __init__(self, url: str, token: str | None, variable: str) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.hostname is None:
             raise AtroposError(f"{url!r} is no address of a server: expected something like http://localhost:8000")
         self.url = url.rstrip("/")
         self._token = token
+        self._variable = variable
         # A proxy of the environment knows nothing of this machine.
         is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
         self._opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if is_here else []))
@@ -67,6 +68,8 @@ class Http:
             message = f"{method} {self.url}{path} answered {error.code}: {said}"
             if error.code == 429 or error.code >= 500:
                 raise Unavailable(message) from None
+            if error.code in (401, 403):
+                message += f". The token is read from {self._variable}"
             raise AtroposError(message, error.code) from None
         except (OSError, ValueError) as error:  # no connection, a broken one, no HTTP
             reason = getattr(error, "reason", error)

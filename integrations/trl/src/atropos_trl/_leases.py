@@ -53,6 +53,9 @@ class Leases:
             left = json.loads(self._file.read_text())
         except FileNotFoundError:
             left = {"leases": []}
+        except ValueError as error:
+            _logger.warning("%s cannot be read, leases in it run out by themselves: %s", self._file, error)
+            left = {"leases": []}
         for entry in left["leases"] if left.get("run", self._service.run) == self._service.run else []:
             lease = Lease(entry["id"], entry["token"], 0, entry["trained_at"])
             if lease.trained_at is not None and lease.trained_at <= step:

@@ -59,7 +59,7 @@ class AtroposRollouts:
     ) -> None:
         if acknowledge not in ("step", "checkpoint"):
             raise AtroposError(f'acknowledge={acknowledge!r}: expected "step" or "checkpoint"')
-        self._service = Service(Http(url, token or os.environ.get("ATROPOS_TOKEN")), run, patience)
+        self._service = Service(Http(url, token or os.environ.get("ATROPOS_TOKEN"), "ATROPOS_TOKEN"), run, patience)
         self._sampler_address = sampler
         self._sampler_token = sampler_token or os.environ.get("ATROPOS_POLICY_TOKEN")
         if sampler is not None:
@@ -76,6 +76,7 @@ class AtroposRollouts:
         self._trainer: Any = None
         self._checks_left = 3
         self._to_check = False
+        self._is_known = False
         self._has_warned = False
         atexit.register(self.close)
 
@@ -134,7 +135,11 @@ class AtroposRollouts:
             raise answer[0]
         rows: Rows = answer[0]
         step = trainer.state.global_step
-        self._to_check = self._checks_left > 0 and all(version == step for version in rows.versions)
+        self._to_check = self._checks_left > 0 and (
+            all(version == step for version in rows.versions)
+            or (step == 0 and all(version is None for version in rows.versions))
+        )
+        self._is_known = rows.versions[0] is not None
         part = slice(accelerator.process_index * len(prompts), (accelerator.process_index + 1) * len(prompts))
         return {
             "prompt_ids": rows.prompt_ids[part],
@@ -234,12 +239,14 @@ class AtroposRollouts:
             self._checks_left -= 1
             mismatch = trainer._metrics["train"]["sampling/sampling_logp_difference/mean"][-1]
             if self._max_mismatch is not None and mismatch > self._max_mismatch:
-                raise AtroposError(
-                    f"sampler and trainer have the same weights and differ by {mismatch:.3f} nats per token, "
-                    f"more than max_mismatch={self._max_mismatch}. Likely causes, in order: temperature, "
-                    "log-probabilities before temperature (vLLM: --logprobs-mode processed_logprobs), another model or "
-                    "tokenizer, another adapter shape, precision"
+                message = (
+                    f"sampler and trainer differ by {mismatch:.3f} nats per token, more than max_mismatch="
+                    f"{self._max_mismatch}. Likely causes, in order: temperature, log-probabilities before temperature "
+                    "(vLLM: --logprobs-mode processed_logprobs), another model or tokenizer, dropout, precision"
                 )
+                if self._is_known:
+                    raise AtroposError(f"with the same weights, {message}")
+                _logger.warning("in the first batch, whose weights are not known, %s; or old batches", message)
 
     def _after_update(self, step: int, model: Any) -> None:
         if self._leases is None or self._trainer is None:

@@ -62,12 +62,24 @@ const refused = (reason: string): Duplex => {
   return stream
 }
 
+const cancelCode = 80_877_102
+
+/**
+ * A request to cancel what another connection asks, which the client makes where a statement that was interrupted goes
+ * on. The database has one statement at a time and no ear for it: it would end over it.
+ */
+const isCancelRequest = (bytes: Uint8Array): boolean =>
+  bytes.length === 16 && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).readInt32BE(4) === cancelCode
+
 const connection = (worker: Worker, id: number): Duplex => {
+  let hasStarted = false
   const stream = new Duplex({
     read: () => {},
     write: (chunk: Uint8Array, _encoding, done) => {
+      if (!hasStarted && isCancelRequest(chunk)) stream.push(null)
       // The client reuses its buffers: hand over a copy.
-      send(worker, { connection: id, bytes: Uint8Array.from(chunk) })
+      else send(worker, { connection: id, bytes: Uint8Array.from(chunk) })
+      hasStarted = true
       done()
     },
     final: (done) => {

@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Schedule } from "effect"
+import { Effect, FileSystem, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmdirSync } from "node:fs"
@@ -50,6 +50,21 @@ const eventually = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 
 layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("the embedded database", (it) => {
   const builtIt = isBuilt ? it.effect : it.effect.skip
+
+  it.effect("goes on where a statement is interrupted that takes long", () =>
+    inside(
+      undefined,
+      SqlClient.SqlClient.use((sql) =>
+        Effect.gen(function* () {
+          const long = sql`select count(*) from generate_series(1, 1000000) as n`
+          const answered = yield* Effect.timeoutOption(long, "20 millis")
+          assert.isTrue(Option.isNone(answered))
+          const rows = yield* sql<{ n: number }>`select 7 as n`
+          assert.deepStrictEqual(rows, [{ n: 7 }])
+        })
+      )
+    )
+  )
 
   builtIt(`is unpacked where it is new, over what a killed process had begun, and is its own${absence}`, () =>
     Effect.gen(function* () {

@@ -101,7 +101,7 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string, nam
   if (environment === undefined) {
     const found = Object.keys(exported).join(", ") || "nothing"
     return yield* new UsageError({
-      message: `${named} ${word}: the file must export what Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
+      message: `${named} ${word}: the file must export what defineAgent(…), defineEnvironment(…) or Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
     })
   }
   const chosen: Chosen = {

@@ -82,8 +82,11 @@ export const run = Effect.fn("Train.run")(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
     )
     const publish = yield* Publisher.make(model, settings)
-    const engine = LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) })
-    const made = yield* Effect.provide(Trainer.make({ settings, ...(objective && { objective }) }), engine)
+    // Lives as long as the run, whatever the engine holds.
+    const engine = yield* Layer.build(
+      LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) })
+    )
+    const made = yield* Effect.provideContext(Trainer.make({ settings, ...(objective && { objective }) }), engine)
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })

@@ -5,7 +5,7 @@ import type * as Engine from "@atropos/trainer/engine/Engine"
 import type * as Trainer from "@atropos/trainer/run/Trainer"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
-import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
+import { Effect, type FileSystem, Option, type Path, type Scope, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import type { Curve, SolvedBy } from "./Curve.ts"
 import * as HeldOut from "./HeldOut.ts"
@@ -71,7 +71,9 @@ const heldOutOf = Effect.fnUntraced(function* (
 })
 
 /** Runs until the trainer's steps are done. */
-export const run = Effect.fn("Loop.run")(function* (options: Options) {
+export const run = Effect.fn("Loop.run")(function* (
+  options: Options
+): Effect.fn.Return<Outcome, unknown, ClosedLoop.Needs | Engine.Engine | Environment.Environments | Scope.Scope> {
   const { earlier, initial, objective, onBefore, onReady, onStep, settings, stepsAhead } = options
   const environments = yield* Environment.Environments
   const { steps, trainer } = yield* ClosedLoop.makeOf(environments, {

@@ -172,7 +172,9 @@ const judge = Effect.fnUntraced(function* (
     return yield* scored(agent, { ...session, result, trajectory })
   if (rewards !== undefined) return rewards
   if (SessionGroup.faultOf(result) === undefined) return result as SessionGroup.Judged
-  return Outcome.failed(outcome, "unrewarded", unrewarded)
+  const said =
+    typeof result === "number" ? `run gave ${DefinitionShape.kindOf(result)}, which is no reward` : unrewarded
+  return Outcome.failed(outcome, "unrewarded", said)
 })
 
 const unrewarded =

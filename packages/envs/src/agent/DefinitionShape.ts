@@ -12,7 +12,7 @@ export const kindOf = (value: unknown): string => {
   if (typeof value === "object") return `an object with ${Object.keys(value).join(", ") || "no keys"}`
   return typeof value === "function"
     ? "a function"
-    : `a ${typeof value} (${(JSON.stringify(value) ?? "").slice(0, 80)})`
+    : `a ${typeof value} (${(typeof value === "number" ? String(value) : (JSON.stringify(value) ?? "")).slice(0, 80)})`
 }
 
 const fits = (kind: Kind, value: unknown): boolean => {

@@ -223,6 +223,13 @@ describe("defineAgent", () => {
       assert.deepStrictEqual(reported, [0.5, 0.5])
       const none = yield* Effect.flip(scoresOf(ask))
       assert.match((none as Error).message, /nobody said what the run was worth/)
+      const odd = yield* Effect.flip(
+        scoresOf(async (given) => {
+          await ask(given)
+          return Number.NaN
+        })
+      )
+      assert.match((odd as Error).message, /run gave a number \(NaN\), which is no reward/)
     })
   )
 

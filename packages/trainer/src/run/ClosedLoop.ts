@@ -28,7 +28,13 @@ export interface ClosedLoop {
   readonly steps: Stream.Stream<StepMetrics, TrainerError | Rollout.RolloutError>
 }
 
-type Needs = LearnerEngine | FileSystem.FileSystem | Path.Path | ServerManager.ServerManager | TrajectoryClient.Clients
+/** What a loop stands on: an engine that learns, policies that are sampled, and the service. */
+export type Needs =
+  | LearnerEngine
+  | FileSystem.FileSystem
+  | Path.Path
+  | ServerManager.ServerManager
+  | TrajectoryClient.Clients
 
 /** The loop of the one environment in the context. */
 export const make = (

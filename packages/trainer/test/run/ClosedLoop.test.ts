@@ -5,10 +5,12 @@ import { Environment, MemoryTrajectoryClient, ServerManager, TrajectoryClient } 
 import { Effect, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
 import * as Ort from "../../src/exec/Ort.ts"
+import { LearnerEngine } from "../../src/learn/LearnerEngine.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
 import * as PolicyLayers from "../../src/server/PolicyLayers.ts"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
+import * as LosingEngine from "./LosingEngine.ts"
 
 const letters = "abcd"
 const model = TinyModel.make({ characters: letters, seed: 1, maxPositions: 8 })
@@ -149,6 +151,41 @@ describe("ClosedLoop", () => {
       )
     )
   })
+
+  it.live("whose engine loses the weights ends with those of one that kept them", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const run = Effect.fnUntraced(
+        function* (losses: ReadonlyArray<LosingEngine.Loss>) {
+          let parameters: Float32Array | undefined
+          const publish = (weights: LocalLearner.Weights) =>
+            Effect.sync(() => void (parameters = weights.parameters.slice()))
+          const losing = Layer.effect(LearnerEngine, Effect.map(LearnerEngine, LosingEngine.make(losses))).pipe(
+            Layer.provide(LocalLearner.layerInProcess({ model, publish }))
+          )
+          const given = settings(yield* fs.makeTempDirectoryScoped())
+          const { steps } = yield* ClosedLoop.make({
+            settings: { ...given, trainer: { ...given.trainer, checkpointInterval: 2 } }
+          }).pipe(Effect.provide(losing))
+          const metrics = yield* Stream.runCollect(steps)
+          return { parameters, steps: metrics.map(({ step }) => step), stale: metrics.map((one) => one.stalenessMax) }
+        },
+        Effect.scoped,
+        // The executor has to outlive the layer of the engine.
+        Effect.provide([parts(endless), Ort.layer({ threads: 1 })], { local: true })
+      )
+      const kept = yield* run([])
+      const lost = yield* run([
+        { call: "forwardBackward", at: 4 },
+        { call: "optimizerStep", at: 6, isDone: true }
+      ])
+      assert.deepStrictEqual(lost.parameters, kept.parameters)
+      assert.deepStrictEqual(kept.steps, [1, 2, 3, 4, 5, 6])
+      // The fourth is lost after the checkpoint of the second, the fifth after that of the fourth.
+      assert.deepStrictEqual(lost.steps, [1, 2, 3, 3, 4, 5, 6])
+      assert.isTrue([...kept.stale, ...lost.stale].every((staleness) => staleness === 0))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
 
   it.live("fails when its environment does", () =>
     Effect.gen(function* () {
