@@ -25,8 +25,11 @@ const areTokens = (value: unknown): value is ReadonlyArray<number> =>
 
 export const TokenIds = Schema.declare(areTokens, { expected: "a list of token ids" })
 
-/** A piece of a prompt. What is no text is kept as it came, to be refused by name. */
-export const TextChunk = Schema.Struct({ tokens: TokenIds, type: Schema.Literal("encoded_text") })
+/**
+ * A piece of a prompt; SDKs of 2025 leave the type of text out. What is no text is kept as it came, to be refused by
+ * name.
+ */
+export const TextChunk = Schema.Struct({ tokens: TokenIds, type: Schema.optionalKey(Schema.Literal("encoded_text")) })
 export const OtherChunk = Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [
   Schema.Record(Schema.String, Schema.Unknown)
 ])
@@ -78,4 +81,4 @@ export const promptTokens = ({ chunks }: typeof ModelInput.Type): ReadonlyArray<
 }
 
 const isText = (chunk: typeof TextChunk.Type | typeof OtherChunk.Type): chunk is typeof TextChunk.Type =>
-  chunk.type === "encoded_text"
+  chunk.type === undefined || chunk.type === "encoded_text"
