@@ -61,7 +61,7 @@ export interface Chosen {
   readonly environment: RunnableEnvironment
   readonly description: string
   /** Family, needs and licence of a built-in one; a file does not say. */
-  readonly about?: Pick<RegistryEntry, "family" | "needs" | "dataLicence">
+  readonly about?: Pick<RegistryEntry, "family" | "needs" | "dataLicence" | "names">
   /** The inference servers the environment was written for, snake_case. */
   readonly servers?: unknown
   /** How a small model is trained on it from scratch, where its file says so. */
