@@ -16,6 +16,7 @@ import * as Trainer from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Exit, Layer, Option, Path, Stream } from "effect"
+import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Progress from "../base/Progress.ts"
 import * as ProgressFigures from "./ProgressFigures.ts"
@@ -95,6 +96,7 @@ export const run = Effect.fn("Train.run")(
         ? Effect.ignore(tellStopped(resolve(trainer.savePath), trainer.trainingSteps))
         : Effect.void
     )
+    const objective = yield* LossFile.ofSettings(given.loss)
     yield* Console.log(`device: ${device.kind}, ${device.detail}`)
     const { engine, model } = yield* RemoteEngine.isRemote(asked) ? elsewhere(asked) : onThisMachine(asked)
     const settings = yield* fitted(asked, model, isSeqLenGiven)
@@ -102,7 +104,10 @@ export const run = Effect.fn("Train.run")(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
     )
     // Lives as long as the run, whatever the engine holds.
-    const made = yield* Effect.provideContext(Trainer.make({ settings }), yield* engine(settings))
+    const made = yield* Effect.provideContext(
+      Trainer.make({ settings, ...(objective && { objective }) }),
+      yield* engine(settings)
+    )
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })
