@@ -75,6 +75,7 @@ const floors = {
     "math",
     "mcqa",
     "pictures",
+    "python",
     "stories",
     "tools",
     "."

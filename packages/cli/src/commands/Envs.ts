@@ -5,6 +5,7 @@
 import { EnvironmentSettings, Settings } from "@atropos/core"
 import { Console, Effect, Option, SchemaAST } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as CommandLine from "../base/CommandLine.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Table from "../base/Table.ts"
@@ -46,11 +47,31 @@ const needsOf = ({ about }: Environments.Chosen): string =>
 const order = ({ about, environment }: Environments.Chosen): string =>
   `${about?.family ?? ""} ${environment.environmentName}`
 
+/** What the package of an environment offers, a name a line. */
+const listNames = Effect.fnUntraced(function* (
+  environment: Option.Option<string>,
+  python: Option.Option<string>,
+  json: boolean
+) {
+  const about = Option.isSome(environment) ? (yield* Environments.choose(environment.value)).about : undefined
+  if (about?.names === undefined) {
+    const those = Object.entries(Environments.builtIn).flatMap(([name, { names }]) =>
+      names === undefined ? [] : [name]
+    )
+    return yield* new UsageError({ message: `--list is for environments of Python packages: ${those.join(", ")}` })
+  }
+  const names = yield* Effect.mapError(
+    about.names(Option.getOrNull(python)),
+    (cause) => new CommandFailed({ message: cause.message.replace("--env.python", "--python"), cause })
+  )
+  yield* Console.log(json ? JSON.stringify(names, null, 2) : names.join("\n"))
+})
+
 const name: string = "envs"
 
 export const make: MakeVerb = () =>
   Effect.succeed({
-    booleans: new Set(["json"]),
+    booleans: new Set(["json", "list"]),
     command: Command.make(
       name,
       {
@@ -58,9 +79,19 @@ export const make: MakeVerb = () =>
           Argument.withDescription("environment to show in detail: a name or a file"),
           Argument.optional
         ),
+        list: Flag.Boolean("list").pipe(
+          Flag.withDescription("with an environment of a Python package: list its data sets, worlds or games"),
+          Flag.withDefault(false)
+        ),
+        python: Flag.String("python").pipe(
+          Flag.withDescription("with --list: the Python that has the package"),
+          Flag.withMetavar("path"),
+          Flag.optional
+        ),
         json: Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
       },
-      Effect.fnUntraced(function* ({ environment, json }) {
+      Effect.fnUntraced(function* ({ environment, json, list, python }) {
+        if (list) return yield* listNames(environment, python, json)
         if (Option.isSome(environment)) {
           const chosen = yield* Environments.choose(environment.value, "environment")
           if (json) return yield* Console.log(JSON.stringify(describe(chosen), null, 2))

@@ -124,35 +124,38 @@ export interface Groups<State> {
   readonly groups: ReadonlyArray<RolloutGroup>
 }
 
-/** `n` plays from the same state, each drawn anew, and a group of every seat of the policy. */
-export const groups = Effect.fn("Seats.groups")(function* <State, E = never, R = never, F = never, S = never>(
-  game: SeatedGame<State, E, R>,
-  start: State,
-  { n, ...options }: PlayOptions<State, F, S> & { readonly n: number }
-): Effect.fn.Return<Groups<State>, InferenceError | E | F, ServerManager | Exclude<R | S, Scope.Scope>> {
-  const plays = yield* Effect.forEach(
-    Array.from({ length: n }).keys(),
-    (index) =>
-      play(game, start, {
-        ...options,
-        ...(options.seed !== undefined && { seed: (options.seed + index * 15_485_863) % 2 ** 31 })
-      }),
-    { concurrency: "unbounded" }
-  )
-  const groups = options.players.flatMap((_, seat): ReadonlyArray<RolloutGroup> => {
-    const sat = plays.flatMap(({ returns, trajectories }) => {
+/** Plays from the same start as groups: of each seat the trajectories there, with its returns as their scores. */
+export const grouped = <State>(plays: ReadonlyArray<Play<State>>): Groups<State> => ({
+  plays,
+  groups: Array.from({ length: Math.max(0, ...plays.map(({ returns }) => returns.length)) }, (_, seat) =>
+    plays.flatMap(({ returns, trajectories }) => {
       const trajectory = trajectories[seat]
       return trajectory === undefined ? [] : [{ trajectory, score: returns[seat]! }]
     })
-    return sat.length === 0
-      ? []
-      : [
-          {
-            trajectories: sat.map(({ trajectory }) => trajectory),
-            scores: sat.map(({ score }) => score),
-            ...(sat.length !== n && { groupOverrides: { group_size: sat.length } })
-          }
-        ]
-  })
-  return { plays, groups }
+  )
+    .filter((sat) => sat.length > 0)
+    .map((sat) => ({
+      trajectories: sat.map(({ trajectory }) => trajectory),
+      scores: sat.map(({ score }) => score),
+      ...(sat.length !== plays.length && { groupOverrides: { group_size: sat.length } })
+    }))
 })
+
+/** The seed of play number `index`: each draws anew. */
+export const seedOf = (seed: number, index: number): number => (seed + index * 15_485_863) % 2 ** 31
+
+/** `n` plays from the same state, each drawn anew, and a group of every seat of the policy. */
+export const groups = <State, E = never, R = never, F = never, S = never>(
+  game: SeatedGame<State, E, R>,
+  start: State,
+  { n, ...options }: PlayOptions<State, F, S> & { readonly n: number }
+): Effect.Effect<Groups<State>, InferenceError | E | F, ServerManager | Exclude<R | S, Scope.Scope>> =>
+  Effect.map(
+    Effect.forEach(
+      Array.from({ length: n }).keys(),
+      (index) =>
+        play(game, start, { ...options, ...(options.seed !== undefined && { seed: seedOf(options.seed, index) }) }),
+      { concurrency: "unbounded" }
+    ),
+    grouped
+  )

@@ -65,16 +65,21 @@ export interface Options {
   readonly pass: ReadonlyArray<string>
 }
 
+/** Of this process's variables those that any program needs, and those named. */
+export const kept = (pass: ReadonlyArray<string>, own: NodeJS.ProcessEnv = process.env) =>
+  Object.fromEntries(
+    Object.entries(own).flatMap(([name, value]) =>
+      value !== undefined && (inherited.test(name) || pass.includes(name)) ? [[name, value] as const] : []
+    )
+  )
+
 export const make = (
   { folder, home, item, model, pass, startedIn, variables }: Options,
   own: NodeJS.ProcessEnv = process.env
 ): { readonly [name: string]: string } => {
-  const kept = Object.entries(own).flatMap(([name, value]) =>
-    value !== undefined && (inherited.test(name) || pass.includes(name)) ? [[name, value] as const] : []
-  )
   const json = JSON.stringify(item)
   return {
-    ...Object.fromEntries(kept),
+    ...kept(pass, own),
     PATH: path(startedIn, own),
     ...(home !== undefined && { HOME: home }),
     TMPDIR: folder.temporary,

@@ -1,0 +1,165 @@
+/**
+ * Worlds of Gymnasium (Python) with discrete or text actions, played in words.
+ *
+ * Every turn the model is told an observation by a template and answers with an action between `<action>` tags: a
+ * number, or a name where `actions` gives them. An answer without an action that the world knows ends the episode with
+ * `invalid_reward`. The score is the sum of the world's rewards. All rollouts of a group begin with the same seed; what
+ * the world draws is its own. Needs Python with the package (docs/python.md).
+ */
+import { Environment, Episode, GameEnvironment, Message, SeededRandom, ServerManager, Thinking } from "@atropos/core"
+import { Effect, Schema, Stream } from "effect"
+import * as Bridge from "./python/Bridge.ts"
+import * as PythonSettings from "./python/PythonSettings.ts"
+
+const { evaluationItems, groupSize, maxAnswerTokens, seed, temperature } = GameEnvironment.fields
+
+export const settings = Environment.settings({
+  groupSize,
+  seed,
+  maxAnswerTokens,
+  temperature,
+  evaluationItems,
+  ...PythonSettings.fields,
+  world: Environment.field(
+    Schema.NonEmptyString,
+    "Blackjack-v1",
+    "name of the world, as gymnasium.make takes it; atropos envs gymnasium --list shows all"
+  ),
+  kwargs: Environment.field(
+    Schema.Record(Schema.String, Schema.Unknown),
+    {},
+    'arguments of gymnasium.make, such as {"is_slippery": false}'
+  ),
+  packageName: Environment.field(
+    Schema.NonEmptyString,
+    "gymnasium[toy-text]",
+    "what pip installs for this world, as uv and the error of a missing package name it"
+  ),
+  instructions: Environment.field(
+    Schema.NullOr(Schema.String),
+    null,
+    "system prompt; if unset, it names the world, its observations and the actions there are"
+  ),
+  observation: Environment.field(
+    Schema.NonEmptyString,
+    "Observation: {observation}",
+    "what the model is told each turn; {observation} is the world's own"
+  ),
+  actions: Environment.field(
+    Schema.Array(Schema.NonEmptyString),
+    [],
+    "names of the actions, in the world's order, such as stick, hit; without them actions are numbers"
+  ),
+  invalidReward: Environment.field(Schema.Finite, -1, "reward of an answer without an action, which ends the episode"),
+  maxTurns: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 50, "maximum turns of an episode"),
+  solvedAbove: Environment.field(Schema.Finite, 0, "a score above this counts as solved")
+})
+
+interface State {
+  readonly episode: number
+  readonly text: string
+}
+
+interface Item {
+  readonly seed: number
+}
+
+const Info = Schema.Struct({
+  shape: Schema.Literal("world"),
+  actions: Schema.NullOr(Schema.Struct({ count: Schema.Int, start: Schema.Int })),
+  observation: Schema.String
+})
+type Info = typeof Info.Type
+
+const Reset = Schema.Struct({ episode: Schema.Int, text: Schema.String })
+const Stepped = Schema.Struct({ text: Schema.String, reward: Schema.Finite, isOver: Schema.Boolean })
+const Closed = Schema.Struct({})
+
+/** The action of an answer: the last one between tags, after the thinking. */
+export const actionOf = (answer: string, { actions }: Pick<Info, "actions">, names: ReadonlyArray<string>) => {
+  const said = Array.from(Thinking.spoken(answer).matchAll(/<action>([\s\S]*?)<\/action>/gi))
+    .at(-1)?.[1]
+    ?.trim()
+  if (said === undefined || actions === null) return said
+  const place = names.findIndex((name) => name.toLowerCase() === said.toLowerCase())
+  const number = place === -1 ? (/^-?\d{1,9}$/.test(said) ? Number(said) : undefined) : place + actions.start
+  return number !== undefined && number >= actions.start && number < actions.start + actions.count ? number : undefined
+}
+
+const written = ({ actions }: Info, names: ReadonlyArray<string>): string =>
+  actions === null
+    ? "any text"
+    : Array.from({ length: actions.count }, (_, at) => names[at] ?? String(actions.start + at)).join(", ")
+
+export const layer = Environment.layer("gymnasium", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { actions, groupSize, instructions, invalidReward, kwargs, maxTurns, observation, packageName, world } =
+      chosen
+    const servers = yield* ServerManager.ServerManager
+    const bridge = yield* Bridge.make({
+      words: yield* PythonSettings.words(chosen.python, packageName),
+      kind: "gymnasium",
+      packageName,
+      name: world,
+      config: { kwargs },
+      info: Info
+    })
+    const told = (text: string): string => observation.replaceAll("{observation}", () => text)
+    const system = (info: Info): string =>
+      instructions ??
+      `You act in the world ${world}. Observations are of the kind ${info.observation}. Every turn choose one of these actions: ${written(info, actions)}. Answer like this: <action>${written(info, actions).split(",")[0]}</action>`
+
+    const live = Effect.fnUntraced(
+      function* ({ seed }: Item, sampling: Episode.Sampling) {
+        const info = yield* bridge.info
+        const start = yield* Effect.acquireRelease(bridge.call("reset", { seed }, Reset), ({ episode }) =>
+          // An interpreter that has ended has closed it, too.
+          Effect.ignore(bridge.call("close", { episode }, Closed))
+        )
+        const step = (state: State, answer: string) => {
+          const action = actionOf(answer, info, actions)
+          return action === undefined
+            ? { state, reward: invalidReward, isOver: true, observation: "" }
+            : Effect.map(
+                bridge.call("step", { episode: state.episode, action }, Stepped),
+                ({ isOver, reward, text }) => ({ state: { ...state, text }, reward, isOver, observation: told(text) })
+              )
+        }
+        const opening = ({ text }: State) => [Message.system(system(info)), Message.user(told(text))]
+        return yield* Episode.live({ opening, step, maxTurns }, start, {
+          maxTokens: Math.min(chosen.maxAnswerTokens, chosen.maxTokenLength),
+          ...sampling
+        })
+      },
+      Effect.scoped,
+      Effect.provideService(ServerManager.ServerManager, servers)
+    )
+    const group = (item: Item, count: number, sampling: Episode.Sampling) =>
+      Effect.map(
+        Effect.forEach(
+          Array.from({ length: count }).keys(),
+          (index) => live(item, { ...sampling, seed: SeededRandom.seeded(item.seed, index).between(0, 2 ** 30) }),
+          { concurrency: "unbounded" }
+        ),
+        (episodes) => ({
+          trajectories: episodes.map(({ trajectory }) => trajectory),
+          scores: episodes.map(({ rewards }) => rewards.reduce((sum, reward) => sum + reward, 0))
+        })
+      )
+    const itemAt = (index: number): Item => ({ seed: SeededRandom.seeded(chosen.seed, index).between(0, 2 ** 30) })
+
+    return {
+      items: (cursor: number) =>
+        Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt))),
+      collectTrajectories: (item: Item) =>
+        Effect.map(group(item, groupSize, { temperature: chosen.temperature }), (one) => ({ groups: [one] })),
+      evaluation: {
+        items: Stream.range(1, chosen.evaluationItems).pipe(Stream.map((index) => itemAt(-index))),
+        collectTrajectories: (item: Item) => group(item, 1, { temperature: 0, split: "eval" }),
+        isCorrect: (score: number) => score > chosen.solvedAbove
+      },
+      label: ({ seed }: Item) => `${world} ${seed}`,
+      claims: { untestable: "what an answer leads to is known only by stepping the world" }
+    }
+  })
+)

@@ -1,0 +1,157 @@
+/**
+ * The tasks of reasoning-gym (Python): puzzles, arithmetic, algebra, logic, graphs, games, each generated without end
+ * and scored by the package itself.
+ *
+ * `dataset` names one of them, or several with weights ("leg_counting:2, chain_sum"). Item number i of a data set is
+ * its own item i under the seed, so the same seed gives the same items (but for those of the package that are not
+ * deterministic, such as list_functions). The answer is looked for between `<answer>` tags, as the package does, else
+ * the whole text is taken. Scores are the package's, from 0 to 1, never computed here; an answer at which its scorer
+ * raises an exception scores 0 and is counted. Needs Python with the package (docs/python.md).
+ */
+import { Environment, Message, SeededRandom, ServerManager, SingleTurn, Thinking, type Trajectory } from "@atropos/core"
+import { Effect, Schema, Stream } from "effect"
+import * as Bridge from "./python/Bridge.ts"
+import * as Mix from "./python/Mix.ts"
+import * as PythonSettings from "./python/PythonSettings.ts"
+
+const packageName = "reasoning-gym"
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  ...PythonSettings.fields,
+  dataset: Environment.field(
+    Schema.NonEmptyString,
+    "chain_sum",
+    "data sets, separated by commas, each with a weight if it is not 1 (leg_counting:2, chain_sum); atropos envs reasoning-gym --list shows all"
+  ),
+  config: Environment.field(
+    Schema.Record(Schema.String, Schema.Unknown),
+    {},
+    'settings of the data set, such as {"min_terms": 4}; with several data sets an object for each, by name'
+  ),
+  difficulty: Environment.field(
+    Schema.Natural,
+    0,
+    "level of the data set's curriculum, from 1; 0: the data set's own defaults"
+  ),
+  instructions: Environment.field(
+    Schema.String,
+    "Think first. Then give your final answer between <answer> and </answer>.",
+    "system prompt; if empty, there is none"
+  ),
+  size: Environment.field(
+    Schema.Int.check(Schema.isGreaterThan(0)),
+    10_000,
+    "items of each data set, after which they come again; some data sets make them all at the start"
+  ),
+  evaluationItems: Environment.field(
+    Schema.Int.check(Schema.isGreaterThan(0)),
+    100,
+    "held-out items per evaluation, of every data set in turn"
+  )
+})
+
+interface Item {
+  /** Index of the data set. */
+  readonly part: number
+  /** Number of the item in it. */
+  readonly index: number
+  /** Held-out items are those of another seed. */
+  readonly heldOut: boolean
+  readonly name: string
+}
+
+const Question = Schema.Struct({ question: Schema.String, answer: Schema.Unknown, metadata: Schema.Unknown })
+const Scores = Schema.Struct({
+  scores: Schema.Array(Schema.Finite),
+  /** Answers at which the package's scorer raised an exception: they score 0. */
+  raised: Schema.Array(Schema.Struct({ answer: Schema.Int, error: Schema.String }))
+})
+const Info = Schema.Struct({ shape: Schema.Literal("single") })
+
+export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { config, dataset, difficulty, evaluationItems, instructions, python, seed, size } = chosen
+    const parts = yield* Mix.read(dataset)
+    const servers = yield* ServerManager.ServerManager
+    const bridge = yield* Bridge.make({
+      words: yield* PythonSettings.words(python, packageName),
+      kind: packageName,
+      packageName,
+      name: dataset,
+      config: {
+        seed,
+        size,
+        parts: parts.map(({ name }) => ({
+          name,
+          level: difficulty,
+          config: parts.length === 1 ? config : (config[name] ?? {})
+        }))
+      },
+      info: Info
+    })
+    const drawn = Mix.drawing(parts)
+    /** The data set is drawn; its items come in their order, so that none comes twice. */
+    const itemAt = (index: number): Item => {
+      const part = drawn(SeededRandom.seeded(seed, index))
+      return { part, index: index % size, heldOut: false, name: parts[part]!.name }
+    }
+    const ask = Effect.fnUntraced(function* ({ heldOut, index, part }: Item, n: number, split: "train" | "eval") {
+      const { question } = yield* bridge.call("item", { part, index, heldOut }, Question)
+      return yield* servers.chat({
+        messages: [...(instructions === "" ? [] : [Message.system(instructions)]), Message.user(question)],
+        maxTokens: chosen.maxTokenLength,
+        n,
+        temperature: split === "train" ? chosen.temperature : chosen.evalTemperature,
+        split
+      })
+    })
+    let raisedCount = 0
+    const score = Effect.fnUntraced(function* (
+      { heldOut, index, name, part }: Item,
+      completions: ReadonlyArray<string>
+    ) {
+      const { raised, scores } = yield* bridge.call("score", { part, index, heldOut, completions }, Scores)
+      const [first] = raised
+      if (first !== undefined && raisedCount === 0) {
+        yield* Effect.logWarning("the package's scorer cannot read an answer, which scores 0", {
+          dataset: name,
+          item: index,
+          error: first.error
+        })
+      }
+      raisedCount += raised.length
+      return scores
+    })
+
+    return {
+      items: (cursor: number) =>
+        Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt))),
+      collectTrajectories: (item: Item) => ask(item, chosen.groupSize, "train"),
+      score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.map(
+          score(
+            item,
+            group.map(({ completion }) => Thinking.spoken(completion))
+          ),
+          (scores) => scores.map((score, at) => SingleTurn.learntFrom(score, group[at]!))
+        ),
+      evaluation: {
+        items: Stream.range(0, evaluationItems - 1).pipe(
+          Stream.map((index): Item => {
+            const part = index % parts.length
+            return { part, index, heldOut: true, name: parts[part]!.name }
+          })
+        ),
+        collectTrajectories: (item: Item) => ask(item, 1, "eval"),
+        isCorrect: (score: number) => score >= 1
+      },
+      metrics: Effect.sync(() => ({ "python/unreadable_answers": raisedCount })),
+      label: ({ index, name }: Item) => `${name} ${index}`,
+      claims: {
+        untestable: "the package's own scores decide, and some of its data sets take more than one answer",
+        scoreRange: [0, 1] as const
+      }
+    }
+  })
+)

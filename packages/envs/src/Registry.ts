@@ -1,0 +1,283 @@
+/** The built-in environments as `atropos envs` shows them and `--env NAME` runs them: an entry for each. */
+import type { Effect } from "effect"
+import * as Addition from "./Addition.ts"
+import * as ArithmeticStories from "./ArithmeticStories.ts"
+import * as Blackjack from "./games/Blackjack.ts"
+import * as Command from "./Command.ts"
+import * as Dataset from "./Dataset.ts"
+import * as Distill from "./Distill.ts"
+import * as Fundamentals from "./Fundamentals.ts"
+import * as Gsm8k from "./Gsm8k.ts"
+import * as Gymnasium from "./Gymnasium.ts"
+import * as Instructions from "./Instructions.ts"
+import * as JsonSchema from "./JsonSchema.ts"
+import * as LetterCounting from "./LetterCounting.ts"
+import * as Mathematics from "./Mathematics.ts"
+import * as Mcp from "./Mcp.ts"
+import * as Mcqa from "./Mcqa.ts"
+import * as PythonNames from "./python/Names.ts"
+import * as Ocr from "./pictures/Ocr.ts"
+import * as Preference from "./Preference.ts"
+import * as PythonTests from "./PythonTests.ts"
+import * as ReasoningGym from "./ReasoningGym.ts"
+import * as RewardModel from "./RewardModel.ts"
+import * as Scenes from "./pictures/Scenes.ts"
+import * as SftLoader from "./SftLoader.ts"
+import * as SortLetters from "./SortLetters.ts"
+import * as Taxi from "./games/Taxi.ts"
+import * as TextArena from "./TextArena.ts"
+import * as ToolCalling from "./ToolCalling.ts"
+import * as ToolUse from "./ToolUse.ts"
+import * as VqaDataset from "./pictures/VqaDataset.ts"
+import * as Wordle from "./games/Wordle.ts"
+
+export type Family =
+  | "characters" // texts of single characters, for models trained from scratch
+  | "data sets"
+  | "format and instructions"
+  | "games"
+  | "preferences" // judged by another model
+  | "tools"
+  | "code"
+  | "pictures"
+  | "markets"
+  | "python" // environments of Python packages
+  | "data as environment" // what is trained on is there already
+
+/** What an environment needs beside the policy. */
+export type Need =
+  | "download" // rows from the Hugging Face hub, unless a local file is named
+  | "sandbox" // runs what the model writes
+  | "judge" // --judge.*
+  | "teacher" // --teacher.*
+  | "opponent" // --opponent.*
+  | "reward-model" // an HTTP endpoint that scores
+  | "images" // a policy that sees
+  | "network" // other hosts, while it runs
+  | "python" // Python, with a package of its own
+
+/** What is said of an environment; `layer` makes it. */
+export interface RegistryEntry {
+  readonly layer: unknown
+  readonly description: string
+  readonly family: Family
+  readonly needs: ReadonlyArray<Need>
+  /**
+   * Licence of the rows or texts it trains on, as the card of the data set states it (not legal advice: what a set was
+   * made of may say more); "generated" where it makes them, "yours" where the user brings them.
+   */
+  readonly dataLicence: string
+  /** The data sets, worlds or games of its package, as that is installed for a Python (`null`: the default one). */
+  readonly names?: (python: string | null) => Effect.Effect<ReadonlyArray<string>, { readonly message: string }>
+}
+
+/** What `atropos envs` shows and `--env NAME` runs. */
+export const registry = {
+  "tool-use": {
+    layer: ToolUse.layer,
+    description: "questions that need a calculator, sandboxed Python and search, over several turns",
+    family: "tools",
+    needs: ["sandbox"],
+    dataLicence: "generated"
+  },
+  "python-tests": {
+    layer: PythonTests.layer,
+    description: "Python functions, scored by running their tests in a sandbox: a built-in bank, HumanEval or MBPP",
+    family: "code",
+    needs: ["sandbox"],
+    dataLicence: "this project's; HumanEval: MIT, MBPP: CC-BY-4.0"
+  },
+  "reasoning-gym": {
+    layer: ReasoningGym.layer,
+    names: PythonNames.of("reasoning-gym", "reasoning-gym"),
+    description: "over 100 generated tasks of reasoning, scored by the Python package of that name",
+    family: "python",
+    needs: ["python"],
+    dataLicence: "generated"
+  },
+  gymnasium: {
+    layer: Gymnasium.layer,
+    names: PythonNames.of("gymnasium", "gymnasium[toy-text]"),
+    description: "worlds of the Python package Gymnasium with discrete or text actions, played in words",
+    family: "python",
+    needs: ["python"],
+    dataLicence: "generated"
+  },
+  textarena: {
+    layer: TextArena.layer,
+    names: PythonNames.of("textarena", "textarena"),
+    description: "over 700 text games of the Python package TextArena: self-play, or against another model",
+    family: "python",
+    needs: ["python"],
+    dataLicence: "generated"
+  },
+  mcp: {
+    layer: Mcp.layer,
+    description: "questions answered with the tools of an MCP server, over several turns",
+    family: "tools",
+    needs: [],
+    dataLicence: "generated"
+  },
+  command: {
+    layer: Command.layer,
+    description: "any program as an agent: it asks the model through its SDK, and a second program judges it",
+    family: "tools",
+    needs: [],
+    dataLicence: "yours"
+  },
+  "tool-calling": {
+    layer: ToolCalling.layer,
+    description: "single and parallel tool calls, checked one to one against those requested",
+    family: "tools",
+    needs: [],
+    dataLicence: "generated"
+  },
+  fundamentals: {
+    layer: Fundamentals.layer,
+    description: "predicts direction and size of the next change in a company figure from a report",
+    family: "markets",
+    needs: [],
+    dataLicence: "generated"
+  },
+  ocr: {
+    layer: Ocr.layer,
+    description: "amounts on receipts and words on signs, in rendered pictures",
+    family: "pictures",
+    needs: ["images"],
+    dataLicence: "generated"
+  },
+  scenes: {
+    layer: Scenes.layer,
+    description: "pictures of simple shapes: how many, which colour, where",
+    family: "pictures",
+    needs: ["images"],
+    dataLicence: "generated"
+  },
+  "vqa-dataset": {
+    layer: VqaDataset.layer,
+    description: "questions about pictures, from any data set with an image column",
+    family: "pictures",
+    needs: ["images", "download"],
+    dataLicence: "yours; by default VQA-RAD: CC0-1.0"
+  },
+  blackjack: {
+    layer: Blackjack.layer,
+    description: "blackjack by Gymnasium's rules: whole hands, or alternatives for every decision",
+    family: "games",
+    needs: [],
+    dataLicence: "generated"
+  },
+  taxi: {
+    layer: Taxi.layer,
+    description: "Gymnasium's taxi: pick up a passenger and drive to their destination",
+    family: "games",
+    needs: [],
+    dataLicence: "generated"
+  },
+  wordle: {
+    layer: Wordle.layer,
+    description: "guess a hidden five-letter word in six tries",
+    family: "games",
+    needs: [],
+    dataLicence: "generated"
+  },
+  addition: {
+    layer: Addition.layer,
+    description: "adds two numbers, character by character; for models trained from scratch",
+    family: "characters",
+    needs: [],
+    dataLicence: "generated"
+  },
+  "arithmetic-stories": {
+    layer: ArithmeticStories.layer,
+    description: "word problems generated from templates, with a seed and a difficulty",
+    family: "data sets",
+    needs: [],
+    dataLicence: "generated"
+  },
+  gsm8k: {
+    layer: Gsm8k.layer,
+    description: "grade-school math word problems (openai/gsm8k), with a symbolic check of the boxed answer",
+    family: "data sets",
+    needs: ["download"],
+    dataLicence: "MIT"
+  },
+  dataset: {
+    layer: Dataset.layer,
+    description: "any data set, configured by columns, prompt template and weighted rewards",
+    family: "data sets",
+    needs: ["download"],
+    dataLicence: "yours; by default GSM8K: MIT"
+  },
+  math: {
+    layer: Mathematics.layer,
+    description:
+      "mathematics with a symbolic check, generated or from a data set; solutions are also judged, corrected and compared",
+    family: "data sets",
+    needs: [],
+    dataLicence: "generated, or yours; DeepMath-103K: MIT"
+  },
+  mcqa: {
+    layer: Mcqa.layer,
+    description: "multiple choice: seven kinds of generated questions, or any data set; also character-level",
+    family: "data sets",
+    needs: [],
+    dataLicence: "generated, or yours"
+  },
+  instructions: {
+    layer: Instructions.layer,
+    description: "verifiable instructions, generated or from RLVR-IFeval; items come back until solved",
+    family: "format and instructions",
+    needs: [],
+    dataLicence: "generated; RLVR-IFeval: ODC-BY"
+  },
+  "json-schema": {
+    layer: JsonSchema.layer,
+    description: "JSON that matches a given schema and the request; generated, or from a data set with schemas",
+    family: "format and instructions",
+    needs: [],
+    dataLicence: "generated, or yours"
+  },
+  "letter-counting": {
+    layer: LetterCounting.layer,
+    description: "counts letters in words and long strings, with a curriculum of ten tiers; also character-level",
+    family: "format and instructions",
+    needs: [],
+    dataLicence: "generated"
+  },
+  preference: {
+    layer: Preference.layer,
+    description: "a judge model compares answers pairwise, in both orders; its position bias is measured",
+    family: "preferences",
+    needs: ["download", "judge"],
+    dataLicence: "MIT"
+  },
+  "reward-model": {
+    layer: RewardModel.layer,
+    description: "answers scored in batches by a reward model over HTTP",
+    family: "preferences",
+    needs: ["download", "reward-model"],
+    dataLicence: "MIT"
+  },
+  "sft-loader": {
+    layer: SftLoader.layer,
+    description: "serves rows of any data set as solved groups, for the sft loss",
+    family: "data as environment",
+    needs: ["download"],
+    dataLicence: "MIT"
+  },
+  distill: {
+    layer: Distill.layer,
+    description: "adds a teacher's most likely tokens to the policy's answers, for the distill loss",
+    family: "data as environment",
+    needs: ["download", "teacher"],
+    dataLicence: "MIT"
+  },
+  "sort-letters": {
+    layer: SortLetters.layer,
+    description: "sorts the letters of a word; for models trained from scratch; used by the quick start",
+    family: "characters",
+    needs: [],
+    dataLicence: "generated"
+  }
+} as const satisfies { readonly [name: string]: RegistryEntry }

@@ -1,0 +1,146 @@
+/**
+ * Games of TextArena (Python) for one or more players: puzzles, board and card games, negotiations, deductions.
+ *
+ * The policy sits at every seat (self-play), or at one of them against `Opponent`s (`--opponent.*`), seat by seat in
+ * turn over the items. Each seat of the policy is a sequence of its own, and its score is what the game paid that
+ * player. A seat is told what the game tells its player, and no more than what came since its last turn. All rollouts
+ * of a group begin with the same seed. Needs Python with the package (docs/python.md).
+ */
+import { Environment, GameEnvironment, Message, Opponent, SeededRandom, Seats, ServerManager } from "@atropos/core"
+import { Effect, Schema, Stream } from "effect"
+import * as Bridge from "./python/Bridge.ts"
+import * as PythonSettings from "./python/PythonSettings.ts"
+
+const packageName = "textarena"
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+const { evaluationItems, groupSize, maxAnswerTokens, seed, temperature } = GameEnvironment.fields
+
+export const settings = Environment.settings({
+  groupSize,
+  seed,
+  maxAnswerTokens,
+  temperature,
+  evaluationItems,
+  ...PythonSettings.fields,
+  game: Environment.field(
+    Schema.NonEmptyString,
+    "TicTacToe-v0",
+    "name of the game, as textarena.make takes it; atropos envs textarena --list shows all"
+  ),
+  kwargs: Environment.field(
+    Schema.Record(Schema.String, Schema.Unknown),
+    {},
+    'arguments of textarena.make, such as {"max_turns": 20}'
+  ),
+  players: Environment.field(positive, 2, "players of the game"),
+  opponents: Environment.field(
+    Schema.Literals(["self", "model"]),
+    "self",
+    "who sits at the other seats: the policy itself, or the model of --opponent.base_url"
+  ),
+  instructions: Environment.field(
+    Schema.String,
+    "You are a competitive game player. Read the rules and answer with your move in the form that they ask for.",
+    "system prompt of every seat; if empty, there is none"
+  ),
+  maxTurns: Environment.field(positive, 100, "maximum turns of a play, those of all seats together")
+})
+
+interface State {
+  readonly episode: number
+  readonly player: number
+  readonly text: string
+  /** What the game paid each player, once it is over. */
+  readonly rewards?: ReadonlyArray<number>
+}
+
+interface Item {
+  readonly index: number
+  readonly seed: number
+}
+
+const Info = Schema.Struct({ shape: Schema.Literal("game") })
+const Look = { player: Schema.Int, text: Schema.String }
+const Reset = Schema.Struct({ episode: Schema.Int, ...Look })
+const Stepped = Schema.Union([
+  Schema.Struct({ isOver: Schema.Literal(true), rewards: Schema.Array(Schema.Finite) }),
+  Schema.Struct({ isOver: Schema.Literal(false), ...Look })
+])
+const Closed = Schema.Struct({})
+
+export const layer = Environment.layer("textarena", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { game, groupSize, instructions, kwargs, maxTurns, opponents, players } = chosen
+    const servers = yield* ServerManager.ServerManager
+    const opponent = opponents === "model" ? Opponent.player(yield* Opponent.required) : undefined
+    const bridge = yield* Bridge.make({
+      words: yield* PythonSettings.words(chosen.python, packageName),
+      kind: packageName,
+      packageName,
+      name: game,
+      config: { kwargs, players },
+      info: Info
+    })
+    const rules: Seats.SeatedGame<State, Effect.Error<ReturnType<typeof bridge.call>>> = {
+      seats: players,
+      maxTurns,
+      toMove: ({ player, rewards }) => (rewards === undefined ? player : undefined),
+      opening: ({ text }) => [...(instructions === "" ? [] : [Message.system(instructions)]), Message.user(text)],
+      observation: ({ text }) => text,
+      step: (state, _, answer) =>
+        Effect.map(bridge.call("step", { episode: state.episode, action: answer }, Stepped), (stepped) =>
+          stepped.isOver ? { ...state, rewards: stepped.rewards } : { ...state, ...stepped }
+        ),
+      // A play that was cut off is lost by nobody.
+      returns: ({ rewards }) => rewards ?? Array.from({ length: players }, () => 0)
+    }
+    const play = Effect.fnUntraced(
+      function* ({ index, seed }: Item, sampling: Omit<Seats.PlayOptions<State>, "players">) {
+        const start = yield* Effect.acquireRelease(bridge.call("reset", { seed }, Reset), ({ episode }) =>
+          // An interpreter that has ended has closed it, too.
+          Effect.ignore(bridge.call("close", { episode }, Closed))
+        )
+        return yield* Seats.play(rules, start, {
+          ...sampling,
+          players: Array.from({ length: players }, (_, seat) =>
+            opponent === undefined || seat === index % players ? ("policy" as const) : opponent
+          ),
+          maxTokens: Math.min(chosen.maxAnswerTokens, chosen.maxTokenLength)
+        })
+      },
+      Effect.scoped,
+      Effect.provideService(ServerManager.ServerManager, servers)
+    )
+    const plays = (item: Item, count: number, sampling: Omit<Seats.PlayOptions<State>, "players">) =>
+      Effect.map(
+        Effect.forEach(
+          Array.from({ length: count }).keys(),
+          (at) => play(item, { ...sampling, seed: Seats.seedOf(item.seed, at) }),
+          { concurrency: "unbounded" }
+        ),
+        Seats.grouped
+      )
+    const itemAt = (index: number): Item => ({
+      index: Math.abs(index),
+      seed: SeededRandom.seeded(chosen.seed, index).between(0, 2 ** 30)
+    })
+
+    return {
+      items: (cursor: number) =>
+        Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt))),
+      collectTrajectories: (item: Item) =>
+        Effect.map(plays(item, groupSize, { temperature: chosen.temperature }), ({ groups }) => ({ groups })),
+      evaluation: {
+        items: Stream.range(1, chosen.evaluationItems).pipe(Stream.map((index) => itemAt(-index))),
+        collectTrajectories: (item: Item) =>
+          Effect.map(plays(item, 1, { temperature: 0, split: "eval" }), ({ groups }) => ({
+            trajectories: groups.flatMap(({ trajectories }) => trajectories),
+            scores: groups.flatMap(({ scores = [] }) => scores)
+          })),
+        isCorrect: (score: number) => score > 0
+      },
+      label: ({ seed }: Item) => `${game} ${seed}`,
+      claims: { untestable: "what a move is worth is known only by playing on" }
+    }
+  })
+)

@@ -1,0 +1,52 @@
+/** One line of the bridge: the answer to a question, by its number. */
+import { Effect, Option, Schema } from "effect"
+import * as Words from "../command/Words.ts"
+import { PythonError } from "./PythonError.ts"
+
+const Line = Schema.fromJsonString(
+  Schema.Union([
+    Schema.Struct({
+      id: Schema.Int,
+      error: Schema.String,
+      kind: Schema.String,
+      trace: Schema.Array(Schema.String)
+    }),
+    Schema.Struct({ id: Schema.Int, result: Schema.Unknown })
+  ])
+)
+const decode = Schema.decodeUnknownOption(Line)
+
+export interface Answer {
+  readonly id: number
+  readonly result: Effect.Effect<unknown, PythonError>
+}
+
+/** How a package is installed for an interpreter. */
+export const installation = (packageName: string, words: ReadonlyArray<string>): string =>
+  `${Words.join(words)} -m pip install "${packageName}"`
+
+/** The answer in a line; undefined where it is none. */
+export const read = (line: string, packageName: string, words: ReadonlyArray<string>): Answer | undefined => {
+  const answer = Option.getOrUndefined(decode(line))
+  if (answer === undefined) return undefined
+  if (!("error" in answer)) return { id: answer.id, result: Effect.succeed(answer.result) }
+  const { error, id, kind, trace } = answer
+  // The module that is missing may be one that the package needs, and did not bring.
+  if (kind === "Unknown") {
+    const message = error.replace("Unknown: ", "")
+    return { id, result: Effect.fail(new PythonError({ reason: "unknown", message, trace: [] })) }
+  }
+  const isMissing = kind === "ModuleNotFoundError" || kind === "PackageNotFoundError"
+  return {
+    id,
+    result: Effect.fail(
+      isMissing
+        ? new PythonError({
+            reason: "notInstalled",
+            message: `${Words.join(words)} lacks ${packageName} (${error}); install it with ${installation(packageName, words)}, or name another Python with --env.python`,
+            trace
+          })
+        : new PythonError({ reason: "raised", message: [error, ...trace.slice(0, -1)].join("\n  "), trace })
+    )
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * An environment of a Python package, in an interpreter of its own.
+ *
+ * The interpreter starts with the first question, and again with the next one after it has ended; the environment is
+ * opened anew then. What waited for an answer fails, and is the caller's to try again: a rollout's item is. Packages
+ * may need versions of libraries that contradict each other, so no two environments share an interpreter.
+ */
+import { Effect, Exit, Scope, Schema, Semaphore } from "effect"
+import * as Variables from "../command/Variables.ts"
+import * as Warden from "../command/Warden.ts"
+import { PythonError } from "./PythonError.ts"
+import * as PythonProcess from "./PythonProcess.ts"
+
+/** What `bridge.py` answers to `open`. */
+const Opened = Schema.Struct({
+  handle: Schema.Int,
+  protocol: Schema.Literal(1),
+  python: Schema.String,
+  version: Schema.String,
+  pid: Schema.Int
+})
+
+export interface Options<Info> {
+  /** The interpreter, with its arguments. */
+  readonly words: ReadonlyArray<string>
+  readonly kind: string
+  /** The package that is to be installed, as pip names it. */
+  readonly packageName: string
+  readonly name: string
+  readonly config: { readonly [key: string]: unknown }
+  /** What `open` tells of this kind of environment. */
+  readonly info: Schema.Codec<Info, unknown>
+}
+
+export interface Bridge<Info> {
+  /** What the package told when it was opened. */
+  readonly info: Effect.Effect<Info, PythonError>
+  /** An operation on the environment, with what it must answer. */
+  readonly call: <A>(
+    operation: string,
+    values: object,
+    answer: Schema.Codec<A, unknown>
+  ) => Effect.Effect<A, PythonError>
+  /** The interpreter's process, and versions, as logs and tests want them. */
+  readonly opened: Effect.Effect<typeof Opened.Type, PythonError>
+}
+
+interface Running<Info> {
+  readonly process: PythonProcess.PythonProcess
+  readonly opened: typeof Opened.Type
+  readonly info: Info
+  readonly scope: Scope.Closeable
+}
+
+const protocolVersion = 1
+
+const decoded = <A>(schema: Schema.Codec<A, unknown>, value: unknown, operation: string) =>
+  Effect.mapError(
+    Schema.decodeUnknownEffect(schema)(value),
+    (cause) =>
+      new PythonError({
+        reason: "protocol",
+        message: `the bridge's answer to ${operation} is not what was expected: ${cause.message}`,
+        trace: [],
+        cause
+      })
+  )
+
+export const make = Effect.fn("Bridge.make")(function* <Info>(
+  options: Options<Info>
+): Effect.fn.Return<Bridge<Info>, never, Scope.Scope> {
+  const { config, info, kind, name, packageName, words } = options
+  const warden = yield* Warden.make
+  const outer = yield* Effect.scope
+  const turn = yield* Semaphore.make(1)
+  let running: Running<Info> | undefined
+
+  const open = Effect.gen(function* () {
+    if (running !== undefined) yield* Scope.close(running.scope, Exit.void)
+    running = undefined
+    const scope = yield* Scope.fork(outer)
+    return yield* Effect.gen(function* () {
+      // Sets of texts come in the same order in every process: some packages draw from them.
+      const variables = { ...Variables.kept([]), PYTHONHASHSEED: "0", PYTHONDONTWRITEBYTECODE: "1" }
+      const process = yield* PythonProcess.start({ warden, words, packageName, variables })
+      const answer = yield* process.ask("open", { protocol: protocolVersion, kind, name, config })
+      running = {
+        process,
+        opened: yield* decoded(Opened, answer, "open"),
+        info: yield* decoded(info, answer, "open"),
+        scope
+      }
+      return running
+    }).pipe(
+      Effect.provideService(Scope.Scope, scope),
+      Effect.onError(() => Scope.close(scope, Exit.void))
+    )
+  })
+  const current = turn.withPermits(1)(
+    Effect.suspend(() =>
+      running !== undefined && running.process.isAlive() ? Effect.succeed(running) : Effect.uninterruptible(open)
+    )
+  )
+
+  return {
+    info: Effect.map(current, ({ info }) => info),
+    call: Effect.fnUntraced(function* (operation, values, answer) {
+      const { opened, process } = yield* current
+      return yield* decoded(answer, yield* process.ask(operation, { handle: opened.handle, ...values }), operation)
+    }),
+    opened: Effect.map(current, ({ opened }) => opened)
+  }
+})

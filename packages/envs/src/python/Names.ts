@@ -1,0 +1,21 @@
+/** What a Python package offers: the names of its data sets, worlds or games, as it is installed. */
+import { Effect, Schema } from "effect"
+import * as Variables from "../command/Variables.ts"
+import * as Warden from "../command/Warden.ts"
+import * as PythonProcess from "./PythonProcess.ts"
+import * as PythonSettings from "./PythonSettings.ts"
+
+const Names = Schema.Struct({ names: Schema.Array(Schema.String) })
+
+/** `python`: as the setting of that name. */
+export const of = (kind: string, packageName: string) => (python: string | null) =>
+  Effect.gen(function* () {
+    const process = yield* PythonProcess.start({
+      warden: yield* Warden.make,
+      words: yield* PythonSettings.words(python, packageName),
+      packageName,
+      variables: Variables.kept([])
+    })
+    const { names } = yield* Schema.decodeUnknownEffect(Names)(yield* process.ask("list", { kind }))
+    return names
+  }).pipe(Effect.scoped)

@@ -1,0 +1,137 @@
+/**
+ * A Python interpreter that runs the bridge (`bridge.py`): requests go in by lines, answers come back by their number.
+ *
+ * It leads a process group of its own and nothing of it outlives the scope, nor this process where that is killed by -9
+ * (`Warden`). When it ends, for whatever reason, every question that waits fails with the last lines of its standard
+ * error, and so does every later one.
+ */
+import { spawn } from "node:child_process"
+import { createInterface } from "node:readline"
+import type { Readable, Writable } from "node:stream"
+import { fileURLToPath } from "node:url"
+import * as Reason from "@atropos/core/base/Reason"
+import { Deferred, Effect, type Scope } from "effect"
+import type { Warden } from "../command/Warden.ts"
+import * as Words from "../command/Words.ts"
+import * as Answer from "./Answer.ts"
+import { PythonError } from "./PythonError.ts"
+
+export interface PythonProcess {
+  /** The result of one operation, as JSON has it. */
+  readonly ask: (operation: string, values: object) => Effect.Effect<unknown, PythonError>
+  readonly isAlive: () => boolean
+}
+
+export interface Options {
+  readonly warden: Warden
+  /** The interpreter, with the arguments before its script. */
+  readonly words: ReadonlyArray<string>
+  /** What is installed for the package to be there. */
+  readonly packageName: string
+  readonly variables: { readonly [name: string]: string }
+}
+
+const isSource = import.meta.url.endsWith(".ts")
+const script = fileURLToPath(new URL(isSource ? "bridge.py" : "../../src/python/bridge.py", import.meta.url))
+
+/** It begins once it is watched over, or never; descriptor 3 is not inherited. */
+const gate = 'ulimit -c 0; read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
+
+const keptLines = 6
+
+export const start = Effect.fn("PythonProcess.start")(function* ({
+  packageName,
+  variables,
+  warden,
+  words
+}: Options): Effect.fn.Return<PythonProcess, PythonError, Scope.Scope> {
+  const waiting = new Map<number, Deferred.Deferred<unknown, PythonError>>()
+  const complaint: Array<string> = []
+  let asked = 0
+  let dead: PythonError | undefined
+
+  const end = (error: PythonError): void => {
+    if (dead !== undefined) return
+    dead = error
+    for (const one of waiting.values()) Deferred.doneUnsafe(one, Effect.fail(error))
+    waiting.clear()
+  }
+  const ended = (how: string) =>
+    new PythonError({
+      reason: "ended",
+      message: [`${Words.join(words)} ${how}`, ...complaint].join("\n  "),
+      trace: Array.from(complaint)
+    })
+
+  const watch = yield* Effect.mapError(
+    warden.watch({}),
+    (cause) => new PythonError({ reason: "ended", message: cause.message, trace: [], cause })
+  )
+  const child = yield* Effect.try({
+    try: () =>
+      spawn("/bin/sh", ["-c", gate, "sh", ...words, "-u", script], {
+        env: { ...variables, ...watch.mark },
+        stdio: ["pipe", "pipe", "pipe", "pipe"],
+        detached: true
+      }),
+    catch: (cause) =>
+      new PythonError({
+        reason: "notFound",
+        message: `cannot run ${Words.join(words)}: ${Reason.of(cause)}`,
+        trace: [],
+        cause
+      })
+  })
+  // Those asked for, in their order.
+  const [stdin, stdout, stderr, word] = child.stdio as unknown as readonly [Writable, Readable, Readable, Writable]
+  // A pipe breaks when the process ends, which is told below.
+  for (const pipe of [stdin, stdout, stderr, word]) pipe.on("error", () => undefined)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      end(ended("was no longer needed"))
+      for (const pipe of [stdin, word]) pipe.destroy()
+    })
+  )
+  createInterface({ input: stderr }).on("line", (line) => {
+    if (line.trim() === "") return
+    complaint.push(line)
+    if (complaint.length > keptLines) complaint.shift()
+  })
+  createInterface({ input: stdout }).on("line", (line) => {
+    const answer = Answer.read(line, packageName, words)
+    if (answer === undefined) return end(ended(`said what is no answer: ${line.slice(0, 200)}`))
+    const one = waiting.get(answer.id)
+    waiting.delete(answer.id)
+    if (one !== undefined) Deferred.doneUnsafe(one, answer.result)
+  })
+  child
+    .once("error", (cause) => end(ended(`cannot be run: ${Reason.of(cause)}`)))
+    // After its outputs were read to their end.
+    .once("close", (code, signal) =>
+      end(
+        code === 127 || code === 126
+          ? new PythonError({
+              reason: "notFound",
+              message: `there is no ${words[0]} to run: name a Python with --env.python`,
+              trace: Array.from(complaint)
+            })
+          : ended(code === null ? `was ended by ${signal}` : `ended with code ${code}`)
+      )
+    )
+  if (child.pid !== undefined) {
+    watch.began(child.pid)
+    word.end("go\n")
+  }
+
+  return {
+    isAlive: () => dead === undefined,
+    ask: Effect.fnUntraced(function* (operation, values) {
+      if (dead !== undefined) return yield* dead
+      const id = ++asked
+      const answer = yield* Deferred.make<unknown, PythonError>()
+      waiting.set(id, answer)
+      stdin.write(`${JSON.stringify({ id, op: operation, ...values })}\n`)
+      return yield* Effect.onInterrupt(Deferred.await(answer), () => Effect.sync(() => waiting.delete(id)))
+    })
+  }
+})

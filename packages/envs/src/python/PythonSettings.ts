@@ -1,0 +1,35 @@
+/** Which Python runs a package: the user's choice, else uv, which brings the package along, else python3. */
+import { existsSync } from "node:fs"
+import { delimiter, join } from "node:path"
+import { Environment } from "@atropos/core"
+import { Effect, Schema } from "effect"
+import * as Words from "../command/Words.ts"
+import { PythonError } from "./PythonError.ts"
+
+export const fields = {
+  python: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "the Python to run it with, such as .venv/bin/python; if unset, uv where it is installed (it brings the package along), else python3"
+  )
+} as const
+
+const isOnPath = (name: string, path: string): boolean =>
+  path.split(delimiter).some((folder) => folder !== "" && existsSync(join(folder, name)))
+
+/** The words of an interpreter for a package. */
+export const words = (
+  python: string | null,
+  packageName: string,
+  path: string = process.env["PATH"] ?? ""
+): Effect.Effect<ReadonlyArray<string>, PythonError> => {
+  if (python !== null) {
+    return Effect.mapError(
+      Effect.fromResult(Words.split(python)),
+      (reason) => new PythonError({ reason: "notFound", message: `python: ${reason}`, trace: [] })
+    )
+  }
+  return Effect.succeed(
+    isOnPath("uv", path) ? ["uv", "run", "--no-project", "--with", packageName, "python"] : ["python3"]
+  )
+}

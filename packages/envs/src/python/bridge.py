@@ -1,0 +1,297 @@
+"""Environments of Python packages as JSON lines.
+
+One request a line on standard input, `{"id", "op", ...}`; one answer a line, `{"id", "result"}` or `{"id", "error",
+"kind", "trace"}`, on the descriptor that was standard output. What an environment prints goes to standard error, so
+that a print() never breaks the wire. Requests are handled in the order they come. Nothing here needs more than Python
+3.9 and the package that is asked for.
+
+Operations: `open` {protocol, kind, name, config} -> {handle, protocol, python, version, ...}, `list` {kind} -> {names},
+then by `handle`: items and scores (`item`, `score`), or worlds (`reset`, `step`, `close`).
+"""
+
+import difflib
+import importlib.metadata
+import json
+import os
+import sys
+import traceback
+
+PROTOCOL = 1
+
+wire = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+os.dup2(2, 1)
+sys.stdout = sys.stderr
+
+
+def plain(value):
+    """Numbers of numpy, tuples, sets and the like as what JSON has."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(one) for one in value), key=str)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return str(value)
+
+
+class ReasoningGym:
+    """Items and scores of reasoning-gym: a data set by name, or a mix of several with weights."""
+
+    package = "reasoning-gym"
+
+    @staticmethod
+    def names():
+        from reasoning_gym.factory import DATASETS
+
+        return sorted(DATASETS)
+
+    def __init__(self, name, config):
+        from reasoning_gym.utils import extract_answer
+
+        self.extract = extract_answer
+        self.parts, self.seed, self.size = config["parts"], config["seed"], config["size"]
+        self.sets = {}
+        for part in range(len(self.parts)):
+            self.dataset(part, False)
+
+    def dataset(self, part, held_out):
+        """Made when first asked for: some data sets draw all they have beforehand."""
+        if (part, held_out) not in self.sets:
+            import reasoning_gym
+
+            one = self.parts[part]
+            seed = self.seed + 7919 * part + (1_000_003 if held_out else 0)
+            settings = self.settings(one["name"], one["level"], one["config"])
+            made = reasoning_gym.create_dataset(one["name"], **{"seed": seed, "size": self.size, **settings})
+            self.sets[part, held_out] = made
+        return self.sets[part, held_out]
+
+    @staticmethod
+    def settings(name, level, config):
+        """A data set's settings at a level of its curriculum, with changes."""
+        if not level:
+            return config
+        from reasoning_gym.factory import create_curriculum, has_curriculum
+
+        if not has_curriculum(name):
+            raise ValueError(f"{name} has no curriculum: leave out its level")
+        curriculum = create_curriculum(name)
+        for attribute in curriculum.attributes:
+            most = len(curriculum.attributes[attribute].levels) - 1
+            curriculum.set_attr_level(attribute, min(level, most))
+        generated = curriculum.generate_configuration()
+        fields = {key: value for key, value in vars(generated).items() if key not in ("seed", "size")}
+        return {**fields, **config}
+
+    def info(self):
+        return {"shape": "single"}
+
+    def item(self, part, index, heldOut):
+        entry = self.dataset(part, heldOut)[index]
+        return {"question": entry["question"], "answer": plain(entry["answer"]), "metadata": plain(entry["metadata"])}
+
+    def score(self, part, index, heldOut, completions, extracted=False):
+        dataset = self.dataset(part, heldOut)
+        entry = dataset[index]
+        answers = completions if extracted else [self.answer(one) for one in completions]
+        scores, raised = [], []
+        for at, one in enumerate(answers):
+            try:
+                scores.append(float(dataset.score_answer(answer=one, entry=entry)))
+            except Exception as error:  # Some scorers cannot read every text. What they cannot read is not right.
+                scores.append(0.0)
+                raised.append({"answer": at, "error": f"{type(error).__name__}: {error}"})
+        return {"scores": scores, "raised": raised}
+
+    def answer(self, completion):
+        """What stands between the answer tags, as the package takes it; the whole text where there are none."""
+        found = self.extract(completion)
+        return completion.strip() if found is None else found
+
+
+class Gymnasium:
+    """Worlds of Gymnasium with text or discrete actions."""
+
+    package = "gymnasium"
+
+    @staticmethod
+    def names():
+        import gymnasium
+
+        return sorted(gymnasium.registry)
+
+    def __init__(self, name, config):
+        import gymnasium
+
+        self.make = lambda: gymnasium.make(name, **config.get("kwargs", {}))
+        one = self.make()
+        self.actions, self.observations = one.action_space, one.observation_space
+        one.close()
+        discrete = isinstance(self.actions, gymnasium.spaces.Discrete)
+        if not discrete and not isinstance(self.actions, gymnasium.spaces.Text):
+            raise ValueError(f"{name} has actions {self.actions}: only Discrete and Text actions can be said in words")
+        self.count = int(self.actions.n) if discrete else None
+        self.start = int(self.actions.start) if discrete else None
+        self.worlds = {}
+        self.opened = 0
+
+    def info(self):
+        return {
+            "shape": "world",
+            "actions": None if self.count is None else {"count": self.count, "start": self.start},
+            "observation": str(self.observations),
+        }
+
+    def reset(self, seed):
+        world = self.make()
+        observation, _ = world.reset(seed=seed)
+        self.opened += 1
+        self.worlds[self.opened] = world
+        return {"episode": self.opened, "observation": plain(observation), "text": str(observation)}
+
+    def step(self, episode, action):
+        observation, reward, terminated, truncated, _ = self.worlds[episode].step(action)
+        return {
+            "observation": plain(observation),
+            "text": str(observation),
+            "reward": float(reward),
+            "isOver": bool(terminated or truncated),
+            "isTruncated": bool(truncated),
+        }
+
+    def close(self, episode):
+        world = self.worlds.pop(episode, None)
+        if world is not None:
+            world.close()
+        return {}
+
+
+class TextArena:
+    """Games of TextArena, for one or several players."""
+
+    package = "textarena"
+
+    @staticmethod
+    def names():
+        import textarena
+
+        return sorted(textarena.envs.registration.ENV_REGISTRY)
+
+    def __init__(self, name, config):
+        import textarena
+
+        self.make = lambda: textarena.make(name, **config.get("kwargs", {}))
+        self.players = int(config.get("players", 2))
+        self.games = {}
+        self.opened = 0
+
+    def info(self):
+        return {"shape": "game"}
+
+    def look(self, episode):
+        """Whose turn it is, and what that player is told: where its last text goes on, what came since."""
+        game, told = self.games[episode]
+        player, observation = game.get_observation()
+        text = observation if isinstance(observation, str) else str(observation)
+        before = told.get(player, "")
+        told[player] = text
+        news = text[len(before) :] if before and text.startswith(before) else text
+        return {"player": int(player), "text": news.strip()}
+
+    def reset(self, seed):
+        game = self.make()
+        game.reset(num_players=self.players, seed=seed)
+        self.opened += 1
+        self.games[self.opened] = (game, {})
+        return {"episode": self.opened, **self.look(self.opened)}
+
+    def step(self, episode, action):
+        game, _ = self.games[episode]
+        done, _ = game.step(action=action)
+        if not done:
+            return {"isOver": False, **self.look(episode)}
+        rewards, _ = game.close()
+        return {"isOver": True, "rewards": [float((rewards or {}).get(at, 0)) for at in range(self.players)]}
+
+    def close(self, episode):
+        self.games.pop(episode, None)
+        return {}
+
+
+KINDS = {"reasoning-gym": ReasoningGym, "gymnasium": Gymnasium, "textarena": TextArena}
+OPERATIONS = {"item", "score", "reset", "step", "close"}
+handles = {}
+
+
+def kind_of(name):
+    if name not in KINDS:
+        raise ValueError(f"unknown kind {name}: one of {', '.join(sorted(KINDS))}")
+    return KINDS[name]
+
+
+class Unknown(Exception):
+    """The package has nothing of that name."""
+
+
+def check_names(kind, wanted):
+    names = kind.names()
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise Unknown(f"{kind.package} has no {name} among its {len(names)} names{hint}")
+
+
+def opened(kind, name, config, protocol):
+    if protocol != PROTOCOL:
+        raise ValueError(f"the bridge speaks protocol {PROTOCOL}, not {protocol}")
+    made = kind_of(kind)
+    check_names(made, [part["name"] for part in config.get("parts", [{"name": name}])])
+    environment = made(name, config)
+    handle = len(handles)
+    handles[handle] = environment
+    return {
+        "handle": handle,
+        "protocol": PROTOCOL,
+        "python": sys.version.split()[0],
+        "pid": os.getpid(),
+        "version": importlib.metadata.version(environment.package),
+        **environment.info(),
+    }
+
+
+def handled(request):
+    operation = request.pop("op")
+    if operation == "open":
+        return opened(**request)
+    if operation == "list":
+        return {"names": kind_of(request["kind"]).names()}
+    if operation not in OPERATIONS:
+        raise ValueError(f"unknown operation {operation}")
+    return getattr(handles[request.pop("handle")], operation)(**request)
+
+
+def main():
+    for line in sys.stdin:
+        request = json.loads(line)
+        number = request.pop("id")
+        try:
+            answer = {"id": number, "result": handled(request)}
+        except Exception as error:  # An environment may raise anything; it is the answer.
+            trace = traceback.format_exc().strip().splitlines()
+            answer = {
+                "id": number,
+                "error": f"{type(error).__name__}: {error}",
+                "kind": type(error).__name__,
+                "trace": trace[-6:],
+            }
+        wire.write(json.dumps(answer) + "\n")
+
+
+main()
