@@ -15,7 +15,7 @@ import {
   LocalLearner,
   OrtWorker,
   PolicyLayers,
-  PolicyObjective,
+  Objective,
   TinyModel,
   type TrainingSequence,
   WeightedBatch
@@ -54,10 +54,13 @@ const advantagesOf = (rewards_G: ReadonlyArray<number>): ReadonlyArray<number> =
  * 1 in the first update with a sample, where the gradient is that of -A log π, so that tokens of good completions
  * become likelier and those of bad ones less likely. The clip ends that where the weights have moved by a fifth.
  */
-const grpo = PolicyObjective.custom("grpo", (graph, { advantages, logprobs, oldLogprobs }) => {
-  const ratio = graph.exp(graph.sub(logprobs, oldLogprobs))
-  const clipped = graph.clip(ratio, 0.8, 1.2)
-  return graph.neg(graph.min(graph.mul(ratio, advantages), graph.mul(clipped, advantages)))
+const grpo = Objective.make({
+  name: "grpo",
+  tokenLoss: (graph, { advantages, logprobs, oldLogprobs }) => {
+    const ratio = graph.exp(graph.sub(logprobs, oldLogprobs))
+    const clipped = graph.clip(ratio, 0.8, 1.2)
+    return graph.neg(graph.min(graph.mul(ratio, advantages), graph.mul(clipped, advantages)))
+  }
 })
 
 /** A group: one prompt, many completions; and what each of them is to teach. */

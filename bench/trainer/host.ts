@@ -44,6 +44,8 @@ const measure = Effect.fnUntraced(function* (settings: (typeof cases)[number]) {
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
   const millis: Array<number> = []
+  const all = process.cpuUsage()
+  const own = process.threadCpuUsage()
   for (let round = 0; round < Number(rounds); round++) {
     const start = performance.now()
     yield* evaluate
@@ -51,11 +53,14 @@ const measure = Effect.fnUntraced(function* (settings: (typeof cases)[number]) {
     yield* Effect.yieldNow
   }
   delay.disable()
+  const perRound = ({ system, user }: NodeJS.CpuUsage) => ((system + user) / 1000 / Number(rounds)).toFixed(1)
+  const cpu = { all: perRound(process.cpuUsage(all)), own: perRound(process.threadCpuUsage(own)) }
   const sorted = millis.toSorted((a, b) => a - b)
   const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(1)
   console.log(
-    `${JSON.stringify(settings)}: median ${at(0.5)} ms, worst ${at(1)} ms; event loop: longest delay ` +
-      `${(delay.max / 1e6).toFixed(1)} ms`
+    `${JSON.stringify(settings)}: fastest ${at(0)} ms, median ${at(0.5)} ms, worst ${at(1)} ms; ` +
+      `CPU: ${cpu.all} ms, ${cpu.own} ms of it in the caller's thread; ` +
+      `event loop: longest delay ${(delay.max / 1e6).toFixed(1)} ms`
   )
 })
 

@@ -7,22 +7,24 @@
  *     group          A_i = (r_i - mean(r)) / d (GRPO, arXiv 2402.03300, section 4.1.2)
  *     leave-one-out  A_i = (r_i - mean of the others) / d = G / (G - 1) (r_i - mean(r)) / d
  *                    (RLOO, arXiv 2402.14740, equation 8)
+ *     batch          A_i = (r_i - mean of all scores of the batch) / d (REINFORCE++, arXiv 2501.03262)
  *     none           A_i = r_i
  *
  * and d (the paper of GRPO does not say which deviation):
  *
  *     sample-std       sqrt(Σ (r - mean)² / (G - 1)) + 1e-4, as TRL
  *     population-std   sqrt(Σ (r - mean)² / G) + 1e-8, as the original's trainer
+ *     batch-std        sqrt(Σ (r - mean)² / (N - 1)) + 1e-4 over all N scores of the batch, as TRL's "batch"
  *     none             1: Dr. GRPO, 2503.20783, section 3.2
  *
  * A group of one has nothing to compare with: its score is its advantage, as in the original (example_trainer/data.py).
  * Scores that differ by no more than rounding are equal: their advantages are 0, where the original divided rounding
  * errors by 1e-8.
  */
-export const baselines = ["group", "leave-one-out", "none"] as const
+export const baselines = ["group", "leave-one-out", "batch", "none"] as const
 export type Baseline = (typeof baselines)[number]
 
-export const scales = ["sample-std", "population-std", "none"] as const
+export const scales = ["sample-std", "population-std", "batch-std", "none"] as const
 export type Scale = (typeof scales)[number]
 
 export interface Rule {
@@ -30,6 +32,18 @@ export interface Rule {
   /** What score advantages are divided by. */
   readonly advantageScale: Scale
 }
+
+/** What a rule may have to know of all the scores of a batch. */
+export interface BatchScores {
+  readonly mean: number
+  /** d of `batch-std`. */
+  readonly divisor: number
+  readonly areEqual: boolean
+}
+
+/** Whether a group alone does not tell its advantages. */
+export const needsBatch = ({ advantageScale, baseline }: Rule): boolean =>
+  baseline === "batch" || (baseline !== "none" && advantageScale === "batch-std")
 
 /** The rule of a run, and whose it is. */
 export interface Recipe extends Rule {
@@ -54,7 +68,7 @@ export const areEqual = (scores_G: ArrayLike<number>): boolean => {
   return most - least <= tolerance * Math.max(Math.abs(least), Math.abs(most))
 }
 
-const divisor = (scale: Scale, variance: number, count: number): number => {
+const divisor = (scale: Exclude<Scale, "batch-std">, variance: number, count: number): number => {
   switch (scale) {
     case "sample-std":
       return Math.sqrt((variance * count) / Math.max(1, count - 1)) + 1e-4
@@ -68,23 +82,63 @@ const divisor = (scale: Scale, variance: number, count: number): number => {
 /** A = (r - mean(r)) / d. A constant group gives zeros. */
 export const groupRelative = (
   rewards_G: ArrayLike<number>,
-  { scale: kind = "sample-std" }: { readonly scale?: Scale } = {}
+  { scale: kind = "sample-std" }: { readonly scale?: Exclude<Scale, "batch-std"> } = {}
 ): Float64Array => {
   const rewards = Float64Array.from(rewards_G)
-  const count = rewards.length
-  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / Math.max(1, count)
-  const variance = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / Math.max(1, count)
-  const scale = divisor(kind, variance, count)
+  const { mean, variance } = moments(rewards)
+  const scale = divisor(kind, variance, rewards.length)
   return rewards.map((reward) => (reward - mean) / scale)
 }
 
-/** One advantage per sequence. */
-export const ofScores = (scores_G: ArrayLike<number>, { advantageScale, baseline }: Rule): Float64Array => {
+const moments = (scores: Float64Array) => {
+  const mean = scores.reduce((sum, score) => sum + score, 0) / Math.max(1, scores.length)
+  return { mean, variance: scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / Math.max(1, scores.length) }
+}
+
+/** Of the scores of all groups of a batch, in any order. */
+export const ofBatch = (scores_N: ArrayLike<number>): BatchScores => {
+  const scores = Float64Array.from(scores_N)
+  const { mean, variance } = moments(scores)
+  return { mean, divisor: divisor("sample-std", variance, scores.length), areEqual: areEqual(scores) }
+}
+
+/**
+ * One advantage per sequence. `batch` must be given where the rule needs it (`needsBatch`): else it is taken to be this
+ * group.
+ */
+export const ofScores = (
+  scores_G: ArrayLike<number>,
+  { advantageScale, baseline }: Rule,
+  batch: BatchScores = ofBatch(scores_G)
+): Float64Array => {
   const count = scores_G.length
-  if (count <= 1 || baseline === "none") return Float64Array.from(scores_G)
+  if (baseline === "none") return Float64Array.from(scores_G)
+  if (baseline === "batch") {
+    if (batch.areEqual) return new Float64Array(count)
+    const scale = advantageScale === "none" ? 1 : batch.divisor
+    return Float64Array.from(scores_G, (score) => (score - batch.mean) / scale)
+  }
+  if (count <= 1) return Float64Array.from(scores_G)
   if (areEqual(scores_G)) return new Float64Array(count)
-  const relative_G = groupRelative(scores_G, { scale: advantageScale })
+  const relative_G =
+    advantageScale === "batch-std"
+      ? groupRelative(scores_G, { scale: "none" }).map((advantage) => advantage / batch.divisor)
+      : groupRelative(scores_G, { scale: advantageScale })
   return baseline === "group" ? relative_G : relative_G.map((advantage) => (advantage * count) / (count - 1))
+}
+
+/** The score of each rollout (S), and which of them each sequence belongs to (G). */
+export const rollouts = (scores_G: ArrayLike<number>, sessions_G: ReadonlyArray<unknown>) => {
+  const places = new Map<unknown, number>()
+  const scores_S: Array<number> = []
+  const place_G = Array.from(scores_G, (score, i) => {
+    const session = sessions_G[i]
+    const known = session === undefined ? undefined : places.get(session)
+    if (known !== undefined) return known
+    if (session !== undefined) places.set(session, scores_S.length)
+    return scores_S.push(score) - 1
+  })
+  return { place_G, scores_S }
 }
 
 /**
@@ -95,18 +149,10 @@ export const ofScores = (scores_G: ArrayLike<number>, { advantageScale, baseline
 export const ofSessions = (
   scores_G: ArrayLike<number>,
   sessions_G: ReadonlyArray<unknown>,
-  rule: Rule
+  rule: Rule,
+  batch?: BatchScores
 ): Float64Array => {
-  if (sessions_G.every((session) => session === undefined)) return ofScores(scores_G, rule)
-  const places = new Map<unknown, number>()
-  const scores_S: Array<number> = []
-  const place_G = Array.from(scores_G, (score, i) => {
-    const session = sessions_G[i]
-    const known = session === undefined ? undefined : places.get(session)
-    if (known !== undefined) return known
-    if (session !== undefined) places.set(session, scores_S.length)
-    return scores_S.push(score) - 1
-  })
-  const advantages_S = ofScores(scores_S, rule)
+  const { place_G, scores_S } = rollouts(scores_G, sessions_G)
+  const advantages_S = ofScores(scores_S, rule, batch)
   return Float64Array.from(place_G, (place) => advantages_S[place]!)
 }

@@ -88,11 +88,16 @@ describe("Group.read", () => {
     ],
     ([scores, baseline, scale]) => {
       const recipe = { loss: "grpo", baseline, advantage_scale: scale, is_used: true }
+      const rule = { baseline, advantageScale: scale }
+      // A group alone does not tell what the whole batch decides.
+      const expected = ScoreAdvantage.needsBatch(rule)
+        ? scores.map(() => null)
+        : [...ScoreAdvantage.ofScores(scores, rule)]
       assert.deepStrictEqual(
         read({ scores }, recipe)
           .rollouts.slice(0, scores.length)
           .map(({ advantage }) => advantage),
-        [...ScoreAdvantage.ofScores(scores, { baseline, advantageScale: scale })]
+        expected
       )
     }
   )
@@ -130,6 +135,15 @@ describe("Group.read", () => {
     assert.strictEqual(
       AdvantageRule.formula(dapo),
       "advantage = score − mean of the group: the rule of this run (dapo)"
+    )
+    const batch = { ...dapo, loss: "reinforce++", baseline: "batch", advantage_scale: "batch-std" } as const
+    assert.strictEqual(
+      AdvantageRule.formula(batch),
+      "advantage = (score − mean of the batch) / sample standard deviation of the batch: the rule of this run (reinforce++); not shown here, as a group alone does not tell it"
+    )
+    assert.deepStrictEqual(
+      read({}, batch).rollouts.map(({ advantage }) => advantage),
+      [null, null, null]
     )
     assert.strictEqual(
       AdvantageRule.formula(null),

@@ -1,16 +1,29 @@
-/** `atropos validate --env …`: an environment's own laws, on some of its items; exit code 1 when one is broken. */
+/**
+ * `atropos validate --env …`: an environment's own laws, on some of its items; `--loss …`: those of a loss. Exit code 1
+ * when one is broken.
+ */
 import { ServerSettings, Settings } from "@atropos/core"
-import { Console, Effect } from "effect"
-import { Flag } from "effect/cli"
+import { Console, Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
 import * as Services from "../config/Services.ts"
-import { CommandFailed } from "../base/Failure.ts"
+import * as TrainerRun from "../config/TrainerRun.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Table from "../base/Table.ts"
+import * as Losses from "../validate/Losses.ts"
 import * as Validate from "../validate/Validate.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import type { MakeVerb } from "./Verb.ts"
 
-export const make = EnvironmentVerb.make({
+const lossFlag = Flag.String("loss").pipe(
+  Flag.withDescription("instead of an environment, check a loss: a preset, or a file with a loss of your own"),
+  Flag.withMetavar("name|file"),
+  Flag.optional
+)
+
+const ofEnvironment = EnvironmentVerb.make({
   name: "validate",
   own: {
+    loss: lossFlag,
     items: Flag.Int("items").pipe(Flag.withDescription("items to check [default: 32]"), Flag.withDefault(32)),
     texts: Flag.Int("texts").pipe(
       Flag.withDescription("random texts to score, over all items [default: 1000]"),
@@ -26,6 +39,10 @@ export const make = EnvironmentVerb.make({
     {
       command: "atropos validate --env ./my-env.ts --items 200",
       description: "more items of your own environment"
+    },
+    {
+      command: "atropos validate --loss ./my-loss.ts",
+      description: "a loss of your own, or a preset with its settings"
     }
   ],
   // It asks no policy, sends nothing and measures nothing.
@@ -57,3 +74,30 @@ export const make = EnvironmentVerb.make({
       }
     }).pipe(Services.provide(settings, "none"))
 })
+
+const name: string = "validate"
+
+const ofLoss: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set(TrainerRun.booleans),
+    spell: TrainerRun.spell,
+    command: Command.make(
+      name,
+      { env: Flag.String("env").pipe(Flag.optional), loss: TrainerRun.flags().loss },
+      (given) =>
+        Effect.gen(function* () {
+          if (Option.isSome(given.env)) {
+            return yield* new UsageError({ message: "--env and --loss: one of the two is checked at a time" })
+          }
+          const { loss } = yield* TrainerRun.make({
+            mode: {},
+            file: {},
+            given: { trainer: {}, lora: {}, loss: given.loss }
+          })
+          yield* Losses.run(loss)
+        })
+    )
+  })
+
+export const make: MakeVerb = (words) =>
+  words.some((word) => /^--loss(\.preset|\.file)?(=|$)/.test(word)) ? ofLoss(words) : ofEnvironment(words)

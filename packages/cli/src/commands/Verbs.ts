@@ -61,7 +61,7 @@ export const verbs = {
     load: () => import("./Evaluate.ts")
   },
   validate: {
-    description: "Check an environment: correct answers score, wrong ones do not, and scoring never throws",
+    description: "Check an environment (correct answers score, wrong ones do not, scoring never throws), or a loss",
     load: () => import("./Validate.ts")
   },
   init: { description: "Create a new environment from a template, with its test", load: () => import("./Init.ts") },

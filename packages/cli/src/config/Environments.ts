@@ -15,14 +15,22 @@ import type {
   Teacher,
   Tokenizer
 } from "@atropos/core"
-import * as Reason from "@atropos/core/base/Reason"
 import { hint } from "@atropos/core/base/Nearest"
-import * as StackFrames from "@atropos/core/base/StackFrames"
 import { registry, type RegistryEntry } from "@atropos/envs"
-import { type Array as Arr, Effect, FileSystem, Layer, Option, Path, Predicate, type Schema } from "effect"
+import {
+  type Array as Arr,
+  Effect,
+  type FileSystem,
+  type Layer,
+  Option,
+  type Path,
+  Predicate,
+  type Schema
+} from "effect"
 import type { HttpClient } from "effect/http"
 import type { ChildProcessSpawner } from "effect/process"
 import { UsageError } from "../base/Failure.ts"
+import * as UserFile from "./UserFile.ts"
 
 /** What the command offers to an environment. */
 export type EnvironmentServices =
@@ -81,45 +89,14 @@ export const ofEntry = (entry: (typeof builtIn)[string]): Chosen => ({
 
 const names = Object.keys(builtIn)
 
-/** Whether the word is a path rather than a name. */
-const isFile = (word: string): boolean => /[./\\]/.test(word)
-
 const isEnvironmentLayer = (value: unknown): value is RunnableEnvironment =>
   Predicate.isFunction(value) &&
   Predicate.hasProperty(value, "environmentName") &&
   Predicate.hasProperty(value, "settings") &&
   Predicate.hasProperty(value, "fromEncoded")
 
-/** What went wrong and where; an error that the file itself threw with its stack. */
-const loadingFault = (cause: unknown, name: string): string => {
-  if (!(cause instanceof Error)) return Reason.of(cause)
-  const stack = cause.stack ?? ""
-  if (cause instanceof SyntaxError && /outside a module|^Unexpected token 'export'/.test(cause.message)) {
-    return `${cause.message}: the package.json above it has "type": "commonjs" (the default of npm init), but "type": "module" is needed; or name the file ${name}.mts`
-  }
-  const place = StackFrames.place(stack)
-  if (place === undefined) return cause.message
-  return cause instanceof SyntaxError
-    ? `${cause.message} (${place})`
-    : `${cause.message} (${place})\n${StackFrames.trimmed(stack)}`
-}
-
 const fromFile = Effect.fn("Environments.fromFile")(function* (word: string, named: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const file = path.resolve(word)
-  const isThere = yield* Effect.orElseSucceed(fs.exists(file), () => false)
-  if (!isThere) {
-    return yield* new UsageError({ message: `${named} ${word}: there is no such file (looked for ${file})` })
-  }
-  const url = yield* Effect.orDie(path.toFileUrl(file))
-  const exported = yield* Effect.tryPromise({
-    try: (): Promise<Record<string, unknown>> => import(url.href),
-    catch: (cause) =>
-      new UsageError({
-        message: `${named} ${word}: the file could not be loaded: ${loadingFault(cause, path.parse(file).name)}`
-      })
-  })
+  const exported = yield* UserFile.load(named, word)
   const environment = [exported["default"], exported["layer"]].find(isEnvironmentLayer)
   if (environment === undefined) {
     const found = Object.keys(exported).join(", ") || "nothing"
@@ -140,7 +117,7 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string, nam
 export const choose = Effect.fn("Environments.choose")(function* (word: string, named: string = "--env") {
   const known = builtIn[word]
   if (known !== undefined) return ofEntry(known)
-  if (isFile(word)) return yield* fromFile(word, named)
+  if (UserFile.isPath(word)) return yield* fromFile(word, named)
   return yield* new UsageError({
     message: `${named} ${word}: there is no environment of that name${hint(word, names) || "."} Available: ${names.join(", ")}. For a file, give its path, such as ./${word}.ts`
   })

@@ -3,12 +3,13 @@
  * YAML file, and what the verb sets below both. All derive from `TrainerSettings`.
  *
  * Flags may be written with dashes (`--batch-size`); `--steps` is `--training_steps`, and `--loss NAME` is
- * `--loss.preset NAME`.
+ * `--loss.preset NAME`, with a path `--loss.file PATH`.
  */
 import { Settings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, type Option } from "effect"
 import * as Flags from "./Flags.ts"
+import * as LossFile from "./LossFile.ts"
 import * as Precedence from "./Precedence.ts"
 import { explain } from "./RunSettings.ts"
 
@@ -44,12 +45,15 @@ const names = new Set(
 
 /** The words with the trainer's flags spelled as they are declared. */
 export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
-  words.map((word) => {
+  LossFile.spell(words).map((word) => {
     const [flag = "", ...value] = word.split("=")
     const underscored = `--${flag.slice(2).replaceAll("-", "_")}`
     const known = flag.startsWith("--") && names.has(underscored) ? underscored : flag
     return [known, ...value].join("=")
   })
+
+/** Presets that would refuse what recipes set. */
+const withoutAdvantages: ReadonlySet<unknown> = new Set(["sft", "distill", "on-policy-distill", "dpo"])
 
 export interface Sources {
   /** What the verb or a recipe sets, below the file. */
@@ -69,9 +73,16 @@ export const isGiven = (sources: Given, name: string): boolean => valueOf(source
 
 /** All sources merged and checked; what is out of range is named with where it came from. */
 export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode }: Sources) {
+  const lossOf: Values = { ...file["loss"], ...Flags.given(given.loss) }
+  // What a recipe sets of the loss is about advantages and a reference.
+  const isOtherLoss = (lossOf["file"] ?? null) !== null || withoutAdvantages.has(lossOf["preset"])
   const decode = <A>(group: Group, settings: Settings.Settings<A>) => {
     const flagged = Flags.given(given[group])
-    const values = Precedence.merge(mode[group] ?? {}, file[group] ?? {}, flagged)
+    const values = Precedence.merge(
+      isOtherLoss && group === "loss" ? {} : (mode[group] ?? {}),
+      file[group] ?? {},
+      flagged
+    )
     return settings
       .decode(values)
       .pipe(

@@ -16,6 +16,7 @@ import * as Trainer from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Exit, Layer, Option, Path, Stream } from "effect"
+import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Progress from "../base/Progress.ts"
 import * as ProgressFigures from "./ProgressFigures.ts"
@@ -65,6 +66,7 @@ export const run = Effect.fn("Train.run")(
         ? Effect.ignore(tellStopped(resolve(trainer.savePath), trainer.trainingSteps))
         : Effect.void
     )
+    const objective = yield* LossFile.ofSettings(given.loss)
     yield* Console.log(`device: ${device.kind}, ${device.detail}`)
     const model = yield* PretrainedModel.load(trainer.model, {
       trains: trainer.trains === "all" ? "all" : lora,
@@ -84,7 +86,7 @@ export const run = Effect.fn("Train.run")(
     const engine = yield* Layer.build(
       LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) })
     )
-    const made = yield* Effect.provideContext(Trainer.make({ settings }), engine)
+    const made = yield* Effect.provideContext(Trainer.make({ settings, ...(objective && { objective }) }), engine)
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })

@@ -14,6 +14,8 @@ export interface Options {
   readonly settings: TrainerSettings
   /** What training begins with, where that is not the engine's model as it is. */
   readonly initial: ClosedLoop.Options["initial"]
+  /** In place of the settings' preset. */
+  readonly objective: ClosedLoop.Options["objective"] | undefined
   readonly stepsAhead: number
   /** Called before anything is sampled or trained; told whether any environment has held-out items. */
   readonly onReady?: (trainer: Trainer.Trainer, hasHeldOut: boolean) => Effect.Effect<void, unknown, Engine.Engine>
@@ -72,11 +74,12 @@ const heldOutOf = Effect.fnUntraced(function* (
 export const run = Effect.fn("Loop.run")(function* (
   options: Options
 ): Effect.fn.Return<Outcome, unknown, ClosedLoop.Needs | Engine.Engine | Environment.Environments | Scope.Scope> {
-  const { earlier, initial, onBefore, onReady, onStep, settings, stepsAhead } = options
+  const { earlier, initial, objective, onBefore, onReady, onStep, settings, stepsAhead } = options
   const environments = yield* Environment.Environments
   const { steps, trainer } = yield* ClosedLoop.makeOf(environments, {
     settings,
     initial,
+    ...(objective && { objective }),
     stepsAhead,
     owner: "atropos up"
   })

@@ -8,6 +8,7 @@
  */
 import { Environment, type MetricsSettings } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
+import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
@@ -223,6 +224,7 @@ export const run = Effect.fn("Up.run")(
     const outcome = yield* Loop.run({
       settings: trainer,
       initial,
+      objective: yield* LossFile.ofSettings(trainer.loss),
       stepsAhead,
       ...(Option.isNone(recipe) && { onReady: plan }),
       earlier: {

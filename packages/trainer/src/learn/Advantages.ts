@@ -26,6 +26,25 @@ export interface GroupAdvantages {
   readonly isConstant: boolean
 }
 
+const sessionsOf = ({ overrides, scores }: ScoredGroup.ScoredGroup): ReadonlyArray<unknown> =>
+  Array.from(scores, (_, i) => overrides?.[i]?.["session"])
+
+/**
+ * What the rule has to know of the whole batch; undefined where it looks at groups alone. Rollouts count once; groups
+ * that bring advantages of their own do not count.
+ */
+export const ofBatch = (
+  groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
+  rule: Rule
+): ScoreAdvantage.BatchScores | undefined =>
+  typeof rule !== "function" && ScoreAdvantage.needsBatch(rule)
+    ? ScoreAdvantage.ofBatch(
+        groups
+          .filter(({ advantages }) => (advantages ?? []).length === 0)
+          .flatMap((group) => ScoreAdvantage.rollouts(group.scores, sessionsOf(group)).scores_S)
+      )
+    : undefined
+
 /** What a function answered, as a row for each sequence. Throws where that is not one finite advantage for each. */
 const rowsOf = (of: OfGroup, group: ScoredGroup.ScoredGroup): ReadonlyArray<Float32Array> => {
   const answer = of(group)
@@ -45,12 +64,15 @@ const rowsOf = (of: OfGroup, group: ScoredGroup.ScoredGroup): ReadonlyArray<Floa
   })
 }
 
-/** Advantages of every token of a group. */
-export const ofGroup = (group: ScoredGroup.ScoredGroup, rule: Rule): GroupAdvantages => {
+/** Advantages of every token of a group; `batch` is what `ofBatch` says of all of them. */
+export const ofGroup = (
+  group: ScoredGroup.ScoredGroup,
+  rule: Rule,
+  batch?: ScoreAdvantage.BatchScores
+): GroupAdvantages => {
   const { overrides, scores, tokens } = group
   const given_G_T = typeof rule === "function" ? rowsOf(rule, group) : group.advantages
-  const sessions_G = Array.from(scores, (_, i) => overrides?.[i]?.["session"])
-  const scores_G = typeof rule === "function" ? [] : ScoreAdvantage.ofSessions(scores, sessions_G, rule)
+  const scores_G = typeof rule === "function" ? [] : ScoreAdvantage.ofSessions(scores, sessionsOf(group), rule, batch)
   const isZero = (i: number) => Boolean(overrides?.[i]?.["set_advantage_to_zero"])
   return {
     advantages_G_T: tokens.map((sequence, i) => {

@@ -6,6 +6,7 @@
 import { Trajectory } from "@atropos/core"
 import type { HostTensor } from "../exec/Executor.ts"
 import type { Objective } from "../loss/Objective.ts"
+import * as TrainingSequence from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
 /** Of a token without a logprob; no logprob is above 0. */
@@ -27,14 +28,20 @@ const lengthProblem = ({ items }: WeightedBatch, what: string, given: Reals): st
     : `${what} of sequence ${wrong}: ${given[wrong]!.length} values for ${items[wrong]!.length} positions`
 }
 
+const pairProblem = ({ items, sequences }: WeightedBatch): string | undefined => {
+  const present = new Set(items.map(({ sequence }) => sequence))
+  const alone = items.find(({ sequence }) => !present.has(sequences[sequence]!.pair?.partner ?? -1))
+  return alone && `sequence ${alone.sequence} is compared with another, which this batch has not`
+}
+
 /** What is wrong with what an engine answered. */
 export const problem = (
   batch: WeightedBatch,
-  { name, needsReference }: Objective,
+  { name, needsPairs, needsReference }: Objective,
   logprobs: Reals,
   refLogprobs: Reals | undefined
 ): string | undefined => {
-  const own = lengthProblem(batch, "logprobs", logprobs)
+  const own = lengthProblem(batch, "logprobs", logprobs) ?? (needsPairs ? pairProblem(batch) : undefined)
   if (own !== undefined || !needsReference) return own
   if (refLogprobs !== undefined) return lengthProblem(batch, "reference logprobs", refLogprobs)
   const without = batch.items.find(({ sequence }) => batch.sequences[sequence]!.refLogprobs === undefined)
@@ -56,12 +63,14 @@ export const gather = (
     advantages: reals(),
     old_logprobs: reals().fill(unknown),
     engine_logprobs: reals().fill(unknown),
-    ...(objective.needsReference && { ref_logprobs: reals() })
+    ...(objective.needsReference && { ref_logprobs: reals() }),
+    ...(objective.needsTeacher && { teacher_logprobs: reals().fill(unknown) }),
+    ...(objective.needsPairs && { preferences: reals() })
   }
   const slots = new Int32Array(count)
   let at = 0
   for (const [index, { length, sequence, weight }] of items.entries()) {
-    const { advantages, engineLogprobs, mask, refLogprobs: ownReference } = sequences[sequence]!
+    const { advantages, engineLogprobs, mask, pair, refLogprobs: ownReference } = sequences[sequence]!
     const present = logprobs[index]!
     const reference = refLogprobs?.[index]
     for (let t = 0; t < length; t++) {
@@ -76,6 +85,10 @@ export const gather = (
         if (objective.oldPolicy === "engine") columns.old_logprobs[at] = engine
       }
       if (columns.ref_logprobs) columns.ref_logprobs[at] = reference?.[t] ?? ownReference?.[t + 1] ?? Number.NaN
+      if (columns.teacher_logprobs) {
+        columns.teacher_logprobs[at] = TrainingSequence.teacherLogprob(sequences[sequence]!, t + 1) ?? unknown
+      }
+      if (columns.preferences) columns.preferences[at] = pair?.preference ?? 0
       slots[at] = index
       at++
     }
@@ -84,16 +97,22 @@ export const gather = (
     ([name, data]) => [name, { dtype: real, shape: [count, 1], data }] as const
   )
   const counts = Float64Array.from(items, ({ trained }) => trained)
+  const itemOf = new Map(items.map(({ sequence }, index) => [sequence, index]))
+  const partners = Int32Array.from(items, ({ sequence }, index) => {
+    const partner = sequences[sequence]!.pair?.partner
+    return (partner === undefined ? undefined : itemOf.get(partner)) ?? index
+  })
   return {
     ...Object.fromEntries(tensors),
-    ...(objective.needsSequences && {
+    ...((objective.needsSequences || objective.needsPairs) && {
       slots: { dtype: "int32" as const, shape: [count], data: slots },
       counts: {
         dtype: real,
         shape: [items.length, 1],
         data: real === "float64" ? counts : Float32Array.from(counts)
       }
-    })
+    }),
+    ...(objective.needsPairs && { partners: { dtype: "int32" as const, shape: [items.length], data: partners } })
   }
 }
 

@@ -10,13 +10,11 @@
 import { Effect, type Scope } from "effect"
 import * as Pieces from "../base/Pieces.ts"
 import { Executor, type HostTensor } from "../exec/Executor.ts"
-import { gradPieces } from "../graph/Autodiff.ts"
 import { Graph } from "../graph/Graph.ts"
 import * as Onnx from "../graph/Onnx.ts"
-import type { Value } from "../graph/Value.ts"
 import type { Objective } from "../loss/Objective.ts"
 import * as HostFeeds from "./HostFeeds.ts"
-import * as LossNodes from "./LossNodes.ts"
+import * as ObjectiveGraph from "./ObjectiveGraph.ts"
 import { TrainerError } from "./TrainerError.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
@@ -42,46 +40,13 @@ export interface HostObjective {
 }
 
 /** Why logprobs of sampled tokens are not enough for this objective; undefined where they are. */
-export const problem = ({ candidates, name }: Objective): string | undefined =>
-  candidates === "teacher"
-    ? `loss ${name} compares whole distributions with a teacher's, which logprobs of the sampled tokens do not tell`
-    : undefined
-
-/** Sums over sequences; `slots` (N) is the sequence of each position, 0 to S - 1, as counted by `counts` (S, 1). */
-const sequenceSums = (graph: Graph, mask: Value): LossNodes.Sequences => {
-  const slots = graph.input("slots", "int32", ["N"])
-  const counts = graph.input("counts", graph.real, ["S", 1])
-  const zero = graph.sub(counts, counts)
-  const rows = graph.reshape(slots, ["N", 1])
-  const sums = (values: Value) =>
-    graph.node("ScatterElements", [zero, rows, graph.mul(values, mask)], values.dtype, ["S", 1], {
-      axis: 0,
-      reduction: "add"
-    })
-  const spread = (totals: Value) => graph.gather(totals, slots)
-  return {
-    sum: (values) => spread(sums(values)),
-    mean: (values) => spread(graph.div(sums(values), counts))
+export const problem = ({ candidates, entropyQuantile, name, needsEntropies }: Objective): string | undefined => {
+  if (candidates === "teacher") {
+    return `loss ${name} compares whole distributions with a teacher's, which logprobs of the sampled tokens do not tell`
   }
-}
-
-function* buildPieces(objective: Objective, real: "float32" | "float64") {
-  const graph = new Graph(real)
-  const column = (name: string): Value => graph.input(name, graph.real, ["N", 1])
-  const logprobs = column("logprobs")
-  const mask = column("loss_mask")
-  const { figures, loss, metrics } = LossNodes.build(graph, objective, {
-    logprobs,
-    entropies: undefined,
-    mask,
-    column,
-    sequences: () => sequenceSums(graph, mask)
-  })
-  const [slopes] = yield* gradPieces(graph, loss, [logprobs])
-  graph.output("loss", loss)
-  graph.output("metrics", figures)
-  graph.output("slopes", slopes!)
-  return { graph, metrics }
+  return needsEntropies || entropyQuantile !== null
+    ? `loss ${name} looks at entropies, which logprobs of the sampled tokens do not tell`
+    : undefined
 }
 
 const failed = (what: string) => (cause: { readonly message: string }) =>
@@ -95,7 +60,7 @@ export const make = Effect.fn("HostObjective.make")(function* (
   const message = problem(objective)
   if (message !== undefined) return yield* new TrainerError({ reason: "settings", message })
   const executor = yield* Executor
-  const { graph, metrics } = yield* Pieces.yielding(() => buildPieces(objective, real))
+  const { graph, metrics } = yield* Pieces.yielding(() => ObjectiveGraph.buildPieces(objective, new Graph(real)))
   const program = yield* Effect.mapError(
     executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(graph)), {
       optimization: real === "float64" ? "basic" : "all"

@@ -3,11 +3,13 @@
  * model's forward pass, and what `HostObjective` computes from logprobs that came from elsewhere.
  *
  * All token values are (N, 1). Inputs by name: `token_weights`, `advantages`, `old_logprobs`, `engine_logprobs`, and
- * where the objective asks for them `ref_logprobs`, `distill_entropies`. A logprob above 0.5 is none: there the present
- * one stands, without gradient.
+ * where the objective asks for them `ref_logprobs`, `distill_entropies`, `teacher_logprobs` (1 where there is none),
+ * and `entropy_threshold` []. An old logprob above 0.5 is none: there the present one stands, without gradient.
  */
+import { Schema } from "effect"
 import type { Graph } from "../graph/Graph.ts"
-import type { Value } from "../graph/Value.ts"
+import { sameShape } from "../graph/Shape.ts"
+import { showType, type Value } from "../graph/Value.ts"
 import type { Metric, Objective, Tokens } from "../loss/Objective.ts"
 
 /** What is known of whole sequences, at each of their positions. */
@@ -15,6 +17,14 @@ export interface Sequences {
   /** Over the trained tokens of each sequence. */
   readonly sum: (values: Value) => Value
   readonly mean: (values: Value) => Value
+}
+
+/** What is known of pairs of sequences, at each position of both. */
+export interface Pairs {
+  /** Over the trained tokens of the other sequence. */
+  readonly partnerSum: (values: Value) => Value
+  /** 1 or -1. */
+  readonly preference: Value
 }
 
 export interface Sources {
@@ -26,6 +36,8 @@ export interface Sources {
   readonly column: (name: string) => Value
   /** Called where the objective looks at whole sequences. */
   readonly sequences: () => Sequences
+  /** Called where it compares pairs. */
+  readonly pairs: () => Pairs
 }
 
 export interface MetricName {
@@ -50,9 +62,22 @@ const total = (graph: Graph, { reduce, value }: Metric, mask: Value): Value => {
   return graph.reshape(reduce === "sum" ? graph.sum(masked, [0, 1]) : graph.amax(masked, [0, 1]), [1])
 }
 
-const noSequences = (objective: Objective) => (): never => {
-  throw new Error(`loss ${objective.name} looks at whole sequences: it must say so by needsSequences`)
+/** A mistake of whoever wrote the objective. */
+export class Undeclared extends Schema.TaggedError<Undeclared>()("Undeclared", {
+  objective: Schema.String,
+  what: Schema.String,
+  field: Schema.String
+}) {
+  override get message() {
+    return `loss ${this.objective} looks at ${this.what}: it must say so with ${this.field}: true`
+  }
 }
+
+const missing =
+  ({ name }: Objective, what: string, field: string) =>
+  (): never => {
+    throw new Undeclared({ objective: name, what, field })
+  }
 
 export const build = (graph: Graph, objective: Objective, sources: Sources): LossNodes => {
   const { column, entropies, logprobs, mask } = sources
@@ -64,6 +89,9 @@ export const build = (graph: Graph, objective: Objective, sources: Sources): Los
   }
   const engine = given("engine_logprobs")
   const sequences = objective.needsSequences ? sources.sequences() : undefined
+  const pairs = objective.needsPairs ? sources.pairs() : undefined
+  const teacher = objective.needsTeacher ? column("teacher_logprobs") : undefined
+  const isTaught = teacher && graph.less(teacher, graph.scalar(0.5))
   const tokens: Tokens = {
     logprobs,
     oldLogprobs: given("old_logprobs").value,
@@ -71,12 +99,25 @@ export const build = (graph: Graph, objective: Objective, sources: Sources): Los
     known: graph.mul(engine.known, mask),
     refLogprobs: objective.needsReference ? column("ref_logprobs") : undefined,
     teacherEntropies: objective.candidates === "teacher" ? column("distill_entropies") : undefined,
+    entropies: objective.needsEntropies ? entropies : undefined,
+    entropyThreshold: objective.entropyQuantile === null ? undefined : graph.input("entropy_threshold", graph.real, []),
+    teacherLogprobs: teacher && isTaught && graph.where(isTaught, teacher, graph.scalar(0)),
+    teacherKnown: isTaught && graph.mul(graph.cast(isTaught, graph.real), mask),
     advantages: column("advantages"),
     mask,
-    sequenceMean: sequences?.mean ?? noSequences(objective),
-    sequenceSum: sequences?.sum ?? noSequences(objective)
+    sequenceMean: sequences?.mean ?? missing(objective, "whole sequences", "needsSequences"),
+    sequenceSum: sequences?.sum ?? missing(objective, "whole sequences", "needsSequences"),
+    partnerSum: pairs?.partnerSum ?? missing(objective, "pairs", "needsPairs"),
+    preference: pairs?.preference
   }
   const { loss: tokenLoss, metrics: own } = objective.tokenLoss(graph, tokens)
+  const isPerToken = tokenLoss.dtype === graph.real && sameShape(tokenLoss.shape, logprobs.shape)
+  graph.require(
+    isPerToken,
+    `tokenLoss of ${objective.name}`,
+    [tokenLoss],
+    `must be ${showType(logprobs)}: one per token`
+  )
   const metrics: ReadonlyArray<Metric> = [
     { name: "tokens", value: mask, reduce: "sum" },
     { name: "token_loss", value: tokenLoss, reduce: "sum" },

@@ -5,9 +5,10 @@
  * prediction of token t from the tokens before it, so entry 0 is never used. Logprobs are nats of the distribution at
  * `temperature`.
  */
-import { Sampling, Trajectory, type ScoredGroup } from "@atropos/core"
+import { Sampling, Trajectory, type ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import type { SequenceSettings } from "../loss/SequenceSettings.ts"
 import * as Advantages from "./Advantages.ts"
+import * as Pairs from "./Pairs.ts"
 
 export interface TrainingSequence {
   /** (T) */
@@ -26,6 +27,8 @@ export interface TrainingSequence {
   /** (T, K_t) the teacher's likeliest tokens and their logprobs; K_t may be 0. */
   readonly distillTokenIds?: ReadonlyArray<Int32Array>
   readonly distillLogprobs?: ReadonlyArray<Float32Array>
+  /** The sequence it is compared with, by its index among the batch's, and which is the better one. */
+  readonly pair?: { readonly partner: number; readonly preference: 1 | -1 }
   readonly temperature: number
   /** How it was sampled, where it says so. */
   readonly sampling?: Sampling.Sampling
@@ -47,6 +50,15 @@ export interface SequenceCounts {
   readonly truncatedMasked: number
   /** Trained tokens without a sampling logprob; the loss takes them as sampled by the present policy (ratio 1). */
   readonly unknownLogprobs: number
+}
+
+/** The teacher's logprob of token t itself; undefined where that is not among the teacher's candidates. */
+export const teacherLogprob = (
+  { distillLogprobs, distillTokenIds, tokens }: TrainingSequence,
+  t: number
+): number | undefined => {
+  const at = distillTokenIds?.[t]?.indexOf(tokens[t]!) ?? -1
+  return at === -1 ? undefined : distillLogprobs?.[t]?.[at]
 }
 
 /** Switches of sequence i, the nearest last. */
@@ -74,9 +86,10 @@ const ofGroup = (
   index: number,
   settings: SequenceSettings,
   usualTemperature: number,
-  advantages: Advantages.Rule
+  advantages: Advantages.Rule,
+  batch: ScoreAdvantage.BatchScores | undefined
 ) => {
-  const { advantages_G_T, isConstant } = Advantages.ofGroup(group, advantages)
+  const { advantages_G_T, isConstant } = Advantages.ofGroup(group, advantages, batch)
   const sequences = group.tokens.map((tokens, i): TrainingSequence => {
     const isMasked = settings.maskTruncated && isTruncated(group, i)
     const temperature = settings.isPolicyGradient
@@ -118,9 +131,11 @@ export const ofGroups = (
   /** Default: the rule of the settings. */
   advantages: Advantages.Rule = settings
 ): { readonly sequences: ReadonlyArray<TrainingSequence>; readonly counts: SequenceCounts } => {
-  const read = groups.map((group, index) => ofGroup(group, index, settings, usualTemperature, advantages))
+  const batch = Advantages.ofBatch(groups, advantages)
+  const read = groups.map((group, index) => ofGroup(group, index, settings, usualTemperature, advantages, batch))
   const kept = read.filter(({ isConstant }) => !(settings.dropConstantGroups && isConstant))
-  const sequences = kept.flatMap((group) => group.sequences)
+  const bySequences = kept.map((group) => group.sequences)
+  const sequences = settings.needsPairs ? Pairs.ofGroups(bySequences) : bySequences.flat()
   return {
     sequences,
     counts: {

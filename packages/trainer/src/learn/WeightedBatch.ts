@@ -55,6 +55,7 @@ export type DropReason =
   | "too long"
   | "token outside the vocabulary"
   | "not finite"
+  | "compared with one that is left out"
 
 export interface Report {
   /** Positions of the items. */
@@ -117,7 +118,7 @@ export const choose = (
   { maxLength, skipZeroAdvantage = false, tooLong = "drop", vocabSize }: Settings
 ): Chosen => {
   const dropped: Array<Report["dropped"][number]> = []
-  const sound: Array<Omit<Item, "weight">> = []
+  const usable: Array<Omit<Item, "weight">> = []
   let cut = 0
   for (const [index, sequence] of sequences.entries()) {
     const whole = sequence.tokens.length - 1
@@ -129,8 +130,17 @@ export const choose = (
     }
     if (isLong) cut++
     const length = Math.min(whole, maxLength)
-    sound.push({ sequence: index, length, trained: trainedWithin(sequence.mask, length) })
+    usable.push({ sequence: index, length, trained: trainedWithin(sequence.mask, length) })
   }
+  const trainable = new Set(usable.flatMap(({ sequence, trained }) => (trained > 0 ? [sequence] : [])))
+  const isAlone = ({ sequence }: { readonly sequence: number }) => {
+    const { pair } = sequences[sequence]!
+    return pair !== undefined && !trainable.has(pair.partner)
+  }
+  for (const { sequence } of usable.filter(isAlone)) {
+    dropped.push({ sequence, reason: "compared with one that is left out" })
+  }
+  const sound = usable.filter((item) => !isAlone(item))
   const weights = Aggregation.weights(
     sound.map(({ trained }) => trained),
     aggregation

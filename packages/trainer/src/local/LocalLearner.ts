@@ -23,6 +23,7 @@ import * as MemoryPlan from "./MemoryPlan.ts"
 import * as MicroBatch from "./MicroBatch.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import * as Programs from "./Programs.ts"
+import * as Quantile from "./Quantile.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
 /** Weights that samplers should use from now on. */
@@ -127,16 +128,33 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
     return logprobs
   })
 
+  const { entropyQuantile } = objective
+  /** The objective's quantile of the entropies of all trained tokens; undefined where it looks at none. */
+  const thresholdOf = Effect.fnUntraced(function* (
+    microBatches: ReadonlyArray<MicroBatch.MicroBatch>,
+    parameters: Resident
+  ) {
+    if (entropyQuantile === null) return undefined
+    const entropies: Array<number> = []
+    for (const batch of microBatches) {
+      const values = yield* programs.entropies(batch, parameters)
+      batch.lossMask.forEach((trained, at) => trained === 1 && entropies.push(values[at]!))
+    }
+    return Quantile.of(Float64Array.from(entropies), entropyQuantile)
+  })
+
   const forwardBackward: Learner["forwardBackward"] = Effect.fn("LocalLearner.forwardBackward")(
     function* (batch, look) {
       yield* optimizer.discard
       const parameters = yield* present
       const microBatches = MicroBatch.pack(batch, packing)
+      const entropyThreshold = yield* thresholdOf(microBatches, parameters)
       let loss = 0
       let sums: ArrayLike<number> = new Float64Array(metrics.length)
       for (const microBatch of microBatches) {
         const part = yield* programs.gradient(microBatch, parameters, {
           reference: referencePolicy,
+          entropyThreshold,
           withLogprobs: look !== undefined
         })
         for (const placement of look === undefined ? [] : microBatch.placements) {

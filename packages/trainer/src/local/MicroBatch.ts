@@ -5,18 +5,23 @@
  * An item of n positions takes n of one row. Items in a row are told apart by `segmentIds` (0, 1, …; -1 is padding) and
  * do not see each other; `positionIds` start at 0 in each.
  *
+ * Two items that are compared with each other lie side by side in one row, which may then be twice as long.
+ *
  * Rows of a micro-batch have one length T out of at most `shapes` lengths, whatever the batch; B·T stays within
  * `tokenBudget`. Of several plans the one with the least padding and attention is taken. Deterministic: equal input
  * gives equal output.
  */
-import type { Item, WeightedBatch } from "../learn/WeightedBatch.ts"
+import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import { fill, type MicroBatchArrays } from "./MicroBatchArrays.ts"
 import * as RowPacking from "./RowPacking.ts"
 
 export interface PackSettings {
   /** Most positions of an item. */
   readonly maxLength: number
-  /** Most positions of a micro-batch, padding included, and at least `maxLength`; a row is never split. */
+  /**
+   * Most positions of a micro-batch, padding included, and at least `maxLength`; a row is never split, and of two items
+   * that are compared it may be longer.
+   */
   readonly tokenBudget: number
   /** Most distinct row lengths. */
   readonly shapes: number
@@ -50,12 +55,27 @@ export interface MicroBatch extends MicroBatchArrays {
   readonly rows: number
   readonly length: number
   readonly placements: ReadonlyArray<Placement>
+  /** Entropy from which on the batch's tokens belong to those of the highest, nats; made from the whole batch. */
+  readonly entropyThreshold?: number
+}
+
+/** Items that must lie in one row, by their indices. */
+type Unit = readonly [number, ...ReadonlyArray<number>]
+
+const unitsOf = ({ items, sequences }: WeightedBatch): ReadonlyArray<Unit> => {
+  const itemOf = new Map(items.map(({ sequence }, item) => [sequence, item]))
+  return items.flatMap(({ sequence }, item): ReadonlyArray<Unit> => {
+    const { pair } = sequences[sequence]!
+    const partner = pair === undefined ? undefined : itemOf.get(pair.partner)
+    if (partner === undefined) return [[item]]
+    return item < partner ? [[item, partner]] : []
+  })
 }
 
 /** Row lengths a batch may use, ascending; the last holds the longest sequence. */
-const ladder = ({ maxLength, multiple, shapes }: PackSettings): ReadonlyArray<number> => {
+const ladder = ({ maxLength, multiple, shapes }: PackSettings, longest: number): ReadonlyArray<number> => {
   const up = (length: number) => Math.ceil(length / multiple) * multiple
-  const most = up(maxLength)
+  const most = up(Math.max(maxLength, longest))
   const step = up(Math.ceil(most / shapes))
   return Array.from({ length: Math.ceil(most / step) }, (_, i) => Math.min(most, (i + 1) * step))
 }
@@ -88,10 +108,9 @@ const grids = (
 const cost = (plan: ReadonlyArray<Grid>, attentionLength: number): number =>
   plan.reduce((sum, { length, rows }) => sum + rows.length * length * (1 + length / attentionLength), 0)
 
-const bestPlan = (items: ReadonlyArray<Item>, settings: PackSettings): ReadonlyArray<Grid> => {
-  const steps = ladder(settings)
-  const lengths = items.map(({ length }) => length)
+const bestPlan = (lengths: ReadonlyArray<number>, settings: PackSettings): ReadonlyArray<Grid> => {
   const longest = Math.max(...lengths)
+  const steps = ladder(settings, longest)
   let best: { readonly plan: ReadonlyArray<Grid>; readonly cost: number } | undefined
   for (const large of steps.filter((step) => step >= longest)) {
     for (const small of [0, 2, 4, 8]) {
@@ -109,11 +128,14 @@ const bestPlan = (items: ReadonlyArray<Item>, settings: PackSettings): ReadonlyA
 /** Packs a batch. */
 export const pack = (batch: WeightedBatch, settings: PackSettings): ReadonlyArray<MicroBatch> => {
   const { items } = batch
-  const plan = items.length === 0 ? [] : bestPlan(items, settings)
+  const units = unitsOf(batch)
+  const lengths = units.map((unit) => unit.reduce((sum, item) => sum + items[item]!.length, 0))
+  const plan = units.length === 0 ? [] : bestPlan(lengths, settings)
   return plan.map(({ length, rows }): MicroBatch => {
     const placements = rows.flatMap(({ items: indices }, row) => {
       let start = 0
-      return indices.map((item): Placement => {
+      const inRow = indices.flatMap((unit) => units[unit]!)
+      return inRow.map((item): Placement => {
         const placement = { item, row, start, length: items[item]!.length }
         start += placement.length
         return placement

@@ -1,6 +1,7 @@
 /** The arrays of a micro-batch, filled from its items. All are (B, T), row after row, unless said otherwise. */
 import { Trajectory } from "@atropos/core"
 import type { Placement } from "./MicroBatch.ts"
+import * as TrainingSequence from "../learn/TrainingSequence.ts"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 
 /** What the graph is fed for a logprob that is none: NaN times 0 would be NaN. No logprob is above 0. */
@@ -13,6 +14,14 @@ export interface DistillArrays {
   readonly tokenIds: Int32Array
   /** (B, T, K) nats, -Infinity where padded. */
   readonly logprobs: Float32Array
+}
+
+/** Sequences that are compared with another of their row. */
+export interface PairArrays {
+  /** Index of the other sequence in the row, -1 where there is none. */
+  readonly partnerIds: Int32Array
+  /** 1 at the better of two, -1 at the other, else 0. */
+  readonly preferences: Float32Array
 }
 
 export interface MicroBatchArrays {
@@ -37,6 +46,9 @@ export interface MicroBatchArrays {
   readonly trainerLogprobs: Float32Array | undefined
   /** Nats; absent where any sequence has none. */
   readonly refLogprobs: Float32Array | undefined
+  /** The teacher's of the tokens themselves, nats; `unknown` where it gave none. Absent where no sequence has any. */
+  readonly teacherLogprobs: Float32Array | undefined
+  readonly pairs: PairArrays | undefined
   readonly temperatures: Float32Array
   readonly distill: DistillArrays | undefined
 }
@@ -69,6 +81,46 @@ const distillOf = (
   return { width, tokenIds, logprobs }
 }
 
+const pairsOf = (
+  { items, sequences }: WeightedBatch,
+  placements: ReadonlyArray<Placement>,
+  size: number,
+  length: number
+): PairArrays | undefined => {
+  const sequenceOf = ({ item }: Placement) => items[item]!.sequence
+  if (placements.every((place) => sequences[sequenceOf(place)]!.pair === undefined)) return undefined
+  const partnerIds = new Int32Array(size).fill(-1)
+  const preferences = new Float32Array(size)
+  for (const place of placements) {
+    const { pair } = sequences[sequenceOf(place)]!
+    if (pair === undefined) continue
+    const inRow = placements.filter(({ row }) => row === place.row)
+    const at = place.row * length + place.start
+    const partner = inRow.findIndex((other) => sequenceOf(other) === pair.partner)
+    partnerIds.fill(partner, at, at + place.length)
+    preferences.fill(pair.preference, at, at + place.length)
+  }
+  return { partnerIds, preferences }
+}
+
+const teacherOf = (
+  { items, sequences }: WeightedBatch,
+  placements: ReadonlyArray<Placement>,
+  size: number,
+  length: number
+): Float32Array | undefined => {
+  const sequenceOf = ({ item }: Placement) => sequences[items[item]!.sequence]!
+  if (placements.every((place) => sequenceOf(place).distillTokenIds === undefined)) return undefined
+  const logprobs = new Float32Array(size).fill(unknown)
+  for (const place of placements) {
+    for (let t = 0; t < place.length; t++) {
+      const logprob = TrainingSequence.teacherLogprob(sequenceOf(place), t + 1)
+      if (logprob !== undefined) logprobs[place.row * length + place.start + t] = logprob
+    }
+  }
+  return logprobs
+}
+
 /** Arrays of `rows` rows of `length` positions. */
 export const fill = (
   batch: WeightedBatch,
@@ -93,6 +145,8 @@ export const fill = (
     engineLogprobs: new Float32Array(size).fill(unknown),
     trainerLogprobs,
     refLogprobs: hasReference ? new Float32Array(size) : undefined,
+    teacherLogprobs: teacherOf(batch, placements, size, length),
+    pairs: pairsOf(batch, placements, size, length),
     temperatures: new Float32Array(size).fill(1),
     distill: distillOf(batch, placements, size, length)
   }

@@ -31,8 +31,15 @@ export interface Programs {
   readonly gradient: (
     batch: MicroBatch,
     parameters: Resident,
-    options: { readonly reference: Resident | undefined; readonly withLogprobs: boolean }
+    options: {
+      readonly reference: Resident | undefined
+      readonly withLogprobs: boolean
+      /** For objectives that look at the batch's highest entropies. */
+      readonly entropyThreshold: number | undefined
+    }
   ) => Effect.Effect<Gradient, TrainerError>
+  /** (B, T) nats; for such objectives. */
+  readonly entropies: (batch: MicroBatch, parameters: Resident) => Effect.Effect<Float32Array, TrainerError>
   /** (B, T) nats. */
   readonly logprobs: (batch: MicroBatch, parameters: Resident) => Effect.Effect<Float32Array, TrainerError>
   /** Gives a flat vector to the executor, and its memory with it. */
@@ -56,24 +63,29 @@ export const load = Effect.fn("Programs.load")(function* (
     executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(trainGraph.graph)), { prepack }),
     failed("the training graph cannot be loaded")
   )
+  const hasThreshold = objective.entropyQuantile !== null
   const lighter = yield* Effect.cached(
-    Pieces.yielding(() => Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, graph))).pipe(
+    Pieces.yielding(() =>
+      Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, { ...graph, entropy: hasThreshold }))
+    ).pipe(
       Effect.flatMap((model) => executor.load(model)),
       Effect.mapError(failed("the graph of logprobs cannot be loaded")),
       Scope.provide(scope)
     )
   )
   // What will be needed for sure is not loaded in the middle of a step.
-  if (objective.needsReference) yield* lighter
+  if (objective.needsReference || hasThreshold) yield* lighter
 
   const run = (program: Program, feeds: TrainFeeds.Feeds, theta: Resident, fetch: ReadonlyArray<string>) =>
     Effect.mapError(program.run({ ...feeds, theta }, { fetch }), failed("a micro-batch failed"))
 
-  const logprobs = Effect.fnUntraced(function* (batch: MicroBatch, parameters: Resident) {
-    const { host } = yield* run(yield* lighter, TrainFeeds.idFeeds(batch), parameters, ["logprobs"])
-    // The graphs' outputs are float32 by construction.
-    return host["logprobs"]!.data as Float32Array
-  })
+  const ofLighter = (output: "logprobs" | "entropies") =>
+    Effect.fnUntraced(function* (batch: MicroBatch, parameters: Resident) {
+      const { host } = yield* run(yield* lighter, TrainFeeds.idFeeds(batch), parameters, [output])
+      // The graphs' outputs are float32 by construction.
+      return host[output]!.data as Float32Array
+    })
+  const logprobs = ofLighter("logprobs")
 
   /** The micro-batch with the logprobs its objective compares with. */
   const complete = (batch: MicroBatch, reference: Resident | undefined) =>
@@ -84,8 +96,13 @@ export const load = Effect.fn("Programs.load")(function* (
   return {
     metrics: trainGraph.metrics,
     logprobs,
-    gradient: Effect.fnUntraced(function* (batch, parameters, { reference, withLogprobs }) {
-      const feeds = TrainFeeds.feeds(yield* complete(batch, reference), objective)
+    entropies: ofLighter("entropies"),
+    gradient: Effect.fnUntraced(function* (batch, parameters, { entropyThreshold, reference, withLogprobs }) {
+      const whole = TrainFeeds.withLogprobs(
+        yield* complete(batch, reference),
+        entropyThreshold === undefined ? {} : { entropyThreshold }
+      )
+      const feeds = TrainFeeds.feeds(whole, objective)
       const { host } = yield* run(train, feeds, parameters, [
         "loss",
         "grad",

@@ -88,6 +88,22 @@ const oldLogprobs = (batch: MicroBatch, { oldPolicy }: Objective): Float32Array 
   return batch.trainerLogprobs ?? new Float32Array(batch.oldLogprobs.length).fill(1)
 }
 
+/** Logprobs that nobody gave. */
+const none = ({ length, rows }: MicroBatch): Float32Array => new Float32Array(rows * length).fill(1)
+
+const pairFeeds = ({ length, pairs, rows }: MicroBatch, real: Real): Feeds => {
+  const shape = [rows, length]
+  return {
+    partner_ids: integers(pairs?.partnerIds ?? new Int32Array(rows * length).fill(-1), shape),
+    preferences: reals(real, pairs?.preferences ?? new Float32Array(rows * length), shape)
+  }
+}
+
+const entropyFeed = ({ entropyThreshold }: MicroBatch, { name }: Objective, real: Real): Feeds => {
+  if (entropyThreshold === undefined) throw new MissingFeed({ objective: name, input: "entropy_threshold" })
+  return { entropy_threshold: reals(real, Float64Array.of(entropyThreshold), []) }
+}
+
 /** Everything a training graph of this objective is fed with, but `theta`. */
 export const feeds = (batch: MicroBatch, objective: Objective, real: Real = "float32"): Feeds => {
   const shape = [batch.rows, batch.length]
@@ -104,15 +120,18 @@ export const feeds = (batch: MicroBatch, objective: Objective, real: Real = "flo
     old_logprobs: reals(real, oldLogprobs(batch, objective), shape),
     engine_logprobs: reals(real, batch.engineLogprobs, shape),
     ...(needsReference && batch.refLogprobs && { ref_logprobs: reals(real, batch.refLogprobs, shape) }),
-    ...(objective.needsSequences && {
+    ...(objective.needsTeacher && { teacher_logprobs: reals(real, batch.teacherLogprobs ?? none(batch), shape) }),
+    ...(objective.needsPairs && pairFeeds(batch, real)),
+    ...(objective.entropyQuantile !== null && entropyFeed(batch, objective, real)),
+    ...((objective.needsSequences || objective.needsPairs) && {
       sequence_slots: integers(Int32Array.from(Array(powerOfTwo(slots)).keys()), [powerOfTwo(slots)])
     }),
     ...(objective.candidates === "teacher" && distillFeeds(batch, real))
   }
 }
 
-/** The micro-batch with the reference's logprobs, as the logprobs graph gave them. */
-export const withLogprobs = (batch: MicroBatch, logprobs: { readonly refLogprobs?: Float32Array }): MicroBatch => ({
-  ...batch,
-  ...logprobs
-})
+/** The micro-batch with what the logprobs graph gave: the reference's logprobs, the batch's threshold of entropies. */
+export const withLogprobs = (
+  batch: MicroBatch,
+  given: { readonly refLogprobs?: Float32Array; readonly entropyThreshold?: number }
+): MicroBatch => ({ ...batch, ...given })

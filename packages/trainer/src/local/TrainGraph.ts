@@ -5,7 +5,8 @@
  * Both serve every (B, T) whose product is a multiple of `chunks`. Inputs: int32 `input_ids`, `target_ids`,
  * `position_ids`, `segment_ids` (B, T); real `loss_mask`, `token_weights`, `advantages`, `old_logprobs`,
  * `engine_logprobs`, `temperatures` (B, T), and where the objective asks for them `ref_logprobs` (B, T),
- * `sequence_slots` int32 (S), `distill_ids` int32, `distill_weights` (B, T, K), `distill_entropies` (B, T); `theta`
+ * `sequence_slots` int32 (S), `partner_ids` int32 and `preferences` (B, T), `teacher_logprobs` (B, T),
+ * `entropy_threshold` [], `distill_ids` int32, `distill_weights` (B, T, K), `distill_entropies` (B, T); `theta`
  * (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`. Outputs: `loss` [] = Σ token_weights · ℓ,
  * `grad` (P), `logprobs` (B, T), `metrics` (M), in the order of `metrics`.
  *
@@ -88,17 +89,23 @@ const slices = (graph: Graph, { size, slots }: Layout): ReadonlyMap<string, Valu
  * Sums over the trained tokens of each sequence. Tokens are assigned to the sequences of their row by a (B, T, S)
  * matrix of ones and zeros, S being the size of the input `sequence_slots` = 0, 1, …, S - 1.
  */
-const sequenceSums = (graph: Graph, segmentIds: Value, mask: Value): LossNodes.Sequences => {
+const sequenceSums = (graph: Graph, segmentIds: Value, mask: Value) => {
   const slots = graph.reshape(graph.input("sequence_slots", "int32", ["S"]), [1, 1, "S"])
-  const belongs = graph.cast(graph.equal(graph.reshape(segmentIds, ["B", "T", 1]), slots), graph.real)
+  const belonging = (ids: Value) => graph.cast(graph.equal(graph.reshape(ids, ["B", "T", 1]), slots), graph.real)
+  const belongs = belonging(segmentIds)
   const members = graph.mul(belongs, graph.reshape(mask, ["B", "T", 1]))
   const across = graph.transpose(members, [0, 2, 1])
-  const spread = (sums: Value, like: Value) => graph.reshape(graph.matmul(belongs, sums), like.shape)
+  const spread = (sums: Value, like: Value, to = belongs) => graph.reshape(graph.matmul(to, sums), like.shape)
   const sums = (values: Value) => graph.matmul(across, graph.reshape(values, ["B", "T", 1]))
   const counts = graph.max(graph.reshape(graph.sum(members, [1]), ["B", "S", 1]), graph.scalar(1))
   return {
-    sum: (values) => spread(sums(values), values),
-    mean: (values) => spread(graph.div(sums(values), counts), values)
+    sum: (values: Value) => spread(sums(values), values),
+    mean: (values: Value) => spread(graph.div(sums(values), counts), values),
+    /** `partnerIds` (B, T): the sequence of the row that each position's is compared with. */
+    partnerSum: (partnerIds: Value) => {
+      const partners = belonging(partnerIds)
+      return (values: Value) => spread(sums(values), values, partners)
+    }
   }
 }
 
@@ -112,8 +119,14 @@ const candidatesOf = (graph: Graph, { candidates }: Objective, targetIds: Value)
 
 const headOptions = (
   { chunks, entropy, headGradient }: TrainGraphOptions,
+  { needsEntropies }: Objective,
   isFrozen: boolean
-): LogprobHead.HeadOptions => ({ chunks, entropy, gradient: headGradient ?? (isFrozen ? "forward" : "recompute") })
+): LogprobHead.HeadOptions => ({
+  chunks,
+  entropy: entropy || needsEntropies,
+  entropyGradient: needsEntropies,
+  gradient: headGradient ?? (isFrozen ? "forward" : "recompute")
+})
 
 /** The graph of a training step. */
 export const build = (policy: Policy, objective: Objective, options: TrainGraphOptions = defaults): TrainGraph =>
@@ -134,16 +147,22 @@ export function* buildPieces(policy: Policy, objective: Objective, options: Trai
     head,
     candidates,
     inputs.inverseTemperatures,
-    headOptions(options, isFrozen)
+    headOptions(options, objective, isFrozen)
   )
   const { entropies, logprobs } = values
   const mask = column(graph, "loss_mask")
+  let made: ReturnType<typeof sequenceSums> | undefined
+  const sequences = () => (made ??= sequenceSums(graph, inputs.segmentIds, mask))
   const { figures, loss, metrics } = LossNodes.build(graph, objective, {
     logprobs,
     entropies,
     mask,
     column: (name) => column(graph, name),
-    sequences: () => sequenceSums(graph, inputs.segmentIds, mask)
+    sequences,
+    pairs: () => ({
+      partnerSum: sequences().partnerSum(ids(graph, "partner_ids")),
+      preference: column(graph, "preferences")
+    })
   })
   const slots = policy.layout.slots
   const gradients = yield* gradPieces(
@@ -168,24 +187,31 @@ export function* buildPieces(policy: Policy, objective: Objective, options: Trai
   }
 }
 
-/** The graph of log-probabilities alone: `logprobs` (B, T), from the ids, `temperatures` and `theta`. */
+/**
+ * The graph of log-probabilities alone: `logprobs` (B, T), from the ids, `temperatures` and `theta`; and `entropies`
+ * (B, T) where asked for.
+ */
 export const buildLogprobs = (
   policy: Policy,
-  { chunks, real }: Pick<TrainGraphOptions, "chunks" | "real"> = defaults
+  { chunks, entropy = false, real }: Pick<TrainGraphOptions, "chunks" | "real"> & { readonly entropy?: boolean } = {
+    chunks: 1,
+    real: "float32"
+  }
 ): Graph => {
   const graph = new Graph(real)
   const inputs = commonInputs(graph, false)
   const parameters = slices(graph, policy.layout)
   const { head, hidden } = policy.build(graph, (name) => parameters.get(name), inputs)
-  const { logprobs } = LogprobHead.logprobs(
+  const { entropies, logprobs } = LogprobHead.logprobs(
     graph,
     hidden,
     head,
     { ids: flat(graph, inputs.targetIds), weights: undefined },
     inputs.inverseTemperatures,
-    { chunks, entropy: false, gradient: "keep" }
+    { chunks, entropy, gradient: "keep" }
   )
   graph.output("logprobs", graph.reshape(logprobs, ["B", "T"]))
+  if (entropies !== undefined) graph.output("entropies", graph.reshape(entropies, ["B", "T"]))
   return graph
 }
 

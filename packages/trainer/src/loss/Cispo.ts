@@ -25,5 +25,6 @@ export const cispo: PolicyPreset = {
   paper: "MiniMax-M1, arXiv 2506.13585, equations 4 and 5",
   surrogate,
   needsSequences: false,
+  has: ["clipLow", "clipHigh"],
   defaults: { ...plain, clipLow: 1, clipHigh: 4, aggregation: "token-mean" }
 }

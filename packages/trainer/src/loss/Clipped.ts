@@ -41,6 +41,7 @@ export const grpo: PolicyPreset = {
   paper: "DeepSeekMath, arXiv 2402.03300, equation 3",
   surrogate,
   needsSequences: false,
+  has: ["clipLow", "clipHigh"],
   defaults: plain
 }
 
@@ -60,6 +61,7 @@ export const drGrpo: PolicyPreset = {
   paper: "Understanding R1-Zero-like training, arXiv 2503.20783, section 3.2",
   surrogate,
   needsSequences: false,
+  has: ["clipLow", "clipHigh"],
   defaults: { ...plain, advantageScale: "none", aggregation: "constant" }
 }
 
@@ -72,5 +74,46 @@ export const dapo: PolicyPreset = {
   paper: "DAPO, arXiv 2503.14476, equation 8",
   surrogate,
   needsSequences: false,
+  has: ["clipLow", "clipHigh"],
   defaults: { ...plain, clipHigh: 0.28, aggregation: "token-mean", maskTruncated: true, dropConstantGroups: true }
+}
+
+/**
+ * REINFORCE++: scores are compared with the whole batch's, so that a prompt needs no group, and small groups share one
+ * scale.
+ */
+export const reinforcePlusPlus: PolicyPreset = {
+  ...grpo,
+  name: "reinforce++",
+  paper: "REINFORCE++, arXiv 2501.03262, equations 5 to 8",
+  defaults: { ...plain, baseline: "batch", advantageScale: "batch-std", aggregation: "token-mean" }
+}
+
+/** GRPO, with tokens left out where trainer and engine disagree; the bounds of Ring-1T. */
+export const icepop: PolicyPreset = {
+  ...grpo,
+  name: "icepop",
+  paper: "Every Step Evolves (Ring-1T), arXiv 2510.18855, equation 2",
+  defaults: {
+    ...plain,
+    oldPolicy: "trainer",
+    importanceSampling: "masked",
+    importanceCap: 5,
+    importanceFloor: 0.5
+  }
+}
+
+/** GRPO, with sequences left out that the engine sampled with far less probability than the trainer gives them. */
+export const seqMis: PolicyPreset = {
+  ...grpo,
+  name: "seq-mis",
+  paper: "When Speed Kills Stability, Liu et al. 2025",
+  defaults: {
+    ...plain,
+    oldPolicy: "trainer",
+    importanceSampling: "masked",
+    importanceLevel: "sequence",
+    importanceCap: 3,
+    importanceFloor: 0
+  }
 }

@@ -27,5 +27,6 @@ export const dppo: PolicyPreset = {
   paper: "Rethinking the Trust Region in LLM Reinforcement Learning, arXiv 2602.04879",
   surrogate,
   needsSequences: false,
+  has: ["clipLow", "clipHigh", "ratioCap"],
   defaults: { ...plain, clipLow: 0.15, clipHigh: 0.15, aggregation: "token-mean" }
 }

@@ -18,5 +18,6 @@ export const gspo: PolicyPreset = {
   paper: "Group Sequence Policy Optimization, arXiv 2507.18071, equations 5 and 7",
   surrogate,
   needsSequences: true,
+  has: ["clipLow", "clipHigh"],
   defaults: { ...plain, clipLow: 3e-4, clipHigh: 4e-4 }
 }

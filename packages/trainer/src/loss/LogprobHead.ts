@@ -11,7 +11,10 @@
  *
  * which depends on no loss, so it is computed while a chunk's logits are at hand (`gradient: "forward"`): two products
  * with W per token instead of three, and no logits are kept. Else the logits are computed again in the backward pass
- * ("recompute"), or kept ("keep"). The entropy lse - Σ p z has no gradient; it is a figure to watch.
+ * ("recompute"), or kept ("keep"). The entropy H = lse - Σ p z has a gradient where it is asked for, by a third product
+ * with W in the forward pass; else it is a figure to watch:
+ *
+ *     dH/dh = -Σ_v p_v (log p_v + H) W_v / τ
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -21,6 +24,8 @@ export interface HeadOptions {
   readonly chunks: number
   readonly gradient: "forward" | "recompute" | "keep"
   readonly entropy: boolean
+  /** Whether gradients pass the entropies. */
+  readonly entropyGradient?: boolean
 }
 
 export interface Candidates {
@@ -40,16 +45,18 @@ export interface HeadValues {
 interface Chunk extends HeadValues {
   /** (n, H) ds/dz W */
   readonly slope: Value | undefined
+  /** (n, H) dH/dz W */
+  readonly entropySlope: Value | undefined
 }
 
-const chunk = (
-  graph: Graph,
-  scaled: Value,
-  head: Value,
-  { ids, weights }: Candidates,
-  withEntropy: boolean,
-  withSlope: boolean
-): Chunk => {
+/** What a chunk is asked for. */
+interface Wanted {
+  readonly entropy: boolean
+  readonly entropyGradient: boolean
+  readonly slope: boolean
+}
+
+const chunk = (graph: Graph, scaled: Value, head: Value, { ids, weights }: Candidates, wanted: Wanted): Chunk => {
   const z = graph.gemm(scaled, head, false, true)
   const top = graph.amax(z, [-1], true)
   const shifted = graph.sub(z, graph.stopGradient(top))
@@ -62,10 +69,11 @@ const chunk = (
     weights === undefined || mass === undefined
       ? graph.sub(picked, lse)
       : graph.sub(graph.sum(graph.mul(weights, picked), [-1], true), graph.mul(mass, lse))
-  const entropies = withEntropy
-    ? graph.stopGradient(graph.sub(lse, graph.div(graph.sum(graph.mul(powers, shifted), [-1], true), total)))
+  const free = wanted.entropy
+    ? graph.sub(lse, graph.div(graph.sum(graph.mul(powers, shifted), [-1], true), total))
     : undefined
-  if (!withSlope) return tied(graph, { logprobs, entropies, slope: undefined })
+  const entropies = free === undefined || wanted.entropyGradient ? free : graph.stopGradient(free)
+  if (!wanted.slope) return tied(graph, { logprobs, entropies, slope: undefined, entropySlope: undefined }, wanted)
   const [n, width] = ids.shape
   const hidden = head.shape[1]!
   const rows = graph.gather(head, ids)
@@ -75,18 +83,26 @@ const chunk = (
       : graph.reshape(graph.matmul(graph.reshape(weights, [n!, 1, width!]), rows), [n!, hidden])
   const expected = graph.div(graph.gemm(powers, head), total)
   const slope = graph.sub(chosen, mass === undefined ? expected : graph.mul(expected, mass))
-  return tied(graph, { logprobs, entropies, slope })
+  const entropySlope =
+    entropies !== undefined && wanted.entropyGradient
+      ? graph.neg(graph.gemm(graph.mul(graph.div(powers, total), graph.add(graph.sub(shifted, lse), entropies)), head))
+      : undefined
+  return tied(graph, { logprobs, entropies, slope, entropySlope }, wanted)
 }
 
 /** What a chunk leaves behind, computed before the next chunk begins: else its logits would be kept for it. */
-const tied = (graph: Graph, { entropies, logprobs, slope }: Chunk): Chunk => {
-  if (entropies === undefined && slope === undefined) return { logprobs, entropies, slope }
-  const optional = [entropies, slope].filter((value) => value !== undefined)
-  const [first, ...others] = graph.together([logprobs, ...optional])
+const tied = (graph: Graph, chunk: Chunk, { entropyGradient }: Wanted): Chunk => {
+  const { entropies, entropySlope, logprobs, slope } = chunk
+  const optional = [entropies, slope, entropySlope].filter((value) => value !== undefined)
+  if (optional.length === 0) return chunk
+  const tiedValues = graph.together([logprobs, ...optional])
+  const of = (value: Value | undefined) => (value === undefined ? undefined : tiedValues[1 + optional.indexOf(value)])
+  const own = of(entropies)
   return {
-    logprobs: first!,
-    entropies: entropies === undefined ? undefined : graph.stopGradient(others[0]!),
-    slope: slope === undefined ? undefined : others.at(-1)
+    logprobs: tiedValues[0]!,
+    entropies: own === undefined || entropyGradient ? own : graph.stopGradient(own),
+    slope: of(slope),
+    entropySlope: of(entropySlope)
   }
 }
 
@@ -97,7 +113,7 @@ export const logprobs = (
   head: Value,
   candidates: Candidates,
   inverseTemperatures: Value,
-  { chunks, entropy, gradient }: HeadOptions
+  { chunks, entropy, entropyGradient = false, gradient }: HeadOptions
 ): HeadValues => {
   const tokens = hidden.shape[0]!
   const parts = (value: Value): ReadonlyArray<Value> => (chunks === 1 ? [value] : graph.split(value, 0, chunks))
@@ -106,7 +122,13 @@ export const logprobs = (
   const idParts = parts(candidates.ids)
   const weightParts = candidates.weights === undefined ? undefined : parts(candidates.weights)
   const chunkOf = (part: Value, i: number) =>
-    chunk(graph, part, head, { ids: idParts[i]!, weights: weightParts?.[i] }, entropy, gradient === "forward")
+    chunk(
+      graph,
+      part,
+      head,
+      { ids: idParts[i]!, weights: weightParts?.[i] },
+      { entropy, entropyGradient, slope: gradient === "forward" }
+    )
   const collect = (values: ReadonlyArray<Chunk>) => ({
     logprobs: joined(values.map(({ logprobs }) => logprobs)),
     entropies: entropy ? joined(values.map(({ entropies }) => entropies!)) : undefined
@@ -117,16 +139,21 @@ export const logprobs = (
     )
     return collect(values)
   }
-  let entropies: Value | undefined
-  const [logprobs] = graph.customGradient([scaled], () => {
+  let watched: Value | undefined
+  const [logprobs, entropies] = graph.customGradient([scaled], () => {
     const values = parts(scaled).map(chunkOf)
     const whole = collect(values)
     const slope = joined(values.map((value) => value.slope!))
-    entropies = whole.entropies
+    const entropySlope = entropyGradient ? joined(values.map((value) => value.entropySlope!)) : undefined
+    watched = whole.entropies
     return {
-      outputs: [whole.logprobs],
-      backward: ([gradient], { recall }) => [gradient === undefined ? undefined : graph.mul(gradient, recall(slope))]
+      outputs: [whole.logprobs, ...(entropySlope === undefined ? [] : [whole.entropies!])],
+      backward: ([ofLogprobs, ofEntropies], { recall }) => {
+        const first = ofLogprobs && graph.mul(ofLogprobs, recall(slope))
+        const second = ofEntropies && entropySlope && graph.mul(ofEntropies, recall(entropySlope))
+        return [first && second ? graph.add(first, second) : (first ?? second)]
+      }
     }
   })
-  return { logprobs: logprobs!, entropies }
+  return { logprobs: logprobs!, entropies: entropies ?? watched }
 }

@@ -3,7 +3,25 @@ import { Advantage, ScoreAdvantage } from "@atropos/core"
 import { field } from "@atropos/core/base/Settings"
 import { Schema } from "effect"
 
-export const presetNames = ["grpo", "atropos", "dr-grpo", "dapo", "cispo", "gspo", "dppo", "sft", "distill"] as const
+export const presetNames = [
+  "grpo",
+  "atropos",
+  "dr-grpo",
+  "dapo",
+  "cispo",
+  "gspo",
+  "dppo",
+  "reinforce++",
+  "rloo",
+  "seq-mis",
+  "icepop",
+  "sapo",
+  "vespo",
+  "sft",
+  "distill",
+  "on-policy-distill",
+  "dpo"
+] as const
 export type PresetName = (typeof presetNames)[number]
 
 const notNegative = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
@@ -14,14 +32,19 @@ const change = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S
   field(Schema.NullOr(schema), null, `${description}; if unset, the preset's value`)
 
 export const LossSettings = Schema.Struct({
-  preset: field(Schema.Literals(presetNames), "grpo", "loss preset"),
+  preset: field(Schema.Literals(presetNames), "grpo", "loss preset, or a file with a loss of your own"),
+  file: field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "file whose default export is a loss of your own, in place of a preset; --loss ./my-loss.ts"
+  ),
   baseline: change(
     Schema.Literals(ScoreAdvantage.baselines),
-    "baseline that scores are compared with: the mean of the group, of the group's others (leave-one-out), or none"
+    "baseline that scores are compared with: the mean of the group, of the group's others (leave-one-out), of the batch, or none"
   ),
   advantageScale: change(
     Advantage.Scale,
-    "what advantages are divided by: the group's sample or population standard deviation, or nothing (none)"
+    "what advantages are divided by: the group's sample or population standard deviation, the batch's sample standard deviation (batch-std), or nothing (none)"
   ),
   maskTruncated: change(Schema.Boolean, "do not train on sequences that were cut off at the token limit"),
   dropConstantGroups: change(Schema.Boolean, "leave out groups in which all scores are equal"),
@@ -38,9 +61,33 @@ export const LossSettings = Schema.Struct({
     Schema.Literals(["none", "truncated", "masked"]),
     "correction for differences between the engine's and the trainer's logprobs"
   ),
+  importanceLevel: change(
+    Schema.Literals(["token", "sequence"]),
+    "what that correction weighs: each token, or whole sequences by the product of their tokens' weights"
+  ),
   importanceCap: change(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1)), "upper bound C of that correction"),
+  importanceFloor: change(
+    notNegative,
+    "lower bound c of that correction; 1/C for masked and 0 for truncated unless the preset or you say otherwise"
+  ),
   kl: change(Schema.Literals(["k1", "k2", "k3"]), "estimator of the KL divergence from the reference model"),
   klCoef: change(notNegative, "weight of the KL penalty in the loss; 0 turns it off, and no reference model is run"),
-  klImportance: change(Schema.Boolean, "weight the KL penalty by the importance ratio")
+  klImportance: change(Schema.Boolean, "weight the KL penalty by the importance ratio"),
+  offPolicyBound: change(
+    notNegative,
+    "leave out bad sequences whose logprobs have drifted from the engine's by more than this, in nats per token"
+  ),
+  entropyCoef: change(notNegative, "weight of an entropy bonus in the loss; 0 turns it off"),
+  entropyShare: change(
+    positive.check(Schema.isLessThanOrEqualTo(1)),
+    "share of the batch's tokens, those of the highest entropy, that the policy is trained on; 1 is all"
+  ),
+  sapoTauPositive: change(positive, "how sharply the gate of sapo closes for good tokens"),
+  sapoTauNegative: change(positive, "how sharply the gate of sapo closes for bad tokens"),
+  vespoPowerPositive: change(notNegative, "power k of the weight of good sequences (vespo)"),
+  vespoDecayPositive: change(positive, "decay lambda of the weight of good sequences (vespo)"),
+  vespoPowerNegative: change(notNegative, "power k of the weight of bad sequences (vespo)"),
+  vespoDecayNegative: change(positive, "decay lambda of the weight of bad sequences (vespo)"),
+  dpoBeta: change(positive, "weight of the distance to the reference (dpo)")
 })
 export type LossSettings = typeof LossSettings.Type

@@ -1,14 +1,19 @@
 /** Losses by name, and the objective of a preset with a user's changes. */
 import { Result, Schema } from "effect"
 import { cispo } from "./Cispo.ts"
-import { atropos, dapo, drGrpo, grpo } from "./Clipped.ts"
+import { atropos, dapo, drGrpo, grpo, icepop, reinforcePlusPlus, seqMis } from "./Clipped.ts"
+import * as Dpo from "./Dpo.ts"
 import { dppo } from "./Dppo.ts"
 import { gspo } from "./Gspo.ts"
 import type { LossSettings, PresetName } from "./LossSettings.ts"
 import type { Objective } from "./Objective.ts"
+import { onPolicyDistill } from "./OnPolicyDistill.ts"
 import * as PolicyObjective from "./PolicyObjective.ts"
+import { rloo } from "./Rloo.ts"
+import { sapo } from "./Sapo.ts"
 import { distill, sft, type SupervisedPreset } from "./Supervised.ts"
-import { plain, type PolicyPreset, type PolicySettings } from "./Surrogate.ts"
+import { particular, type PolicyPreset, type PolicySettings } from "./Surrogate.ts"
+import { vespo } from "./Vespo.ts"
 
 /** Settings of the loss contradict each other. */
 export class LossSettingsError extends Schema.TaggedError<LossSettingsError>()("LossSettingsError", {
@@ -27,41 +32,108 @@ const policies: Partial<Record<PresetName, PolicyPreset>> = {
   dapo,
   cispo,
   gspo,
-  dppo
+  dppo,
+  "reinforce++": reinforcePlusPlus,
+  rloo,
+  "seq-mis": seqMis,
+  icepop,
+  sapo,
+  vespo,
+  "on-policy-distill": onPolicyDistill
 }
 
 const supervised: Partial<Record<PresetName, SupervisedPreset>> = { sft, distill }
 
+type Changes = Partial<PolicySettings> & { readonly dpoBeta?: number }
+
 /** The settings that were given. */
-const changes = (given: Partial<LossSettings>): Partial<PolicySettings> =>
+const changes = (given: Partial<LossSettings>): Changes =>
   Object.fromEntries(
-    Object.entries(given).filter(([name, value]) => name !== "preset" && value !== null && value !== undefined)
+    Object.entries(given).filter(
+      ([name, value]) => name !== "preset" && name !== "file" && value !== null && value !== undefined
+    )
   )
+
+const because = (names: ReadonlyArray<string>, reason: string) => names.map((name) => [name, reason] as const)
+
+/** Settings that mean nothing while another is as it is. */
+const idle = (preset: PolicyPreset, settings: PolicySettings): ReadonlyMap<string, string> => {
+  const { aggregation, importanceSampling, klCoef } = settings
+  const { usesAdvantages = true } = preset
+  return new Map([
+    ...because(
+      particular.filter((name) => !preset.has.includes(name)),
+      `its loss has no such part${preset.has.length > 0 ? `: it has ${preset.has.join(", ")}` : ""}`
+    ),
+    ...because(["dpoBeta"], "it compares no pairs"),
+    ...because(usesAdvantages ? [] : ["baseline", "advantageScale", "dropConstantGroups"], "it looks at no advantages"),
+    ...because(aggregation === "constant" ? [] : ["divisorTokens"], `aggregation is ${aggregation}, not constant`),
+    ...because(
+      importanceSampling === "none" ? ["importanceLevel", "importanceCap", "importanceFloor"] : [],
+      "importanceSampling is none"
+    ),
+    ...because(klCoef === 0 ? ["kl", "klImportance"] : [], "klCoef is 0")
+  ])
+}
+
+/** Why these settings contradict each other. */
+const contradiction = (settings: PolicySettings): string | undefined => {
+  const { advantageScale, baseline, importanceCap, importanceFloor, importanceSampling } = settings
+  const { kl, klCoef, klImportance, oldPolicy } = settings
+  if (importanceSampling !== "none" && oldPolicy === "engine") {
+    return (
+      `${importanceSampling} importance sampling corrects the trainer's logprobs against the engine's: ` +
+      `oldPolicy must be "trainer"`
+    )
+  }
+  if (baseline === "batch" && advantageScale !== "batch-std" && advantageScale !== "none") {
+    return `baseline batch compares across groups: advantageScale must be "batch-std" or "none", not "${advantageScale}"`
+  }
+  if (importanceFloor !== null && importanceFloor > importanceCap) {
+    return `importanceFloor ${importanceFloor} is above importanceCap ${importanceCap}`
+  }
+  if (kl === "k1" && klCoef !== 0 && !klImportance) {
+    return "k1 in the loss has no gradient on average: set klImportance, or use k2 or k3"
+  }
+  return undefined
+}
 
 /** The objective to train with; fails where a setting would have no effect. */
 export const resolve = (
   given: Partial<LossSettings> & { readonly preset: PresetName }
 ): Result.Result<Objective, LossSettingsError> => {
   const fail = (reason: string) => Result.fail(new LossSettingsError({ preset: given.preset, reason }))
+  if (typeof given.file === "string") {
+    return fail(`the settings name a loss of your own, ${given.file}: it must be given to Trainer.make as objective`)
+  }
   const changed = changes(given)
   const policy = policies[given.preset]
   if (policy === undefined) {
-    const { aggregation = "token-mean", divisorTokens = plain.divisorTokens, maskTruncated = false, ...rest } = changed
+    const { aggregation, divisorTokens, dpoBeta, maskTruncated, ...rest } = changed
     const [unused] = Object.keys(rest)
-    if (unused !== undefined) return fail(`has no ${unused}: it looks at no ratio, advantage or reference`)
-    // One of the two tables has every name.
+    if (unused !== undefined) return fail(`has no ${unused}: it looks at no ratio, advantage or clip`)
+    if (divisorTokens !== undefined && aggregation !== "constant") {
+      return fail("divisorTokens would have no effect: aggregation is not constant")
+    }
+    const shared = {
+      ...(divisorTokens !== undefined && { divisorTokens }),
+      ...(maskTruncated !== undefined && { maskTruncated })
+    }
+    if (given.preset === "dpo") {
+      if (aggregation !== undefined) return fail("has no aggregation: it is a mean over pairs")
+      return Result.succeed({ ...Dpo.objective(dpoBeta ?? 0.1), ...shared })
+    }
+    if (dpoBeta !== undefined) return fail("has no dpoBeta: it compares no pairs")
+    // One of the three has every name.
     const { objective } = supervised[given.preset]!
-    return Result.succeed({ ...objective, aggregation, divisorTokens, maskTruncated })
+    return Result.succeed({ ...objective, ...(aggregation !== undefined && { aggregation }), ...shared })
   }
   const settings: PolicySettings = { ...policy.defaults, ...changed }
-  if (settings.importanceSampling !== "none" && settings.oldPolicy === "engine") {
-    return fail(
-      `${settings.importanceSampling} importance sampling corrects the trainer's logprobs against the engine's: ` +
-        `oldPolicy must be "trainer"`
-    )
+  const without = idle(policy, settings)
+  for (const name of Object.keys(changed)) {
+    const reason = without.get(name)
+    if (reason !== undefined) return fail(`${name} would have no effect: ${reason}`)
   }
-  if (settings.kl === "k1" && settings.klCoef !== 0 && !settings.klImportance) {
-    return fail("k1 in the loss has no gradient on average: set klImportance, or use k2 or k3")
-  }
-  return Result.succeed(PolicyObjective.make(policy, settings))
+  const reason = contradiction(settings)
+  return reason === undefined ? Result.succeed(PolicyObjective.make(policy, settings)) : fail(reason)
 }

@@ -13,4 +13,9 @@ export interface SequenceSettings extends ScoreAdvantage.Rule {
   readonly maskTruncated: boolean
   /** Groups whose scores are all equal are left out, as if never sampled (dynamic sampling, DAPO, section 3.2). */
   readonly dropConstantGroups: boolean
+  /**
+   * Whether a group gives one pair, the first of its sequences with the highest score and the first with the lowest,
+   * and its others are left out.
+   */
+  readonly needsPairs: boolean
 }

@@ -8,24 +8,20 @@
  * gradient is that of the cross-entropy -Σ q log π, whose value is the metric `cross_entropy` (Hinton et al., arXiv
  * 1503.02531, section 2).
  */
-import type { Objective } from "./Objective.ts"
-import { plain } from "./Surrogate.ts"
+import { usual, type Objective } from "./Objective.ts"
 
 const common = {
-  baseline: plain.baseline,
-  advantageScale: plain.advantageScale,
-  maskTruncated: false,
-  dropConstantGroups: false,
+  ...usual,
+  isPolicyGradient: false,
   oldPolicy: "trainer",
-  needsReference: false,
-  needsSequences: false,
-  isAdvantageOnly: false
+  usesAdvantages: false,
+  aggregation: "token-mean"
 } as const
 
 export interface SupervisedPreset {
   readonly name: string
   readonly paper: string
-  readonly objective: Omit<Objective, "aggregation" | "divisorTokens">
+  readonly objective: Objective
 }
 
 /** Cross-entropy of the trained tokens, mean over the batch's tokens. */
@@ -35,8 +31,6 @@ export const sft: SupervisedPreset = {
   objective: {
     ...common,
     name: "sft",
-    isPolicyGradient: false,
-    candidates: "target",
     tokenLoss: (graph, { logprobs }) => ({ loss: graph.neg(logprobs), metrics: [] })
   }
 }
@@ -48,7 +42,6 @@ export const distill: SupervisedPreset = {
   objective: {
     ...common,
     name: "distill",
-    isPolicyGradient: false,
     candidates: "teacher",
     tokenLoss: (graph, { logprobs, teacherEntropies }) => {
       const crossEntropy = graph.neg(logprobs)

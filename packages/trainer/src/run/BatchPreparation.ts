@@ -31,7 +31,7 @@ export const make =
     const { figures, groups: fresh } = Staleness.apply(groups, policyVersion, {
       maxStaleness,
       action: onStale,
-      isAbsolute: objective.baseline === "none" || !objective.isPolicyGradient
+      isAbsolute: objective.baseline === "none" || objective.baseline === "batch" || !objective.isPolicyGradient
     })
     const { counts, sequences } = TrainingSequence.ofGroups(fresh, objective, temperature, advantages ?? objective)
     const chosen = WeightedBatch.choose(sequences, objective, {

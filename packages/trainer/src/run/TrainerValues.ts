@@ -75,6 +75,6 @@ export const recipe = ({ advantages, objective }: Resolved): ScoreAdvantage.Reci
   loss: objective.name,
   baseline: objective.baseline,
   advantageScale: objective.advantageScale,
-  isUsed: objective.isPolicyGradient,
+  isUsed: objective.usesAdvantages,
   ...(Predicate.isFunction(advantages) && { computedBy: nameOf(advantages) })
 })

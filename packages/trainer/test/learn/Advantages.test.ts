@@ -22,7 +22,8 @@ const settings: SequenceSettings = {
   ...original,
   isPolicyGradient: true,
   maskTruncated: false,
-  dropConstantGroups: false
+  dropConstantGroups: false,
+  needsPairs: false
 }
 const scores = Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 1e6 }))).check(
   Schema.isMinLength(2),
@@ -51,6 +52,59 @@ describe("Advantages", () => {
         assert.closeTo(sum(ours) / size, 0, 1e-6)
       }
     }
+  })
+
+  it.prop(
+    "compares with the mean of the batch, and divides by its deviation, as TRL does",
+    [scores, scores],
+    ([a, b]) => {
+      const all = [...a, ...b]
+      const mean = sum(all) / all.length
+      const deviation = Math.sqrt(sum(all.map((score) => (score - mean) ** 2)) / (all.length - 1)) + 1e-4
+      const rule = { ...settings, baseline: "batch", advantageScale: "batch-std" } as const
+      const { sequences } = TrainingSequence.ofGroups([groupOf(a), groupOf(b)], rule)
+      const ofBatch = ScoreAdvantage.areEqual(all) ? all.map(() => 0) : all.map((score) => (score - mean) / deviation)
+      sequences.forEach(({ advantages }, i) =>
+        assert.closeTo(advantages[1]!, ofBatch[i]!, 1e-4 * (1 + Math.abs(ofBatch[i]!)))
+      )
+      const within = TrainingSequence.ofGroups([groupOf(a), groupOf(b)], { ...rule, baseline: "group" }).sequences
+      const scaled = [...ScoreAdvantage.ofScores(a, { baseline: "group", advantageScale: "none" })]
+      scaled.forEach((advantage, i) =>
+        assert.closeTo(within[i]!.advantages[1]!, advantage / deviation, 1e-4 * (1 + Math.abs(advantage / deviation)))
+      )
+    }
+  )
+
+  it("counts a rollout once in the batch, and leaves groups out that bring advantages of their own", () => {
+    const rule = { ...settings, baseline: "batch", advantageScale: "none" } as const
+    const rollouts = groupOf([4, 4, 0], { overrides: [{ session: "a" }, { session: "a" }, {}] })
+    const own = groupOf([100, 200], { advantages: [Float32Array.of(7), Float32Array.of(8)] })
+    const { sequences } = TrainingSequence.ofGroups([rollouts, own, groupOf([2])], rule)
+    assert.deepStrictEqual(
+      sequences.map(({ advantages }) => advantages[1]),
+      [2, 2, -2, 7, 8, 0]
+    )
+  })
+
+  it("makes one pair of each group: its best sequence and its worst, the first of equals", () => {
+    const nothing = { masks: [1, 0, 0, 0].map((trained) => Uint8Array.of(0, trained, trained)) }
+    const groups = [
+      groupOf([0, 2, 1, 2, 0]),
+      groupOf([3, 3]),
+      groupOf([1]),
+      groupOf([5, 1, 0, 0], nothing),
+      groupOf([1, 4])
+    ]
+    const { sequences } = TrainingSequence.ofGroups(groups, { ...settings, needsPairs: true })
+    assert.deepStrictEqual(
+      sequences.map(({ group, pair, score }) => [group, score, pair?.partner, pair?.preference]),
+      [
+        [0, 2, 1, 1],
+        [0, 0, 0, -1],
+        [4, 4, 3, 1],
+        [4, 1, 2, -1]
+      ]
+    )
   })
 
   it.prop("a rollout of several sequences counts once, and they have its advantage", [scores], ([rewards]) => {

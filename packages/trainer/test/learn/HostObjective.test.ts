@@ -14,7 +14,7 @@ import * as Packed from "../local/Packed.ts"
 import { objectiveOf, objectives, sequencesOf } from "../loss/LossExamples.ts"
 import { load, type Numbers, toyPolicy, toyTheta, vocabulary } from "../loss/ToyPolicy.ts"
 
-const lengths = [9, 14, 7, 11, 8]
+const lengths = [9, 14, 7, 11, 8, 10]
 const policy = toyPolicy("adapter")
 const theta = { dtype: "float64", shape: [policy.layout.size], data: toyTheta(policy) } as const
 const options: TrainGraph.TrainGraphOptions = { remat: false, chunks: 1, entropy: false, real: "float64" }
@@ -70,7 +70,12 @@ const trainedLocally = async (objective: Objective, microBatch: MicroBatch.Micro
 }
 
 const onlyOne = (sequences: ReadonlyArray<TrainingSequence>, objective: Objective) => {
-  const { microBatches } = Packed.of(sequences, objective, { vocabSize: vocabulary, tokenBudget: 64 })
+  const { microBatches } = Packed.of(sequences, objective, {
+    vocabSize: vocabulary,
+    tokenBudget: 128,
+    maxLength: 128,
+    shapes: 1
+  })
   assert.strictEqual(microBatches.length, 1)
   return microBatches[0]!
 }
@@ -131,7 +136,7 @@ describe("HostObjective", () => {
       const logprobs = batch.items.map(({ length }) => new Float32Array(length))
       const messageOf = (given: ReadonlyArray<Float32Array>, reference?: ReadonlyArray<Float32Array>) =>
         Effect.map(Effect.flip(host.evaluate(batch, given, reference)), ({ message }) => message)
-      assert.strictEqual(yield* messageOf(logprobs.slice(1)), "4 logprobs for 5 sequences")
+      assert.strictEqual(yield* messageOf(logprobs.slice(1)), "5 logprobs for 6 sequences")
       assert.strictEqual(
         yield* messageOf(logprobs.with(1, new Float32Array(3))),
         "logprobs of sequence 1: 3 values for 13 positions"

@@ -44,6 +44,30 @@ const lengths = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, max
 )
 
 describe("MicroBatch", () => {
+  it("keeps two sequences that are compared in one row, and leaves both out where one cannot be trained on", () => {
+    const pairs = [40, 9, 30, 31, 12, 60, 8, 20].map((length, i) =>
+      sequenceOf(length, i, { pair: { partner: i ^ 1, preference: i % 2 === 0 ? 1 : -1 } })
+    )
+    const more = { maxLength: 50, tokenBudget: 120 }
+    const { batch, microBatches, report } = pack(pairs, more)
+    // The sixth is too long, the fifth has nobody to be compared with.
+    assert.deepStrictEqual(report.dropped, [
+      { sequence: 5, reason: "too long" },
+      { sequence: 4, reason: "compared with one that is left out" }
+    ])
+    assert.strictEqual(report.sequences, 6)
+    for (const { length, pairs, placements, segmentIds } of microBatches) {
+      for (const { item, row, start } of placements) {
+        const { sequence } = batch.items[item]!
+        const other = placements.find((place) => batch.items[place.item]!.sequence === (sequence ^ 1))!
+        assert.strictEqual(other.row, row)
+        assert.strictEqual(pairs!.partnerIds[row * length + start], segmentIds[row * length + other.start])
+        assert.strictEqual(pairs!.preferences[row * length + start], sequence % 2 === 0 ? 1 : -1)
+      }
+    }
+    assert.strictEqual(microBatches.flatMap(({ placements }) => placements).length, 6)
+  })
+
   it("shifts tokens, labels and logprobs as the original does", () => {
     for (const golden of padding) {
       const sequences = golden.batch.flatMap((group) =>

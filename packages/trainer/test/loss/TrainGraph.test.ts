@@ -9,7 +9,7 @@ import * as TrainFeeds from "../../src/local/TrainFeeds.ts"
 import * as TrainGraph from "../../src/local/TrainGraph.ts"
 import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
 import * as Packed from "../local/Packed.ts"
-import { objectiveOf, objectives, sequencesOf } from "./LossExamples.ts"
+import { objectiveOf, objectives, reversed, sequencesOf } from "./LossExamples.ts"
 import { load, type Numbers, toyPolicy, toyTheta, vocabulary } from "./ToyPolicy.ts"
 
 const packed = (sequences: ReadonlyArray<TrainingSequence>, objective: Objective, settings = {}) =>
@@ -32,7 +32,7 @@ const stepOf = (graph: TrainGraph.TrainGraph) => {
     let metrics: Float64Array = new Float64Array(graph.metrics.length)
     for (const batch of batches) {
       const out = await run({
-        ...TrainFeeds.feeds(batch, objective, options.real),
+        ...TrainFeeds.feeds({ ...batch, entropyThreshold: 2.85 }, objective, options.real),
         theta: {
           dtype: options.real,
           shape: [theta.length],
@@ -84,9 +84,12 @@ describe("TrainGraph", () => {
           assert.closeTo(same.loss, ours.loss, 1e-12, objective.name)
           assert.isBelow(distance(same.grad, ours.grad), 1e-11, objective.name)
         }
-        // CISPO's and DPPO's weights have no gradient, so their loss is no antiderivative: held to GRPO's in another
-        // test.
-        if (["cispo", "dppo"].includes(objective.name) || objective.oldPolicy === "trainer") continue
+        // Weights without gradient, so that the loss is no antiderivative: held to GRPO's in another test, or to TRL's.
+        if (
+          ["cispo", "dppo", "vespo", "on-policy-distill"].includes(objective.name) ||
+          objective.oldPolicy === "trainer"
+        )
+          continue
         const h = 1e-5
         const numeric = ours.grad.slice()
         for (let i = 0; i < theta.length; i += trains === "all" ? 7 : 1) {
@@ -127,7 +130,7 @@ describe("TrainGraph", () => {
     for (const objective of objectives) {
       const step = stepOf(TrainGraph.build(policy, objective, exact))
       const forward = await step(packed(sequences, objective), theta)
-      const backward = await step(packed(sequences.toReversed(), objective), theta)
+      const backward = await step(packed(reversed(sequences), objective), theta)
       assert.closeTo(backward.loss, forward.loss, 1e-12)
       assert.isBelow(distance(backward.grad, forward.grad), 1e-11)
     }
@@ -247,6 +250,22 @@ describe("Preset", () => {
   it("refuses settings that would have no effect", () => {
     assert.include(reason({ preset: "grpo", importanceSampling: "truncated" }), "oldPolicy must be")
     assert.include(reason({ preset: "sft", clipLow: 0.1 }), "has no clipLow")
+    const idle = {
+      ratioCap: { preset: "grpo", ratioCap: 3 },
+      clipHigh: { preset: "sapo", clipHigh: 0.1 },
+      importanceCap: { preset: "grpo", importanceCap: 3 },
+      klImportance: { preset: "grpo", klImportance: true },
+      divisorTokens: { preset: "grpo", divisorTokens: 8 },
+      dpoBeta: { preset: "grpo", dpoBeta: 0.1 },
+      baseline: { preset: "on-policy-distill", baseline: "none" }
+    } as const
+    for (const [name, given] of Object.entries(idle)) {
+      assert.include(reason(given), `${name} would have no effect`)
+    }
+    assert.include(reason({ preset: "dpo", baseline: "none" }), "has no baseline")
+    assert.include(reason({ preset: "dpo", aggregation: "constant" }), "has no aggregation")
+    assert.include(reason({ preset: "reinforce++", advantageScale: "sample-std" }), "compares across groups")
+    assert.include(reason({ preset: "icepop", importanceFloor: 7 }), "is above importanceCap")
     assert.include(reason({ preset: "grpo", kl: "k1", klCoef: 0.1 }), "no gradient on average")
     for (const preset of presetNames) assert.strictEqual(reason({ preset }), "")
   })

@@ -5,7 +5,7 @@ import type { Batch, ScoredGroup } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, References, Stream, Struct } from "effect"
 import * as TrainerState from "../../src/checkpoint/TrainerState.ts"
 import * as Ort from "../../src/exec/Ort.ts"
-import * as PolicyObjective from "../../src/loss/PolicyObjective.ts"
+import * as Objective from "../../src/loss/Objective.ts"
 import type * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 import * as Toy from "./ToyTraining.ts"
 
@@ -130,9 +130,10 @@ const layerWarnings = Layer.mergeAll(
 )
 
 /** REINFORCE: no ratio at all. */
-const reinforce = PolicyObjective.custom("reinforce", (graph, { advantages, logprobs }) =>
-  graph.neg(graph.mul(advantages, logprobs))
-)
+const reinforce = Objective.make({
+  name: "reinforce",
+  tokenLoss: (graph, { advantages, logprobs }) => graph.neg(graph.mul(advantages, logprobs))
+})
 const byLength = ({ tokens }: ScoredGroup.ScoredGroup) => tokens.map(({ length }) => 1 / length)
 const zero = ({ tokens }: ScoredGroup.ScoredGroup) => tokens.map(({ length }) => new Float32Array(length))
 const tooFew = () => [1]

@@ -6,10 +6,9 @@ import { Effect, Layer, Result, type Scope } from "effect"
 import * as OrtWorker from "../../src/exec/OrtWorker.ts"
 import type { Learner, LearnerEngineShape, LoadOptions, OptimizerSettings } from "../../src/learn/LearnerEngine.ts"
 import type { WeightedBatch } from "../../src/learn/WeightedBatch.ts"
-import type { Objective } from "../../src/loss/Objective.ts"
+import * as Objective from "../../src/loss/Objective.ts"
 import * as HostObjective from "../../src/learn/HostObjective.ts"
 import { presetNames } from "../../src/loss/LossSettings.ts"
-import * as PolicyObjective from "../../src/loss/PolicyObjective.ts"
 import * as Preset from "../../src/loss/Preset.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
 import * as TinkerEngine from "../../src/tinker/TinkerEngine.ts"
@@ -35,12 +34,13 @@ export const shape = { vocabSize: base.config.vocabSize, maxLength: 40, shortest
 
 export const optimizer: OptimizerSettings = { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, maxNorm: 1 }
 
-export const objectives: ReadonlyArray<Objective> = [
+export const objectives: ReadonlyArray<Objective.Objective> = [
   ...presetNames.map((preset) => Result.getOrThrow(Preset.resolve({ preset }))),
   Result.getOrThrow(Preset.resolve({ preset: "grpo", klCoef: 0.1 })),
-  PolicyObjective.custom("own", (graph, { advantages, logprobs }) =>
-    graph.neg(graph.mul(advantages, graph.mul(logprobs, logprobs)))
-  )
+  Objective.make({
+    name: "own",
+    tokenLoss: (graph, { advantages, logprobs }) => graph.neg(graph.mul(advantages, graph.mul(logprobs, logprobs)))
+  })
 ].filter((objective) => HostObjective.problem(objective) === undefined)
 
 export const live = <A, E>(effect: Effect.Effect<A, E, Layer.Success<typeof services> | Scope.Scope>) =>
@@ -82,5 +82,5 @@ export const near = (a: ArrayLike<number>, b: ArrayLike<number>, tolerance: numb
     assert.isTrue(Math.abs(a[i]! - b[i]!) <= tolerance, `${what} ${i}: ${a[i]} ${b[i]}`)
 }
 
-export const loaded = (engine: LearnerEngineShape, objective: Objective, more: Partial<LoadOptions> = {}) =>
+export const loaded = (engine: LearnerEngineShape, objective: Objective.Objective, more: Partial<LoadOptions> = {}) =>
   engine.load({ objective, optimizer, maxLength: shape.maxLength, ...more })

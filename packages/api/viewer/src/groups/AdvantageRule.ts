@@ -11,9 +11,12 @@ const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "populat
 const ruleOf = (recipe: AdvantageRecipe | null): ScoreAdvantage.Rule =>
   recipe === null ? usual : { baseline: recipe.baseline, advantageScale: recipe.advantage_scale }
 
-/** Whether the page can make them: not where the loss looks at none, nor where the program has its own function. */
+/**
+ * Whether the page can make them: not where the loss looks at none, the program has its own
+ * function, or the whole batch decides.
+ */
 const isKnown = (recipe: AdvantageRecipe | null): boolean =>
-  recipe === null || (recipe.is_used && recipe.computed_by === undefined)
+  recipe === null || (recipe.is_used && recipe.computed_by === undefined && !ScoreAdvantage.needsBatch(ruleOf(recipe)))
 
 /** One for each score; null where the run's loss looks at none, or where they are not known here. */
 export const ofScores = (
@@ -26,12 +29,14 @@ export const ofScores = (
 const baselines: { readonly [B in ScoreAdvantage.Baseline]: string } = {
   group: "score − mean of the group",
   "leave-one-out": "score − mean of the others",
+  batch: "score − mean of the batch",
   none: "score"
 }
 
 const scales: { readonly [S in ScoreAdvantage.Scale]: string | null } = {
   "sample-std": "sample standard deviation of the group",
   "population-std": "population standard deviation of the group",
+  "batch-std": "sample standard deviation of the batch",
   none: null
 }
 
@@ -47,13 +52,17 @@ export const formula = (recipe: AdvantageRecipe | null): string => {
   const { advantageScale, baseline } = ruleOf(recipe)
   const scale = baseline === "none" ? null : scales[advantageScale]
   const rule = scale === null ? baselines[baseline] : `(${baselines[baseline]}) / ${scale}`
-  return `advantage = ${rule}${recipe === null ? "; the run’s own rule is not known here" : `: the rule of this run (${recipe.loss})`}`
+  if (recipe === null) return `advantage = ${rule}; the run’s own rule is not known here`
+  const shown = ScoreAdvantage.needsBatch(ruleOf(recipe)) ? "; not shown here, as a group alone does not tell it" : ""
+  return `advantage = ${rule}: the rule of this run (${recipe.loss})${shown}`
 }
 
 /** Whose rule it is, in few words. */
 export const name = (recipe: AdvantageRecipe | null): string =>
   recipe === null
     ? "adv (s − mean) / std, rule not known"
-    : recipe.is_used
-      ? `adv by ${recipe.computed_by ?? recipe.loss}`
-      : `no advantages (${recipe.loss})`
+    : !recipe.is_used
+      ? `no advantages (${recipe.loss})`
+      : recipe.computed_by === undefined && ScoreAdvantage.needsBatch(ruleOf(recipe))
+        ? `adv of the whole batch (${recipe.loss})`
+        : `adv by ${recipe.computed_by ?? recipe.loss}`

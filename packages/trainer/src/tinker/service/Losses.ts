@@ -14,8 +14,7 @@
 import { Effect } from "effect"
 import type { Graph } from "../../graph/Graph.ts"
 import type { Value } from "../../graph/Value.ts"
-import type { Objective, Tokens } from "../../loss/Objective.ts"
-import * as PolicyObjective from "../../loss/PolicyObjective.ts"
+import * as Objective from "../../loss/Objective.ts"
 import type { LossConfig } from "../protocol/ForwardBackward.ts"
 import { type OperationFailed, wrong } from "./Failures.ts"
 
@@ -35,7 +34,7 @@ export interface Loss {
   readonly key: string
   /** Whether it looks at `logprobs` and `advantages`; else at `weights`. */
   readonly isPolicyGradient: boolean
-  readonly objective: Objective
+  readonly objective: Objective.Objective
   readonly ofToken: (inputs: TokenInputs) => number
 }
 
@@ -46,12 +45,12 @@ const logRatio = ({ logprob, oldLogprob }: TokenInputs) => Math.min(bound, Math.
 const ratioOf = (inputs: TokenInputs) => Math.exp(logRatio(inputs))
 const clip = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value))
 
-const logRatioIn = (graph: Graph, { logprobs, oldLogprobs }: Tokens) =>
+const logRatioIn = (graph: Graph, { logprobs, oldLogprobs }: Objective.Tokens) =>
   graph.clip(graph.sub(logprobs, oldLogprobs), -bound, bound)
 
 interface Definition {
   readonly settings: ReadonlyArray<string>
-  readonly inGraph: (settings: Settings) => (graph: Graph, tokens: Tokens) => Value
+  readonly inGraph: (settings: Settings) => (graph: Graph, tokens: Objective.Tokens) => Value
   readonly onHost: (settings: Settings) => (inputs: TokenInputs) => number
 }
 
@@ -166,7 +165,7 @@ export const make = Effect.fnUntraced(function* (
     name,
     key: [name, ...definition.settings.map((key) => config.get(key) ?? "")].join(" "),
     isPolicyGradient: name !== "cross_entropy",
-    objective: PolicyObjective.custom(name, definition.inGraph(settings)),
+    objective: Objective.make({ name, tokenLoss: definition.inGraph(settings) }),
     ofToken: definition.onHost(settings)
   }
 })

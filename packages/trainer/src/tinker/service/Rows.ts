@@ -86,6 +86,8 @@ const fill = (
     engineLogprobs: oldLogprobs,
     trainerLogprobs: undefined,
     refLogprobs: undefined,
+    teacherLogprobs: undefined,
+    pairs: undefined,
     temperatures: reals().fill(1),
     distill: undefined
   }

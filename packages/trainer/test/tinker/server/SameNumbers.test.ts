@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as OrtWorker from "../../../src/exec/OrtWorker.ts"
 import * as LocalLearner from "../../../src/local/LocalLearner.ts"
-import * as PolicyObjective from "../../../src/loss/PolicyObjective.ts"
+import * as Objective from "../../../src/loss/Objective.ts"
 import * as Preset from "../../../src/loss/Preset.ts"
 import * as Lora from "../../../src/model/Lora.ts"
 import * as Model from "../../../src/model/Model.ts"
@@ -50,9 +50,11 @@ const adapted = Adapters.adapt(base, kind, 32)
 const model = { ...adapted, initial: Lora.initial(adapted.layout, 7) }
 
 const sft = Result.getOrThrow(Preset.resolve({ preset: "sft" }))
-const ratio = PolicyObjective.custom("ratio", (graph, { advantages, logprobs, oldLogprobs }) =>
-  graph.neg(graph.mul(graph.exp(graph.sub(logprobs, oldLogprobs)), advantages))
-)
+const ratio = Objective.make({
+  name: "ratio",
+  tokenLoss: (graph, { advantages, logprobs, oldLogprobs }) =>
+    graph.neg(graph.mul(graph.exp(graph.sub(logprobs, oldLogprobs)), advantages))
+})
 
 /** Loss and logprobs of every step, by the engine of this machine. */
 const locally = (objective: typeof sft) =>

@@ -48,7 +48,13 @@ const byGraph = ({ objective }: Losses.Loss) =>
       advantages,
       mask: one,
       sequenceMean: (values) => values,
-      sequenceSum: (values) => values
+      sequenceSum: (values) => values,
+      partnerSum: (values) => values,
+      preference: undefined,
+      entropies: undefined,
+      entropyThreshold: undefined,
+      teacherLogprobs: undefined,
+      teacherKnown: undefined
     })
     const [slopes] = grad(graph, graph.sum(loss, [0, 1]), [logprobs])
     graph.output("loss", loss)

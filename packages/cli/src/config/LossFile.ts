@@ -1,0 +1,52 @@
+/**
+ * A loss of the user's own: a file whose default export is an objective (`Objective.make` of `@atropos/trainer`), as
+ * `--loss ./my-loss.ts` or `loss: { file: ./my-loss.ts }` names it.
+ */
+import type { LossSettings } from "@atropos/trainer/loss/LossSettings"
+import * as Objective from "@atropos/trainer/loss/Objective"
+import { Settings } from "@atropos/core"
+import { Effect } from "effect"
+import { UsageError } from "../base/Failure.ts"
+import * as UserFile from "./UserFile.ts"
+
+/** The objective of a file. */
+export const read = Effect.fn("LossFile.read")(function* (word: string) {
+  const exported = yield* UserFile.load("--loss", word)
+  if (!("default" in exported)) {
+    const found = Object.keys(exported).join(", ") || "nothing"
+    return yield* new UsageError({
+      message: `--loss ${word}: the file must export an objective as its default, export default Objective.make({ … }); it exports ${found}`
+    })
+  }
+  const objective = exported["default"]
+  const problem = Objective.problem(objective)
+  if (problem !== undefined) {
+    return yield* new UsageError({ message: `--loss ${word}: the default export is no objective: ${problem}` })
+  }
+  // It has all that an objective has.
+  return objective as Objective.Objective
+})
+
+/** The objective of the settings' file; undefined where they name a preset. */
+export const ofSettings = Effect.fn("LossFile.ofSettings")(function* (settings: LossSettings) {
+  const { file } = settings
+  if (file === null) return undefined
+  const given = Object.entries(settings).find(([name, value]) => name !== "file" && name !== "preset" && value !== null)
+  if (given !== undefined) {
+    return yield* new UsageError({
+      message: `--loss.${Settings.wireName(given[0])} has no effect on a loss of your own: set ${given[0]} in ${file}`
+    })
+  }
+  return yield* read(file)
+})
+
+const isOfLoss = (flag: string): boolean => flag === "--loss" || flag === "--loss.preset"
+
+/** The words with a path after `--loss` as that of a file, not of a preset. */
+export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words.map((word, i) => {
+    const [flag = "", ...values] = word.split("=")
+    const value = values.length > 0 ? values.join("=") : words[i + 1]
+    if (!isOfLoss(flag) || value === undefined || !UserFile.isPath(value)) return word
+    return values.length > 0 ? `--loss.file=${value}` : "--loss.file"
+  })

@@ -1,0 +1,41 @@
+/** A file of the user's that is loaded as a module: an environment, a loss. */
+import * as Reason from "@atropos/core/base/Reason"
+import * as StackFrames from "@atropos/core/base/StackFrames"
+import { Effect, FileSystem, Path } from "effect"
+import { UsageError } from "../base/Failure.ts"
+
+/** Whether the word is a path rather than a name. */
+export const isPath = (word: string): boolean => /[./\\]/.test(word)
+
+/** What went wrong and where; an error that the file itself threw with its stack. */
+const loadingFault = (cause: unknown, name: string): string => {
+  if (!(cause instanceof Error)) return Reason.of(cause)
+  const stack = cause.stack ?? ""
+  if (cause instanceof SyntaxError && /outside a module|^Unexpected token 'export'/.test(cause.message)) {
+    return `${cause.message}: the package.json above it has "type": "commonjs" (the default of npm init), but "type": "module" is needed; or name the file ${name}.mts`
+  }
+  const place = StackFrames.place(stack)
+  if (place === undefined) return cause.message
+  return cause instanceof SyntaxError
+    ? `${cause.message} (${place})`
+    : `${cause.message} (${place})\n${StackFrames.trimmed(stack)}`
+}
+
+/** What the file exports; `flag` is what named it, for messages. */
+export const load = Effect.fn("UserFile.load")(function* (flag: string, word: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.resolve(word)
+  const isThere = yield* Effect.orElseSucceed(fs.exists(file), () => false)
+  if (!isThere) {
+    return yield* new UsageError({ message: `${flag} ${word}: there is no such file (looked for ${file})` })
+  }
+  const url = yield* Effect.orDie(path.toFileUrl(file))
+  return yield* Effect.tryPromise({
+    try: (): Promise<Record<string, unknown>> => import(url.href),
+    catch: (cause) =>
+      new UsageError({
+        message: `${flag} ${word}: the file could not be loaded: ${loadingFault(cause, path.parse(file).name)}`
+      })
+  })
+})

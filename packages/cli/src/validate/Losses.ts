@@ -1,0 +1,78 @@
+/**
+ * `atropos validate --loss`: a loss held to the laws of objectives (`ObjectiveLaws` of trainer), on made-up tokens.
+ * Prints a table with the worst value of each law, and what is wrong where one is broken.
+ */
+import * as Reason from "@atropos/core/base/Reason"
+import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
+import * as ObjectiveLaws from "@atropos/trainer/learn/ObjectiveLaws"
+import type { LossSettings } from "@atropos/trainer/loss/LossSettings"
+import type { Objective } from "@atropos/trainer/loss/Objective"
+import * as Preset from "@atropos/trainer/loss/Preset"
+import { Cause, Console, Effect, Result } from "effect"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
+import * as Table from "../base/Table.ts"
+import * as LossFile from "../config/LossFile.ts"
+
+const objectiveOf = Effect.fnUntraced(function* (settings: LossSettings) {
+  const own = yield* LossFile.ofSettings(settings)
+  if (own !== undefined) return own
+  const preset = Preset.resolve(settings)
+  return Result.isSuccess(preset) ? preset.success : yield* new UsageError({ message: preset.failure.message })
+})
+
+const asked = {
+  refLogprobs: "needsReference",
+  entropies: "needsEntropies",
+  teacherLogprobs: "needsTeacher",
+  preference: "needsPairs"
+} as const
+
+/** What the loss may have read without asking for it: such a value is undefined. */
+const undeclared = (cause: Cause.Cause<unknown>, objective: Objective): string => {
+  if (!(Cause.squash(cause) instanceof TypeError)) return ""
+  const missing = Object.entries(asked).filter(([, field]) => !objective[field])
+  return `. A value is undefined unless the objective asks for it: ${missing.map(([name, field]) => `${name} by ${field}`).join(", ")}`
+}
+
+const shown = (value: number): string =>
+  Number.isNaN(value) ? "not finite" : value === 0 ? "0" : value.toExponential(1)
+
+export const run = Effect.fn("Losses.run")(function* (settings: LossSettings) {
+  const objective = yield* objectiveOf(settings)
+  const verdicts = yield* ObjectiveLaws.check(objective).pipe(
+    Effect.scoped,
+    Effect.provide(OrtWorker.layer({ threads: 1 })),
+    // What the loss's own code throws while its graph is built is a defect there, and an answer here.
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.fail(
+            new CommandFailed({
+              message: `loss ${objective.name} cannot be made into a graph: ${Reason.ofCause(cause)}${undeclared(cause, objective)}`
+            })
+          )
+    )
+  )
+  yield* Console.log(
+    Table.columns(
+      ["", "law", "checks", "worst", "limit"],
+      verdicts.map(({ checks, isBroken, law, limit, worst }) => [
+        isBroken ? "BROKEN" : "ok",
+        law,
+        String(checks),
+        shown(worst),
+        shown(limit)
+      ])
+    )
+  )
+  for (const { explanation, law } of verdicts) {
+    if (explanation !== undefined) yield* Console.log(`\n${law}:\n  ${explanation}`)
+  }
+  yield* Console.log(
+    `\nloss ${objective.name}. Not checked, as nobody can from outside: whether it is the loss you mean, its sign for one.`
+  )
+  const broken = verdicts.filter(({ isBroken }) => isBroken)
+  if (broken.length > 0) {
+    return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} laws do not hold` })
+  }
+})
