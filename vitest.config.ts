@@ -41,6 +41,7 @@ const long = [
   "packages/cli/test/viewer/*.test.ts",
   "packages/cli/test/trl/*.test.ts",
   "packages/cli/test/tinker/*.test.ts",
+  "packages/trainer/test/tinker/server/SameNumbers.test.ts",
   "packages/api/test/regular/*.test.ts",
   "packages/api/test/postgres/PgTrajectoryStore.processes.test.ts",
   "packages/trainer/test/run/Killed.test.ts",

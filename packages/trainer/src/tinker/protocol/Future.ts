@@ -51,23 +51,4 @@ export const Failed = Schema.Struct({
 /** Errors of HTTP, as FastAPI writes them: text, or a list of what is wrong with the request. */
 export const Detail = Schema.Struct({ detail: Schema.Unknown })
 
-export const RetrieveFutures = wire({
-  target: wire({
-    type: Schema.Literal("sampling_session"),
-    samplingSessionId: Schema.String,
-    clonedSamplerId: optional(Count)
-  }),
-  prevCursor: optional(Count),
-  timeout: optional(Schema.Finite),
-  retrievedRequestIds: optional(Schema.Array(Schema.String))
-})
-
-export const Completion = wire({
-  state: Schema.Literals(["finished", "failed"]),
-  requestId: Schema.String,
-  responsePayloadUncompressedSize: optional(Count)
-})
-
-export const Completions = Schema.Struct({ completions: Schema.Array(Completion), cursor: Count })
-
 export const CancelFuture = wire({ requestId: Schema.String })

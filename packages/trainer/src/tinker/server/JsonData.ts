@@ -25,7 +25,7 @@ const Input = Schema.Struct({
     })
   ),
   loss_fn: Schema.String,
-  loss_fn_config: optional(Schema.Record(Schema.String, Schema.Union([Schema.Number, Schema.String])))
+  loss_fn_config: optional(Schema.Record(Schema.String, Schema.Union([Schema.Finite, Schema.String])))
 })
 
 /** The endpoint of forward alone has a name of its own for the same. */

@@ -1,7 +1,7 @@
 /** What there is: training runs, which are models with their checkpoints, those of earlier sessions too. */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
-import { Schema } from "effect"
+import * as Protocol from "../protocol/Checkpoint.ts"
 import * as Paths from "../protocol/Paths.ts"
 import * as CheckpointFolder from "../service/CheckpointFolder.ts"
 import * as CheckpointPath from "../service/CheckpointPath.ts"
@@ -11,6 +11,11 @@ import type { Service } from "../service/Service.ts"
 
 const byPath = Http.body(Schema.Struct({ tinker_path: Schema.String }))
 const expiry = Http.body(Schema.Struct({ ttl_seconds: Schema.NullOr(Schema.Natural) }))
+
+const encodeRun = Schema.encodeSync(Protocol.TrainingRun)
+const encodeRuns = Schema.encodeSync(Protocol.TrainingRuns)
+const encodeCheckpoints = Schema.encodeSync(Protocol.Checkpoints)
+const encodeInfo = Schema.encodeSync(Protocol.WeightsInfo)
 
 const params = Effect.map(HttpRouter.params, (raw) =>
   Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decodeURIComponent(value ?? "")]))
@@ -27,19 +32,19 @@ const page = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => {
 
 const cut = <A>(all: ReadonlyArray<A>, { limit, offset }: { readonly limit: number; readonly offset: number }) => ({
   items: all.slice(offset, offset + limit),
-  cursor: { offset, limit, total_count: all.length }
+  cursor: { offset, limit, totalCount: all.length }
 })
 
 const described = ({ checkpoints }: Service, saved: CheckpointFolder.Saved) =>
   Effect.map(Effect.option(checkpoints.sizeOf(saved)), (size) => ({
-    checkpoint_id: `${saved.kind}/${saved.name}`,
-    checkpoint_type: saved.kind === "weights" ? "training" : "sampler",
+    checkpointId: `${saved.kind}/${saved.name}`,
+    checkpointType: saved.kind === "weights" ? ("training" as const) : ("sampler" as const),
     time: CheckpointFolder.iso(saved.info.created),
-    tinker_path: CheckpointPath.of(saved),
-    size_bytes: size._tag === "Some" ? size.value : null,
+    tinkerPath: CheckpointPath.of(saved),
+    sizeBytes: size._tag === "Some" ? size.value : null,
     public: false,
-    user_metadata: saved.info.user_metadata,
-    expires_at: saved.info.expires === null ? null : CheckpointFolder.iso(saved.info.expires)
+    userMetadata: saved.info.user_metadata,
+    expiresAt: saved.info.expires === null ? null : CheckpointFolder.iso(saved.info.expires)
   }))
 
 /** A model as a training run; undefined where nothing is known of it. */
@@ -53,16 +58,16 @@ const runOf = Effect.fnUntraced(function* (service: Service, id: string) {
     return found === undefined ? Effect.succeed(null) : described(service, found)
   }
   return {
-    training_run_id: id,
-    base_model: model?.baseModel ?? service.names[0],
-    model_owner: "local",
-    is_lora: true,
+    trainingRunId: id,
+    baseModel: model?.baseModel ?? service.names[0]!,
+    modelOwner: "local",
+    isLora: true,
     corrupted: false,
-    lora_rank: model?.kind?.rank ?? last?.info.rank ?? null,
-    last_request_time: CheckpointFolder.iso(model?.usedAt ?? last?.info.created ?? 0),
-    last_checkpoint: yield* newest("weights"),
-    last_sampler_checkpoint: yield* newest("sampler_weights"),
-    user_metadata: model?.metadata ?? null
+    loraRank: model?.kind?.rank ?? last?.info.rank ?? null,
+    lastRequestTime: CheckpointFolder.iso(model?.usedAt ?? last?.info.created ?? 0),
+    lastCheckpoint: yield* newest("weights"),
+    lastSamplerCheckpoint: yield* newest("sampler_weights"),
+    userMetadata: model?.metadata ?? null
   }
 })
 
@@ -73,28 +78,30 @@ const list = (service: Service) =>
   Effect.gen(function* () {
     const { cursor, items } = cut(yield* runIds(service), yield* page)
     const runs = yield* Effect.forEach(items, (id) => runOf(service, id))
-    return Http.json({ training_runs: runs.filter((run) => run !== undefined), cursor })
+    return Http.json(encodeRuns({ trainingRuns: runs.filter((run) => run !== undefined), cursor }))
   })
 
 const one = (service: Service) =>
   Effect.gen(function* () {
     const { run = "" } = yield* params
     const found = yield* runOf(service, run)
-    return found === undefined ? yield* notFound(`there is no training run ${run}`) : Http.json(found)
+    return found === undefined ? yield* notFound(`there is no training run ${run}`) : Http.json(encodeRun(found))
   })
 
 const checkpointsOf = (service: Service) =>
   Effect.gen(function* () {
     const { run = "" } = yield* params
     const saved = yield* service.checkpoints.ofModel(run)
-    return Http.json({ checkpoints: yield* Effect.forEach(saved, (one) => described(service, one)) })
+    return Http.json(encodeCheckpoints({ checkpoints: yield* Effect.forEach(saved, (one) => described(service, one)) }))
   })
 
 const allCheckpoints = (service: Service) =>
   Effect.gen(function* () {
     const saved = (yield* Effect.forEach(yield* service.checkpoints.modelIds, service.checkpoints.ofModel)).flat()
     const { cursor, items } = cut(saved, yield* page)
-    return Http.json({ checkpoints: yield* Effect.forEach(items, (one) => described(service, one)), cursor })
+    return Http.json(
+      encodeCheckpoints({ checkpoints: yield* Effect.forEach(items, (one) => described(service, one)), cursor })
+    )
   })
 
 /** The checkpoint that a path of the API names. */
@@ -125,14 +132,16 @@ const weightsInfo = ({ checkpoints, names }: Service) =>
     const address = CheckpointPath.parse(value.tinker_path)
     if (address === undefined) return yield* notFound(`${value.tinker_path} is no path of weights`)
     const { info } = yield* checkpoints.find(address)
-    return Http.json({
-      base_model: names[0],
-      is_lora: true,
-      lora_rank: info.rank,
-      train_unembed: false,
-      train_mlp: info.train_mlp,
-      train_attn: info.train_attn
-    })
+    return Http.json(
+      encodeInfo({
+        baseModel: names[0]!,
+        isLora: true,
+        loraRank: info.rank,
+        trainUnembed: false,
+        trainMlp: info.train_mlp,
+        trainAttn: info.train_attn
+      })
+    )
   })
 
 const notDownloaded = ({ checkpoints }: Service) =>

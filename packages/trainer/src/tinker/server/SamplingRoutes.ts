@@ -88,7 +88,7 @@ const retrieve = ({ futures }: Service) =>
     const retrieved = yield* futures.retrieve(value.requestId)
     switch (retrieved.state) {
       case "pending":
-        return Http.json({ type: "try_again", request_id: value.requestId, queue_state: "active" })
+        return Http.json({ type: "try_again", request_id: value.requestId, queue_state: Protocol.queueStates[0] })
       case "failed":
         return Http.json({ error: retrieved.error.message, category: retrieved.error.category })
       case "done": {

@@ -27,18 +27,6 @@ export interface Adapted extends Model {
 export const modulesOf = ({ trainAttn, trainMlp }: Kind): ReadonlyArray<Tensors.Projection> =>
   Tensors.projectionNames.filter((name) => (Tensors.projections[name] === "mlp" ? trainMlp : trainAttn))
 
-/** The kind of the adapter that `settings` describe; undefined where its layers are neither of the two groups. */
-export const kindOf = ({ r, targetModules }: Lora.LoraSettings): Kind | undefined => {
-  const names = Lora.targets(targetModules)
-  if (typeof names === "string") return undefined
-  const kind = {
-    rank: r,
-    trainAttn: names.some((name) => Tensors.projections[name] === "self_attn"),
-    trainMlp: names.some((name) => Tensors.projections[name] === "mlp")
-  }
-  return modulesOf(kind).length === names.length ? kind : undefined
-}
-
 /** The base model with an adapter of a kind, whose values come from `seed`. */
 export const adapt = (base: Model, kind: Kind, alpha: number): Adapted => {
   const projections = modulesOf(kind)
