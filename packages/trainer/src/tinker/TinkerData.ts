@@ -3,7 +3,6 @@
  *
  * The server's logprobs are those of temperature 1: sequences that were sampled at another one are refused.
  */
-import { Trajectory } from "@atropos/core"
 import { Effect } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { Item, WeightedBatch } from "../learn/WeightedBatch.ts"
@@ -63,30 +62,6 @@ export const advantaged = (
 /** 1 at trained positions, for passes that no gradient comes from. */
 export const masks = ({ items, sequences }: WeightedBatch): ReadonlyArray<Float32Array> =>
   items.map(({ length, sequence }) => Float32Array.from(sequences[sequence]!.mask.subarray(1, length + 1)))
-
-/** The sampler's logprobs at trained positions, 0 elsewhere; undefined where one is not known. */
-export const sampled = ({ items, sequences }: WeightedBatch): ReadonlyArray<Float32Array> | undefined => {
-  const rows: Array<Float32Array> = []
-  for (const { length, sequence } of items) {
-    const { engineLogprobs, mask } = sequences[sequence]!
-    const row = new Float32Array(length)
-    for (let t = 0; t < length; t++) {
-      if (mask[t + 1] === 0) continue
-      const logprob = engineLogprobs?.[t + 1] ?? Number.NaN
-      if (!Trajectory.isSampled(logprob)) return undefined
-      row[t] = logprob
-    }
-    rows.push(row)
-  }
-  return rows
-}
-
-/** Advantages with their weight in the batch's loss at trained positions, 0 elsewhere. */
-export const advantages = ({ items, sequences }: WeightedBatch): ReadonlyArray<Float32Array> =>
-  items.map(({ length, sequence, weight }) => {
-    const { advantages: all, mask } = sequences[sequence]!
-    return Float32Array.from({ length }, (_, t) => (mask[t + 1] === 1 ? weight * all[t + 1]! : 0))
-  })
 
 /** Logprobs of each datum's targets. */
 export const logprobsOf = Effect.fnUntraced(function* (

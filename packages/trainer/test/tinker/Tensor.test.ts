@@ -49,9 +49,10 @@ describe("Tensor", () => {
 
   it.effect("fills compressed rows", () =>
     Effect.gen(function* () {
-      const rows = Tensor.compressedRows(Int32Array.of(7, 8, 9), Int32Array.of(0, 2, 2, 3), Int32Array.of(0, 2, 1))
+      const wide = (...numbers: ReadonlyArray<number>) => Tensor.bytesOf(BigInt64Array.from(numbers, BigInt))
+      const rows = { values: wide(7, 8, 9), crowIndices: wide(0, 2, 2, 3), colIndices: wide(0, 2, 1) }
       const sparse = create(TensorSchema, {
-        encoding: { case: "sparseCsr", value: { $typeName: "tinker.CompressedRows", ...full(rows) } },
+        encoding: { case: "sparseCsr", value: { $typeName: "tinker.CompressedRows", ...rows } },
         dtype: ElementType.INT64,
         shape: [3n, 3n]
       })
@@ -75,12 +76,6 @@ describe("Tensor", () => {
       assert.match(error.message, /target_tokens of datum 3/)
     })
   )
-})
-
-const full = (rows: ReturnType<typeof Tensor.compressedRows>) => ({
-  values: rows.values!,
-  crowIndices: rows.crowIndices!,
-  colIndices: rows.colIndices!
 })
 
 const anyBytes = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })))

@@ -46,6 +46,9 @@ export const ModelData = wire({
   tokenizerId: optional(Schema.String)
 })
 
+/** What get_info answers.
+ * @public
+ */
 export const Info = wire({
   type: optional(Schema.Literal("get_info")),
   modelId: Schema.String,

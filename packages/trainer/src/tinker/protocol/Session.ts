@@ -69,7 +69,9 @@ export const Heartbeat = wire({
 
 export const HeartbeatSeen = wire({ type: optional(Schema.Literal("session_heartbeat")) })
 
-/** Clients send it, nobody needs it. */
+/** Clients send it, nobody needs it.
+ * @public
+ */
 export const Telemetry = wire({
   events: Schema.Array(Schema.Unknown),
   platform: optional(Schema.String),
@@ -78,4 +80,5 @@ export const Telemetry = wire({
   processUuid: optional(Schema.String)
 })
 
+/** @public */
 export const TelemetrySeen = wire({ status: Schema.Literal("accepted") })

@@ -4,9 +4,9 @@
  * Reading copies: bytes of a message lie at any offset. Lengths are checked against shapes before anything is read by
  * them.
  */
-import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { create } from "@bufbuild/protobuf"
 import { Effect } from "effect"
-import { CompressedRowsSchema, ElementType, type Tensor as Message, TensorSchema } from "./gen/tinker_pb.ts"
+import { ElementType, type Tensor as Message, TensorSchema } from "./gen/tinker_pb.ts"
 import { WireError } from "./WireError.ts"
 
 /** Whole numbers (token ids) or real ones. */
@@ -140,14 +140,3 @@ export const row = (values: Numbers): Tensor => ({ values, shape: [values.length
 
 /** The bytes a tensor takes in a request. */
 export const byteLength = ({ values }: Tensor): number => values.length * (values instanceof Int32Array ? 8 : 4)
-
-/** Row starts and columns of a matrix, as int64. */
-export const compressedRows = (
-  values: Numbers,
-  starts: Int32Array,
-  columns: Int32Array
-): MessageInitShape<typeof CompressedRowsSchema> => ({
-  values: bytesOf(values instanceof Int32Array ? wide(values) : values),
-  crowIndices: bytesOf(wide(starts)),
-  colIndices: bytesOf(wide(columns))
-})
