@@ -17,6 +17,8 @@ const message = (dense: ArrayBufferView, dtype: ElementType, shape: ReadonlyArra
     shape: shape.map(BigInt)
   })
 
+const wide = (...numbers: ReadonlyArray<number>) => Tensor.bytesOf(BigInt64Array.from(numbers, BigInt))
+
 describe("Tensor", () => {
   it.effect.prop("reads the whole numbers it wrote", [Schema.Array(int32)], ([numbers]) =>
     Effect.gen(function* () {
@@ -49,7 +51,6 @@ describe("Tensor", () => {
 
   it.effect("fills compressed rows", () =>
     Effect.gen(function* () {
-      const wide = (...numbers: ReadonlyArray<number>) => Tensor.bytesOf(BigInt64Array.from(numbers, BigInt))
       const rows = { values: wide(7, 8, 9), crowIndices: wide(0, 2, 2, 3), colIndices: wide(0, 2, 1) }
       const sparse = create(TensorSchema, {
         encoding: { case: "sparseCsr", value: { $typeName: "tinker.CompressedRows", ...rows } },
