@@ -13,13 +13,14 @@ describe("atropos up, with an agent of the AI SDK", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const words = ["up", "--port", "0", "--policy_port", "0", "--env", agent]
+        const words = ["up", "--port", "0", "--policy_port", "0", "--env", agent, "--training_steps", "80"]
         const { code, stderr, stdout } = yield* Bin.run(words, { cwd })
         assert.strictEqual(code, 0, stderr)
         const [, start, end] = /mean reward\s+(\d\.\d+) at the start, (\d\.\d+) at the end/.exec(stdout) ?? []
         assert.isBelow(Number(start), 0.3, stdout)
         assert.isAbove(Number(end), 0.8, stdout)
-        assert.include(stdout, "100.0% (128 of 128) after")
+        const [, solved] = /\((\d+) of 128\) after/.exec(stdout) ?? []
+        assert.isAtLeast(Number(solved), 120, stdout)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     400_000
   )

@@ -15,7 +15,10 @@ describe("atropos up, with both seats of a game", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const { code, stderr } = yield* Bin.run(["up", "--port", "0", "--policy_port", "0", "--env", game], { cwd })
+        const { code, stderr } = yield* Bin.run(
+          ["up", "--port", "0", "--policy_port", "0", "--env", game, "--training_steps", "150"],
+          { cwd }
+        )
         assert.strictEqual(code, 0, stderr)
         const lines = readFileSync(join(cwd, ".atropos/up/kuhn-poker-1/kuhn-poker.metrics.jsonl"), "utf8")
         const curve = lines
@@ -23,7 +26,7 @@ describe("atropos up, with both seats of a game", () => {
           .split("\n")
           .map((line) => Number(JSON.parse(line).exploitability))
         assert.isAbove(curve[0]!, 0.3)
-        assert.isBelow(curve.at(-1)!, 0.15)
+        assert.isBelow(curve.at(-1)!, 0.2)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     400_000
   )

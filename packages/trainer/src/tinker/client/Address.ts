@@ -42,7 +42,7 @@ export const read = Effect.fn("Address.read")(function* (text: string) {
     return yield* fail(url.host, `the address ${url.origin}${url.pathname} goes on with ? or #: ${expected}`)
   }
   const apiKey = Option.getOrUndefined(yield* key)
-  const server = `${url.origin}${url.pathname.replace(/\/+$/, "").replace(/\/api\/v1$/, "")}`
+  const server = `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, "").replace(/\/api\/v1$/, "")}`
   if (apiKey === undefined && !isLoopback(url.hostname)) {
     return yield* fail(server, `${server} needs a key: set TINKER_API_KEY`)
   }
