@@ -1,7 +1,7 @@
 /**
- * What a training step costs over the Tinker protocol: requests, bytes on the wire for each trained position, and passes
- * over the model, for objectives with and without a reference. The server is ours, in this process, on a tiny model: its
- * seconds say nothing, its messages do.
+ * What a training step costs over the Tinker protocol: requests, and bytes on the wire for each trained position, of
+ * objectives with and without a reference. The server is ours, in this process, on a tiny model: its seconds say
+ * nothing, its messages do.
  *
  *     node --conditions=atropos-src bench/tinker/Cost.ts [sequences] [tokens]
  *
