@@ -78,11 +78,15 @@ const locate = Effect.fnUntraced(function* (nameOrFolder: string, weights: boole
 export const describe = Effect.fn("PretrainedModel.describe")(function* (
   nameOrFolder: string,
   maxPositions = mostPositions
-) {
+): Effect.fn.Return<
+  Description,
+  Effect.Error<ReturnType<typeof loadBase>>,
+  Effect.Services<ReturnType<typeof loadBase>>
+> {
   const { folder, name } = yield* locate(nameOrFolder, false)
   const published = yield* ModelFolder.readConfig(folder)
   const config = { ...published, maxPositions: Math.min(published.maxPositions, maxPositions) }
-  return { name, config, tokenizer: yield* loadTokenizer(folder, nameOrFolder, config) } satisfies Description
+  return { name, config, tokenizer: yield* loadTokenizer(folder, nameOrFolder, config) }
 })
 
 const loadBase = Effect.fnUntraced(function* (nameOrFolder: string, maxPositions: number) {
