@@ -25,6 +25,7 @@ const declared: { readonly [name: string]: ReadonlyArray<string> } = {
     "data/Dataset",
     "data/DatasetError",
     "environment/Judge",
+    "environment/Opponent",
     "environment/Teacher",
     "inference/ServerManager",
     "inference/backend/Slurm",
@@ -36,7 +37,7 @@ const declared: { readonly [name: string]: ReadonlyArray<string> } = {
     "service/WireGroup",
     "verify/MathVerifier"
   ],
-  trainer: ["learn/TrainerError", "model/ModelError"]
+  trainer: ["checkpoint/CheckpointError", "learn/TrainerError", "model/ModelError", "tinker/client/TinkerError"]
 }
 
 interface Target {
