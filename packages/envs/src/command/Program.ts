@@ -63,7 +63,7 @@ export const makeOutput = (): Output => {
 }
 
 /** No core files; a word on descriptor 3 before anything happens, which the program itself does not inherit. */
-const gate = 'ulimit -c 0; read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
+export const gate = 'ulimit -c 0; read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
 
 const drained = "5 seconds"
 

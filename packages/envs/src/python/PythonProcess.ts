@@ -11,6 +11,7 @@ import type { Readable, Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import * as Reason from "@atropos/core/base/Reason"
 import { Deferred, Effect, type Scope } from "effect"
+import { gate } from "../command/Program.ts"
 import type { Warden } from "../command/Warden.ts"
 import * as Words from "../command/Words.ts"
 import * as Answer from "./Answer.ts"
@@ -33,9 +34,6 @@ export interface Options {
 
 const isSource = import.meta.url.endsWith(".ts")
 const script = fileURLToPath(new URL(isSource ? "bridge.py" : "../../src/python/bridge.py", import.meta.url))
-
-/** It begins once it is watched over, or never; descriptor 3 is not inherited. */
-const gate = 'ulimit -c 0; read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
 
 const keptLines = 6
 

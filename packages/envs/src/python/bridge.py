@@ -13,6 +13,7 @@ import difflib
 import importlib.metadata
 import json
 import os
+import secrets
 import sys
 import traceback
 
@@ -38,6 +39,19 @@ def plain(value):
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     return str(value)
+
+
+def begun(episodes, kept):
+    """Keeps an episode under a number that no other process has given: an interpreter may be another's successor."""
+    episode = secrets.randbits(52)
+    episodes[episode] = kept
+    return episode
+
+
+def episode_of(episodes, episode):
+    if episode not in episodes:
+        raise LookupError("the episode ended with the interpreter that it began in")
+    return episodes[episode]
 
 
 class ReasoningGym:
@@ -139,7 +153,6 @@ class Gymnasium:
         self.count = int(self.actions.n) if discrete else None
         self.start = int(self.actions.start) if discrete else None
         self.worlds = {}
-        self.opened = 0
 
     def info(self):
         return {
@@ -151,12 +164,10 @@ class Gymnasium:
     def reset(self, seed):
         world = self.make()
         observation, _ = world.reset(seed=seed)
-        self.opened += 1
-        self.worlds[self.opened] = world
-        return {"episode": self.opened, "observation": plain(observation), "text": str(observation)}
+        return {"episode": begun(self.worlds, world), "observation": plain(observation), "text": str(observation)}
 
     def step(self, episode, action):
-        observation, reward, terminated, truncated, _ = self.worlds[episode].step(action)
+        observation, reward, terminated, truncated, _ = episode_of(self.worlds, episode).step(action)
         return {
             "observation": plain(observation),
             "text": str(observation),
@@ -189,14 +200,13 @@ class TextArena:
         self.make = lambda: textarena.make(name, **config.get("kwargs", {}))
         self.players = int(config.get("players", 2))
         self.games = {}
-        self.opened = 0
 
     def info(self):
         return {"shape": "game"}
 
     def look(self, episode):
         """Whose turn it is, and what that player is told: where its last text goes on, what came since."""
-        game, told = self.games[episode]
+        game, told = episode_of(self.games, episode)
         player, observation = game.get_observation()
         text = observation if isinstance(observation, str) else str(observation)
         before = told.get(player, "")
@@ -207,12 +217,11 @@ class TextArena:
     def reset(self, seed):
         game = self.make()
         game.reset(num_players=self.players, seed=seed)
-        self.opened += 1
-        self.games[self.opened] = (game, {})
-        return {"episode": self.opened, **self.look(self.opened)}
+        episode = begun(self.games, (game, {}))
+        return {"episode": episode, **self.look(episode)}
 
     def step(self, episode, action):
-        game, _ = self.games[episode]
+        game, _ = episode_of(self.games, episode)
         done, _ = game.step(action=action)
         if not done:
             return {"isOver": False, **self.look(episode)}

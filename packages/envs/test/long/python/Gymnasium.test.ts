@@ -79,6 +79,19 @@ describe.runIf(isPresent)(`gymnasium${absence}`, { timeout: 300_000 }, () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("an episode ends with its interpreter: the next one's is never taken for it", () =>
+    Effect.gen(function* () {
+      const bridge = yield* open("Taxi-v4")
+      const { pid } = yield* bridge.opened
+      const { episode } = yield* bridge.call("reset", { seed: 1 }, Reset)
+      process.kill(pid, "SIGKILL")
+      yield* Effect.flip(Effect.forever(bridge.call("step", { episode, action: 0 }, Stepped)))
+      yield* bridge.call("reset", { seed: 2 }, Reset)
+      const error = yield* Effect.flip(bridge.call("step", { episode, action: 0 }, Stepped))
+      assert.include(error.message, "ended with the interpreter")
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("an action is said by name or number, and nothing else is one", () =>
     Effect.sync(() => {
       const info = { actions: { count: 2, start: 0 } }
