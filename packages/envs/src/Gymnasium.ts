@@ -6,20 +6,13 @@
  * `invalid_reward`. The score is the sum of the world's rewards. All rollouts of a group begin with the same seed; what
  * the world draws is its own. Needs Python with the package (docs/python.md).
  */
-import { Environment, Episode, GameEnvironment, Message, SeededRandom, ServerManager, Thinking } from "@atropos/core"
+import { Environment, Episode, Message, SeededRandom, ServerManager, Thinking } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 import * as Bridge from "./python/Bridge.ts"
 import * as PythonSettings from "./python/PythonSettings.ts"
 
-const { evaluationItems, groupSize, maxAnswerTokens, seed, temperature } = GameEnvironment.fields
-
 export const settings = Environment.settings({
-  groupSize,
-  seed,
-  maxAnswerTokens,
-  temperature,
-  evaluationItems,
-  ...PythonSettings.fields,
+  ...PythonSettings.worldFields,
   world: Environment.field(
     Schema.NonEmptyString,
     "Blackjack-v1",

@@ -6,22 +6,16 @@
  * player. A seat is told what the game tells its player, and no more than what came since its last turn. All rollouts
  * of a group begin with the same seed. Needs Python with the package (docs/python.md).
  */
-import { Environment, GameEnvironment, Message, Opponent, SeededRandom, Seats, ServerManager } from "@atropos/core"
+import { Environment, Message, Opponent, SeededRandom, Seats, ServerManager } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 import * as Bridge from "./python/Bridge.ts"
 import * as PythonSettings from "./python/PythonSettings.ts"
 
 const packageName = "textarena"
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
-const { evaluationItems, groupSize, maxAnswerTokens, seed, temperature } = GameEnvironment.fields
 
 export const settings = Environment.settings({
-  groupSize,
-  seed,
-  maxAnswerTokens,
-  temperature,
-  evaluationItems,
-  ...PythonSettings.fields,
+  ...PythonSettings.worldFields,
   game: Environment.field(
     Schema.NonEmptyString,
     "TicTacToe-v0",

@@ -1,7 +1,7 @@
 /** Which Python runs a package: the user's choice, else uv, which brings the package along, else python3. */
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
-import { Environment } from "@atropos/core"
+import { Environment, GameEnvironment } from "@atropos/core"
 import { Effect, Schema } from "effect"
 import * as Words from "../command/Words.ts"
 import { PythonError } from "./PythonError.ts"
@@ -13,6 +13,11 @@ export const fields = {
     "the Python to run it with, such as .venv/bin/python; if unset, uv where it is installed (it brings the package along), else python3"
   )
 } as const
+
+const { evaluationItems, groupSize, maxAnswerTokens, seed, temperature } = GameEnvironment.fields
+
+/** Those of worlds and games of a package. */
+export const worldFields = { groupSize, seed, maxAnswerTokens, temperature, evaluationItems, ...fields } as const
 
 const isOnPath = (name: string, path: string): boolean =>
   path.split(delimiter).some((folder) => folder !== "" && existsSync(join(folder, name)))
