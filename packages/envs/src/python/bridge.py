@@ -18,6 +18,8 @@ import sys
 import traceback
 
 PROTOCOL = 1
+# Far more items than are rolled out at once.
+KEPT_ENTRIES = 4096
 
 wire = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
 os.dup2(2, 1)
@@ -70,7 +72,7 @@ class ReasoningGym:
 
         self.extract = extract_answer
         self.parts, self.seed, self.size = config["parts"], config["seed"], config["size"]
-        self.sets = {}
+        self.sets, self.entries = {}, {}
         for part in range(len(self.parts)):
             self.dataset(part, False)
 
@@ -106,13 +108,22 @@ class ReasoningGym:
     def info(self):
         return {"shape": "single"}
 
+    def entry(self, part, index, held_out):
+        """Made once for its question and its scores: some take seconds, and some are not made alike twice."""
+        key = (part, index, held_out)
+        if key not in self.entries:
+            if len(self.entries) >= KEPT_ENTRIES:
+                del self.entries[next(iter(self.entries))]
+            self.entries[key] = self.dataset(part, held_out)[index]
+        return self.entries[key]
+
     def item(self, part, index, heldOut):
-        entry = self.dataset(part, heldOut)[index]
+        entry = self.entry(part, index, heldOut)
         return {"question": entry["question"], "answer": plain(entry["answer"]), "metadata": plain(entry["metadata"])}
 
     def score(self, part, index, heldOut, completions, extracted=False):
         dataset = self.dataset(part, heldOut)
-        entry = dataset[index]
+        entry = self.entry(part, index, heldOut)
         answers = completions if extracted else [self.answer(one) for one in completions]
         scores, raised = [], []
         for at, one in enumerate(answers):
