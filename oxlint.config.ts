@@ -12,6 +12,8 @@ const floors = {
     "base",
     "http",
     ".",
+    "health",
+    "evaluation",
     "data",
     "service/wire",
     "service/api",
@@ -49,6 +51,7 @@ const floors = {
     "rollout",
     "store",
     "http",
+    "objects",
     "migrations",
     "database",
     "postgres/base",
@@ -88,6 +91,7 @@ const floors = {
     "suite/ifeval",
     "suite",
     "tools",
+    "travel",
     "."
   ],
   trainer: [
@@ -98,10 +102,13 @@ const floors = {
     "graph/gen",
     "graph",
     "exec",
+    "model/family",
+    "model/part",
     "model",
     "loss",
     "learn",
     "checkpoint",
+    "grammar",
     "engine",
     "server",
     "sync",
@@ -126,10 +133,12 @@ const floors = {
     "sets/source",
     "sets",
     "train",
+    "top",
     "up",
     "doctor",
     "init",
     "validate",
+    "reverify",
     "commands",
     "."
   ]
@@ -243,9 +252,17 @@ export default defineConfig({
           {
             patterns: [
               {
-                group: ["@atropos/**", "!@atropos/api/rollout/*", "!@atropos/core/ScoreAdvantage"],
+                group: [
+                  "@atropos/**",
+                  "!@atropos/api/rollout/*",
+                  "!@atropos/core/ScoreAdvantage",
+                  "!@atropos/core/evaluation/*",
+                  "!@atropos/core/health/Health",
+                  "!@atropos/core/service/api/RolloutOrder"
+                ],
                 allowTypeImports: true,
-                message: "the viewer knows the service by its HTTP API, and shares with it what `rollout` holds"
+                message:
+                  "the viewer knows the service by its HTTP API, and shares with it what `rollout` holds, and pure functions of core"
               },
               {
                 regex: "^(\\.\\./)+(src|core)/",

@@ -20,7 +20,6 @@ const summary: Reporter = {
 const ownProcess = [
   "packages/api/test/v1/V1.test.ts",
   "packages/core/test/inference/backend/Slurm.test.ts",
-  "packages/core/test/gateway/Memory.test.ts",
   "packages/core/test/inference/Routing.test.ts",
   "packages/core/test/metrics/*.test.ts",
   "packages/trainer/test/exec/Device.test.ts",
@@ -28,32 +27,34 @@ const ownProcess = [
   "packages/trainer/test/server/PolicyServer.test.ts"
 ]
 
+/** The same, of the long suites. */
+const longOwnProcess = ["packages/core/test/gateway/Memory.test.ts"]
+
 /**
- * Suites that kill processes, attack what they hold, drive a browser or train with whole programs: `npm run test:all`
- * runs them, as the build does, and `npm test` only one of each kind.
+ * Suites that start or kill programs, attack what they hold, drive a browser or train with whole programs: `npm run
+ * test:all` runs them, as the build does, and `npm test` only one of each kind.
  */
-const oneOfEach = [
-  "packages/cli/test/crash/Trainer.test.ts",
-  "packages/cli/test/hostile/Inference.test.ts",
-  "packages/cli/test/viewer/StaticFile.test.ts"
-]
+const oneOfEach = ["packages/cli/test/crash/Trainer.test.ts", "packages/cli/test/hostile/Inference.test.ts"]
 const kinds = [
-  "packages/cli/test/{UpAgent,UpSelfPlay,UpModel,UpScratch,DataAsEnvironment,Waiting,init/Init}.test.ts",
+  "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpSelfPlay,UpModel,UpScratch,DataAsEnvironment,Waiting,init/Init}.test.ts",
   "packages/cli/test/sets/{Resume,Service}.test.ts",
-  "packages/envs/test/command/Command.test.ts",
-  "packages/api/test/database/DatabaseFaults.test.ts",
+  "packages/envs/test/command/{Command,Program}.test.ts",
+  "packages/cli/test/openenv/Served.test.ts",
+  "packages/api/test/database/*.test.ts",
   "packages/core/test/base/FolderLockRace.test.ts",
   "packages/api/test/TwoProcesses.test.ts",
   "packages/*/test/{crash,hostile,long}/**/*.test.ts",
-  "examples/test/long/*.test.ts",
+  "examples/test/{AnyProgram,long/*}.test.ts",
   "packages/cli/test/viewer/*.test.ts",
   "packages/cli/test/trl/*.test.ts",
   "packages/cli/test/tinker/*.test.ts",
   "packages/trainer/test/tinker/server/SameNumbers.test.ts",
+  "packages/core/test/sandbox/Secrets.test.ts",
+  "packages/trainer/test/exec/Telemetry.test.ts",
   "packages/api/test/regular/*.test.ts",
   "packages/api/test/postgres/PgTrajectoryStore.processes.test.ts",
-  "packages/trainer/test/run/Killed.test.ts",
-  "packages/trainer/test/tinker/{BuiltInNumbers,TinkerNumbers,TinkerContract}.test.ts"
+  "packages/trainer/test/run/{Killed,Reopening,SharedService}.test.ts",
+  "packages/trainer/test/tinker/{BuiltInNumbers,TinkerNumbers,TinkerContract,TinkerEngine}.test.ts"
 ]
 const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !oneOfEach.includes(file))
 
@@ -61,12 +62,17 @@ const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !one
 const longest = [
   "cli/test/UpScratch",
   "cli/test/UpAgent",
+  "cli/test/long/evaluate/",
   "cli/test/viewer/",
   "trainer/test/run/Killed",
   "cli/test/crash/",
   "cli/test/long/",
   "core/test/sandbox/Sandbox",
   "examples/test/",
+  "cli/test/UpModel",
+  "trainer/test/run/ClosedLoop",
+  "trainer/test/loss/",
+  "cli/test/Registry",
   "api/test/postgres/PgTrajectoryStore.processes",
   "cli/test/hostile/",
   "cli/test/sets/",
@@ -80,7 +86,7 @@ const longest = [
  * Project by project, the longest of each first: a worker goes on to the next file with the modules that it has loaded
  * where that is of the same project, else it is ended and the next one loads them again.
  */
-const projects = ["own process", "long", "shared"]
+const projects = ["long own process", "own process", "long", "shared"]
 const rank = ({ moduleId, project }: TestSpecification): number => {
   const at = longest.findIndex((part) => moduleId.includes(part))
   return projects.indexOf(project.name) * (longest.length + 1) + (at === -1 ? longest.length : at)
@@ -108,6 +114,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // More than a small machine has cores: much of a file's time is waiting, for processes, leases and browsers.
     maxWorkers: 3,
+    // Room for what files leave behind at once: a twentieth less work than collecting it as it comes.
+    execArgv: ["--initial-heap-size=512", "--min-semi-space-size=32", "--max-semi-space-size=64"],
     sequence: isShuffled ? {} : { sequencer: LongestFirst },
     // For the workers and for the processes that tests start.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/node", import.meta.url)) },
@@ -118,11 +126,12 @@ export default defineConfig({
         test: {
           name: "shared",
           include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...ownProcess, ...long],
+          exclude: ["**/node_modules/**", ...ownProcess, ...longOwnProcess, ...long],
           isolate: false
         }
       },
-      { extends: true, test: { name: "long", include: long, isolate: false } }
+      { extends: true, test: { name: "long", include: long, isolate: false } },
+      { extends: true, test: { name: "long own process", include: longOwnProcess } }
     ]
   }
 })

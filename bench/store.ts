@@ -15,6 +15,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import * as Bodies from "./internal/Bodies.ts"
+import * as StoreRun from "./internal/StoreRun.ts"
 
 const seconds = Number(process.argv[2] ?? 3)
 const shape = { sequences: 8, tokens: 1000 }
@@ -62,25 +63,7 @@ const measure = Effect.fnUntraced(function* (
 const store = Effect.fnUntraced(function* (name: string, format: "json" | "packed") {
   const store = yield* TrajectoryStore.TrajectoryStore
   const run = `bench-${format}`
-  yield* store.registerRun({
-    name: run,
-    batchSize: 64,
-    maxTokenLength: 2048,
-    startingStep: 0,
-    numSteps: 1e6,
-    checkpointDir: "",
-    saveCheckpointInterval: 0,
-    wandbGroup: "",
-    wandbProject: ""
-  })
-  yield* store.start(run)
-  yield* store.registerEnvironment(run, {
-    desiredName: "bench",
-    weight: 1,
-    groupSize: 8,
-    maxTokenLength: 2048,
-    minBatchAllocation: null
-  })
+  yield* StoreRun.begin(store, run, { batchSize: 64, groupSize: 8 })
   let sent = 0
   const submit = Effect.suspend(() =>
     store.submit(run, [

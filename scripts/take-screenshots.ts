@@ -14,6 +14,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import sharp from "sharp"
+import { Effect } from "effect"
+import * as BrokenRun from "../packages/cli/test/viewer/BrokenRun.ts"
 import * as Chromium from "../packages/cli/test/viewer/Chromium.ts"
 import * as Conversations from "./internal/Conversations.ts"
 
@@ -105,6 +107,8 @@ try {
 
   const curves = sees("canvas")
   await picture("run", ui("/"), curves)
+  await Effect.runPromise(BrokenRun.fill(url))
+  await picture("health", ui(`/?run=${BrokenRun.name}`), sees(".finding"))
   await picture("run-dark", ui("/"), curves, dark)
   await picture("run-phone", ui("/"), curves, phone)
   await picture("comparison", ui("/?run=sort-letters-2&with=sort-letters-1&smooth=0.6"), sees(".data-table"))

@@ -35,7 +35,7 @@ export const freePort = async (): Promise<number> => {
 
 const untilAnswers = async (port: number, path: string, child: ChildProcess, log: () => string) => {
   const pool = new Pool()
-  for (let attempt = 0; attempt < 150; attempt++) {
+  for (let attempt = 0; attempt < 600; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${log()}`)
     const isUp = await send(port, { method: "GET", path }, pool).then(
       ({ status }) => status === 200,
@@ -65,14 +65,18 @@ const start = async (
   }
   child.stdout.on("data", keep)
   child.stderr.on("data", keep)
-  await untilAnswers(options.port, "/", child, () => output)
+  await untilAnswers(options.port, "/", child, () => output).catch(async (error: unknown) => {
+    child.kill("SIGKILL")
+    await cleanUp()
+    throw error
+  })
   return {
     name,
     port: options.port,
     pid: child.pid!,
     log: () => output,
     stop: async () => {
-      if (child.exitCode === null) {
+      if (child.exitCode === null && child.signalCode === null) {
         child.kill("SIGTERM")
         const stopped = await Promise.race([once(child, "exit"), sleep(10_000).then(() => undefined)])
         if (stopped === undefined) child.kill("SIGKILL")
@@ -87,11 +91,28 @@ const start = async (
  * `databaseUrl`.
  */
 export const ours = async (databaseUrl?: string, environment: Record<string, string> = {}): Promise<RunningServer> => {
-  const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), "atropos-bench-"))
   const database = databaseUrl === undefined ? undefined : await freshDatabase(databaseUrl)
-  return start(
+  return on(
+    await freePort(),
+    { ...environment, ATROPOS_DATA_DIR: folder, DATABASE_URL: database?.url },
     databaseUrl === undefined ? "ours (PGlite)" : "ours (Postgres)",
+    async () => {
+      await database?.drop()
+      await rm(folder, { recursive: true, force: true })
+    }
+  )
+}
+
+/** Our service on that port, with the data that the environment names. */
+export const on = (
+  port: number,
+  environment: Record<string, string | undefined>,
+  name = "ours",
+  cleanUp?: () => Promise<void>
+): Promise<RunningServer> =>
+  start(
+    name,
     process.execPath,
     [
       "--conditions=atropos-src",
@@ -100,15 +121,12 @@ export const ours = async (databaseUrl?: string, environment: Record<string, str
       "--port",
       String(port)
     ],
-    { port, env: { ...environment, ATROPOS_DATA_DIR: folder, DATABASE_URL: database?.url } },
-    async () => {
-      await database?.drop()
-      await rm(folder, { recursive: true, force: true })
-    }
+    { port, env: environment },
+    cleanUp
   )
-}
 
-const freshDatabase = async (databaseUrl: string) => {
+/** A database of its own on that server; it is dropped with whoever is still connected to it. */
+export const freshDatabase = async (databaseUrl: string) => {
   const name = `atropos_bench_${process.pid}_${randomUUID().slice(0, 8)}`
   const url = new URL(databaseUrl)
   url.pathname = `/${name}`

@@ -6,7 +6,7 @@ import type { Row } from "../internal/Report.ts"
 import * as Checkpoint from "./internal/Checkpoint.ts"
 import * as Child from "./internal/Child.ts"
 
-const steps = { "9M": 12, "100M": 4, "0.5B": 2 } as const
+const steps = { "9M": 12, "100M": 4, "0.5B": 2, "1.5B": 1, MoE: 2 } as const
 
 export const measure = async (shape: Checkpoint.ShapeName): Promise<ReadonlyArray<Row>> => {
   const args = ["train", await Checkpoint.folderOf(shape), String(steps[shape])]

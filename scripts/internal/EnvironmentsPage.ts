@@ -70,6 +70,35 @@ export const madePart = (name: string): string => {
   ].join("\n")
 }
 
+/** What begins and ends the figure of a group in a section. */
+const figureMarks = (name: string): readonly [begin: string, end: string] => [
+  `<!-- a group of ${name} -->`,
+  "<!-- end -->"
+]
+
+/** The figure of a group as it stands in a section, marks included. */
+export const figurePart = (name: string, figure: string): string => {
+  const [begin, end] = figureMarks(name)
+  return [begin, "```text", figure, "```", end].join("\n")
+}
+
+/** The figure that a page has of an environment; undefined where it has none. */
+export const figureIn = (page: string, name: string): string | undefined => {
+  const [begin, end] = figureMarks(name)
+  const from = page.indexOf(begin)
+  return from === -1
+    ? undefined
+    : /^```text\n([^]*?)\n```\n$/.exec(page.slice(from + begin.length + 1, page.indexOf(end, from)))?.[1]
+}
+
+const withFigure = (page: string, name: string, figure: string): string => {
+  const part = figurePart(name, figure)
+  const [begin] = marks(name)
+  return page.includes(figureMarks(name)[0])
+    ? between(page, ...figureMarks(name), part)
+    : page.replace(begin, () => `${part}\n\n${begin}`)
+}
+
 /** The list of all, by family. */
 export const list = (): string => {
   const families = Map.groupBy(entries, ([, { family }]) => family)
@@ -103,9 +132,12 @@ const between = (text: string, begin: string, end: string, made: string): string
   return from === -1 || to === -1 ? text : text.slice(0, from) + made + text.slice(to + end.length)
 }
 
-/** The page with all that is made anew. */
-export const remade = (page: string): string =>
+/** The page with all that is made anew; an environment of which no figure is given keeps its own. */
+export const remade = (page: string, figures: ReadonlyMap<string, string>): string =>
   names.reduce(
-    (text, name) => between(text, ...marks(name), madePart(name)),
+    (text, name) => {
+      const figure = figures.get(name)
+      return between(figure === undefined ? text : withFigure(text, name, figure), ...marks(name), madePart(name))
+    },
     between(page, "<!-- made of the registry -->", "<!-- end -->", list())
   )

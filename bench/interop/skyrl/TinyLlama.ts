@@ -4,8 +4,8 @@
  * Llama, since SkyRL's adapter on it is LoRA as PEFT has it. On Qwen3 its query, key and value layers share one matrix
  * A, gate and up another (`FusedLoRALinear`): equal at the start, other gradients from the first step on.
  */
-import { ModelFolder, Parameters, TinyModel, type ModelConfig } from "@atropos/trainer"
-import { Effect } from "effect"
+import { ModelConfig, ModelFolder, Parameters, TinyModel } from "@atropos/trainer"
+import { Effect, Result } from "effect"
 import * as Characters from "../../../packages/trainer/src/model/Characters.ts"
 import * as Tensors from "../../../packages/trainer/src/model/Tensors.ts"
 import * as Weights from "../../../packages/trainer/src/model/Weights.ts"
@@ -22,7 +22,7 @@ export const write = Effect.fnUntraced(function* (folder: string) {
     maxPositions: 64,
     embeddingDeviation: 0.25
   })
-  const config: ModelConfig.ModelConfig = { ...tiny.config, architecture: "llama", hasQkvBias: false }
+  const config = Result.getOrThrow(ModelConfig.parse({ ...tiny.config.file, model_type: "llama" }))
   const layout = Parameters.layout(Tensors.all(config))
   const values = new Float32Array(layout.size)
   const known = new Map(tiny.layout.slots.map((slot) => [slot.name, slot]))

@@ -1,50 +1,59 @@
 /**
- * Models of random weights in the shapes that are measured: Qwen2's architecture, float32, in Hugging Face's form, so
+ * Models of random weights in the shapes that are measured: Qwen2's architecture in Hugging Face's form, so
  * that ours and the reference load the same files. Kept in the system's temporary folder from one run to the next.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Characters from "@atropos/trainer/model/Characters"
-import type { ModelConfig } from "../../../packages/trainer/src/model/ModelConfig.ts"
+import * as ModelConfig from "../../../packages/trainer/src/model/ModelConfig.ts"
 import * as ModelFolder from "../../../packages/trainer/src/model/ModelFolder.ts"
-import * as Parameters from "../../../packages/trainer/src/model/Parameters.ts"
+import * as Safetensors from "../../../packages/trainer/src/model/Safetensors.ts"
 import * as Tensors from "@atropos/trainer/model/Tensors"
-import * as Weights from "../../../packages/trainer/src/model/Weights.ts"
-import { Effect } from "effect"
-import { existsSync, renameSync } from "node:fs"
+import { Effect, Result } from "effect"
+import { existsSync, mkdirSync, renameSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+
+interface Shape {
+  readonly config: ModelConfig.ModelConfig
+  readonly dtype: "F32" | "BF16"
+}
 
 const shape = (
   [hiddenSize, layers, intermediateSize]: readonly [number, number, number],
   [heads, kvHeads]: readonly [number, number],
-  vocabSize: number
-): ModelConfig => ({
-  architecture: "qwen2",
-  vocabSize,
-  hiddenSize,
-  layers,
-  heads,
-  kvHeads,
-  headDim: hiddenSize / heads,
-  intermediateSize,
-  maxPositions: 4096,
-  ropeTheta: 1e6,
-  ropeScaling: undefined,
-  normEpsilon: 1e-6,
-  hasTiedHead: true,
-  hasQkvBias: true,
-  hasOutputBias: false,
-  hasMlpBias: false,
-  hasQkNorm: false,
-  eosTokenIds: [0]
-})
+  vocabSize: number,
+  own: { readonly [key: string]: unknown } = {}
+): ModelConfig.ModelConfig =>
+  Result.getOrThrow(
+    ModelConfig.parse({
+      model_type: "qwen2",
+      hidden_act: "silu",
+      vocab_size: vocabSize,
+      hidden_size: hiddenSize,
+      num_hidden_layers: layers,
+      num_attention_heads: heads,
+      num_key_value_heads: kvHeads,
+      head_dim: hiddenSize / heads,
+      intermediate_size: intermediateSize,
+      max_position_embeddings: 32_768,
+      rms_norm_eps: 1e-6,
+      rope_theta: 1e6,
+      tie_word_embeddings: true,
+      eos_token_id: 0,
+      ...own
+    })
+  )
 
-/** By name; "0.5B" is Qwen2.5-0.5B's. */
+const experts = { model_type: "qwen3_moe", num_experts: 128, num_experts_per_tok: 8, norm_topk_prob: true }
+
+/** By name; "0.5B" and "1.5B" are those of Qwen2.5, "MoE" has 128 experts in each layer, 216M parameters in all. */
 export const shapes = {
-  "9M": shape([256, 8, 704], [8, 4], 8192),
-  "100M": shape([768, 12, 2304], [12, 4], 16_384),
-  "0.5B": shape([896, 24, 4864], [14, 2], 151_936)
-} as const
+  "9M": { config: shape([256, 8, 704], [8, 4], 8192), dtype: "F32" },
+  "100M": { config: shape([768, 12, 2304], [12, 4], 16_384), dtype: "F32" },
+  "0.5B": { config: shape([896, 24, 4864], [14, 2], 151_936), dtype: "BF16" },
+  MoE: { config: shape([512, 8, 1408], [8, 2], 8192, { ...experts, moe_intermediate_size: 128 }), dtype: "BF16" },
+  "1.5B": { config: shape([1536, 28, 8960], [12, 2], 151_936), dtype: "BF16" }
+} as const satisfies { readonly [name: string]: Shape }
 export type ShapeName = keyof typeof shapes
 
 const deviation = 0.02
@@ -58,20 +67,39 @@ const fill = (values: Float32Array, seed: number): void => {
   }
 }
 
+/** Values written at once. */
+const stretch = 2 ** 22
+
+/** The weights, written a stretch at a time: bfloat16, as models are published, or float32. */
+const writeWeights = (folder: string, { config, dtype }: Shape) => {
+  const tensors = Tensors.all(config)
+  return Safetensors.writeParts(
+    join(folder, ModelFolder.singleFile),
+    tensors.map((tensor) => ({ ...tensor, dtype })),
+    Effect.fnUntraced(function* (write) {
+      for (const [index, { name, shape }] of tensors.entries()) {
+        const elements = shape.reduce((product, size) => product * size, 1)
+        for (let at = 0; at < elements; at += stretch) {
+          const values = new Float32Array(Math.min(stretch, elements - at))
+          if (name.endsWith("norm.weight")) values.fill(1)
+          else if (shape.length > 1) fill(values, index + 1 + at)
+          const stored = dtype === "F32" ? values : Safetensors.toBfloat16(values)
+          yield* write(new Uint8Array(stored.buffer))
+        }
+      }
+    })
+  )
+}
+
 /** The folder of a shape's model; made if it is not there. */
 export const folderOf = async (name: ShapeName): Promise<string> => {
   const folder = join(tmpdir(), `atropos-bench-model-${name}`)
   if (existsSync(folder)) return folder
-  const config = shapes[name]
-  const layout = Parameters.layout(Tensors.all(config))
-  const values = new Float32Array(layout.size)
-  for (const [index, slot] of layout.slots.entries()) {
-    const view = Parameters.view(values, slot)
-    if (slot.name.endsWith("norm.weight")) view.fill(1)
-    else if (slot.shape.length > 1) fill(view, index + 1)
-  }
+  const shape = shapes[name]
   const unfinished = `${folder}-${process.pid}`
-  await ModelFolder.write(unfinished, config, Weights.fromVector(layout, values)).pipe(
+  mkdirSync(unfinished)
+  await writeWeights(unfinished, shape).pipe(
+    Effect.andThen(ModelFolder.writeJson(unfinished, { [ModelFolder.configFile]: ModelConfig.encode(shape.config) })),
     Effect.andThen(ModelFolder.writeJson(unfinished, Characters.files("abcdefghij"))),
     Effect.provide(NodeServices.layer),
     Effect.runPromise

@@ -71,6 +71,9 @@ def test_raw_logprobs_of_another_temperature_are_none() -> None:
     rest = {"generation_params": {"temperature": 0.7, "logprobs_mode": "raw"}}
     assert rows_of(group(rest=rest), Expected(2, 0.7, 100)).unknown == 4
     assert rows_of(group(rest={"generation_params": {"logprobs_mode": "raw"}})).unknown == 0
+    off = {"logprobs_mode": "processed", "repetition_penalty": 1, "logit_bias": {}}
+    assert rows_of(group(rest={"generation_params": off})).unknown == 0
+    assert rows_of(group(rest={"generation_params": {**off, "repetition_penalty": 1.2}})).unknown > 0
 
 
 @pytest.mark.parametrize(

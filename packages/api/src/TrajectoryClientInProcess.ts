@@ -13,10 +13,12 @@ import {
   TrajectoryClient,
   TrajectoryError
 } from "@atropos/core"
+import * as EvaluationRecord from "@atropos/core/service/EvaluationRecord"
 import * as LongPoll from "./claim/LongPoll.ts"
 import * as Payloads from "./store/Payloads.ts"
 import * as StatusChanges from "./store/StatusChanges.ts"
 import type * as Store from "./store/TrajectoryStore.ts"
+import { EvaluationStore, type UnknownEvaluation } from "./store/EvaluationStore.ts"
 import { TrajectoryStore } from "./store/TrajectoryStore.ts"
 
 export interface Options {
@@ -30,6 +32,7 @@ type StoreFailure =
   | Store.UnknownRun
   | Store.UnknownEnvironment
   | TrajectoryApiError.LeaseLost
+  | UnknownEvaluation
 
 const rejected = (message: string, cause?: unknown) =>
   new TrajectoryError.TrajectoryError({ reason: "rejected", message, cause })
@@ -49,7 +52,8 @@ const failure = Match.type<StoreFailure>().pipe(
       }),
     UnknownRun: (cause) => failed("notFound", `no run named ${cause.run} is registered`, cause),
     UnknownEnvironment: (cause) => failed("notFound", `run ${cause.run} has no environment ${cause.envId}`, cause),
-    LeaseLost: (cause) => failed("leaseLost", cause.message, cause)
+    LeaseLost: (cause) => failed("leaseLost", cause.message, cause),
+    UnknownEvaluation: (cause) => failed("notFound", `there is no evaluation ${cause.id}`, cause)
   })
 )
 
@@ -67,6 +71,7 @@ const toSubmission = (
         scores: Array.from(group.scores),
         envId,
         policyStep: Payloads.policyStep(group.policyVersions),
+        ...(group.itemId !== undefined && { itemId: group.itemId }),
         hasMessages: (group.messages?.length ?? 0) > 0,
         payload: { format: "packed", bytes: PackedGroup.encode(checked.success) }
       })
@@ -81,6 +86,15 @@ const toBatch = (claimed: Store.ClaimedBatch): Effect.Effect<Batch.Batch> =>
 const make = Effect.fnUntraced(function* (options: Options) {
   const store = yield* TrajectoryStore
   const run = options.run ?? "default"
+  const evaluations = yield* Effect.serviceOption(EvaluationStore)
+
+  /** In parts, as over HTTP: none holds the database for long. */
+  const recordEvaluation = Effect.fnUntraced(function* (evaluation: EvaluationRecord.EvaluationRecord) {
+    if (Option.isNone(evaluations)) return
+    const { record, recordSamples } = evaluations.value
+    const { id } = yield* record(EvaluationRecord.specOf(evaluation, run))
+    for (const { from, samples } of EvaluationRecord.parts(evaluation.samples)) yield* recordSamples(id, from, samples)
+  })
 
   return {
     ...RunReader.ofRun(Effect.mapError(store.run(run), failure)),
@@ -114,7 +128,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
     telemetry: Effect.succeedSome({
       recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure),
       recordPieces: (pieces) => Effect.mapError(store.recordPieces(run, pieces), failure),
-      recordReport: (envId, report) => Effect.mapError(store.recordReport(run, envId, report), failure)
+      recordReport: (envId, report) => Effect.mapError(store.recordReport(run, envId, report), failure),
+      recordEvaluation: (evaluation) => Effect.mapError(recordEvaluation(evaluation), failure)
     })
   } satisfies TrajectoryClient.TrajectoryClient
 })

@@ -1,6 +1,6 @@
 /**
- * A store on a database of its own, made for a test file and dropped after it: on the server of the tests, else
- * embedded.
+ * A store on a database of its own, and that database, made for a test file and dropped after it: on the server of the
+ * tests, else embedded.
  */
 import { Layer } from "effect"
 import * as Database from "../src/database/Database.ts"
@@ -8,5 +8,5 @@ import * as PgTrajectoryStore from "../src/postgres/PgTrajectoryStore.ts"
 import * as TestPostgres from "./TestPostgres.ts"
 
 export const layer = PgTrajectoryStore.layer.pipe(
-  Layer.provide(TestPostgres.serverUrl === undefined ? Database.layerPglite() : TestPostgres.layer)
+  Layer.provideMerge(TestPostgres.serverUrl === undefined ? Database.layerPglite() : TestPostgres.layer)
 )

@@ -212,6 +212,7 @@ const fileReader = Layer.sync(RolloutReader.RolloutReader, () => {
       scores: [1, -0.1],
       policyStep: null,
       preview: text.preview,
+      figures: null,
       payload,
       text
     }

@@ -107,7 +107,7 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("what peop
   it.effect("rollouts by their words, whole with the policies that sampled them", () =>
     Effect.gen(function* () {
       yield* started("words")
-      yield* submit("words", { ...SampleGroups.full, policyVersions: [3, null] })
+      yield* submit("words", { ...SampleGroups.full, policyVersions: [3, null], itemId: "two/and two" })
       yield* submit("words", SampleGroups.plain(2))
       yield* indexed("words")
       const page = (yield* call("/v1/runs/words/rollouts?text=%222+2%22")).json()
@@ -119,6 +119,9 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("what peop
       assert.deepStrictEqual(row, rows[0])
       assert.deepInclude(group as object, { policy_versions: [3, null], messages: SampleGroups.full.messages })
       assert.deepStrictEqual((yield* call("/v1/runs/words/rollouts?text=+++")).json()["total"], 2)
+      const item = (yield* call("/v1/runs/words/rollouts?item=two%2Fand%20two")).json()
+      assert.deepStrictEqual([item["rows"], item["total"]], [[row], 1])
+      assert.strictEqual(row["item_id"], "two/and two")
     })
   )
 

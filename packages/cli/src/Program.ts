@@ -4,6 +4,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as EffectTerminal from "effect/Terminal"
 import * as Presentation from "./help/Presentation.ts"
+import * as Report from "./base/Report.ts"
 import * as Root from "./Root.ts"
 import * as Terminal from "./base/Terminal.ts"
 
@@ -16,14 +17,17 @@ export interface Streams {
  * Runs the command for these words (without `node` and the script). From here on both streams escape what is written to
  * them: what libraries print past the command's own console can hold a model's words too.
  */
-export const run = (words: ReadonlyArray<string>, streams: Streams) =>
+export const run = (words: ReadonlyArray<string>, streams: Streams, ending: Report.Ending = { isDone: false }) =>
   Effect.suspend(() => {
-    const stdout = Terminal.guard(streams.stdout)
-    const stderr = Terminal.guard(streams.stderr)
+    const place = Terminal.placeOn(streams.stderr)
+    const stdout = Terminal.guard(streams.stdout, place)
+    const stderr = Terminal.guard(streams.stderr, place)
     return Root.run(words).pipe(
       Effect.updateService(EffectTerminal.Terminal, (terminal) => Terminal.drawingOn(terminal, stdout)),
       Effect.provide([Presentation.layer, NodeServices.layer]),
       Effect.provideService(Terminal.Stderr, stderr),
+      Effect.provideService(Terminal.Place, place),
+      Effect.provideService(Report.Ending, ending),
       Effect.provideService(Console.Console, Terminal.consoleOn(stdout, stderr))
     )
   })

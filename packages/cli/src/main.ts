@@ -4,6 +4,11 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Program from "./Program.ts"
 import * as Report from "./base/Report.ts"
 
-Program.run(process.argv.slice(2), process).pipe(
-  NodeRuntime.runMain({ disableErrorReporting: true, teardown: Report.teardown })
+const ending: Report.Ending = { isDone: false }
+
+Program.run(process.argv.slice(2), process, ending).pipe(
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    teardown: (exit, onExit) => Report.teardown(exit, onExit, ending)
+  })
 )

@@ -114,7 +114,8 @@ describe("commands", () => {
         "images",
         "env_id",
         "distill_token_ids",
-        "distill_logprobs"
+        "distill_logprobs",
+        "item_id"
       ])
       assert.deepStrictEqual(groups[0].scores, [1, 1])
       assert.deepStrictEqual(groups[0].messages[0][1].content, "0")

@@ -50,13 +50,14 @@ export const start = Effect.fn("InProcess.start")(function* (
   env: Record<string, string> = {}
 ) {
   const { parts, says, stderr, stdout } = streams()
-  const program = Program.run(words, { stdout, stderr }).pipe(Effect.provide(settings(env)))
+  const ending: Report.Ending = { isDone: false }
+  const program = Program.run(words, { stdout, stderr }, ending).pipe(Effect.provide(settings(env)))
   const fiber = yield* Effect.forkScoped(program)
   /** Waits for the end: exit code and what was printed. */
   const ended = Effect.gen(function* () {
     const exit = yield* Fiber.await(fiber)
     const code = yield* Effect.callback<number>((resume) =>
-      Report.teardown(exit, (code) => resume(Effect.succeed(code)))
+      Report.teardown(exit, (code) => resume(Effect.succeed(code)), ending)
     )
     return { code, ...parts }
   })

@@ -62,6 +62,34 @@ const fewer = ({ needs }: RegistryEntry): ReadonlyArray<string> => {
   return ["--items", "3", "--texts", asks ? "8" : "40"]
 }
 
+/** Environments whose scores have several parts, by a rule of their own. */
+const hasParts: ReadonlySet<string> = new Set([
+  "answer-format",
+  "dataset",
+  "fundamentals",
+  "gsm8k",
+  "instructions",
+  "json-schema",
+  "letter-counting",
+  "math",
+  "mcp",
+  "mcqa",
+  "ocr",
+  "pointing",
+  "python-tests",
+  "regex",
+  "scenes",
+  "service-desk",
+  "taxi",
+  "text-reversal",
+  "text-to-sql",
+  "tool-calling",
+  "tool-use",
+  "travel-planning",
+  "vqa-dataset",
+  "wordle"
+])
+
 interface Asked {
   readonly messages?: ReadonlyArray<{ readonly content: string }>
   readonly query?: ReadonlyArray<string>
@@ -127,6 +155,7 @@ describe("atropos validate", () => {
           // So is bubblewrap.
           (entry.needs.includes("tasks") && /install bubblewrap/.test(printed))
         assert.isTrue(succeeded || isAbsent, printed)
+        if (!isAbsent) assert.strictEqual(printed.includes("its components come to"), hasParts.has(name), printed)
       }).pipe(Effect.provide(layer)),
     90_000
   )

@@ -7,11 +7,12 @@
  * be judged are left out and the others kept.
  */
 import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
-import type { Definition, EnvironmentShape, RolloutGroup, Work } from "./Environment.ts"
+import type { Definition, EnvironmentShape, JudgeGroup, RolloutGroup, Work } from "./Environment.ts"
 import { type DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Common } from "./EnvironmentSettings.ts"
 import { toScoredGroup } from "./Judgement.ts"
 import * as Laws from "./Laws.ts"
+import { ruleOf } from "./RewardComponents.ts"
 import type { Judged } from "./Score.ts"
 import * as Scoring from "./Scoring.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
@@ -24,6 +25,7 @@ import * as Reason from "./base/Reason.ts"
 interface Closed<Item, E, R> {
   readonly definition: Definition<Item, E, R>
   readonly label: (item: Item) => string
+  readonly id: (item: Item) => string
   readonly solved: EnvironmentShape["solved"]
   readonly boundary: Boundary<E, R>
   readonly scored: (
@@ -49,11 +51,12 @@ export const make = <Item, E, R>({
   const closed: Closed<Item, E, R> = {
     definition,
     label: definition.label ?? Formatter.formatJson,
-    solved: solvedBy(definition),
+    id: DefinitionCalls.identity(definition),
+    solved: Scoring.solvedBy(definition),
     boundary,
     scored: Scoring.make(definition, boundary.crossing, settings.rewardWeights)
   }
-  const toWork = working(name, closed)
+  const toWork = working(name, closed, settings.minTrainedTokens)
   const work = (cursor: number) => boundary.stream("items", () => definition.items(cursor), toWork)
   return {
     name,
@@ -87,7 +90,9 @@ export const make = <Item, E, R>({
       return (saved: unknown) => Effect.mapBoth(decode(saved), { onSuccess: toWork, onFailure: boundary.crossing })
     }),
     claims: Option.map(Option.fromUndefinedOr(definition.claims), (claims) => claimsOf(claims, closed)),
-    metrics: Effect.provideContext(definition.metrics ?? Effect.succeed({}), boundary.context)
+    metrics: Effect.provideContext(definition.metrics ?? Effect.succeed({}), boundary.context),
+    ...(definition.severalScores !== undefined && { severalScores: definition.severalScores }),
+    components: Option.map(Option.fromUndefinedOr(definition.components), (rule) => ruleOf(settings, rule))
   }
 }
 
@@ -136,11 +141,25 @@ const boundaryOf = <E, R>(name: string, built: Context.Context<R>): Boundary<E, 
   }
 }
 
+/** Scores trajectories that are there already, where their words are all that `score` looks at. */
+const judging =
+  <Item, E, R>({ boundary, definition, scored }: Closed<Item, E, R>, item: Item): JudgeGroup =>
+  (trajectories) => {
+    const { judgedLive, score } = definition
+    const why = score === undefined ? Scoring.none : judgedLive
+    return boundary.effect(
+      "score",
+      why === undefined ? scored(item, { trajectories }) : Effect.fail(new Unscorable({ message: why }))
+    )
+  }
+
 /** Items as work: rolled out, judged group by group, with what follows from them. */
 const working = <Item, E, R>(
   name: string,
-  { boundary, definition, label, scored }: Closed<Item, E, R>
+  closed: Closed<Item, E, R>,
+  minTrainedTokens: number
 ): ((item: Item) => Work) => {
+  const { boundary, definition, id, label, scored } = closed
   const { afterScore, collectTrajectories, requeued } = definition
   const judged = Effect.fnUntraced(
     function* (item: Item, group: RolloutGroup) {
@@ -153,7 +172,10 @@ const working = <Item, E, R>(
             "undefined"
           ))) ??
         {}
-      const outcome = leaveOut === undefined ? toScoredGroup(group, scores) : new Unscorable({ message: leaveOut })
+      const outcome =
+        leaveOut === undefined
+          ? toScoredGroup(group, scores, { minTrainedTokens, itemId: id(item) })
+          : new Unscorable({ message: leaveOut })
       return { outcome, requeue }
     },
     Effect.catchIf(isUnscorable, (error) => Effect.succeed({ outcome: error, requeue: [] }))
@@ -180,9 +202,11 @@ const working = <Item, E, R>(
   )
   const encode = requeued && Schema.encodeUnknownOption(requeued)
   const toWork = (item: Item): Work => ({
+    id: id(item),
     label: label(item),
     ...(encode !== undefined && { save: () => Option.getOrUndefined(encode(item)) }),
-    rollOut: boundary.effect("the definition", rollOut(item))
+    rollOut: boundary.effect("the definition", rollOut(item)),
+    judge: judging(closed, item)
   })
   return toWork
 }
@@ -190,8 +214,9 @@ const working = <Item, E, R>(
 /** Held-out items, each with the scores of its completions. */
 const evaluationOf = <Item, E, R>(
   { collectTrajectories, items }: NonNullable<Definition<Item, E, R>["evaluation"]>,
-  { boundary, label, scored, solved }: Closed<Item, E, R>
+  closed: Closed<Item, E, R>
 ) => {
+  const { boundary, id, label, scored, solved } = closed
   const evaluate = Effect.fnUntraced(function* (item: Item) {
     const group = yield* DefinitionCalls.called(
       "evaluation.collectTrajectories",
@@ -199,36 +224,43 @@ const evaluationOf = <Item, E, R>(
       "trajectories"
     ).pipe(Effect.flatMap(DefinitionResults.evaluated))
     const scores = yield* scored(item, group)
+    const gold = yield* Laws.goldTexts(closed.definition.claims, item)
     return group.trajectories.map((trajectory, index) => {
-      const { rewards, sample, score } = scores[index]!
+      const { rewards, score, ...judged } = scores[index]!
+      const sample = { ...gold, ...judged.sample }
       return {
         trajectory,
         score,
-        correct: solved.isCorrect(score),
+        correct: solved.isCorrect(score, rewards),
         ...(rewards && { rewards }),
-        ...(sample && { sample })
+        ...(Object.keys(sample).length > 0 && { sample })
       }
     })
   })
   return boundary.stream(
     "evaluation.items",
     () => items,
-    (item) => ({ label: label(item), evaluate: boundary.effect("evaluation", evaluate(item)) })
+    (item) => ({
+      id: id(item),
+      label: label(item),
+      evaluate: boundary.effect("evaluation", evaluate(item)),
+      judge: judging(closed, item)
+    })
   )
 }
 
 /** What the definition claims of its scores, so that whoever runs it can test that. */
 const claimsOf = <Item, E, R>(
   claims: NonNullable<Definition<Item, E, R>["claims"]>,
-  { boundary, definition, label, scored }: Closed<Item, E, R>
+  { boundary, definition, id, label, scored }: Closed<Item, E, R>
 ) => {
   const isTestable = "gold" in claims
-  const score = (item: Item, trajectories: ReadonlyArray<Trajectory>) =>
+  const judge = (item: Item, trajectories: ReadonlyArray<Trajectory>) =>
     boundary.effect(
       "score",
       definition.score === undefined
         ? Effect.fail(new Unscorable({ message: Scoring.none }))
-        : Effect.map(scored(item, { trajectories }), (scores) => scores.map(({ score }) => score))
+        : scored(item, { trajectories })
     )
   return {
     scoreRange: claims.scoreRange ?? anyScore,
@@ -238,10 +270,13 @@ const claimsOf = <Item, E, R>(
       // A claim may be an episode that has to be played: none is made that nobody asks for.
       () => oneByOne(definition.items(0)),
       (item) => ({
+        id: id(item),
         label: label(item),
         gold: isTestable ? claims.gold(item).map(asTrajectory) : [],
         wrong: isTestable ? claims.wrong(item).map(asTrajectory) : [],
-        score: (trajectories: ReadonlyArray<Trajectory>) => score(item, trajectories)
+        judge: (trajectories: ReadonlyArray<Trajectory>) => judge(item, trajectories),
+        score: (trajectories: ReadonlyArray<Trajectory>) =>
+          Effect.map(judge(item, trajectories), (all) => all.map(({ score }) => score))
       })
     )
   }
@@ -260,24 +295,3 @@ const isUnscorable = (outcome: unknown): outcome is Unscorable => outcome instan
 
 const skipped = (item: string, { message }: Unscorable): Effect.Effect<void> =>
   Effect.logWarning("group skipped", { item, reason: message })
-
-/** Rounding may leave a sum of parts this share of the range below its top. */
-const rounding = 1e-9
-
-const solvedBy = ({
-  claims,
-  evaluation
-}: {
-  readonly claims?: { readonly scoreRange?: readonly [minimum: number, maximum: number] }
-  readonly evaluation?: { readonly isCorrect?: (score: number) => boolean }
-}): EnvironmentShape["solved"] => {
-  if (evaluation?.isCorrect !== undefined) {
-    return { isCorrect: evaluation.isCorrect, meaning: "what the environment counts as correct" }
-  }
-  if (claims?.scoreRange === undefined) {
-    return { isCorrect: (score) => score > 0, meaning: "a score above 0, no range being claimed" }
-  }
-  const [bottom, top] = claims.scoreRange
-  const least = top - rounding * (top - bottom)
-  return { isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` }
-}

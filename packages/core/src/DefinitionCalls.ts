@@ -5,6 +5,7 @@
  */
 import { Effect, Predicate, Stream } from "effect"
 import { DefinitionFault } from "./EnvironmentError.ts"
+import * as ContentId from "./base/ContentId.ts"
 import * as Reason from "./base/Reason.ts"
 import * as StackFrames from "./base/StackFrames.ts"
 
@@ -101,3 +102,22 @@ export const streamed = <A, B, E, R>(
       ? Stream.map(returned as Stream.Stream<A, E, R>, each)
       : Stream.fail(wrong(part, `is ${kindOf(returned)} where a Stream is wanted, e.g. Stream.fromIterable(…)`))
   }).pipe(Stream.catchDefect((defect) => Stream.fail(thrown(part, defect))))
+
+/** The lasting id of an item. */
+export const identity = <Item>({ id }: { readonly id?: (item: Item) => unknown }): ((item: Item) => string) =>
+  id === undefined
+    ? (item) => ContentId.of(withoutSeed(item))
+    : (item) => {
+        try {
+          return ContentId.named(id(item))
+        } catch (defect) {
+          throw thrown("id", defect)
+        }
+      }
+
+/** How an item is sampled is no part of it. */
+const withoutSeed = (item: unknown): unknown => {
+  if (!Predicate.isReadonlyObject(item)) return item
+  const { samplingSeed: _, ...rest } = item
+  return rest
+}

@@ -3,6 +3,7 @@ import { Effect, Predicate } from "effect"
 import type { Definition, EvaluationDefinition, TestableClaims, Untestable } from "./Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
 import { kindOf, wrong } from "./DefinitionCalls.ts"
+import * as RewardComponents from "./RewardComponents.ts"
 import { hint } from "./base/Nearest.ts"
 
 type Keys<T> = { readonly [K in keyof Required<T>]: "function" | "other" }
@@ -11,12 +12,16 @@ const definition: Keys<Definition<unknown, unknown, never>> = {
   items: "function",
   collectTrajectories: "function",
   score: "function",
+  components: "other",
   afterScore: "function",
   evaluation: "other",
   metrics: "other",
   state: "other",
   requeued: "other",
+  id: "function",
   label: "function",
+  severalScores: "other",
+  judgedLive: "other",
   claims: "other"
 }
 
@@ -32,6 +37,8 @@ const claims: Keys<TestableClaims<unknown> & Untestable> = {
   scoreRange: "other",
   untestable: "other"
 }
+
+const components: Keys<RewardComponents.Rule> = { weights: "other", base: "other" }
 
 const state: Keys<NonNullable<Definition<unknown, unknown, never>["state"]>> = { save: "other", restore: "function" }
 
@@ -60,10 +67,20 @@ const faultIn = (
     : wrong(part, `has ${kindOf(values[unfit])} as ${unfit} where a function is wanted`)
 }
 
+const faultInRule = (given: unknown): DefinitionFault | undefined => {
+  const fault = faultIn("components", given, components, ["weights"])
+  if (fault !== undefined || !Predicate.isReadonlyObject(given)) return fault
+  const odd = RewardComponents.faultOf(given["weights"])
+  if (odd !== undefined) return wrong("components.weights", `is no rule: ${odd}`)
+  const { base = 0 } = given
+  return typeof base === "number" ? undefined : wrong("components.base", `is ${kindOf(base)} where a number is wanted`)
+}
+
 /** Fails where a definition has keys that mean nothing, or lacks those that it needs. */
 export const check = (given: {
   readonly evaluation?: unknown
   readonly claims?: unknown
+  readonly components?: unknown
   readonly state?: unknown
 }): Effect.Effect<void, DefinitionFault> =>
   Effect.suspend(() => {
@@ -73,6 +90,7 @@ export const check = (given: {
         ? undefined
         : faultIn("evaluation", given.evaluation, evaluation, ["items", "collectTrajectories"])) ??
       (given.claims === undefined ? undefined : faultIn("claims", given.claims, claims, [])) ??
+      (given.components === undefined ? undefined : faultInRule(given.components)) ??
       (given.state === undefined ? undefined : faultIn("state", given.state, state, ["save", "restore"]))
     return fault === undefined ? Effect.void : Effect.fail(fault)
   })

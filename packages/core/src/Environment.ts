@@ -13,13 +13,15 @@ import * as Settings from "./base/Settings.ts"
 import * as ClosedEnvironment from "./ClosedEnvironment.ts"
 import * as DefinitionKeys from "./DefinitionKeys.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
-import type { Rewards } from "./RewardComponents.ts"
-import type { Score } from "./Score.ts"
+import type { Rewards, Rule } from "./RewardComponents.ts"
+import type { ClaimedItem, Claims, TestableClaims, Untestable } from "./Laws.ts"
+import type { Judged, Score } from "./Score.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 export { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
-export type { Score, ScoreDetails } from "./Score.ts"
+export type { ClaimedItem, Claims, TestableClaims, Untestable } from "./Laws.ts"
+export type { Judged, Score, ScoreDetails } from "./Score.ts"
 
 /** Rollouts to be compared with each other, with what the trainer should know beside their scores. */
 export interface RolloutGroup extends Pick<
@@ -44,29 +46,8 @@ export interface EvaluationDefinition<Item, E, R> {
   readonly items: Stream.Stream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory> | RolloutGroup, E, R>
   /** Whether a score counts as solved. Default: the top of the claimed range, or above 0 where none is claimed. */
-  readonly isCorrect?: (score: number) => boolean
+  readonly isCorrect?: (score: number, rewards?: Rewards) => boolean
 }
-
-/** What `atropos validate` and property tests hold an environment to. */
-export interface TestableClaims<Item> {
-  /** Completions, or whole episodes, that must get the best score of the range. */
-  readonly gold: (item: Item) => ReadonlyArray<string | Trajectory>
-  /** Completions, or whole episodes, that must get less. */
-  readonly wrong: (item: Item) => ReadonlyArray<string | Trajectory>
-  readonly scoreRange: readonly [minimum: number, maximum: number]
-}
-
-/**
- * Why nobody can say beforehand what is right and what is wrong: rows that are solved already, scores that somebody
- * else gives.
- */
-export interface Untestable {
-  readonly untestable: string
-  /** Default: any finite number. */
-  readonly scoreRange?: readonly [minimum: number, maximum: number]
-}
-
-export type Claims<Item> = TestableClaims<Item> | Untestable
 
 /** What a judged group of a training item means for later ones. */
 export interface FollowUp<Item> {
@@ -91,6 +72,11 @@ export interface Definition<Item, E, R> {
     group: ReadonlyArray<Trajectory>
   ) => Effect.Effect<ReadonlyArray<Score>, Unscorable | E, R>
   /**
+   * How the components of a score give its number, where they are not just added up: base + Σ weight · component. The
+   * setting `reward_weights` goes before these weights.
+   */
+  readonly components?: Rule
+  /**
    * Told of every group of a training item once it is judged, never of evaluations: where a curriculum learns and items
    * are followed up.
    */
@@ -111,19 +97,36 @@ export interface Definition<Item, E, R> {
    * out again.
    */
   readonly requeued?: Schema.Codec<Item, unknown>
+  /**
+   * What makes an item that item, whatever run, order and seed it comes in: a string is its id as it is, of anything
+   * else the id is made (`ContentId`). Default: the item, without a `samplingSeed`.
+   */
+  readonly id?: (item: Item) => unknown
   /** Short text for logs and dead letters. Default: the JSON of the item. */
   readonly label?: (item: Item) => string
+  /**
+   * Where one rollout is several sequences with scores of their own: which (`a group for every turn`). Whoever needs
+   * one reward for an episode refuses the environment with these words.
+   */
+  readonly severalScores?: string
+  /**
+   * Why a stored rollout cannot be scored again, where `score` needs more than the words of it: the world it went
+   * through, what its program returned.
+   */
+  readonly judgedLive?: string
   readonly claims?: Claims<Item>
 }
 
 type Known = {
   readonly [K in keyof Definition<unknown, unknown, never>]-?: K extends "evaluation"
     ? keyof EvaluationDefinition<unknown, unknown, never>
-    : K extends "claims"
-      ? keyof TestableClaims<unknown> | keyof Untestable
-      : K extends "state"
-        ? "save" | "restore"
-        : PropertyKey
+    : K extends "components"
+      ? keyof Rule
+      : K extends "claims"
+        ? keyof TestableClaims<unknown> | keyof Untestable
+        : K extends "state"
+          ? "save" | "restore"
+          : PropertyKey
 }
 
 /** Keys that mean nothing, as a type that nothing has: what a definition says must be among what it may say. */
@@ -143,11 +146,19 @@ export interface RolledOut {
   readonly requeued: ReadonlyArray<Work>
 }
 
+/** Scores trajectories of an item, stored ones say, as one group; `Unscorable` where only a rollout itself can be. */
+export type JudgeGroup = (
+  group: ReadonlyArray<Trajectory>
+) => Effect.Effect<ReadonlyArray<Judged>, EnvironmentError | Unscorable>
+
 /** One item, closed over. */
 export interface Work {
+  /** Lasting: of the same item always the same. */
+  readonly id: string
   readonly label: string
   /** `Unscorable` where there is nothing else to give. */
   readonly rollOut: Effect.Effect<RolledOut, EnvironmentError | Unscorable>
+  readonly judge: JudgeGroup
   /** The item as JSON, where it can be saved; undefined where this one cannot. */
   readonly save?: () => unknown
 }
@@ -163,19 +174,11 @@ export interface EvaluatedTrajectory {
 }
 
 export interface EvaluationWork {
+  /** Lasting: of the same item always the same. */
+  readonly id: string
   readonly label: string
   readonly evaluate: Effect.Effect<ReadonlyArray<EvaluatedTrajectory>, EnvironmentError | Unscorable>
-}
-
-/** An item with the environment's claims about it, for `validate`. */
-export interface ClaimedItem {
-  readonly label: string
-  readonly gold: ReadonlyArray<Trajectory>
-  readonly wrong: ReadonlyArray<Trajectory>
-  /** Scores these trajectories as one group. */
-  readonly score: (
-    group: ReadonlyArray<Trajectory>
-  ) => Effect.Effect<ReadonlyArray<number>, EnvironmentError | Unscorable>
+  readonly judge: JudgeGroup
 }
 
 export interface EnvironmentShape {
@@ -192,7 +195,7 @@ export interface EnvironmentShape {
   readonly evaluation: Option.Option<Stream.Stream<EvaluationWork, EnvironmentError>>
   /** Which scores count as solved, in evaluations and where rollouts are summed up. */
   readonly solved: {
-    readonly isCorrect: (score: number) => boolean
+    readonly isCorrect: (score: number, rewards?: Rewards) => boolean
     /** In words: `a score of 1, the top of the range`. */
     readonly meaning: string
   }
@@ -209,6 +212,10 @@ export interface EnvironmentShape {
     readonly items: Stream.Stream<ClaimedItem, EnvironmentError>
   }>
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
+  /** Which scores one rollout has, where it has several. */
+  readonly severalScores?: string
+  /** How components give a score, with the weights of its settings, where its definition says it. */
+  readonly components: Option.Option<Rule>
 }
 
 export class Environment extends Context.Service<Environment, EnvironmentShape>()("@atropos/core/Environment") {}

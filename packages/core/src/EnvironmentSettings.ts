@@ -6,6 +6,7 @@
  */
 import { Schema } from "effect"
 import { field, fromFields, type Settings } from "./base/Settings.ts"
+import { SamplingSettings } from "./SamplingSettings.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
@@ -33,6 +34,11 @@ export const commonFields = {
     positive,
     2048,
     "maximum tokens to generate; less if prompt and answer would exceed the trainer's seq_len"
+  ),
+  minTrainedTokens: field(
+    Schema.Natural,
+    0,
+    "rollouts with fewer trained tokens are not learned from; their scores count for the group's mean. The original's chat environments leave out those of fewer than 10"
   ),
   inferenceWeight: field(
     Schema.Finite,
@@ -103,6 +109,11 @@ export const commonFields = {
     Schema.Finite,
     600,
     "time limit per item for a rollout or an evaluation, in seconds; 0 or less means no limit"
+  ),
+  sampling: field(
+    SamplingSettings,
+    {},
+    'further sampling parameters of training requests, such as {"min_p": 0.05, "repetition_penalty": 1.1}; what the environment sets itself stays'
   ),
   thinkingMode: field(
     Schema.Boolean,

@@ -3,12 +3,23 @@ import type { RolloutGroup } from "./Environment.ts"
 import * as Sampling from "./Sampling.ts"
 import type { Judged } from "./Score.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
+import { isTooShort } from "./Trajectory.ts"
 
 /** What a trainer has to know of a rollout that its token limit cut off. */
 const cutOff: Overrides = { finish_reason: "length" }
 
-/** The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. */
-export const toScoredGroup = (group: RolloutGroup, details: ReadonlyArray<Judged>): ScoredGroup => {
+/** What a trainer has to know of a rollout that is too short to learn from. */
+const leftAlone: Overrides = { set_advantage_to_zero: true }
+
+/**
+ * The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. Rollouts with
+ * fewer trained tokens than `minTrainedTokens` keep their scores and are not learned from.
+ */
+export const toScoredGroup = (
+  group: RolloutGroup,
+  details: ReadonlyArray<Judged>,
+  { itemId, minTrainedTokens = 0 }: { readonly minTrainedTokens?: number; readonly itemId?: string } = {}
+): ScoredGroup => {
   const { scores: _scores, trajectories, ...beside } = group
   const own = { ...beside.groupOverrides, ...beside.generationParams }
   // The environment has the last word.
@@ -16,11 +27,12 @@ export const toScoredGroup = (group: RolloutGroup, details: ReadonlyArray<Judged
     Object.fromEntries(Object.entries(Sampling.toSwitches(sampling)).map(([name, value]) => [name, own[name] ?? value]))
   const sampling = trajectories[0]?.sampling
   const isAlike = trajectories.every((one) => Sampling.areEqual(one.sampling, sampling))
-  const overrides = trajectories.map(({ finishReason, sampling }, index) => {
+  const overrides = trajectories.map(({ finishReason, mask, sampling, tokens }, index) => {
     const all = {
       ...(!isAlike && sampling !== undefined && switches(sampling)),
       ...(finishReason === "length" && cutOff),
-      ...details[index]!.overrides
+      ...details[index]!.overrides,
+      ...(isTooShort({ tokens, mask }, minTrainedTokens) && leftAlone)
     }
     return Object.keys(all).length === 0 ? undefined : all
   })
@@ -48,6 +60,7 @@ export const toScoredGroup = (group: RolloutGroup, details: ReadonlyArray<Judged
     ...(overrides.some((one) => one !== undefined) && { overrides: overrides.map((one) => one ?? {}) }),
     ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
       policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
-    })
+    }),
+    ...(itemId !== undefined && { itemId })
   }
 }

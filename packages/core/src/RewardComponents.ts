@@ -13,6 +13,22 @@ export type Rewards = { readonly [component: string]: number }
 /** By component; one that is not named counts as it is. */
 export type Weights = { readonly [component: string]: number }
 
+/** How components give a score: base + Σ weight · value. */
+export interface Rule {
+  readonly weights: Weights
+  /** Default: 0. */
+  readonly base?: number
+}
+
+/** An environment's rule with the weights of its setting `reward_weights`, which go before. */
+export const ruleOf = ({ rewardWeights }: { readonly rewardWeights: Weights }, { base, weights }: Rule): Rule => ({
+  weights: { ...weights, ...rewardWeights },
+  ...(base !== undefined && { base })
+})
+
+/** The score of components by a rule. */
+export const scoreOf = (rewards: Rewards, { base = 0, weights }: Rule): number => base + weighted(rewards, weights)
+
 /** Names become names of metrics, so they are kept short and plain. */
 const name = /^[A-Za-z_][\w.-]{0,63}$/
 

@@ -5,14 +5,16 @@
  * `generation_params`, or, where the sequences of a group were sampled differently, in `overrides[i]` (`temperature` is
  * the original's key there, the others are vLLM's names).
  */
-import { Schema } from "effect"
+import { Equal, Schema } from "effect"
 
 /**
- * What a sampled token's logprob is of, z being the logits:
+ * What a sampled token's logprob is of, z being the model's own logits:
  *
  *     raw         log softmax(z), whatever the temperature
  *     tempered    log softmax(z / temperature) over the whole vocabulary
- *     processed   the distribution that was drawn from: after temperature, top-k, top-p and min-p
+ *     processed   the distribution that was drawn from: after penalties, bias, temperature, top-k, top-p and min-p
+ *
+ * The trainer computes the second. Of `processed` logprobs it can allow for top-p, not for what `isShifted` names.
  */
 export const LogprobsMode = Schema.Literals(["raw", "tempered", "processed"])
 export type LogprobsMode = typeof LogprobsMode.Type
@@ -26,7 +28,22 @@ export interface Sampling {
   readonly topK: number
   /** Least probability as a share of the likeliest token's; 0: all tokens. */
   readonly minP: number
+  /** Logits of tokens in prompt or answer are divided by it where positive, else multiplied. Absent: 1, off. */
+  readonly repetitionPenalty?: number
+  /** Taken from the logits of tokens in the answer so far. Absent: 0, off. */
+  readonly presencePenalty?: number
+  /** The same for each time that the answer has the token. */
+  readonly frequencyPenalty?: number
+  /** Added to the logits of these tokens, by id. Absent: none. */
+  readonly logitBias?: LogitBias
+  /** Whether a grammar or a JSON schema left out tokens. Absent: no. */
+  readonly isConstrained?: true
   readonly logprobs: LogprobsMode
+}
+
+/** By token id. */
+export interface LogitBias {
+  readonly [tokenId: string]: number
 }
 
 /** What of a request decides how it is sampled. */
@@ -35,6 +52,10 @@ export interface Asked {
   readonly topP?: number
   readonly topK?: number
   readonly minP?: number
+  readonly repetitionPenalty?: number
+  readonly presencePenalty?: number
+  readonly frequencyPenalty?: number
+  readonly logitBias?: LogitBias
   /** The server's own names win, as they do in the request. */
   readonly extra?: { readonly [key: string]: unknown }
 }
@@ -44,47 +65,95 @@ const numberOf = (switches: { readonly [key: string]: unknown } | undefined, key
   return typeof value === "number" && Number.isFinite(value) ? value : undefined
 }
 
-/** How a request is sampled by a server that does as it is told; what it leaves out is off, and temperature 1. */
-export const ofRequest = ({ extra, minP, temperature, topK, topP }: Asked, logprobs: LogprobsMode): Sampling => ({
-  temperature: numberOf(extra, "temperature") ?? temperature ?? 1,
-  topP: numberOf(extra, "top_p") ?? topP ?? 1,
-  topK: Math.max(0, numberOf(extra, "top_k") ?? topK ?? 0),
-  minP: numberOf(extra, "min_p") ?? minP ?? 0,
-  logprobs
-})
+const biasOf = (switches: { readonly [key: string]: unknown } | undefined): LogitBias | undefined => {
+  const value = switches?.["logit_bias"]
+  return isBias(value) ? value : undefined
+}
+const isBias = Schema.is(Schema.Record(Schema.String, Schema.Finite))
 
-export const areEqual = (a: Sampling | undefined, b: Sampling | undefined): boolean =>
-  a === b ||
-  (a !== undefined &&
-    b !== undefined &&
-    a.temperature === b.temperature &&
-    a.topP === b.topP &&
-    a.topK === b.topK &&
-    a.minP === b.minP &&
-    a.logprobs === b.logprobs)
+/** Requests for answers of a form, in the words of OpenAI, vLLM and SGLang. */
+const constraints = [
+  "structured_outputs",
+  "guided_json",
+  "guided_regex",
+  "guided_choice",
+  "guided_grammar",
+  "json_schema",
+  "regex",
+  "ebnf"
+]
+
+const isConstraining = (switches: { readonly [key: string]: unknown } | undefined): boolean => {
+  if (switches === undefined) return false
+  const format = switches["response_format"]
+  const type = typeof format === "object" && format !== null && "type" in format ? format.type : "text"
+  return type !== "text" || constraints.some((word) => (switches[word] ?? null) !== null)
+}
+
+/** How a request is sampled by a server that does as it is told; what it leaves out is off, and temperature 1. */
+export const ofRequest = (asked: Asked, logprobs: LogprobsMode): Sampling => {
+  const { extra, minP, temperature, topK, topP } = asked
+  const repetitionPenalty = numberOf(extra, "repetition_penalty") ?? asked.repetitionPenalty ?? 1
+  const presencePenalty = numberOf(extra, "presence_penalty") ?? asked.presencePenalty ?? 0
+  const frequencyPenalty = numberOf(extra, "frequency_penalty") ?? asked.frequencyPenalty ?? 0
+  const logitBias = biasOf(extra) ?? asked.logitBias ?? {}
+  const isConstrained = extra?.["constrained"] === true || isConstraining(extra)
+  return {
+    temperature: numberOf(extra, "temperature") ?? temperature ?? 1,
+    topP: numberOf(extra, "top_p") ?? topP ?? 1,
+    topK: Math.max(0, numberOf(extra, "top_k") ?? topK ?? 0),
+    minP: numberOf(extra, "min_p") ?? minP ?? 0,
+    ...(repetitionPenalty !== 1 && { repetitionPenalty }),
+    ...(presencePenalty !== 0 && { presencePenalty }),
+    ...(frequencyPenalty !== 0 && { frequencyPenalty }),
+    ...(Object.keys(logitBias).length > 0 && { logitBias }),
+    ...(isConstrained && { isConstrained }),
+    logprobs
+  }
+}
+
+/** Whether logits were changed one by one, or tokens left out by what they mean: a trainer cannot compute that. */
+export const isShifted = (sampling: Omit<Sampling, "temperature" | "topP" | "topK" | "minP" | "logprobs">): boolean =>
+  sampling.repetitionPenalty !== undefined ||
+  sampling.presencePenalty !== undefined ||
+  sampling.frequencyPenalty !== undefined ||
+  sampling.logitBias !== undefined ||
+  sampling.isConstrained === true
+
+export const areEqual = (a: Sampling | undefined, b: Sampling | undefined): boolean => a === b || Equal.equals(a, b)
 
 /** What to tell whoever sampled parts of one sequence differently. */
 export const mixed =
-  "its turns were sampled at different temperatures, top-p, top-k or min-p, so no trainer can compute their probabilities: " +
+  "its turns were sampled at different temperatures, top-p, top-k, min-p, penalties or constraints, so no trainer can compute their probabilities: " +
   "sample the turns of one sequence alike, or in sessions of their own"
 
 /** One line for people: `temperature 0.7, top-p 0.95, raw logprobs`. */
-export const describe = ({ logprobs, minP, temperature, topK, topP }: Sampling): string =>
+export const describe = (sampling: Sampling): string =>
   [
-    `temperature ${temperature}`,
-    ...(topP < 1 ? [`top-p ${topP}`] : []),
-    ...(topK > 0 ? [`top-k ${topK}`] : []),
-    ...(minP > 0 ? [`min-p ${minP}`] : []),
-    `${logprobs} logprobs`
+    `temperature ${sampling.temperature}`,
+    ...(sampling.topP < 1 ? [`top-p ${sampling.topP}`] : []),
+    ...(sampling.topK > 0 ? [`top-k ${sampling.topK}`] : []),
+    ...(sampling.minP > 0 ? [`min-p ${sampling.minP}`] : []),
+    ...(sampling.repetitionPenalty === undefined ? [] : [`repetition penalty ${sampling.repetitionPenalty}`]),
+    ...(sampling.presencePenalty === undefined ? [] : [`presence penalty ${sampling.presencePenalty}`]),
+    ...(sampling.frequencyPenalty === undefined ? [] : [`frequency penalty ${sampling.frequencyPenalty}`]),
+    ...(sampling.logitBias === undefined ? [] : [`bias on ${Object.keys(sampling.logitBias).length} tokens`]),
+    ...(sampling.isConstrained === true ? ["held to a form"] : []),
+    `${sampling.logprobs} logprobs`
   ].join(", ")
 
-/** The record as keys of `generation_params` or `overrides[i]`. */
-export const toSwitches = ({ logprobs, minP, temperature, topK, topP }: Sampling) => ({
-  temperature,
-  top_p: topP,
-  top_k: topK,
-  min_p: minP,
-  logprobs_mode: logprobs
+/** The record as keys of `generation_params` or `overrides[i]`; what is off and newer than the first five is absent. */
+export const toSwitches = (sampling: Sampling) => ({
+  temperature: sampling.temperature,
+  top_p: sampling.topP,
+  top_k: sampling.topK,
+  min_p: sampling.minP,
+  ...(sampling.repetitionPenalty !== undefined && { repetition_penalty: sampling.repetitionPenalty }),
+  ...(sampling.presencePenalty !== undefined && { presence_penalty: sampling.presencePenalty }),
+  ...(sampling.frequencyPenalty !== undefined && { frequency_penalty: sampling.frequencyPenalty }),
+  ...(sampling.logitBias !== undefined && { logit_bias: sampling.logitBias }),
+  ...(sampling.isConstrained === true && { constrained: true }),
+  logprobs_mode: sampling.logprobs
 })
 
 export const isMode = Schema.is(LogprobsMode)

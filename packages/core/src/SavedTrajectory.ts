@@ -38,6 +38,11 @@ const SavedSampling = Schema.Struct({
   topP: Schema.Finite,
   topK: Schema.Int,
   minP: Schema.Finite,
+  repetitionPenalty: Schema.optionalKey(Schema.Finite),
+  presencePenalty: Schema.optionalKey(Schema.Finite),
+  frequencyPenalty: Schema.optionalKey(Schema.Finite),
+  logitBias: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite)),
+  isConstrained: Schema.optionalKey(Schema.Literal(true)),
   logprobs: LogprobsMode
 })
 

@@ -1,5 +1,5 @@
 /** What a rollout is worth: a number, or a number with what it is made of and what a trainer should know of it. */
-import { type Rewards, type Weights, weighted } from "./RewardComponents.ts"
+import { type Rewards, type Rule, scoreOf } from "./RewardComponents.ts"
 import type { Overrides } from "./ScoredGroup.ts"
 
 /** What a score may say beside its number: token-level advantages (T), and switches for the trainer. */
@@ -15,7 +15,7 @@ export interface ScoreDetails {
 
 /**
  * A number, or a number with details. With `rewards`, components that are kept apart, the number may be left out: it is
- * then their weighted sum (setting `reward_weights`).
+ * then their sum by the rule of the definition (`components`) and the setting `reward_weights`.
  */
 export type Score =
   | number
@@ -28,10 +28,10 @@ export interface Judged extends ScoreDetails {
   readonly rewards?: Rewards
 }
 
-/** The score with its number: the one given, else the weighted sum of its components. */
-export const judged = (score: Score, weights: Weights): Judged =>
+/** The score with its number: the one given, else that of its components. */
+export const judged = (score: Score, rule: Rule): Judged =>
   typeof score === "number"
     ? { score }
     : score.score === undefined
-      ? { ...score, score: weighted(score.rewards, weights) }
+      ? { ...score, score: scoreOf(score.rewards, rule) }
       : score

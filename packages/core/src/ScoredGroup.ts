@@ -46,6 +46,8 @@ export interface ScoredGroup {
   readonly distillLogprobs?: ReadonlyArray<ReadonlyArray<Float32Array>>
   /** (G) trainer step whose weights sampled each sequence; not on the original's wire. */
   readonly policyVersions?: ReadonlyArray<number | null>
+  /** The lasting id of its item: the same whenever that comes; not on the original's wire. */
+  readonly itemId?: string
   /** Where in its trace the group was sent (`Trace`); not on the original's wire. */
   readonly traceparent?: string
 }

@@ -1,10 +1,13 @@
-/** How the groups of an environment get their scores: from its definition, checked, each with its number. */
+/**
+ * How the groups of an environment get their scores: from its definition, checked, each with its number; and which
+ * scores count as solved.
+ */
 import { Effect } from "effect"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
-import type { Definition, RolloutGroup } from "./Environment.ts"
+import type { Definition, EnvironmentShape, RolloutGroup } from "./Environment.ts"
 import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
-import type { Weights } from "./RewardComponents.ts"
+import { ruleOf, type Weights } from "./RewardComponents.ts"
 import { type Judged, judged } from "./Score.ts"
 
 /** Why a group that brings no scores has none. */
@@ -12,14 +15,15 @@ export const none = "its definition has no score, so every group has to bring it
 
 /** The scores of a group: those it brings, else those the definition gives it. */
 export const make = <Item, E, R>(
-  { score }: Definition<Item, E, R>,
+  { components = { weights: {} }, score }: Definition<Item, E, R>,
   crossing: (cause: unknown) => EnvironmentError,
-  weights: Weights
+  rewardWeights: Weights
 ): ((
   item: Item,
   group: RolloutGroup
 ) => Effect.Effect<ReadonlyArray<Judged>, Unscorable | EnvironmentError | DefinitionFault | E, R>) => {
-  const tellUnused = unusedWeights(weights)
+  const tellUnused = unusedWeights(rewardWeights, Object.keys(components.weights))
+  const rule = ruleOf({ rewardWeights }, components)
   return Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
     if (own === undefined && score === undefined) return yield* crossing(new Error(none))
     const scores =
@@ -30,18 +34,21 @@ export const make = <Item, E, R>(
       scores,
       trajectories.length
     )
-    const all = given.map((one) => judged(one, weights))
+    const all = given.map((one) => judged(one, rule))
     yield* tellUnused(all)
     return all
   })
 }
 
 /** Says once that a weight is of no component: a misspelt one would do nothing in silence. */
-const unusedWeights = (weights: Weights): ((all: ReadonlyArray<Judged>) => Effect.Effect<void>) => {
+const unusedWeights = (
+  weights: Weights,
+  known: ReadonlyArray<string>
+): ((all: ReadonlyArray<Judged>) => Effect.Effect<void>) => {
   const unused = new Set(Object.keys(weights))
   return (all) => {
     if (unused.size === 0 || all.length === 0) return Effect.void
-    const components = new Set(all.flatMap(({ rewards }) => Object.keys(rewards ?? {})))
+    const components = new Set([...known, ...all.flatMap(({ rewards }) => Object.keys(rewards ?? {}))])
     const missing = [...unused].filter((name) => !components.has(name))
     unused.clear()
     return missing.length === 0
@@ -51,4 +58,26 @@ const unusedWeights = (weights: Weights): ((all: ReadonlyArray<Judged>) => Effec
           components: [...components]
         })
   }
+}
+
+/** Rounding may leave a sum of parts this share of the range below its top. */
+const rounding = 1e-9
+
+/** Which scores count as solved, and that in words. */
+export const solvedBy = ({
+  claims,
+  evaluation
+}: {
+  readonly claims?: { readonly scoreRange?: readonly [minimum: number, maximum: number] }
+  readonly evaluation?: { readonly isCorrect?: EnvironmentShape["solved"]["isCorrect"] }
+}): EnvironmentShape["solved"] => {
+  if (evaluation?.isCorrect !== undefined) {
+    return { isCorrect: evaluation.isCorrect, meaning: "what the environment counts as correct" }
+  }
+  if (claims?.scoreRange === undefined) {
+    return { isCorrect: (score) => score > 0, meaning: "a score above 0, no range being claimed" }
+  }
+  const [bottom, top] = claims.scoreRange
+  const least = top - rounding * (top - bottom)
+  return { isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` }
 }

@@ -52,5 +52,9 @@ export const trainedTokens = ({ mask }: Pick<Trajectory, "mask">): number => {
   return count
 }
 
+/** Whether it has fewer trained tokens than are worth learning from; one without tokens (none are known) never is. */
+export const isTooShort = ({ mask, tokens }: Pick<Trajectory, "mask" | "tokens">, fewest: number): boolean =>
+  tokens.length > 0 && trainedTokens({ mask }) < fewest
+
 /** The mask of T tokens of which those from `start` on are trained. */
 export const maskFrom = (start: number, length: number): Uint8Array => new Uint8Array(length).fill(1, start)

@@ -32,6 +32,42 @@ const firstOf = (environment: Environment.EnvironmentShape) =>
   environment.work(0).pipe(Stream.runHead, Effect.map(Option.getOrThrow))
 
 describe("Environment", () => {
+  it.effect("gives the same item the same id in any order, run and evaluation, however it is sampled", () =>
+    Effect.gen(function* () {
+      interface Item {
+        readonly text: string
+        readonly samplingSeed: number
+      }
+      const of = (texts: ReadonlyArray<string>, id?: (item: Item) => unknown) => {
+        const items = texts.map((text, samplingSeed): Item => ({ text, samplingSeed }))
+        return built<Item>({
+          items: (cursor) => Stream.fromIterable(items.slice(cursor)),
+          collectTrajectories: () => Effect.succeed(pair(0).trajectories),
+          score: () => Effect.succeed([0, 1]),
+          evaluation: {
+            items: Stream.fromIterable(items),
+            collectTrajectories: () => Effect.succeed(pair(0).trajectories)
+          },
+          ...(id && { id })
+        })
+      }
+      const idsOf = (environment: Environment.EnvironmentShape) =>
+        Effect.map(groupsOf(environment), (groups) => groups.map(({ itemId }) => itemId))
+      const forth = yield* idsOf(yield* of(["a", "b", "c"]))
+      const back = yield* of(["c", "b", "a"])
+      assert.deepStrictEqual((yield* idsOf(back)).toReversed(), forth)
+      assert.strictEqual(new Set(forth).size, 3)
+      const work = yield* Stream.runCollect(back.work(1))
+      assert.deepStrictEqual(
+        work.map(({ id }) => id),
+        [forth[1], forth[0]]
+      )
+      const evaluated = yield* Stream.runCollect(Option.getOrThrow(back.evaluation))
+      assert.deepStrictEqual(evaluated.map(({ id }) => id).toReversed(), forth)
+      assert.deepStrictEqual(yield* idsOf(yield* of(["a", "b"], ({ text }) => `row-${text}`)), ["row-a", "row-b"])
+    })
+  )
+
   it.effect("of an item's groups skips those that cannot be judged, and keeps the others and what was put back", () =>
     Effect.gen(function* () {
       const environment = yield* letters({

@@ -11,15 +11,20 @@ import * as WireGroup from "../src/service/WireGroup.ts"
 import { group, trajectory } from "./rollout/RolloutTest.ts"
 
 /** An environment of one item whose two rollouts get these scores. */
-const scoring = (scores: ReadonlyArray<unknown>, rewardWeights: RewardComponents.Weights = {}) =>
+const scoring = (
+  scores: ReadonlyArray<unknown>,
+  rewardWeights: RewardComponents.Weights = {},
+  components?: RewardComponents.Rule
+) =>
   Environment.Environment.pipe(
     Effect.provide(
       Environment.layer("parts", Environment.settings({}), () =>
         Effect.succeed({
           items: () => Stream.make("a"),
-          collectTrajectories: () => Effect.succeed([trajectory(0), trajectory(1)]),
+          collectTrajectories: () => Effect.succeed(scores.map((_, index) => trajectory(index))),
           // As a file that nobody checks may give them.
-          score: () => Effect.succeed(scores as ReadonlyArray<Environment.Score>)
+          score: () => Effect.succeed(scores as ReadonlyArray<Environment.Score>),
+          ...(components && { components })
         })
       )({ rewardWeights }),
       { local: true }
@@ -27,8 +32,8 @@ const scoring = (scores: ReadonlyArray<unknown>, rewardWeights: RewardComponents
     Effect.flatMap(({ work }) => Effect.map(Stream.runHead(work(0)), Option.getOrThrow))
   )
 
-const groupOf = (scores: ReadonlyArray<unknown>, weights?: RewardComponents.Weights) =>
-  Effect.flatMap(scoring(scores, weights), ({ rollOut }) => Effect.map(rollOut, ({ groups }) => groups[0]!))
+const groupOf = (...args: Parameters<typeof scoring>) =>
+  Effect.flatMap(scoring(...args), ({ rollOut }) => Effect.map(rollOut, ({ groups }) => groups[0]!))
 
 const Components = Schema.Record(
   Schema.String.check(Schema.isPattern(/^[a-z_][a-z0-9_]{0,5}$/)),
@@ -46,6 +51,36 @@ describe("components of a reward", () => {
       )
       assert.deepStrictEqual([...scores], [1.1, 0])
       assert.deepStrictEqual(rewards, [{ correct: 1, format: 0.5 }, { correct: 0 }])
+    })
+  )
+
+  it.effect.prop(
+    "give the score by the definition's rule, and the environment's weights go before its own",
+    [Components, Components, Schema.Finite.check(Schema.isBetween({ minimum: -9, maximum: 9 }))],
+    ([rewards, weights, base]) =>
+      Effect.gen(function* () {
+        const names = Object.keys(rewards)
+        const sumBy = (weightOf: (name: string) => number) =>
+          names.reduce((sum, name) => sum + weightOf(name) * rewards[name]!, 0)
+        const own = (name: string) => (Object.hasOwn(weights, name) ? weights[name]! : 1)
+        const [plain] = (yield* groupOf([{ rewards }], {}, { weights, base })).scores
+        assert.closeTo(plain!, base + sumBy(own), 1e-9)
+        const first = names.slice(0, 1)
+        const rewardWeights = Object.fromEntries(first.map((name) => [name, 7]))
+        const [weighed] = (yield* groupOf([{ rewards }], rewardWeights, { weights, base })).scores
+        assert.closeTo(weighed!, base + sumBy((name) => (first.includes(name) ? 7 : own(name))), 1e-9)
+      })
+  )
+
+  it.effect("whose rule is none are refused in words", () =>
+    Effect.gen(function* () {
+      const refusal = (rule: unknown) =>
+        // As a file that nobody checks may give it.
+        Effect.map(Effect.flip(groupOf([1], {}, rule as RewardComponents.Rule)), ({ message }) => message)
+      assert.include(yield* refusal({ base: 1 }), "components has no weights")
+      assert.include(yield* refusal({ weights: { correct: "2" } }), "components.weights is no rule")
+      assert.include(yield* refusal({ weights: {}, base: "1" }), "components.base is a string")
+      assert.include(yield* refusal({ wieghts: {} }), 'components has an unknown key "wieghts"')
     })
   )
 
@@ -128,8 +163,8 @@ describe("components of a reward", () => {
 
   it("are recorded as their means, over the rollouts that have them", () => {
     const metrics = RolloutMetrics.make("parts")
-    metrics.rolledOut({ ...group(1), rewards: [{ correct: 1, format: 0.5 }, { correct: 0 }] }, 10)
-    metrics.rolledOut({ ...group(1), rewards: [{ correct: 0 }, { correct: 0 }] }, 10)
+    metrics.rolledOut({ ...group(1), rewards: [{ correct: 1, format: 0.5 }, { correct: 0 }] }, { maxTokenLength: 10 })
+    metrics.rolledOut({ ...group(1), rewards: [{ correct: 0 }, { correct: 0 }] }, { maxTokenLength: 10 })
     assert.deepInclude(metrics.take(), { "reward/correct": 0.25, "reward/format": 0.5 })
     assert.notProperty(metrics.take(), "reward/correct")
   })

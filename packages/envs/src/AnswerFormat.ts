@@ -122,9 +122,9 @@ export const layer = Environment.layer("answer-format", settings, (chosen) =>
       const said = answer === undefined ? undefined : read(format.rule, answer)
       // A form without a place for the answer says nothing wrong.
       const isRight = said !== undefined && gold !== undefined && TextAnswer.equivalent(gold, said.answer ?? gold)
-      const rewards = { format: said === undefined ? 0 : 1, ...(gold !== undefined && { correct: isRight ? 1 : 0 }) }
-      const value = scoring === "format" ? rewards.format : isRight ? 1 : 0
-      return SingleTurn.learntFrom(SingleTurn.inParts(chosen, value, rewards), trajectory)
+      return {
+        rewards: { format: said === undefined ? 0 : 1, ...(gold !== undefined && { correct: isRight ? 1 : 0 }) }
+      }
     }
     const asAnswer = (text: string): string => (thinking ? `<think>I know this.</think>\n${text}` : text)
 
@@ -140,6 +140,7 @@ export const layer = Environment.layer("answer-format", settings, (chosen) =>
       collectTrajectories: asking.train,
       score: (item: Items.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.succeed(group.map((trajectory) => score(item, trajectory))),
+      components: { weights: scoring === "format" ? { format: 1, correct: 0 } : { format: 0, correct: 1 } },
       afterScore: ({ format }: Items.Item, { values }: Environment.JudgedGroup) =>
         values.some((value) => value > 0) ? balance.succeeded(format.name) : Effect.void,
       state: balance.state,
@@ -151,6 +152,7 @@ export const layer = Environment.layer("answer-format", settings, (chosen) =>
             : Stream.map(Stream.zipWithIndex(rows.heldOut), ([row, index]) => rowAs(row, index, formats)),
         collectTrajectories: asking.evaluate
       },
+      id: ({ format, question }: Items.Item) => [question, format.name],
       label: ({ format, question }: Items.Item) => `${question} [${format.name}]`,
       claims: {
         scoreRange: [0, 1] as const,

@@ -15,8 +15,8 @@ export interface Story {
   readonly answer: number
 }
 
-const instructions = "Solve the problem. Think briefly, then give the final number as \\boxed{number}."
-const evaluationSeedOffset = 1_000_003
+export const instructions = "Solve the problem. Think briefly, then give the final number as \\boxed{number}."
+export const evaluationSeedOffset = 1_000_003
 
 export const settings = Environment.settings({
   seed: Environment.field(Schema.Int, 0, "random seed for the problems"),

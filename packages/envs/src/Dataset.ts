@@ -13,6 +13,7 @@ import {
   MathVerifier,
   Message,
   NotConfigured,
+  RewardComponents,
   Rewards,
   ServerManager,
   SingleTurn,
@@ -62,6 +63,11 @@ export const settings = Environment.settings({
     ["accuracy"],
     `rewards by name, or as {type, weight, params}; available: ${Rewards.names.join(", ")}`
   ),
+  idField: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "column with a lasting id of the row; if unset, the id is made of prompt and answer"
+  ),
   normalization: Environment.field(
     Schema.Literals(["none", "sum", "minmax"]),
     "sum",
@@ -107,22 +113,30 @@ export const layer = Environment.layer("dataset", settings, (chosen) =>
     )
     const asking = SingleTurn.make(servers, chosen, ({ messages }: Row.Item) => ({ messages }))
     const totalWeight = rewards.reduce((sum, { weight }) => sum + weight, 0)
+    const components = Rewards.rule(rewards, normalization)
+    const rule = RewardComponents.ruleOf(chosen, components)
+    const scored = (all: ReadonlyArray<RewardComponents.Rewards>): ReadonlyArray<Environment.Score> => {
+      if (normalization !== "minmax") return all.map((parts) => ({ rewards: parts }))
+      const scores = Rewards.stretched(all.map((parts) => RewardComponents.scoreOf(parts, rule)))
+      return all.map((parts, index) => ({ score: scores[index]!, rewards: parts }))
+    }
 
     return {
       items,
       collectTrajectories: asking.train,
       score: ({ solution }: Row.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Rewards.combine(
+        Rewards.components(
           rewards,
           group.map(({ completion }) => completion),
-          solution === undefined ? {} : { solution },
-          normalization
-        ).pipe(Effect.provideContext(services)),
+          solution === undefined ? {} : { solution }
+        ).pipe(Effect.map(scored), Effect.provideContext(services)),
+      components,
       evaluation: {
         items: heldOut,
         collectTrajectories: asking.evaluate,
         isCorrect: (score: number) => score > chosen.correctAbove
       },
+      id: ({ id, messages, solution }: Row.Item) => id ?? { messages, solution },
       label: ({ messages }: Row.Item) => Message.text(messages.at(-1)!),
       claims:
         isAccuracy(rewards) && normalization !== "minmax"

@@ -13,6 +13,7 @@ import {
   Environment,
   ItemSource,
   Message,
+  type RewardComponents,
   ServerManager,
   SingleTurn,
   type Trajectory
@@ -85,12 +86,13 @@ export const layer = Environment.layer("fundamentals", settings, (chosen) =>
       items: source.items,
       collectTrajectories: asking.train,
       score: (report: Statements.Report, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.succeed(group.map((one) => SingleTurn.learntFrom(Prediction.scoreOf(report, one.completion), one))),
+        Effect.succeed(group.map(({ completion }) => ({ rewards: Prediction.judge(report, completion) }))),
+      components: Prediction.rule,
       evaluation: {
         items: source.heldOut,
         collectTrajectories: asking.evaluate,
         // The direction is right; the magnitude decides how much above 0.
-        isCorrect: (score: number) => score > 0
+        isCorrect: (_: number, rewards?: RewardComponents.Rewards) => rewards?.["direction"] === 1
       },
       label: ({ direction, magnitude, metric }: Statements.Report) => `${metric} ${direction} by ${magnitude}%`,
       claims: {

@@ -12,7 +12,7 @@ import {
   MathAnswer,
   MathVerifier,
   Message,
-  Rewards,
+  type RewardComponents,
   ServerManager,
   SingleTurn,
   type Trajectory
@@ -68,18 +68,14 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
           ({ completion }) => verifier.grade(`\\boxed{${gold}}`, completion, MathAnswer.boxedOptions),
           { concurrency: "unbounded" }
         )
-        const scores = Rewards.lengthPenalty(
-          correct.map((isCorrect) => (isCorrect ? 1 : -1)),
-          group.map(({ tokens }) => tokens.length),
-          { maxTokenLength }
-        )
-        return scores.map((score, index) => SingleTurn.learntFrom(score, group[index]!))
+        return SingleTurn.rightAndShort(correct, group, chosen).map((rewards) => ({ rewards }))
       }),
+      components: SingleTurn.rightAndShortRule,
       evaluation: {
         items: Stream.unwrap(Effect.map(dataset.rows(testSplit, Problem), Stream.fromIterable)),
         collectTrajectories: (problem: Problem) => ask(problem, { n: 1, split: "eval", temperature: evalTemperature }),
         // Right answers get less the longer they are.
-        isCorrect: (score: number) => score > 0
+        isCorrect: (_: number, rewards?: RewardComponents.Rewards) => rewards?.["correct"] === 1
       },
       label: ({ question }: Problem) => question,
       claims: {

@@ -68,11 +68,19 @@ const Reset = Schema.Struct({ episode: Schema.Int, text: Schema.String })
 const Stepped = Schema.Struct({ text: Schema.String, reward: Schema.Finite, isOver: Schema.Boolean })
 const Closed = Schema.Struct({})
 
+/** What stands between the last `<action>` and the `</action>` that is next, if one is. */
+const lastTagged = (text: string): string | undefined => {
+  const tags = Array.from(text.matchAll(/<(\/?)action>/gi))
+  const opened = tags.findLastIndex(([, slash], at) => slash === "" && tags[at + 1]?.[1] === "/")
+  const [open, close] = [tags[opened], tags[opened + 1]]
+  return open === undefined || close === undefined
+    ? undefined
+    : text.slice(open.index + open[0].length, close.index).trim()
+}
+
 /** The action of an answer: the last one between tags, after the thinking. */
 export const actionOf = (answer: string, { actions }: Pick<Info, "actions">, names: ReadonlyArray<string>) => {
-  const said = Array.from(Thinking.spoken(answer).matchAll(/<action>([\s\S]*?)<\/action>/gi))
-    .at(-1)?.[1]
-    ?.trim()
+  const said = lastTagged(Thinking.spoken(answer))
   if (said === undefined || actions === null) return said
   const place = names.findIndex((name) => name.toLowerCase() === said.toLowerCase())
   const number = place === -1 ? (/^-?\d{1,9}$/.test(said) ? Number(said) : undefined) : place + actions.start
@@ -151,6 +159,7 @@ export const layer = Environment.layer("gymnasium", settings, (chosen) =>
         collectTrajectories: (item: Item) => group(item, 1, { temperature: 0, split: "eval" }),
         isCorrect: (score: number) => score > chosen.solvedAbove
       },
+      id: ({ seed }: Item) => [world, seed],
       label: ({ seed }: Item) => `${world} ${seed}`,
       claims: { untestable: "what an answer leads to is known only by stepping the world" }
     }

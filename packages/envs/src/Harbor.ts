@@ -120,6 +120,7 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
         Effect.forEach(group, ({ completion }) =>
           Effect.map(worth(taskOf(numbered), completion === Trial.solution), (judged) => SessionGroup.score(judged))
         ),
+      id: (numbered: SessionRuns.Numbered) => taskOf(numbered).name,
       label: (numbered: SessionRuns.Numbered) => taskOf(numbered).name,
       claims: {
         scoreRange: [0, 1] as const,

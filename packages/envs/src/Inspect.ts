@@ -79,6 +79,7 @@ export const layer = Environment.layer("inspect", settings, (chosen) =>
     return {
       ...runs,
       claims: { untestable: "the task's own scorers decide, once its solver has run" },
+      id: ({ item }: Numbered) => [task, args, item],
       label: ({ item }: Numbered) => `${task} ${String(item)}`
     }
   })

@@ -14,6 +14,7 @@ import {
   ItemQueue,
   ItemSource,
   Message,
+  type RewardComponents,
   ServerManager,
   SingleTurn,
   Thinking,
@@ -85,12 +86,14 @@ export const layer = Environment.layer("instructions", settings, (chosen) =>
     const asking = SingleTurn.make(servers, chosen, ({ prompt }: Item) => ({
       messages: [...(thinking ? [thinkFirst] : []), Message.user(prompt)]
     }))
-    const score = (item: Item, { completion, finishReason }: Trajectory.Trajectory): number => {
+    const judged = (item: Item, { completion, finishReason }: Trajectory.Trajectory): RewardComponents.Rewards => {
       const { constraints } = item
       const answer = Thinking.answer(completion, thinking) ?? ""
-      if (finishReason === "length" || (refuseFiller && (isFiller(answer) || isCopy(answer, item)))) return 0
+      if (finishReason === "length" || (refuseFiller && (isFiller(answer) || isCopy(answer, item)))) {
+        return { met: 0, complete: 0 }
+      }
       const met = constraints.filter((constraint) => constraint.isMet(answer)).length
-      return scoring === "share" ? met / constraints.length : met === constraints.length ? 1 : 0
+      return { met: met / constraints.length, complete: met === constraints.length ? 1 : 0 }
     }
     const asAnswer = (text: string): string => (thinking ? `<think>I check each point.</think>\n${text}` : text)
 
@@ -101,7 +104,8 @@ export const layer = Environment.layer("instructions", settings, (chosen) =>
           : Stream.map(pool.items(cursor), unplaced),
       collectTrajectories: asking.train,
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.sync(() => group.map((trajectory) => SingleTurn.learntFrom(score(item, trajectory), trajectory))),
+        Effect.sync(() => group.map((trajectory) => ({ rewards: judged(item, trajectory) }))),
+      components: { weights: scoring === "share" ? { met: 1, complete: 0 } : { met: 0, complete: 1 } },
       afterScore: ({ index }: Item, { values }: Environment.JudgedGroup) => {
         const average = Evaluation.mean(values)
         // A group without a difference is dropped as such.
@@ -111,6 +115,7 @@ export const layer = Environment.layer("instructions", settings, (chosen) =>
       },
       ...(adaptive && { state: queue.state, metrics: queue.metrics }),
       evaluation: { items: Stream.map(heldOut, unplaced), collectTrajectories: asking.evaluate },
+      id: ({ constraints, prompt }: Item) => [prompt, constraints.map(({ instruction }) => instruction)],
       label: ({ constraints, prompt }: Item) => `${prompt} [${constraints.map(({ name }) => name).join(", ")}]`,
       claims:
         source === ItemSource.generated

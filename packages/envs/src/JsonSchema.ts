@@ -92,15 +92,16 @@ export const layer = Environment.layer("json-schema", settings, (chosen) =>
       messages: [Message.user(promptOf(item, thinking))]
     }))
 
-    const scoreOne = Effect.fnUntraced(function* (item: Item, trajectory: Trajectory.Trajectory) {
+    const judged = Effect.fnUntraced(function* (item: Item, trajectory: Trajectory.Trajectory) {
       const answer = Thinking.answer(trajectory.completion, thinking)
-      if (answer === undefined || trajectory.finishReason === "length") return 0
+      if (answer === undefined || trajectory.finishReason === "length") return { valid: 0, correct: 0 }
       const value = valueOf(answer)
       const verdict = yield* judge(item.schema, value)
       if (verdict._tag === "unusable") {
         return yield* new Environment.Unscorable({ message: `the schema cannot be used: ${verdict.problem}` })
       }
-      return verdict._tag === "valid" && says(item, value) ? 1 : 0
+      const isValid = verdict._tag === "valid"
+      return { valid: isValid ? 1 : 0, correct: isValid && says(item, value) ? 1 : 0 }
     })
     const asAnswer = (value: string): string => (thinking ? `<think>I go by the schema.</think>\n${value}` : value)
 
@@ -108,11 +109,10 @@ export const layer = Environment.layer("json-schema", settings, (chosen) =>
       items,
       collectTrajectories: asking.train,
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.forEach(
-          group,
-          (trajectory) => Effect.map(scoreOne(item, trajectory), (score) => SingleTurn.learntFrom(score, trajectory)),
-          { concurrency: "unbounded" }
-        ),
+        Effect.forEach(group, (trajectory) => Effect.map(judged(item, trajectory), (rewards) => ({ rewards })), {
+          concurrency: "unbounded"
+        }),
+      components: { weights: { valid: 0, correct: 1 } },
       evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
       label: (item: Item) => promptOf(item, thinking),
       claims:

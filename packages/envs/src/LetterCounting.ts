@@ -75,8 +75,8 @@ export const layer = Environment.layer("letter-counting", settings, (chosen) =>
     )
     const score = (item: Item, trajectory: Trajectory.Trajectory): Environment.Score => {
       if (isCompact) return SingleTurn.isExactly(Form.compactAnswer(item), trajectory) ? 1 : 0
-      const isRight = trajectory.finishReason !== "length" && Form.isRight(item, trajectory.completion, thinking)
-      return SingleTurn.learntFrom(isRight ? 1 : 0, trajectory)
+      const { completion, finishReason } = trajectory
+      return { rewards: finishReason === "length" ? Form.unread : Form.judge(item, completion, thinking) }
     }
     const published = (source: string) =>
       Columns.rowsAs(source, testColumns, (row) => Result.succeed<Item>({ ...row, tier: 0, samplingSeed: 0 })).pipe(
@@ -96,6 +96,7 @@ export const layer = Environment.layer("letter-counting", settings, (chosen) =>
       collectTrajectories: asking.train,
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.succeed(group.map((trajectory) => score(item, trajectory))),
+      ...(!isCompact && { components: { weights: { format: 0, counts: 0, correct: 1 } } }),
       afterScore: ({ tier }: Item, { values }: Environment.JudgedGroup) => {
         const average = Evaluation.mean(values)
         const why = average > raiseAbove ? "too easy" : average < lowerBelow ? "too hard" : undefined
@@ -110,6 +111,8 @@ export const layer = Environment.layer("letter-counting", settings, (chosen) =>
         items: testSource === null ? ofEveryTier : published(testSource),
         collectTrajectories: asking.evaluate
       },
+      // One word may come in several tiers.
+      id: ({ letters, text }: Item) => [letters, text],
       label: Form.compactPrompt,
       claims: {
         scoreRange: [0, 1] as const,

@@ -9,7 +9,9 @@
  * and one wrong solution become *judge* items: verdicts score 1 or -1, a right verdict on a wrong solution the share of
  * new attempts that it helps to get right; those attempts, where mixed, become a *selfcorrect* item that is already
  * scored. Answers that were cut off score -1 and are left alone by the trainer. Problems are generated, or rows of a
- * data set. Behaviour: math_server.py of the original.
+ * data set. With `prompt_style: base` problems are texts to be continued by a model without a chat template
+ * (`math/BasePrompt`), and nothing follows; with `start_token_length` the longest answer grows with training.
+ * Behaviour: math_server.py and math_server_zero.py of the original.
  */
 import {
   Columns,
@@ -17,12 +19,14 @@ import {
   ItemSource,
   MathAnswer,
   MathVerifier,
+  type RewardComponents,
   ServerManager,
   SingleTurn,
   type Trajectory
 } from "@atropos/core"
 import { Effect, Result, Schema } from "effect"
 import * as Bank from "./math/Bank.ts"
+import * as BasePrompt from "./math/BasePrompt.ts"
 import * as Items from "./math/Items.ts"
 import type { Problem } from "./math/Problem.ts"
 import * as Rolling from "./math/Rolling.ts"
@@ -40,6 +44,21 @@ export const settings = Environment.settings({
     Schema.NonEmptyString,
     "final_answer",
     "column with the answer, or with a solution that has it in a box or after ####"
+  ),
+  promptStyle: Environment.field(
+    Schema.Literals(["chat", "base"]),
+    "chat",
+    "chat, or base: a text to be continued, for models without a chat template; nothing follows from a group then"
+  ),
+  examples: Environment.field(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: BasePrompt.mostExamples })),
+    0,
+    `worked examples before the problem, with prompt_style base; ${BasePrompt.mostExamples} at most`
+  ),
+  startTokenLength: Environment.field(
+    Schema.NullOr(positive),
+    null,
+    "maximum tokens of an answer at the first step, growing evenly to max_token_length at total_steps; null: always max_token_length"
   ),
   areas: Environment.field(
     Schema.NonEmptyArray(Schema.Literals(Bank.areaNames)),
@@ -79,35 +98,49 @@ export const layer = Environment.layer("math", settings, (chosen) =>
           )
     const { grade, metrics, rollOut } = Rolling.make(servers, verifier, chosen)
     const asking = SingleTurn.make(servers, chosen, (item: Items.Item) => ({ messages: Items.solve(item) }))
+    const isBase = chosen.promptStyle === "base"
+    const followUps = chosen.followUps && !isBase
+    const evaluateBase = (item: Items.Item) =>
+      servers.complete(
+        BasePrompt.request(item, chosen.examples, {
+          n: 1,
+          maxTokens: chosen.maxTokenLength,
+          temperature: chosen.evalTemperature,
+          split: "eval"
+        })
+      )
 
     return {
       items,
       collectTrajectories: (item: Items.Item) =>
-        Effect.map(rollOut(item), ({ groups, requeue }) => ({ groups, requeue: chosen.followUps ? requeue : [] })),
+        Effect.map(rollOut(item), ({ groups, requeue }) => ({ groups, requeue: followUps ? requeue : [] })),
       score: (item: Items.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.map(grade(item, group), (isRight) => Scoring.scores(isRight, group, chosen)),
+      components: Scoring.rule,
       evaluation: {
         items: heldOut,
-        collectTrajectories: asking.evaluate,
-        isCorrect: (score: number) => score > 0
+        collectTrajectories: isBase ? evaluateBase : asking.evaluate,
+        isCorrect: (_: number, rewards?: RewardComponents.Rewards) => rewards?.["correct"] === 1
       },
       requeued: SavedItem,
       metrics,
       label: Items.label,
-      claims: {
-        scoreRange: [-1, 1] as const,
-        gold: ({ answer }: Items.Item) => [
-          `<think>So.</think>The answer is \\boxed{${answer}}.`,
-          `<think>So.</think>\\boxed{${answer}}. This answer is correct.`
-        ],
-        wrong: ({ answer }: Items.Item) => [
-          `<think>So.</think>The answer is \\boxed{${answer} + 1}.`,
-          `<think>\\boxed{${answer}}</think>I do not know.`,
-          `<think>So.</think>The answer is ${answer}.`,
-          `<think>So.</think>\\boxed{${answer} + 1}. The answer is ${answer}.`,
-          ""
-        ]
-      }
+      claims: isBase
+        ? BasePrompt.claims
+        : {
+            scoreRange: [-1, 1] as const,
+            gold: ({ answer }: Items.Item) => [
+              `<think>So.</think>The answer is \\boxed{${answer}}.`,
+              `<think>So.</think>\\boxed{${answer}}. This answer is correct.`
+            ],
+            wrong: ({ answer }: Items.Item) => [
+              `<think>So.</think>The answer is \\boxed{${answer} + 1}.`,
+              `<think>\\boxed{${answer}}</think>I do not know.`,
+              `<think>So.</think>The answer is ${answer}.`,
+              `<think>So.</think>\\boxed{${answer} + 1}. The answer is ${answer}.`,
+              ""
+            ]
+          }
     }
   })
 )

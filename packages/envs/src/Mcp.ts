@@ -14,6 +14,7 @@ import {
   Episode,
   ItemSource,
   Message,
+  RewardComponents,
   ServerManager,
   SingleTurn,
   TextAnswer,
@@ -117,13 +118,15 @@ export const layer = Environment.layer("mcp", settings, (chosen) =>
         split,
         temperature: split === "train" ? chosen.temperature : chosen.evalTemperature
       }).pipe(Effect.provideService(ServerManager.ServerManager, servers))
+    const rule = RewardComponents.ruleOf(chosen, ToolEpisode.answeredRule)
     return {
       items: source.items,
       collectTrajectories: (item: Item) => episodes(item, groupSize, "train"),
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
-        const outcomes = group.map((trajectory) => (isRight(item, trajectory) ? 1 : 0))
-        return Effect.succeed(ToolEpisode.scored(group, outcomes, { outcomeWeight }))
+        const rewards = group.map((episode) => ToolEpisode.answered(episode, isRight(item, episode)))
+        return Effect.succeed(ToolEpisode.scoredParts(group, rewards, rule, { outcomeWeight }))
       },
+      components: ToolEpisode.answeredRule,
       evaluation: { items: source.heldOut, collectTrajectories: (item: Item) => episodes(item, 1, "eval") },
       label: ({ question }: Item) => question,
       claims: {

@@ -13,7 +13,7 @@ import {
   type ExactAnswer,
   ItemSource,
   Message,
-  Rewards,
+  type RewardComponents,
   SeededRandom,
   ServerManager,
   SingleTurn,
@@ -98,7 +98,7 @@ export const demonstration = (
 
 export const layer = Environment.layer("mcqa", settings, (chosen) =>
   Effect.gen(function* () {
-    const { maxTokenLength, source, thinking } = chosen
+    const { source, thinking } = chosen
     const isCompact = chosen.promptStyle === "compact"
     const servers = yield* ServerManager.ServerManager
     const { heldOut, items } =
@@ -114,11 +114,11 @@ export const layer = Environment.layer("mcqa", settings, (chosen) =>
     const isRight = (item: Item, { completion, finishReason }: Trajectory.Trajectory): boolean =>
       finishReason !== "length" && Form.isRight(item, completion, thinking)
     const scoreChats = (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
-      Rewards.lengthPenalty(
-        group.map((trajectory) => (isRight(item, trajectory) ? 1 : -1)),
-        group.map(({ tokens }) => tokens.length),
-        { maxTokenLength }
-      ).map((score, index) => SingleTurn.learntFrom(score, group[index]!))
+      SingleTurn.rightAndShort(
+        group.map((trajectory) => isRight(item, trajectory)),
+        group,
+        chosen
+      ).map((rewards) => ({ rewards }))
 
     return {
       items,
@@ -129,11 +129,12 @@ export const layer = Environment.layer("mcqa", settings, (chosen) =>
             ? group.map((trajectory) => (SingleTurn.isExactly(letterOf(item.gold), trajectory) ? 1 : 0))
             : scoreChats(item, group)
         ),
+      ...(!isCompact && { components: SingleTurn.rightAndShortRule }),
       evaluation: {
         items: heldOut,
         collectTrajectories: asking.evaluate,
         // Right answers get less the longer they are.
-        isCorrect: (score: number) => score > 0
+        isCorrect: (score: number, rewards?: RewardComponents.Rewards) => (rewards?.["correct"] ?? score) > 0
       },
       label: (item: Item) => (isCompact ? Form.compactPrompt(item) : Form.chatPrompt(item, thinking)),
       claims: {

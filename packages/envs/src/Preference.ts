@@ -3,8 +3,11 @@
  *
  * Score of an answer: its share of the points of its comparisons, 0 to 1 with 0.5 as par (`PairwiseJudge`). Metrics
  * tell how much the judge favours the answer shown first, how often both orders agree, and what it cost. Evaluation
- * compares one answer with the row's good one; solved is what beats it. Behaviour: rlaif_server.py of the original.
- * Default rows: UltraFeedback, MIT.
+ * compares one answer with the row's good one; solved is what beats it. Default rows: UltraFeedback, MIT.
+ *
+ * With `system_prompts` an item draws among several, by its own text: one for the group, or one for each answer in
+ * turn, so that a group of two with a prompt and "" has an answer with and one without it. The judge sees none of them;
+ * which an answer had is in its chat, and in its override `system_prompt`. Behaviour: rlaif_server.py of the original.
  */
 import {
   Columns,
@@ -13,6 +16,7 @@ import {
   Judge,
   Message,
   PairwiseJudge,
+  SeededRandom,
   ServerManager,
   SingleTurn,
   type Trajectory
@@ -45,7 +49,22 @@ export const settings = Environment.settings({
     "rejected.1.content",
     "column with a worse answer, used by validate only; unset if there is none"
   ),
-  systemPrompt: Environment.field(Schema.String, "", "system prompt for the policy; if empty, none")
+  systemPrompt: Environment.field(Schema.String, "", "system prompt for the policy; if empty, none"),
+  systemPrompts: Environment.field(
+    Schema.Array(Schema.String),
+    [],
+    'system prompts to draw from by the item instead of system_prompt; "" in the list: none'
+  ),
+  systemPromptsPer: Environment.field(
+    Schema.Literals(["group", "answer"]),
+    "group",
+    "group: all answers of a group have the prompt drawn; answer: they have those of the list in turn, from the one drawn"
+  ),
+  shareSystemPrompts: Environment.field(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
+    1,
+    "share of the items for which one of system_prompts is drawn; the others have system_prompt"
+  )
 })
 
 interface Item {
@@ -54,11 +73,35 @@ interface Item {
   readonly rejected?: string
 }
 
+type Settings = Parameters<typeof settings.encode>[0]
+
+/** The system prompts of so many answers to an item: the same for the same seed and item. */
+export const systemPromptsOf = (
+  {
+    seed,
+    shareSystemPrompts,
+    systemPrompt,
+    systemPrompts,
+    systemPromptsPer
+  }: Pick<Settings, "seed" | "shareSystemPrompts" | "systemPrompt" | "systemPrompts" | "systemPromptsPer">,
+  { prompt }: Pick<Item, "prompt">,
+  answers: number
+): ReadonlyArray<string> => {
+  const random = SeededRandom.seeded(seed, SeededRandom.hashOf(prompt))
+  const isDrawn = systemPrompts.length > 0 && random.chance(shareSystemPrompts)
+  const first = isDrawn ? random.between(0, systemPrompts.length - 1) : 0
+  return Array.from({ length: answers }, (_, index) =>
+    isDrawn
+      ? systemPrompts[(first + (systemPromptsPer === "answer" ? index : 0)) % systemPrompts.length]!
+      : systemPrompt
+  )
+}
+
 const text = (setting: string, column: string) => ({ setting, column, kind: Columns.text })
 
 export const layer = Environment.layer("preference", settings, (chosen) =>
   Effect.gen(function* () {
-    const { chosenColumn, promptColumn, rejectedColumn, systemPrompt } = chosen
+    const { chosenColumn, groupSize, promptColumn, rejectedColumn } = chosen
     const servers = yield* ServerManager.ServerManager
     const judge = PairwiseJudge.make(yield* Judge.required, chosen)
     const { heldOut, items } = yield* ItemSource.shuffledRows({
@@ -69,21 +112,38 @@ export const layer = Environment.layer("preference", settings, (chosen) =>
         ...(rejectedColumn !== null && { rejected: text("rejected_column", rejectedColumn) })
       }
     })
-    const asking = SingleTurn.make(servers, chosen, ({ prompt }: Item) => ({
-      messages: [...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]), Message.user(prompt)]
-    }))
+    const asking = (systemPrompt: string, groupSize: number) =>
+      SingleTurn.make(servers, { ...chosen, groupSize }, ({ prompt }: Item) => ({
+        messages: [...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]), Message.user(prompt)]
+      }))
+    /** One request for each different prompt. */
+    const train = (item: Item) => {
+      const drawn = systemPromptsOf(chosen, item, groupSize)
+      const counts = Array.from(new Set(drawn), (one) => [one, drawn.filter((other) => other === one).length] as const)
+      return Effect.map(
+        Effect.forEach(counts, ([prompt, count]) => asking(prompt, count).train(item), { concurrency: "unbounded" }),
+        (answers) => answers.flat()
+      )
+    }
+    const scored = (share: number, { messages }: Trajectory.Trajectory): Environment.Score => {
+      const [first] = messages
+      const given = first?.role === "system" ? Message.text(first) : ""
+      return chosen.systemPrompts.length === 0 ? share : { score: share, overrides: { system_prompt: given } }
+    }
     return {
       items,
-      collectTrajectories: asking.train,
-      score: ({ prompt }: Item, group: ReadonlyArray<Trajectory.Trajectory>) => judge.shares(prompt, group),
+      collectTrajectories: train,
+      score: ({ prompt }: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.map(judge.shares(prompt, group), (shares) => shares.map((share, index) => scored(share, group[index]!))),
       ...(chosenColumn !== null && {
         evaluation: {
           items: heldOut,
           collectTrajectories: Effect.fn("Preference.evaluate")(function* (item: Item) {
-            const trajectories = yield* asking.evaluate(item)
+            const [systemPrompt = ""] = systemPromptsOf(chosen, item, 1)
+            const trajectories = yield* asking(systemPrompt, 1).evaluate(item)
             const good = { completion: item.chosen ?? "", finishReason: "stop" }
             const scores = yield* Effect.forEach(trajectories, (answer) => judge.shares(item.prompt, [answer, good]))
-            return { trajectories, scores: scores.map(([share = 0]) => share) }
+            return { trajectories, scores: scores.map(([share = 0], index) => scored(share, trajectories[index]!)) }
           }),
           isCorrect: (share: number) => share > 0.5
         }

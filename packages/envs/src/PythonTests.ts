@@ -40,7 +40,7 @@ export const settings = Environment.settings({
   seconds: Environment.field(
     Schema.Finite.check(Schema.isGreaterThan(0)),
     5,
-    "time limit for a program with its tests, or for each case of a contest, in seconds; the sandbox may allow less"
+    "time limit for a program with its tests, or for each case of a contest, in seconds; the sandbox of the command allows 60"
   ),
   maxCases: Environment.field(
     Schema.NullOr(Schema.Int.check(Schema.isGreaterThan(0))),
@@ -76,17 +76,26 @@ export const layer = Environment.layer("python-tests", settings, (chosen) =>
       score: (problem: Problem.Problem, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.suspend(() => {
           const judge = Judging.make(sandbox, problem, limits)
-          const share = ({ completion }: Trajectory.Trajectory) => {
-            const program = Problem.programOf(completion)
-            return program === undefined ? Effect.succeed(0) : judge(program)
+          // Where the first case that fails ends it, the share is of no meaning.
+          const hasShare = problem.contest === undefined || score === "share"
+          const partsOf = (program: number, share: number) => ({
+            rewards: { program, ...(hasShare && { tests: share }), complete: Math.floor(share) }
+          })
+          const judged = ({ completion }: Trajectory.Trajectory) => {
+            const program = Problem.programOf(completion, problem)
+            return program === undefined
+              ? Effect.succeed(partsOf(0, 0))
+              : Effect.map(judge(program), (share) => partsOf(1, share))
           }
-          return Effect.forEach(group, share, { concurrency: "unbounded" })
+          return Effect.forEach(group, judged, { concurrency: "unbounded" })
         }).pipe(
-          Effect.map((shares) => shares.map((share) => (score === "share" ? share : Math.floor(share)))),
           Effect.catchTag("BrokenTests", ({ message }) =>
             Effect.fail(new Environment.Unscorable({ message: `the tests cannot be run: ${message}` }))
           )
         ),
+      components: {
+        weights: { program: 0, tests: 0, complete: 0, [score === "share" ? "tests" : "complete"]: 1 }
+      },
       evaluation: {
         items: heldOut,
         collectTrajectories: asking.evaluate,

@@ -155,6 +155,8 @@ export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
         isCorrect: (score: number) => score >= 1
       },
       metrics: Effect.sync(() => ({ "python/unreadable_answers": raisedCount })),
+      // Its data set makes the item of these.
+      id: ({ heldOut, index, name }: Item) => [name, config, difficulty, seed, heldOut, index],
       label: ({ index, name }: Item) => `${name} ${index}`,
       claims: {
         scoreRange: [0, 1] as const,

@@ -122,33 +122,36 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
             })
           })
     const asking = SingleTurn.make(servers, chosen, (item: Item) => ({ messages: [Message.user(promptOf(item))] }))
-    const nothing = { valid: 0, accepted: 0, rejected: 0, correct: 0 }
+    const nothing = { valid: 0, accepted: 0, rejected: 0, told_apart: 0, correct: 0 }
 
-    const scoreOne = Effect.fnUntraced(function* ({ accepted, rejected }: Item, trajectory: Trajectory.Trajectory) {
+    const counted = scoring === "share" ? "told_apart" : "correct"
+    const judged = Effect.fnUntraced(function* ({ accepted, rejected }: Item, trajectory: Trajectory.Trajectory) {
       const pattern = trajectory.finishReason === "length" ? undefined : patternOf(trajectory.completion)
-      if (pattern === undefined) return SingleTurn.inParts(chosen, 0, nothing)
+      if (pattern === undefined) return nothing
       const verdict = yield* attempt(pattern, [...accepted, ...rejected])
-      if (verdict._tag === "invalid") return SingleTurn.inParts(chosen, 0, nothing)
+      if (verdict._tag === "invalid") return nothing
       const right = verdict.matches.slice(0, accepted.length).filter(Boolean).length / accepted.length
       const wrong = verdict.matches.slice(accepted.length).filter((matches) => !matches).length / rejected.length
-      const correct = right === 1 && wrong === 1 ? 1 : 0
-      return SingleTurn.inParts(
-        chosen,
+      return {
+        valid: 1,
+        accepted: right,
+        rejected: wrong,
         // An expression that matches everything, or nothing, is right about half of the texts: and is worth nothing.
-        scoring === "share" ? Math.max(0, right + wrong - 1) : correct,
-        { valid: 1, accepted: right, rejected: wrong, correct }
-      )
+        told_apart: Math.max(0, right + wrong - 1),
+        correct: right === 1 && wrong === 1 ? 1 : 0
+      }
     })
 
     return {
       items,
       collectTrajectories: asking.train,
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.forEach(
-          group,
-          (trajectory) => Effect.map(scoreOne(item, trajectory), (score) => SingleTurn.learntFrom(score, trajectory)),
-          { concurrency: "unbounded" }
-        ),
+        Effect.forEach(group, (trajectory) => Effect.map(judged(item, trajectory), (rewards) => ({ rewards })), {
+          concurrency: "unbounded"
+        }),
+      components: {
+        weights: { valid: 0, accepted: 0, rejected: 0, told_apart: 0, correct: 0, [counted]: 1 }
+      },
       evaluation: {
         items: heldOut,
         collectTrajectories: asking.evaluate,

@@ -19,6 +19,7 @@ import * as Mcqa from "./Mcqa.ts"
 import * as PythonEntries from "./PythonEntries.ts"
 import * as OpenEnv from "./OpenEnv.ts"
 import * as Ocr from "./pictures/Ocr.ts"
+import * as Pointing from "./pictures/Pointing.ts"
 import * as Preference from "./Preference.ts"
 import * as PythonTests from "./PythonTests.ts"
 import * as Regex from "./Regex.ts"
@@ -32,6 +33,7 @@ import * as TextReversal from "./TextReversal.ts"
 import * as TextToSql from "./TextToSql.ts"
 import * as ToolCalling from "./ToolCalling.ts"
 import * as ToolUse from "./ToolUse.ts"
+import * as TravelPlanning from "./travel/TravelPlanning.ts"
 import type { RegistryEntry } from "./RegistryEntry.ts"
 import * as VqaDataset from "./pictures/VqaDataset.ts"
 import * as Wordle from "./games/Wordle.ts"
@@ -112,6 +114,14 @@ export const registry = {
     needs: [],
     dataLicence: "generated"
   },
+  "travel-planning": {
+    layer: TravelPlanning.layer,
+    description:
+      "journeys planned with tools over several turns, scored by F1 of calls and arguments; generated, or T1",
+    family: "tools",
+    needs: [],
+    dataLicence: "generated, or yours"
+  },
   fundamentals: {
     layer: Fundamentals.layer,
     description: "predicts direction and size of the next change in a company figure from a report",
@@ -132,6 +142,14 @@ export const registry = {
     family: "pictures",
     needs: ["images"],
     dataLicence: "generated"
+  },
+  pointing: {
+    layer: Pointing.layer,
+    description:
+      "points at things in pictures and counts them: generated, or rows of PixMo with points, boxes or masks",
+    family: "pictures",
+    needs: ["images"],
+    dataLicence: "generated, or yours; PixMo: ODC-BY-1.0"
   },
   "vqa-dataset": {
     layer: VqaDataset.layer,

@@ -10,6 +10,7 @@ import {
   Environment,
   ItemSource,
   Opponent,
+  RewardComponents,
   ServerManager,
   SingleTurn,
   ToolEpisode,
@@ -40,6 +41,8 @@ interface Item extends Wishes.Task {
   readonly samplingSeed: number
 }
 
+const components: RewardComponents.Rule = { weights: { orders: 0, told: 0, complete: 1 } }
+
 export const layer = Environment.layer("service-desk", settings, (chosen) =>
   Effect.gen(function* () {
     const { customerTemperature, groupSize, maxAnswerTokens, maxSeconds, maxTokenLength, maxTurns, outcomeWeight } =
@@ -69,20 +72,18 @@ export const layer = Environment.layer("service-desk", settings, (chosen) =>
         ),
         (played) => played.filter((one) => one !== undefined)
       ).pipe(Effect.provideService(ServerManager.ServerManager, servers))
+    const rule = RewardComponents.ruleOf(chosen, components)
     return {
       items: source.items,
       collectTrajectories: (item: Item) => conversations(item, groupSize, "train"),
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
-        const judged = group.map((one) => Conversation.judge(item, one))
-        const outcomes = judged.map(({ orders, told }) => orders * told)
-        return Effect.succeed(
-          ToolEpisode.scored(group, outcomes, { outcomeWeight }).map((one, index): Environment.Score => ({
-            ...(typeof one === "number" ? {} : one),
-            score: outcomes[index]!,
-            rewards: { ...judged[index]! }
-          }))
-        )
+        const rewards = group.map((one) => {
+          const { orders, told } = Conversation.judge(item, one)
+          return { orders, told, complete: orders * told }
+        })
+        return Effect.succeed(ToolEpisode.scoredParts(group, rewards, rule, { outcomeWeight }))
       },
+      components,
       evaluation: { items: source.heldOut, collectTrajectories: (item: Item) => conversations(item, 1, "eval") },
       metrics: customer.metrics,
       label: ({ customer: { name }, wishes }: Item) => `${name}: ${wishes.join(" ")}`,

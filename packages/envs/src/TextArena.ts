@@ -120,6 +120,8 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
     })
 
     return {
+      ...(opponent === undefined &&
+        players > 1 && { severalScores: "one for each seat (opponents: self; opponents: model plays one seat)" }),
       items: (cursor: number) =>
         Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt))),
       collectTrajectories: (item: Item) =>
@@ -133,6 +135,7 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
           })),
         isCorrect: (score: number) => score > 0
       },
+      id: ({ seed }: Item) => [game, seed],
       label: ({ seed }: Item) => `${game} ${seed}`,
       claims: { untestable: "what a move is worth is known only by playing on" }
     }

@@ -100,11 +100,7 @@ export const layer = Environment.layer("text-reversal", settings, (chosen) =>
       const given = trajectory.finishReason === "length" || answer === undefined ? undefined : blockOf(answer)
       const correct = given === gold ? 1 : 0
       const similarity = given === undefined ? 0 : likeness(gold, given)
-      const rewards = { format: given === undefined ? 0 : 1, correct, similarity }
-      return SingleTurn.learntFrom(
-        SingleTurn.inParts(chosen, scoring === "share" ? similarity : correct, rewards),
-        trajectory
-      )
+      return { rewards: { format: given === undefined ? 0 : 1, correct, similarity } }
     }
     const asAnswer = (text: string): string => `${thinking ? "<think>Letter by letter.</think>\n" : ""}${block(text)}`
 
@@ -113,6 +109,11 @@ export const layer = Environment.layer("text-reversal", settings, (chosen) =>
       collectTrajectories: asking.train,
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.succeed(group.map((trajectory) => score(item, trajectory))),
+      ...(!isCompact && {
+        components: {
+          weights: { format: 0, correct: 0, similarity: 0, [scoring === "share" ? "similarity" : "correct"]: 1 }
+        }
+      }),
       evaluation: {
         items: heldOut,
         collectTrajectories: asking.evaluate,

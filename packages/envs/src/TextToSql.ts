@@ -97,17 +97,19 @@ export const layer = Environment.layer("text-to-sql", settings, (chosen) =>
         return yield* unscorable(`its database cannot be used: ${verdict.problem ?? ""}`)
       return { prompt: `${verdict.schema}\n\n${item.question}` }
     })
-    const scoreOne = Effect.fnUntraced(function* (item: Item, trajectory: Trajectory.Trajectory) {
+    const judged = Effect.fnUntraced(function* (item: Item, trajectory: Trajectory.Trajectory) {
       const answer = trajectory.finishReason === "length" ? undefined : Thinking.answer(trajectory.completion, thinking)
       const query = answer === undefined ? undefined : queryOf(answer)
-      if (query === undefined) return SingleTurn.inParts(chosen, 0, { executes: 0, columns: 0, correct: 0 })
+      if (query === undefined) return { executes: 0, columns: 0, correct: 0 }
       const verdict = yield* sqlite.judge(yield* databasesOf(item), item.gold, query)
       if (verdict._tag !== "judged") {
         return yield* unscorable(verdict._tag === "unusable" ? verdict.problem : "its database was described")
       }
-      const correct = verdict.isCorrect ? 1 : 0
-      const rewards = { executes: verdict.executes ? 1 : 0, columns: verdict.columns, correct }
-      return SingleTurn.inParts(chosen, correct, rewards)
+      return {
+        executes: verdict.executes ? 1 : 0,
+        columns: verdict.columns,
+        correct: verdict.isCorrect ? 1 : 0
+      }
     })
     const asAnswer = (sql: string): string =>
       thinking ? `<think>I read the tables.</think>\n${block(sql)}` : block(sql)
@@ -116,11 +118,10 @@ export const layer = Environment.layer("text-to-sql", settings, (chosen) =>
       items,
       collectTrajectories: (item: Item) => Effect.flatMap(prompted(item), asking.train),
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.forEach(
-          group,
-          (trajectory) => Effect.map(scoreOne(item, trajectory), (score) => SingleTurn.learntFrom(score, trajectory)),
-          { concurrency: "unbounded" }
-        ),
+        Effect.forEach(group, (trajectory) => Effect.map(judged(item, trajectory), (rewards) => ({ rewards })), {
+          concurrency: "unbounded"
+        }),
+      components: { weights: { executes: 0, columns: 0, correct: 1 } },
       evaluation: {
         items: heldOut,
         collectTrajectories: (item: Item) => Effect.flatMap(prompted(item), asking.evaluate),

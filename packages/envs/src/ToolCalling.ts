@@ -13,7 +13,7 @@ import {
   Environment,
   ItemSource,
   Message,
-  Rewards,
+  type RewardComponents,
   ServerManager,
   SingleTurn,
   Thinking,
@@ -86,7 +86,7 @@ export const itemOf = (conversations: unknown, thinking: boolean): Result.Result
 
 export const layer = Environment.layer("tool-calling", settings, (chosen) =>
   Effect.gen(function* () {
-    const { maxTokenLength, mostCalls, thinking } = chosen
+    const { mostCalls, thinking } = chosen
     const servers = yield* ServerManager.ServerManager
     const dataset = yield* Dataset.Dataset
     const columns = {
@@ -113,18 +113,15 @@ export const layer = Environment.layer("tool-calling", settings, (chosen) =>
       items: source.items,
       collectTrajectories: asking.train,
       score: ({ expected }: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
-        const scores = Rewards.lengthPenalty(
-          group.map(({ completion }) => (isRight(expected, completion, thinking) ? 1 : -1)),
-          group.map(({ tokens }) => tokens.length),
-          { maxTokenLength }
-        )
-        return Effect.succeed(scores.map((score, index) => SingleTurn.learntFrom(score, group[index]!)))
+        const right = group.map(({ completion }) => isRight(expected, completion, thinking))
+        return Effect.succeed(SingleTurn.rightAndShort(right, group, chosen).map((rewards) => ({ rewards })))
       },
+      components: SingleTurn.rightAndShortRule,
       evaluation: {
         items: source.heldOut,
         collectTrajectories: asking.evaluate,
         // Right answers get less the longer they are.
-        isCorrect: (score: number) => score > 0
+        isCorrect: (_: number, rewards?: RewardComponents.Rewards) => rewards?.["correct"] === 1
       },
       label: ({ prompt }: Item) => Message.text(prompt.at(-1)!),
       claims: {

@@ -15,6 +15,7 @@ import {
   Episode,
   ItemSource,
   Message,
+  RewardComponents,
   Sandbox,
   ServerManager,
   SingleTurn,
@@ -84,6 +85,11 @@ interface Dialogue {
 }
 
 type Item = Question | Dialogue
+
+/** Questions have the first two components, dialogues the others. */
+const components: RewardComponents.Rule = {
+  weights: { ...ToolEpisode.answeredRule.weights, ...Scripted.rule.weights }
+}
 
 /** Dialogues of the rows of a source. */
 const dialogues = ({ conversationsColumn, seed, source, testSource, toolsColumn }: Settings) =>
@@ -205,17 +211,19 @@ export const layer = Environment.layer("tool-use", settings, (chosen) =>
           : Scripted.playGroup(item.script, { ...options, count })
       return Effect.provideService(played, ServerManager.ServerManager, servers)
     }
+    const rule = RewardComponents.ruleOf(chosen, components)
     return {
       items: source.items,
       collectTrajectories: (item: Item) => episodes(item, groupSize, "train"),
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
-        if (item._tag === "Dialogue") return Effect.succeed(Scripted.score(item.script, group, { outcomeWeight }))
-        const outcomes = group.map((episode) => {
+        if (item._tag === "Dialogue") return Effect.succeed(Scripted.score(item.script, group, rule, { outcomeWeight }))
+        const rewards = group.map((episode) => {
           const reply = Thinking.taggedAnswer(Episode.answersOf(episode).at(-1) ?? "")
-          return reply !== undefined && TextAnswer.equivalent(item.answer, reply) ? 1 : 0
+          return ToolEpisode.answered(episode, reply !== undefined && TextAnswer.equivalent(item.answer, reply))
         })
-        return Effect.succeed(ToolEpisode.scored(group, outcomes, { outcomeWeight }))
+        return Effect.succeed(ToolEpisode.scoredParts(group, rewards, rule, { outcomeWeight }))
       },
+      components,
       evaluation: { items: source.heldOut, collectTrajectories: (item: Item) => episodes(item, 1, "eval") },
       label,
       claims: {

@@ -80,6 +80,7 @@ export const layer = Environment.layer("verifiers", settings, (chosen) =>
     return {
       ...runs,
       claims: { untestable: "an episode's worth is known only by playing it" },
+      id: ({ item }: Numbered) => [taskset, config, environment, item],
       label: ({ item }: Numbered) => `${taskset} ${String(item)}`
     }
   })

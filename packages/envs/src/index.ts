@@ -20,6 +20,7 @@ import * as Mcp from "./Mcp.ts"
 import * as Mcqa from "./Mcqa.ts"
 import * as OpenEnv from "./OpenEnv.ts"
 import * as Ocr from "./pictures/Ocr.ts"
+import * as Pointing from "./pictures/Pointing.ts"
 import * as Preference from "./Preference.ts"
 import * as PythonTests from "./PythonTests.ts"
 import * as ReasoningGym from "./ReasoningGym.ts"
@@ -36,6 +37,7 @@ import * as TextReversal from "./TextReversal.ts"
 import * as TextToSql from "./TextToSql.ts"
 import * as ToolCalling from "./ToolCalling.ts"
 import * as ToolUse from "./ToolUse.ts"
+import * as TravelPlanning from "./travel/TravelPlanning.ts"
 import * as Verifiers from "./Verifiers.ts"
 import * as VqaDataset from "./pictures/VqaDataset.ts"
 import * as Wordle from "./games/Wordle.ts"
@@ -75,6 +77,7 @@ export { Mcp }
 export { Mcqa }
 export { Ocr }
 export { OpenEnv }
+export { Pointing }
 export { Preference }
 export { PythonTests }
 export { ReasoningGym }
@@ -91,6 +94,7 @@ export { TextReversal }
 export { TextToSql }
 export { ToolCalling }
 export { ToolUse }
+export { TravelPlanning }
 export { Verifiers }
 export { VqaDataset }
 export { Wordle }

@@ -35,6 +35,25 @@ describe("docs/environments.md", () => {
     })
   }
 
+  for (const name of EnvironmentsPage.names) {
+    it(`shows a group of ${name}, briefly`, () => {
+      const figure = EnvironmentsPage.figureIn(sections.get(name) ?? "", name)
+      assert.isDefined(figure, `run node --conditions=atropos-src scripts/make-environments-page.ts ${name}`)
+      const lines = figure.split("\n")
+      assert.isAtMost(lines.length, 14)
+      for (const line of lines) assert.isAtMost(Array.from(line).length, 120, line)
+      assert.notMatch(figure, /[^\P{Cc}\n]|\p{Cf}/u)
+      // What would end the block.
+      assert.notMatch(figure, /^ {0,3}`{3,} *$/m)
+      const rollouts = Array.from(figure.matchAll(/^\d +score (\S+) +advantage (\S+)/gm), ([, ...found]) =>
+        found.map(Number)
+      )
+      assert.isNotEmpty(rollouts)
+      const mean = rollouts.reduce((sum, [score = NaN]) => sum + score, 0) / rollouts.length
+      for (const [score, advantage] of rollouts) assert.closeTo(score! - mean, advantage!, 2e-3)
+    })
+  }
+
   it("has the list of all, and no section of another", () => {
     assert.include(page, EnvironmentsPage.list(), "run node scripts/make-environments-page.ts")
     assert.sameMembers(Array.from(sections.keys()), [...EnvironmentsPage.names])

@@ -1,4 +1,4 @@
-import { Environment, Laws, SeededRandom, ServerManager } from "@atropos/core"
+import { Environment, Laws, RewardComponents, SeededRandom, ServerManager } from "@atropos/core"
 import { Dataset } from "@atropos/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
@@ -11,6 +11,9 @@ const report = { metric: "revenue guidance", context: "", direction: "raised", m
 const sentence = (direction: string, magnitude: number | string) =>
   `The revenue guidance will be: ${direction} and the magnitude will be: ${magnitude}%`
 
+const scoreOf = (of: Pick<Statements.Report, "direction" | "magnitude" | "metric">, completion: string): number =>
+  RewardComponents.scoreOf(Prediction.judge({ context: "", ...of }, completion), Prediction.rule)
+
 const environment = (settings: Parameters<typeof Fundamentals.layer>[0], rows: ReadonlyArray<unknown> = []) =>
   Fundamentals.layer(settings).pipe(
     Layer.provide([ServerManager.layerScripted([sentence("raised", 5)]), Dataset.layerMemory({ rows })])
@@ -18,21 +21,20 @@ const environment = (settings: Parameters<typeof Fundamentals.layer>[0], rows: R
 
 describe("Fundamentals", () => {
   it("both the direction and the magnitude count", () => {
-    const scores = [5, 6, 9, 14, 24, 30].map((magnitude) => Prediction.scoreOf(report, sentence("raised", magnitude)))
-    assert.deepStrictEqual(scores, [1, 0.95, 0.85, 0.75, 0.65, 0.5])
-    assert.strictEqual(Prediction.scoreOf(report, sentence("reduced", 5)), -1)
-    assert.strictEqual(Prediction.scoreOf(report, sentence("raised", "+5")), 1)
+    const scores = [5, 6, 9, 14, 24, 30].map((magnitude) => scoreOf(report, sentence("raised", magnitude)))
+    for (const [index, expected] of [1, 0.95, 0.85, 0.75, 0.65, 0.5].entries()) {
+      assert.closeTo(scores[index]!, expected, 1e-12)
+    }
+    assert.strictEqual(scoreOf(report, sentence("reduced", 5)), -1)
+    assert.strictEqual(scoreOf(report, sentence("raised", "+5")), 1)
   })
 
   it("wants exactly one sentence of the form, after the thinking", () => {
-    assert.strictEqual(Prediction.scoreOf(report, "It will be raised by 5%."), -1)
-    assert.strictEqual(Prediction.scoreOf(report, `${sentence("raised", 5)} ${sentence("reduced", 5)}`), -1)
-    assert.strictEqual(Prediction.scoreOf(report, `<think>${sentence("raised", 5)}</think>`), -1)
-    assert.strictEqual(
-      Prediction.scoreOf(report, `<think>${sentence("reduced", 1)}</think>${sentence("raised", 5)}`),
-      1
-    )
-    assert.strictEqual(Prediction.scoreOf({ ...report, metric: "a+b (net)" }, sentence("raised", 5)), -1)
+    assert.strictEqual(scoreOf(report, "It will be raised by 5%."), -1)
+    assert.strictEqual(scoreOf(report, `${sentence("raised", 5)} ${sentence("reduced", 5)}`), -1)
+    assert.strictEqual(scoreOf(report, `<think>${sentence("raised", 5)}</think>`), -1)
+    assert.strictEqual(scoreOf(report, `<think>${sentence("reduced", 1)}</think>${sentence("raised", 5)}`), 1)
+    assert.strictEqual(scoreOf({ ...report, metric: "a+b (net)" }, sentence("raised", 5)), -1)
   })
 
   it("takes no sentence that is denied, taken back or contradicts itself", () => {
@@ -43,16 +45,16 @@ describe("Fundamentals", () => {
       `Never say: \u201cI doubt that ${sentence("raised", 5)}\u201d.`,
       sentence("raised", -5)
     ]) {
-      assert.strictEqual(Prediction.scoreOf(report, text), -1, text)
+      assert.strictEqual(scoreOf(report, text), -1, text)
     }
     for (const text of [
       `So: ${sentence("raised", 5)}.`,
       `Orders rose.\n\n**${sentence("raised", 5)}**`,
       `Orders rose. "${sentence("raised", 5)}".\n`
     ]) {
-      assert.strictEqual(Prediction.scoreOf(report, text), 1, text)
+      assert.strictEqual(scoreOf(report, text), 1, text)
     }
-    assert.strictEqual(Prediction.scoreOf({ ...report, direction: "reduced" }, sentence("reduced", -5)), 1)
+    assert.strictEqual(scoreOf({ ...report, direction: "reduced" }, sentence("reduced", -5)), 1)
   })
 
   it.prop("what happens to a figure is what its report's sentences add up to", [seeds], ([seed]) => {

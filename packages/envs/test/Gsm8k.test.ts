@@ -25,11 +25,15 @@ layer(environment(["so \\boxed{1018}", "so \\boxed{1,018.0}", "so \\boxed{1019}"
       Effect.map(firstGroup, ({ scores }) => assert.deepStrictEqual(Array.from(scores), [1, 1, -1, -1, -1]))
     )
 
-    it.effect("does not learn from completions of fewer than ten tokens", () =>
-      Effect.map(firstGroup, ({ overrides }) =>
+    it.effect("learns from short completions as from long ones", () =>
+      Effect.map(firstGroup, (group) => assert.notProperty(group, "overrides"))
+    )
+
+    it.effect("tells whether an answer is right apart from its length", () =>
+      Effect.map(firstGroup, ({ rewards }) =>
         assert.deepStrictEqual(
-          overrides?.map((one) => one.set_advantage_to_zero ?? false),
-          [false, false, false, false, true]
+          rewards,
+          [1, 1, 0, 0, 0].map((correct) => ({ correct, length: 0 }))
         )
       )
     )

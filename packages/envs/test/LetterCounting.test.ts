@@ -96,17 +96,23 @@ describe("LetterCounting's grader", () => {
   ]
   for (const [question, completion, isRight] of cases) {
     it(`${isRight ? "accepts" : "refuses"} ${completion} for ${Form.compactPrompt(question)}`, () => {
-      assert.strictEqual(Form.isRight(question, completion, true), isRight)
+      assert.strictEqual(Form.judge(question, completion, true).correct, Number(isRight))
     })
   }
 
+  it("tells the form from the counts", () => {
+    const said = '<think>a</think><answer>{"r": 3, "w": 2}</answer>'
+    assert.deepStrictEqual(Form.judge(two, said, true), { format: 1, counts: 0.5, correct: 0 })
+    assert.deepStrictEqual(Form.judge(two, "<think>a</think>3 and 1", true), { format: 0, counts: 0, correct: 0 })
+  })
+
   it("without thinking, passes over a think block where there is one", () => {
-    assert.isTrue(Form.isRight(one, "<answer>3</answer>", false))
+    assert.strictEqual(Form.judge(one, "<answer>3</answer>", false).correct, 1)
     const two = { letters: ["a", "n"], text: "Banana" }
-    assert.isTrue(Form.isRight(two, '<answer>{"a": 3, "n": 2}</answer>', false))
-    assert.isFalse(Form.isRight(two, '<answer>{"a": 1, "a": 3, "n": 2}</answer>', false))
-    assert.isTrue(Form.isRight(one, "<think><answer>1</answer></think><answer>3</answer>", false))
-    assert.isFalse(Form.isRight(one, "<answer>1</answer><answer>3</answer>", false))
+    assert.strictEqual(Form.judge(two, '<answer>{"a": 3, "n": 2}</answer>', false).correct, 1)
+    assert.strictEqual(Form.judge(two, '<answer>{"a": 1, "a": 3, "n": 2}</answer>', false).correct, 0)
+    assert.strictEqual(Form.judge(one, "<think><answer>1</answer></think><answer>3</answer>", false).correct, 1)
+    assert.strictEqual(Form.judge(one, "<answer>1</answer><answer>3</answer>", false).correct, 0)
   })
 })
 

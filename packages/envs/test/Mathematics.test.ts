@@ -5,8 +5,10 @@ import {
   Laws,
   MathVerifier,
   Message,
+  RewardComponents,
   ServerManager,
   Tokenizer,
+  TrainingProgress,
   type Trajectory
 } from "@atropos/core"
 import { Mathematics } from "@atropos/envs"
@@ -55,6 +57,78 @@ describe("Mathematics' rows", () => {
   )
 })
 
+layer(environment({ groupSize: 2, seed: 3, promptStyle: "base", examples: 4 }), live)("Mathematics as a text", (it) => {
+  it.effect("holds for each of twenty items what is claimed of it", () => claimsHold(20))
+
+  it.effect.prop("scores follow the laws of scoring", [Laws.arbitraryGroup()], ([group]) => lawsHold(group))
+
+  it.effect("gives a policy that says the prompt back nothing, though worked examples have answers", () =>
+    Effect.gen(function* () {
+      assert.isTrue((yield* scoresOf(20)).every((score) => score === -1))
+    }).pipe(Effect.provide(environment({ groupSize: 1, promptStyle: "base", examples: 4 }, echo)))
+  )
+})
+
+describe("a problem as a text", () => {
+  /** Whatever a model is asked, and the scores of its answers. */
+  const asked = (settings: Parameters<typeof Mathematics.layer>[0], answers: ServerManager.Script) =>
+    Effect.gen(function* () {
+      const requests: Array<ServerManager.ScriptedRequest> = []
+      const listening: ServerManager.Script = (request) => {
+        requests.push(request)
+        return typeof answers === "function" ? answers(request) : answers
+      }
+      const made = environment({ source: "one", testSource: "one", promptStyle: "base", ...settings }, listening)
+      const rolledOut = yield* Effect.gen(function* () {
+        const { work } = yield* Environment.Environment
+        const [first] = yield* work(0).pipe(Stream.take(1), Stream.runCollect)
+        return yield* first!.rollOut
+      }).pipe(Effect.provide(made))
+      return { requests, rolledOut }
+    })
+
+  it.live("is continued up to a stop; the last box of the last answer counts, and nothing follows", () =>
+    Effect.gen(function* () {
+      const answers = [
+        " 18. </think> <answer> \\boxed{18}",
+        " 18. </think> <answer> or rather: <answer> \\boxed{18}</answer> and more",
+        " \\boxed{18} </think> 18",
+        " 18. </think> <answer> 18 </answer>"
+      ]
+      const { requests, rolledOut } = yield* asked({ groupSize: 4, shareJudged: 1 }, answers)
+      assert.deepStrictEqual(Array.from(rolledOut.groups[0]!.scores), [1, 1, -1, -1])
+      assert.isEmpty(rolledOut.requeued)
+      const [request] = requests
+      assert.isTrue(request !== undefined && "prompt" in request && request.prompt.endsWith("\nAssistant: <think>"))
+      assert.deepInclude(request, { stop: ["User:", "Human:", "Assistant:", "</answer>"] })
+    })
+  )
+
+  it.live("has as many tokens as the training run has come to", () =>
+    Effect.gen(function* () {
+      const lengths = Effect.fnUntraced(function* (progress?: TrainingProgress.TrainingProgress) {
+        const settings = { startTokenLength: 100, maxTokenLength: 500, groupSize: 1 }
+        const run = asked(settings, ["?"])
+        const { requests } = yield* progress === undefined ? run : TrainingProgress.at(progress)(run)
+        return requests.map(({ maxTokens }) => maxTokens)
+      })
+      assert.deepStrictEqual(yield* lengths({ step: 0, totalSteps: 100 }), [100])
+      assert.deepStrictEqual(yield* lengths({ step: 33, totalSteps: 100 }), [232])
+      assert.deepStrictEqual(yield* lengths({ step: 200, totalSteps: 100 }), [500])
+      assert.deepStrictEqual(yield* lengths({ step: 50, totalSteps: Infinity }), [100])
+      assert.deepStrictEqual(yield* lengths(), [500])
+    })
+  )
+})
+
+const lengthAt = (step: number) => TrainingProgress.grown({ step, totalSteps: 1_000 }, 64, 4_096)
+
+describe("a length that grows", () => {
+  it.prop("stays between start and end, and never shrinks", [Schema.Natural, Schema.Natural], ([step, more]) => {
+    assert.isTrue(lengthAt(step) >= 64 && lengthAt(step + more) <= 4_096 && lengthAt(step) <= lengthAt(step + more))
+  })
+})
+
 const trajectory = (completion: string, finishReason = "stop"): Trajectory.Trajectory =>
   Laws.trajectoryOf(completion, finishReason)
 const rules: Scoring.Rules = { shareLengthPenalty: 0, shareJudged: 1, maskTooLong: true }
@@ -65,32 +139,39 @@ const wrong = trajectory("<think>c</think>I guess that it is \\boxed{17}")
 const cut = trajectory("<think>and then I think on and on", "length")
 const kindsOf = (items: ReadonlyArray<Items.Item>) => items.map(({ kind }) => kind)
 
+const numberOf = ({ rewards }: Scoring.Parts): number => RewardComponents.scoreOf(rewards, Scoring.rule)
+const numbers = (...args: Parameters<typeof Scoring.scores>): ReadonlyArray<number> =>
+  Scoring.scores(...args).map(numberOf)
+
 describe("Mathematics' scores", () => {
   it("are 1 and -1, and an answer that was cut off is masked", () => {
     assert.deepStrictEqual(Scoring.scores([true, false, false], [right, wrong, cut], rules), [
-      1,
-      -1,
-      { score: -1, overrides: { set_advantage_to_zero: true } }
+      { rewards: { correct: 1 } },
+      { rewards: { correct: 0 } },
+      { rewards: { correct: 0 }, overrides: { set_advantage_to_zero: true } }
     ])
-    assert.deepStrictEqual(Scoring.scores([false], [cut], { ...rules, maskTooLong: false }), [-1])
+    assert.deepStrictEqual(numbers([true, false, false], [right, wrong, cut], rules), [1, -1, -1])
+    assert.deepStrictEqual(Scoring.scores([false], [cut], { ...rules, maskTooLong: false }), [
+      { rewards: { correct: 0 } }
+    ])
   })
 
-  it("mask answers too short to learn from", () => {
-    assert.deepStrictEqual(Scoring.scores([true, false], [trajectory("\\boxed{1}"), wrong], rules), [
-      { score: 1, overrides: { set_advantage_to_zero: true } },
-      -1
-    ])
+  it("excuse a try after a verdict that was cut off", () => {
+    assert.deepStrictEqual(
+      [right, wrong, cut].map((one) => numberOf(Scoring.tryOf(one === right, one, rules))),
+      [1, -1, 0]
+    )
   })
 
   it("follow the length of the answers in a share of the groups that are all right", () => {
     const group = [10, 20, 30].map((length) => trajectory("x".repeat(length)))
     const penalty = { ...rules, shareLengthPenalty: 1 }
-    assert.deepStrictEqual(Scoring.scores([true, true, true], group, penalty), [1, Math.cos(Math.PI / 2), -1])
-    assert.deepStrictEqual(Scoring.scores([true, true, false], group, penalty), [1, 1, -1])
-    assert.deepStrictEqual(Scoring.scores([true, true, true], group, rules), [1, 1, 1])
+    assert.deepStrictEqual(numbers([true, true, true], group, penalty), [1, 0, -1])
+    assert.deepStrictEqual(numbers([true, true, false], group, penalty), [1, 1, -1])
+    assert.deepStrictEqual(numbers([true, true, true], group, rules), [1, 1, 1])
     // A tenth of the shortest is no difference.
     const alike = [100, 105, 110].map((length) => trajectory("x".repeat(length)))
-    assert.deepStrictEqual(Scoring.scores([true, true, true], alike, penalty), [1, 1, 1])
+    assert.deepStrictEqual(numbers([true, true, true], alike, penalty), [1, 1, 1])
   })
 
   it.prop(
@@ -136,7 +217,7 @@ describe("what follows from a group", () => {
   it("where the wrong ones were cut off, or the lot says no: nothing, and the group is still there to train on", () => {
     assert.isEmpty(Scoring.followUps(problem, [true, false], [right, cut], rules))
     assert.isEmpty(Scoring.followUps(problem, [true, false], [right, wrong], { ...rules, shareJudged: 0 }))
-    assert.deepStrictEqual(Scoring.scores([true, false], [right, wrong], rules), [1, -1])
+    assert.deepStrictEqual(numbers([true, false], [right, wrong], rules), [1, -1])
   })
 
   it("where none is right: nothing", () => {

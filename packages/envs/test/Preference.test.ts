@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, Judge, Laws, Message, ServerManager, Tokenizer } from "@atropos/core"
 import { Preference } from "@atropos/envs"
-import { Effect, Layer, Option, Stream } from "effect"
+import { Effect, Layer, Option, Schema, Stream } from "effect"
 
 const rows = [
   {
@@ -54,6 +54,51 @@ describe("Preference", () => {
     }).pipe(
       Effect.provide(Layer.provide(preference({ systemPrompt: "Be kind." }), parts(["one", "a longer one", "two"])))
     )
+  )
+
+  it.effect("draws among several system prompts, deals them to the answers, and says which each had", () =>
+    Effect.gen(function* () {
+      const { groups } = yield* Environment.Environment
+      const [group] = yield* groups.pipe(Stream.take(1), Stream.runCollect)
+      const had = group!.messages!.map(([first]) => (first!.role === "system" ? Message.text(first!) : ""))
+      assert.sameMembers(had, ["Be brief.", "", "Be kind."])
+      assert.deepStrictEqual(
+        group!.overrides,
+        had.map((system_prompt) => ({ system_prompt }))
+      )
+      // The one that was told to be kind has said the most.
+      assert.deepStrictEqual(
+        Array.from(group!.scores),
+        had.map((prompt) => (prompt === "Be kind." ? 1 : 0.25))
+      )
+    }).pipe(
+      Effect.provide(
+        Layer.provide(
+          preference({ systemPrompts: ["Be brief.", "", "Be kind."], systemPromptsPer: "answer" }),
+          parts((request) => {
+            const told = "messages" in request ? Message.text(request.messages[0]!) : ""
+            return told === "Be kind." ? "quite a lot" : told === "Be brief." ? "one" : "two"
+          })
+        )
+      )
+    )
+  )
+
+  it.prop(
+    "draws the same prompts for the same item, one for a group, and for about the share that is asked for",
+    [Schema.NonEmptyString],
+    ([prompt]) => {
+      const drawn = { seed: 7, systemPrompt: "z", systemPrompts: ["a", "b"], systemPromptsPer: "group" as const }
+      const of = (share: number, item: string) =>
+        Preference.systemPromptsOf({ ...drawn, shareSystemPrompts: share }, { prompt: item }, 4)
+      assert.deepStrictEqual(of(1, prompt), of(1, prompt))
+      assert.strictEqual(new Set(of(1, prompt)).size, 1)
+      assert.include(["a", "b"], of(1, prompt)[0])
+      assert.deepStrictEqual(of(0, prompt), ["z", "z", "z", "z"])
+      const few = Array.from({ length: 1_000 }, (_, index) => of(0.05, `${prompt} ${index}`)[0])
+      assert.isAbove(few.filter((one) => one === "z").length, 900)
+      assert.isAbove(new Set(few).size, 1)
+    }
   )
 
   it.effect("evaluates against the row's good answer", () =>

@@ -51,7 +51,9 @@ describe("TextReversal's rows", () => {
       assert.deepStrictEqual(group!.rewards?.[2], { format: 0, correct: 0, similarity: 0 })
       assert.strictEqual(group!.rewards?.[4]?.["correct"], 0)
       assert.closeTo(group!.rewards?.[4]?.["similarity"] ?? 0, 5 / 6, 1e-9)
-      assert.closeTo(group!.scores[4]!, 0.5 + 5 / 6, 1e-9)
+      assert.strictEqual(group!.scores[0], 2.5)
+      // The similarity counts where it is given a weight, and not by itself.
+      assert.strictEqual(group!.scores[4], 0.5)
     }).pipe(Effect.provide(environment({ ...rows, rewardWeights: { correct: 2, format: 0.5 } }, answers)))
   )
 

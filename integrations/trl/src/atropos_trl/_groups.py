@@ -182,7 +182,11 @@ def _add_sequence(
     # without trained tokens counts in the group's mean: its last token stands for a completion, masked.
     first, end = (int(at[0]), int(at[-1]) + 1) if len(at) > 0 else (len(tokens) - 1, len(tokens))
     # Raw log-probabilities are those of temperature 1: at another they say nothing of what was sampled from.
-    is_other = sampling.get("logprobs_mode") == "raw" and expected.temperature != 1
+    # Those after penalties or a form are of a distribution that the trainer cannot compute.
+    off = {"repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0, "logit_bias": {}, "constrained": False}
+    is_shifted = any(sampling.get(name) not in (None, value) for name, value in off.items())
+    mode = sampling.get("logprobs_mode")
+    is_other = (mode == "raw" and expected.temperature != 1) or (mode == "processed" and is_shifted)
     known = np.full(len(tokens), np.nan) if logprobs is None or is_other else logprobs
     row: list[float | None] = [
         0.0 if not is_trained else float(value) if value <= 0.5 else None  # 1 and NaN: not sampled

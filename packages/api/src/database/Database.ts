@@ -32,9 +32,22 @@ export class Database extends Context.Service<Database, DatabaseShape>()("@atrop
 type Client = PgClient.PgClient | SqlClient.SqlClient
 export type Provides = Database | Client
 
-const migrate = PgMigrator.run({ loader: PgMigrator.fromRecord(migrations), table: "atropos_migration" }).pipe(
-  Effect.provide(NodeServices.layer)
-)
+/** The tables are of a newer version: this one would misread them. */
+class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDatabase", { message: Schema.String }) {}
+
+const table = "atropos_migration"
+const latest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+const migrate = Effect.gen(function* () {
+  yield* PgMigrator.run({ loader: PgMigrator.fromRecord(migrations), table }).pipe(Effect.provide(NodeServices.layer))
+  const sql = yield* SqlClient.SqlClient
+  const [newer] = yield* sql<{ name: string }>`
+    select name from ${sql(table)} where migration_id > ${latest} order by migration_id limit 1`
+  if (newer !== undefined) {
+    const message = `a newer version of Atropos has changed its tables (${newer.name}): upgrade @atropos/api, or use another database`
+    return yield* new NewerDatabase({ message })
+  }
+})
 
 const causeText = (error: SqlError): string => {
   const texts: Array<string> = []
@@ -91,7 +104,8 @@ export const layerPostgres = (
       }).pipe(
         Effect.catchTags({
           SqlError: (error) => Effect.fail(failed(advise(error, parsed), error)),
-          MigrationError: (error) => Effect.fail(failed(error.message, error))
+          MigrationError: (error) => Effect.fail(failed(error.message, error)),
+          NewerDatabase: (error) => Effect.fail(failed(error.message, error))
         }),
         Effect.timeoutOrElse({
           duration: "30 seconds",

@@ -3,10 +3,24 @@ import createRunsAndQueue from "./0001_create_runs_and_queue.ts"
 import createSearchAndReports from "./0002_create_search_and_reports.ts"
 import numberBatchesByTheirStep from "./0003_number_batches_by_their_step.ts"
 import keepTheRuleOfAdvantages from "./0004_keep_the_rule_of_advantages.ts"
+import knowItems from "./0005_know_items.ts"
+import keepFiguresOfGroups from "./0006_keep_figures_of_groups.ts"
+import countRowsOfKeptGroups from "./0007_count_rows_of_kept_groups.ts"
+import keepLargePayloadsElsewhere from "./0008_keep_large_payloads_elsewhere.ts"
+import keepFiguresOfRollouts from "./0009_keep_figures_of_rollouts.ts"
+import keepNotes from "./0010_keep_notes.ts"
+import keepEvaluations from "./0011_keep_evaluations.ts"
 
 export const migrations = {
   "0001_create_runs_and_queue": createRunsAndQueue,
   "0002_create_search_and_reports": createSearchAndReports,
   "0003_number_batches_by_their_step": numberBatchesByTheirStep,
-  "0004_keep_the_rule_of_advantages": keepTheRuleOfAdvantages
+  "0004_keep_the_rule_of_advantages": keepTheRuleOfAdvantages,
+  "0005_know_items": knowItems,
+  "0006_keep_figures_of_groups": keepFiguresOfGroups,
+  "0007_count_rows_of_kept_groups": countRowsOfKeptGroups,
+  "0008_keep_large_payloads_elsewhere": keepLargePayloadsElsewhere,
+  "0009_keep_figures_of_rollouts": keepFiguresOfRollouts,
+  "0010_keep_notes": keepNotes,
+  "0011_keep_evaluations": keepEvaluations
 }

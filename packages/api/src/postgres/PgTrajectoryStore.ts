@@ -2,7 +2,8 @@
  * The trajectory store in Postgres, on a server or embedded: the same statements on both.
  *
  * Submissions are durable when they are answered (on a server: also after a power cut; embedded: after a crash of the
- * process). Times come from `Clock`. Bounds and habits are in `Settings`, a reference with defaults:
+ * process). Payloads are in the database, or large ones in the `ObjectStore` where one is provided. Times come from
+ * `Clock`. Bounds and habits are in `Settings`, a reference with defaults:
  *
  *     PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerConfig))
  */
@@ -16,8 +17,11 @@ import * as Changes from "./base/Changes.ts"
 import * as Environments from "./runs/Environments.ts"
 import * as Janitor from "./runs/Janitor.ts"
 import * as LastSeen from "./runs/LastSeen.ts"
+import * as Notes from "./runs/Notes.ts"
 import * as Leases from "./queue/Leases.ts"
+import * as Objects from "./base/Objects.ts"
 import * as PayloadCache from "./base/PayloadCache.ts"
+import * as Evaluations from "./reading/Evaluations.ts"
 import * as EnvironmentReading from "./reading/EnvironmentReading.ts"
 import * as MetricReading from "./reading/MetricReading.ts"
 import * as Reading from "./reading/Reading.ts"
@@ -31,6 +35,8 @@ import * as Submit from "./queue/Submit.ts"
 import * as Summary from "./queue/Summary.ts"
 import * as TextIndex from "./reading/TextIndex.ts"
 import * as Views from "./base/Views.ts"
+import { NoteStore } from "../store/NoteStore.ts"
+import { EvaluationReader, EvaluationStore } from "../store/EvaluationStore.ts"
 import { RolloutReader } from "../store/RolloutReader.ts"
 import { TrajectoryStore } from "../store/TrajectoryStore.ts"
 
@@ -38,7 +44,7 @@ export { defaults as defaultSettings, StoreSettings as Settings } from "./base/S
 
 /** The store in the database of `Database`, and the reader of what it keeps. */
 export const layer: Layer.Layer<
-  TrajectoryStore | RolloutReader,
+  TrajectoryStore | RolloutReader | NoteStore | EvaluationStore | EvaluationReader,
   never,
   Database | PgClient.PgClient | SqlClient.SqlClient
 > = Layer.effectContext(
@@ -47,25 +53,27 @@ export const layer: Layer.Layer<
     const views = yield* Views.make(settings)
     const changes = yield* Changes.make(views)
     const cache = PayloadCache.make(settings.cacheBytes)
+    const objects = yield* Objects.make
     const lastSeen = yield* LastSeen.make
     const runs = yield* Runs.make(views, changes, cache)
     const environments = yield* Environments.make(views, changes, lastSeen)
     const readiness = yield* Readiness.make
-    const { submit } = yield* Submit.make(settings, views, changes, cache, readiness)
+    const { submit } = yield* Submit.make(settings, views, changes, cache, readiness, objects)
     const clock = yield* StoreClock.make
     const leases = yield* Leases.make(views, changes, clock)
-    const batches = yield* Batches.make(views, changes, cache, leases, clock)
-    const records = yield* Records.make(changes)
+    const batches = yield* Batches.make(views, changes, cache, leases, clock, objects)
+    const records = yield* Records.make(changes, objects)
     const summary = yield* Summary.make(views, clock)
     yield* Janitor.make(settings, changes, lastSeen, clock)
     const names = yield* RunNames.make
-    const index = yield* TextIndex.make(changes)
+    const index = yield* TextIndex.make(changes, objects)
     const reading = {
-      ...(yield* Browse.make(names, index)),
+      ...(yield* Browse.make(names, index, objects)),
       ...(yield* Reading.make(names, clock)),
       ...(yield* MetricReading.make(names, changes)),
       ...(yield* EnvironmentReading.make(names, environments))
     }
+    const evaluations = yield* Evaluations.make(settings)
     return Context.make(
       TrajectoryStore,
       TrajectoryStore.of({
@@ -79,6 +87,11 @@ export const layer: Layer.Layer<
         ready: readiness.ready,
         changes: changes.stream
       })
-    ).pipe(Context.add(RolloutReader, reading))
+    ).pipe(
+      Context.add(RolloutReader, reading),
+      Context.add(NoteStore, yield* Notes.make(names)),
+      Context.add(EvaluationReader, evaluations),
+      Context.add(EvaluationStore, evaluations)
+    )
   })
 )

@@ -25,16 +25,9 @@ export interface Rollout extends TrajectoryApi.RolloutRow {
   readonly payload: Payload
 }
 
-export interface RolloutFilter {
-  readonly environment?: string
-  readonly stepFrom?: number
-  readonly stepTo?: number
-  /** Bounds, both inclusive, of the mean of a group's scores. */
-  readonly scoreFrom?: number
-  readonly scoreTo?: number
+/** `before` is from the previous page's `next`. */
+export interface RolloutFilter extends Omit<TrajectoryApi.RolloutQuery, "text" | "limit"> {
   readonly text?: RolloutText.Query
-  /** Groups with an id below this one (newest first); from the previous page's `next`. */
-  readonly before?: string
   readonly limit: number
 }
 

@@ -50,6 +50,8 @@ export interface Submission extends Envelope {
   /** UUID for idempotency; null: none (the original's clients). */
   readonly key: string | null
   readonly payload: Payload
+  /** The lasting id of its item, where the sender told it. */
+  readonly itemId?: string
   /** Whether there are chats in the payload; where it is not told, somebody looks. */
   readonly hasMessages?: boolean
 }
@@ -87,10 +89,10 @@ export const noQueue: TrajectoryApi.QueueSummary = {
 
 /**
  * What environments and trainers report for people who look, as their client declares it, of the run named first. What
- * is of one environment names it next, and may name one that does not exist.
+ * is of one environment names it next, and may name one that does not exist. Evaluations have a store of their own.
  */
 export type Telemetry = {
-  readonly [Method in keyof TelemetryClient.Telemetry]: (
+  readonly [Method in Exclude<keyof TelemetryClient.Telemetry, "recordEvaluation">]: (
     run: string,
     ...args: Parameters<TelemetryClient.Telemetry[Method]>
   ) => Effect.Effect<
@@ -102,7 +104,10 @@ export type Telemetry = {
 export interface TrajectoryStoreShape extends Telemetry {
   /** Succeeds where the database answers within two seconds, and has room. */
   readonly ready: Effect.Effect<void, StoreError>
-  /** Registers a run; where it is registered already, answers with it unchanged (the original's `/register`). */
+  /**
+   * Registers a run; where it is registered already, answers with it unchanged (the original's `/register`), but for
+   * the rule of advantages, and for the number of steps where this is larger.
+   */
   readonly registerRun: (spec: TrajectoryApi.RunSpec) => Effect.Effect<Run, StoreError>
   readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
   /** Whether there is a run of that name; costs nothing while submissions and claims go on. */

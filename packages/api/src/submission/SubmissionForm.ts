@@ -2,11 +2,12 @@
  * What a submission may look like, made into what the store takes.
  *
  * Packed: a list of groups with their keys (`PackedGroup.encodeList`), or one group with its key in the header
- * `Idempotency-Key`. JSON: `{ "key": <uuid>, "group": <the original's object>, "policy_versions"?: [step or null per
- * sequence] }`, or an array of such; it is stored packed, its floats as 32-bit numbers. All groups are right or none is
- * taken; a mistake is told with its place.
+ * `Idempotency-Key`. JSON: `{ "key": <uuid>, "group": <the original's object> }`, or an array of such, each with
+ * `policy_versions` (step or null per sequence) and `item_id` (the lasting id of its item) where they are known; it is
+ * stored packed, its floats as 32-bit numbers. All groups are right or none is taken; a mistake is told with its place.
  */
-import { Result, Schema } from "effect"
+import * as ContentId from "@atropos/core/base/ContentId"
+import { Predicate, Result, Schema } from "effect"
 import * as ScoredGroup from "@atropos/core/ScoredGroup"
 import { packedContentType } from "@atropos/core/service/api/Fields"
 import * as ApiError from "@atropos/core/service/api/TrajectoryApiError"
@@ -51,6 +52,7 @@ const toSubmission = (
         scores: Array.from(group.scores),
         envId: group.envId ?? null,
         policyStep: Payloads.policyStep(group.policyVersions),
+        ...(group.itemId !== undefined && { itemId: group.itemId }),
         hasMessages: (group.messages?.length ?? 0) > 0,
         payload: { format: "packed", bytes }
       })
@@ -129,9 +131,14 @@ const readJsonItem = (
     if (versions !== undefined && !(isPolicyVersions(versions) && versions.length === checked.sequences)) {
       return yield* invalid(at("policy_versions"), `should have one step, or null, per sequence (${checked.sequences})`)
     }
+    const itemId = item["item_id"]
+    if (itemId !== undefined && !(Predicate.isString(itemId) && ContentId.isPlain(itemId))) {
+      return yield* invalid(at("item_id"), `should be ${ContentId.plain}`)
+    }
     const group: PackedGroup.LabelledGroup = {
       ...WireGroup.toLabelled(checked),
-      ...(isPolicyVersions(versions) && { policyVersions: versions })
+      ...(isPolicyVersions(versions) && { policyVersions: versions }),
+      ...(itemId !== undefined && { itemId })
     }
     return yield* toSubmission(at("group"), key, group, PackedGroup.encodeLabelled(group), limits)
   })

@@ -71,7 +71,8 @@ const maxBytesOf: { readonly [end: string]: number } = {
   "/state/:environment": 8 * 1024 * 1024,
   "/pieces": 8 * 1024 * 1024,
   "/metrics": 4 * 1024 * 1024,
-  "/report": 4 * 1024 * 1024
+  "/report": 4 * 1024 * 1024,
+  "/evaluations/:id/samples": 16 * 1024 * 1024
 }
 
 const refusal = (status: number, error: string, message: string, more: { readonly field?: string | undefined } = {}) =>
@@ -83,7 +84,7 @@ const unavailable = (message: string, seconds: number) =>
     { status: 503, headers: { "retry-after": String(seconds) } }
   )
 
-const mayHoldNul = /\/(?:pieces|state\/:environment)$/
+const mayHoldNul = /\/(?:pieces|state\/:environment|evaluations\/:id\/samples)$/
 
 /** The body of a form, read and looked at before anybody parses it; what reads the request then finds it as text. */
 const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, path: string) {
@@ -92,7 +93,7 @@ const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
   if (Nesting.isDeep(body)) {
     return yield* new ApiError.BadRequest({ message: "the body nests deeper than any that is read here" })
   }
-  // Saved state and the text of tokens are anybody's text, and kept whatever it is.
+  // Saved state, the text of tokens and samples are anybody's text, and kept whatever it is.
   if (!mayHoldNul.test(path) && Nul.isIn(body)) {
     return yield* new ApiError.BadRequest({ message: `the body holds ${Nul.name}` })
   }

@@ -11,10 +11,12 @@ import type { RolloutReader } from "../store/RolloutReader.ts"
 import type { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as Batches from "./Batches.ts"
 import * as Environments from "./Environments.ts"
+import * as Evaluations from "./Evaluations.ts"
 import * as Groups from "./Groups.ts"
 import * as Health from "./Health.ts"
 import * as Metrics from "./Metrics.ts"
 import * as Middleware from "./Middleware.ts"
+import * as Notes from "./Notes.ts"
 import * as Reading from "./Reading.ts"
 import * as Runs from "./Runs.ts"
 
@@ -30,13 +32,16 @@ const endpoints = HttpApiBuilder.layer(TrajectoryApi.TrajectoryApi, { openapiPat
     Environments.layer,
     Groups.layer,
     Batches.layer,
-    Metrics.layer
+    Metrics.layer,
+    Notes.layer,
+    Evaluations.layer,
+    Evaluations.layerReading
   ]),
   Layer.provide(checks)
 )
 
 const readingEndpoints = HttpApiBuilder.layer(TrajectoryApi.ReadingApi, { openapiPath }).pipe(
-  Layer.provide(Reading.layer),
+  Layer.provide([Reading.layer, Evaluations.layerReading]),
   Layer.provide(checks)
 )
 

@@ -88,6 +88,40 @@ layer(
     })
   )
 
+  it.effect("counts the rows of small groups towards what it keeps, and forgets batches that are long gone", () =>
+    Effect.gen(function* () {
+      const { reader, store } = yield* started("small")
+      const sql = yield* SqlClient.SqlClient
+      const count = 120
+      for (let i = 0; i < count; i++) {
+        yield* store.submit("small", [submission(8, null, `${i}`)])
+        yield* store.ack(Option.getOrThrow(yield* store.claim("small", { owner: "trainer", lease: "1 minute" })))
+      }
+      const kept = Effect.map(reader.rollouts("small", { limit: 200 }), ({ rows }) => rows.length)
+      // 20,000 bytes, at more than 1024 a group.
+      const left = yield* TestClock.adjust("5 seconds").pipe(
+        Effect.andThen(kept),
+        Effect.repeat({ until: (kept) => kept < 20 })
+      )
+      assert.isAbove(left, 0)
+      const batches = Effect.map(
+        sql<{ step: bigint }>`
+          select step from batch join run on run.id = batch.run_id where name = 'small' order by step`,
+        (rows) => rows.map(({ step }) => Number(step))
+      )
+      assert.lengthOf(yield* batches, count)
+      const later = yield* TestClock.adjust("61 minutes").pipe(
+        Effect.andThen(batches),
+        Effect.repeat({ until: ({ length }) => length < count })
+      )
+      // The newest hundred have their times to show.
+      assert.deepStrictEqual(
+        later,
+        Array.from({ length: 100 }, (_, i) => 4 + count - 100 + i)
+      )
+    })
+  )
+
   it.effect("drops the text of groups with them", () =>
     Effect.gen(function* () {
       const { reader, store } = yield* started("texts")

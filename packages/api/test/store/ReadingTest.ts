@@ -85,6 +85,35 @@ export const readings = (it: StoreTests): void => {
     })
   )
 
+  it.effect("finds the groups of an item, of whatever size and step, and tells whose they are", () =>
+    Effect.gen(function* () {
+      const { reader, run, store } = yield* started()
+      yield* store.registerEnvironment(run, environment("x", { groupSize: 2 }))
+      // Into the queue, and into the buffer, which are two ways.
+      const sent = [
+        [2, "sum"],
+        [1, "sum"],
+        [2, "word"],
+        [2, undefined]
+      ] as const
+      for (const [size, itemId] of sent) {
+        yield* store.submit(run, [
+          chatSubmission(SampleGroups.plain(size), { envId: 0, ...(itemId !== undefined && { itemId }) })
+        ])
+      }
+      const found = (item?: string) =>
+        Effect.map(reader.rollouts(run, { limit: 10, ...(item !== undefined && { item }) }), ({ rows, total }) => ({
+          sizes: rows.map(({ sequences }) => sequences),
+          ids: rows.map(({ itemId }) => itemId),
+          total
+        }))
+      assert.deepStrictEqual(yield* found("sum"), { sizes: [1, 2], ids: ["sum", "sum"], total: 2 })
+      assert.deepStrictEqual(yield* found("word"), { sizes: [2], ids: ["word"], total: 1 })
+      assert.deepStrictEqual(yield* found("nobody's"), { sizes: [], ids: [], total: 0 })
+      assert.deepStrictEqual((yield* found()).ids, [null, "word", "sum", "sum"])
+    })
+  )
+
   it.effect("pages through metrics, oldest first", () =>
     Effect.gen(function* () {
       const { reader, run, store } = yield* started()

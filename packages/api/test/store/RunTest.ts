@@ -28,6 +28,20 @@ export const runs = (it: StoreTests): void => {
     })
   )
 
+  it.effect(
+    "takes over the number of steps of a trainer that goes on for longer, and tells environments that come then",
+    () =>
+      Effect.gen(function* () {
+        const { run, store } = yield* started()
+        const { numSteps } = Option.getOrThrow(yield* store.run(run))
+        const longer = numSteps + 50
+        assert.strictEqual((yield* store.registerRun({ ...spec(run), numSteps: longer })).numSteps, longer)
+        assert.strictEqual((yield* store.registerRun({ ...spec(run), numSteps: 1 })).numSteps, longer)
+        const registration = Option.getOrThrow(yield* store.registerEnvironment(run, environment("late")))
+        assert.strictEqual(registration.numSteps, longer)
+      })
+  )
+
   it.effect("knows how a run's trainer makes advantages, as the one that registered last told it", () =>
     Effect.gen(function* () {
       const { run, store } = yield* started()

@@ -4,10 +4,47 @@ import { Effect, Option, Random } from "effect"
 import * as RolloutText from "../../src/rollout/RolloutText.ts"
 import * as RolloutReader from "../../src/store/RolloutReader.ts"
 import * as SampleGroups from "../SampleGroups.ts"
+import * as OrderedGroups from "./OrderedGroups.ts"
 import { chats, chatSubmission, indexed, search } from "./ChatGroups.ts"
 import { environment, started, trainer, type StoreTests } from "./StoreValues.ts"
 
 export const searches = (it: StoreTests): void => {
+  it.effect("filters and orders groups by what is in them, page by page", () =>
+    Effect.gen(function* () {
+      const { reader, run, store } = yield* started()
+      for (const group of OrderedGroups.groups) yield* store.submit(run, [chatSubmission(group)])
+      yield* indexed(run)
+      const ids = (yield* reader.rollouts(run, { limit: 10 })).rows.map(({ id }) => id).toReversed()
+      const placesOf = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) => 1 + ids.indexOf(id))
+      for (const [asked, expected] of OrderedGroups.questions) {
+        const found: Array<number> = []
+        let page = yield* reader.rollouts(run, { ...asked, limit: 2 })
+        assert.strictEqual(page.total, expected.length, JSON.stringify(asked))
+        for (;;) {
+          found.push(...placesOf(page.rows))
+          if (page.next === null) break
+          page = yield* reader.rollouts(run, { ...asked, limit: 2, before: page.next })
+        }
+        assert.deepStrictEqual(found, [...expected], JSON.stringify(asked))
+      }
+      const [last] = (yield* reader.rollouts(run, { limit: 1 })).rows
+      assert.deepInclude(last!.figures, {
+        length: 6,
+        longestBest: 7,
+        truncated: 1,
+        toolErrors: 2,
+        components: { clear: 0.5 }
+      })
+      assert.strictEqual(last!.figures!.lengths.length, last!.scores.length)
+      assert.strictEqual(last!.figures!.answers.length, last!.scores.length)
+      const item = last!.figures!.prompt!
+      assert.match(item, /^~[0-9a-f]{16}$/)
+      assert.deepStrictEqual(placesOf((yield* reader.rollouts(run, { item, limit: 9 })).rows), [5])
+      assert.strictEqual((yield* reader.rollouts(run, { state: "consumed", limit: 9 })).total, 0)
+      assert.strictEqual((yield* reader.rollouts(run, { state: "queued", limit: 9 })).total, 5)
+    })
+  )
+
   it.effect("tells what is not searched yet, and then finds it; shows its beginning at once", () =>
     Effect.gen(function* () {
       const { reader, run, store } = yield* started()

@@ -296,6 +296,8 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
         [json([jsonItem(good), { ...jsonItem(good), key: 5 }]), 422, "1.key"],
         [json([jsonItem(good), jsonItem({ ...good, masks: [] })]), 422, "1.group.masks"],
         [json({ ...jsonItem(good), policy_versions: [1] }), 422, "policy_versions"],
+        [json({ ...jsonItem(good), item_id: 7 }), 422, "item_id"],
+        [json([{ ...jsonItem(good), item_id: "a\nb" }]), 422, "0.item_id"],
         [json([1]), 422, "0"],
         [json([1, 2, 3, 4].map(() => jsonItem(good))), 422, "groups"],
         [json(jsonItem(SampleGroups.plain(9))), 422, "group.tokens"],
@@ -542,9 +544,24 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* call("/v1/health/live")).json(), { status: "live", api: "v1" })
       assert.deepStrictEqual((yield* call("/v1/health/ready")).json(), { status: "ready", api: "v1" })
-      const paths = (yield* call("/v1/openapi.json")).json()["paths"] as Record<string, unknown>
-      assert.hasAllKeys(paths, [
+      const paths = (yield* call("/v1/openapi.json")).json()["paths"] as Record<
+        string,
+        { get?: unknown; post?: unknown }
+      >
+      // Of the original's endpoints those are described that there are, under the methods that they have.
+      const original = Object.entries(paths).filter(([path]) => !path.startsWith("/v1/"))
+      assert.lengthOf(original, 13)
+      for (const [path, methods] of original.filter(([path]) => !["/batch", "/reset_data"].includes(path))) {
+        for (const method of ["GET", "POST"] as const) {
+          const isThere = (yield* call(path, { method })).status !== 405
+          assert.strictEqual(isThere, methods[method === "GET" ? "get" : "post"] !== undefined, `${method} ${path}`)
+        }
+      }
+      const ours = Object.keys(paths).filter((path) => path.startsWith("/v1/"))
+      assert.sameMembers(ours, [
         "/v1/health/live",
+        "/v1/runs/{run}/notes",
+        "/v1/runs/{run}/rollouts/{id}/note",
         "/v1/health/ready",
         "/v1/runs",
         "/v1/runs/{run}",
@@ -567,7 +584,11 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
         "/v1/runs/{run}/metrics/events",
         "/v1/runs/{run}/pieces",
         "/v1/runs/{run}/batches",
-        "/v1/runs/{run}/environments/{envId}/report"
+        "/v1/runs/{run}/environments/{envId}/report",
+        "/v1/evaluations",
+        "/v1/evaluations/{id}",
+        "/v1/evaluations/{id}/samples",
+        "/v1/evaluations/{id}/samples/{number}"
       ])
       const docs = yield* call("/v1/docs")
       assert.strictEqual(docs.status, 200)

@@ -1,16 +1,29 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
+import * as RolloutOrder from "@atropos/core/service/api/RolloutOrder"
 import * as Filter from "../../viewer/src/groups/list/Filter.ts"
 
 const bound = Schema.NullOr(Schema.Finite)
 const step = Schema.NullOr(Schema.Int)
 const Filters = Schema.Struct({
   environment: Schema.NullOr(Schema.NonEmptyString),
+  item: Schema.NullOr(Schema.NonEmptyString.check(Schema.isMaxLength(128))),
   stepFrom: step,
   stepTo: step,
   scoreFrom: bound,
   scoreTo: bound,
-  text: Schema.String
+  text: Schema.String,
+  state: Schema.NullOr(Schema.Literals(["buffered", "queued", "formed", "leased", "consumed"])),
+  bestTo: bound,
+  bestFrom: bound,
+  isNewlySolved: Schema.Boolean,
+  hasToolErrors: Schema.Boolean,
+  isTruncated: Schema.Boolean,
+  component: Schema.NullOr(Schema.Literals(["format", "a.b"])),
+  componentFrom: bound,
+  componentTo: bound,
+  sort: Schema.NullOr(Schema.Literals(RolloutOrder.sorts)),
+  isAscending: Schema.Boolean
 })
 
 const address = (filter: Filter.Filter): URLSearchParams => {
@@ -25,11 +38,18 @@ describe("Filter", () => {
   it.prop("comes back from the address as it was", [Filters], ([filter]) => {
     // -0 is 0 in an address; lone halves of surrogate pairs cannot stand in one.
     const known = JSON.parse(JSON.stringify({ ...filter, text: filter.text.toWellFormed() })) as Filter.Filter
-    if (filter.environment?.isWellFormed() === false) return
+    if (filter.environment?.isWellFormed() === false || filter.item?.isWellFormed() === false) return
     assert.deepStrictEqual(Filter.fromSearch(address(known)), {
       ...known,
+      isAscending: known.sort !== null && known.isAscending,
       text: known.text.slice(0, Filter.longestText)
     })
+  })
+
+  it("asks the service for the groups of an item", () => {
+    const filter = Filter.fromSearch(new URLSearchParams("item=0123456789abcdef"))
+    assert.deepStrictEqual(Filter.toQuery(filter), { item: "0123456789abcdef" })
+    assert.strictEqual(Filter.active(filter), 1)
   })
 
   it("takes parameters that make no sense as not given", () => {
@@ -41,6 +61,19 @@ describe("Filter", () => {
     const filter = Filter.fromSearch(new URLSearchParams("step_from=2.9&score_to=-0.5&text=%20a%20b%20"))
     assert.deepStrictEqual(Filter.toQuery(filter), { step_from: 2, score_to: -0.5, text: "a b" })
     assert.deepStrictEqual(Filter.toQuery(Filter.none), {})
+    const byNothing = Filter.fromSearch(new URLSearchParams("sort=component&order=ascending&state=odd"))
+    assert.deepStrictEqual(Filter.toQuery(byNothing), {})
+  })
+
+  it("takes back what a preset set when another is chosen, and nothing else", () => {
+    const [wrong, solved, longest] = Filter.presets
+    const own = { ...Filter.none, environment: "a" }
+    const set = Filter.toggled(own, wrong!)
+    assert.deepStrictEqual(set, { ...own, bestTo: 0 })
+    assert.isTrue(Filter.isSet(set, wrong!))
+    assert.isFalse(Filter.isSet(set, solved!))
+    assert.deepStrictEqual(Filter.toggled(set, longest!), { ...own, bestFrom: 1e-9, sort: "longest_best" })
+    assert.deepStrictEqual(Filter.toggled(set, wrong!), own)
   })
 
   it("counts kinds of filters, not fields", () => {

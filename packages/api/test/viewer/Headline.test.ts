@@ -92,7 +92,8 @@ describe("Headline", () => {
       before: 0.5,
       start: 0.5,
       best: { value: 0.5, step: 3 },
-      fallen: 0
+      fallen: 0,
+      fellAt: null
     })
     assert.strictEqual(Headline.of(table, 0).step, 3)
   })

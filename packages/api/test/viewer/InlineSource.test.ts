@@ -1,6 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gzipSync } from "node:zlib"
+import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
 import * as PackedPage from "@atropos/api/rollout/PackedPage"
+import { TrajectoryApi } from "@atropos/core"
+import { Schema } from "effect"
+import * as OrderedGroups from "../store/OrderedGroups.ts"
 import * as InlineSource from "../../viewer/src/source/InlineSource.ts"
 import { SourceError } from "../../viewer/src/source/Source.ts"
 import type { RolloutRow, StaticData } from "../../viewer/src/source/Wire.ts"
@@ -17,6 +21,7 @@ const row = (id: number, fields: Partial<RolloutRow> = {}): RolloutRow => ({
   scores: [0, id / 10],
   policy_step: null,
   preview: null,
+  figures: null,
   ...fields
 })
 
@@ -54,6 +59,35 @@ const kind = (asked: Promise<unknown>) =>
     () => "came",
     (cause: unknown) => (cause instanceof SourceError ? cause.kind : "other")
   )
+
+const encodeQuery = Schema.encodeSync(TrajectoryApi.RolloutQuery)
+const encodeFigures = Schema.encodeSync(TrajectoryApi.GroupFigures)
+
+describe("groups of a saved page", () => {
+  it("are filtered and ordered as the service does", async () => {
+    const rows = OrderedGroups.groups.map((group, at) =>
+      row(at + 1, {
+        scores: Array.from(group.scores),
+        environment: null,
+        figures: encodeFigures(GroupFigures.ofScoredGroup(group))
+      })
+    )
+    const source = InlineSource.make({ title: "", runs: [{ name: "a", rows: rows.toReversed(), groups: {} }] })
+    for (const [asked, expected] of OrderedGroups.questions) {
+      const found: Array<number> = []
+      for (let before: string | null | undefined; before !== null;) {
+        const page = await source.browse("a", {
+          ...encodeQuery(asked),
+          ...(before !== undefined && { before }),
+          limit: 2
+        })
+        found.push(...page.rows.map(({ id }) => Number(id)))
+        before = page.next
+      }
+      assert.deepStrictEqual(found, [...expected], JSON.stringify(asked))
+    }
+  })
+})
 
 describe("InlineSource", () => {
   it("reads what a page carries", async () => {

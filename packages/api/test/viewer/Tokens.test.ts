@@ -32,6 +32,21 @@ describe("TokenModel", () => {
     assert.isNull(model({}).meanLogprob)
   })
 
+  it("finds where training begins, and tokens that were unlikely, on either side", () => {
+    const long = model({
+      tokens: [[5, 6, 7, 8, 9]],
+      masks: [[-100, -100, 7, 8, 9]],
+      inference_logprobs: [[1, -9, -4, -2.9, -3.1]]
+    })
+    assert.strictEqual(TokenModel.firstTrained(long), 2)
+    assert.strictEqual(TokenModel.nextSurprise(long, 0, 1), 2)
+    assert.strictEqual(TokenModel.nextSurprise(long, 2, 1), 4)
+    assert.isUndefined(TokenModel.nextSurprise(long, 4, 1))
+    assert.strictEqual(TokenModel.nextSurprise(long, 4, -1), 2)
+    assert.isUndefined(TokenModel.nextSurprise(long, 2, -1))
+    assert.strictEqual(TokenModel.firstTrained(model({ masks: [[-100, -100, -100]] })), 0)
+  })
+
   it("takes advantages per token where they are given, else the rollout's where trained", () => {
     const scores = {
       tokens: [

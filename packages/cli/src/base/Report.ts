@@ -1,6 +1,7 @@
-/** The last line of a command that failed, and its exit code: 1 failure, 2 usage, 130 interrupted. */
+/** The last line of a command that failed, and its exit code: 1 failure, 2 usage, 130 stopped before it was done. */
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Runtime from "effect/Runtime"
@@ -30,8 +31,28 @@ export const print = (logLevel: string | undefined) =>
     yield* Console.error(`${heading}${text}`)
   })
 
+/** How a command stands at its end. */
+export interface Ending {
+  /** Its work is done: what is left is to be looked at, and whoever stops it then has stopped nothing. */
+  isDone: boolean
+}
+
+export const Ending = Context.Reference<Ending>("@atropos/cli/Report/Ending", {
+  defaultValue: () => ({ isDone: false })
+})
+
+/** From here on Ctrl-C is a good end. */
+export const done: Effect.Effect<void> = Effect.map(Ending, (ending) => {
+  ending.isDone = true
+})
+
 /** Usage mistakes found by the parser exit with 2; the rest carries its own code. */
-export const teardown: Runtime.Teardown = (exit, onExit) => {
+export const teardown = (
+  exit: Exit.Exit<unknown, unknown>,
+  onExit: (code: number) => void,
+  ending: Ending = { isDone: false }
+): void => {
+  if (ending.isDone && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return onExit(0)
   if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) {
     const { _tag, errors = [] } = describe(Cause.squash(exit.cause))
     if (_tag === "ShowHelp") return onExit(errors.length > 0 ? 2 : 0)

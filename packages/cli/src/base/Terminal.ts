@@ -8,6 +8,7 @@
  * means what it meant.
  */
 import { Console } from "node:console"
+import { stripVTControlCharacters } from "node:util"
 import { StringDecoder } from "node:string_decoder"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -35,12 +36,83 @@ export class Coloured {
   }
 }
 
+/** The foot of a terminal: lines that stay below what is printed above them. */
+export interface Place {
+  /** Width of the terminal; undefined where there is none. */
+  readonly columns: (() => number) | undefined
+  /** Puts these lines there, in place of those that are. */
+  readonly show: (lines: ReadonlyArray<string>) => void
+  /** Puts these lines there for good. */
+  readonly leave: (lines: ReadonlyArray<string>) => void
+  /** Writes around the lines. */
+  readonly above: (stream: NodeJS.WriteStream, chunk: Uint8Array | string, write: () => boolean) => boolean
+}
+
+const nowhere: Place = {
+  columns: undefined,
+  show: () => undefined,
+  leave: () => undefined,
+  above: (_stream, _chunk, write) => write()
+}
+
+/** The foot of the terminal that standard error is, where it is one. */
+export const placeOn = (stderr: NodeJS.WriteStream): Place => {
+  if (!stderr.isTTY) return nowhere
+  const write = stderr.write.bind(stderr)
+  const width = (): number => Math.max(1, stderr.columns || 80)
+  let lines: ReadonlyArray<string> = []
+  let isDrawn = false
+  // What was written above has ended its line.
+  let isFree = true
+  const erase = (): void => {
+    if (!isDrawn) return
+    isDrawn = false
+    // A terminal that became narrower has wrapped them.
+    const rows = lines.reduce((sum, line) => {
+      return sum + Math.max(1, Math.ceil(stripVTControlCharacters(line).length / width()))
+    }, 0)
+    write(`\r\u001b[${rows}A\u001b[J`)
+  }
+  const draw = (): void => {
+    if (!isFree || lines.length === 0 || lines.length >= (stderr.rows || 24)) return
+    isDrawn = true
+    write(`${lines.join("\n")}\n`)
+  }
+  const show = (next: ReadonlyArray<string>): void => {
+    erase()
+    lines = next
+    draw()
+  }
+  return {
+    columns: width,
+    show,
+    leave: (last) => {
+      show(last)
+      lines = []
+      isDrawn = false
+    },
+    above: (stream, chunk, writeAbove) => {
+      if (lines.length === 0 || !stream.isTTY) return writeAbove()
+      erase()
+      const isAccepted = writeAbove()
+      if (chunk.length > 0) isFree = typeof chunk === "string" ? chunk.endsWith("\n") : chunk.at(-1) === 0x0a
+      draw()
+      return isAccepted
+    }
+  }
+}
+
+/** Where a live board goes. */
+export const Place = Context.Reference<Place>("@atropos/cli/Terminal/Place", { defaultValue: () => nowhere })
+
 /**
  * From here on a stream escapes what is written to it, by whomever; the result is the stream as it was, for what is
- * known to be clean.
+ * known to be clean. Both write above the lines of the place.
  */
-export const guard = (stream: NodeJS.WriteStream): NodeJS.WriteStream => {
-  const write = stream.write.bind(stream)
+export const guard = (stream: NodeJS.WriteStream, place: Place = nowhere): NodeJS.WriteStream => {
+  const own = stream.write.bind(stream)
+  const write: typeof own = (chunk: Uint8Array | string, ...more: ReadonlyArray<never>): boolean =>
+    place.above(stream, chunk, () => own(chunk, ...more))
   const decoder = new StringDecoder("utf8")
   stream.write = (chunk: Uint8Array | string, ...more: ReadonlyArray<never>): boolean =>
     write(escape(typeof chunk === "string" ? chunk : decoder.write(chunk)), ...more)

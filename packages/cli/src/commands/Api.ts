@@ -1,5 +1,5 @@
 /** `atropos api`: the trajectory service until it is stopped; the original's `run-api`, with its flags. */
-import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
+import { Auth, Database, ObjectStore, PgTrajectoryStore, S3, TrajectoryService } from "@atropos/api"
 import { Console, Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
@@ -18,6 +18,10 @@ const announce = Layer.effectDiscard(
     const url = HttpServer.formatAddress(address)
     const where = kind === "pglite" ? `embedded Postgres in ${location}` : `Postgres at ${location}`
     yield* Console.log(`trajectory service at ${url} (${where})`)
+    const objects = yield* ObjectStore.ObjectStore
+    if (objects !== undefined) {
+      yield* Console.log(`payloads of ${objects.threshold} stored bytes and more in ${objects.location}`)
+    }
     yield* Console.log(
       `viewer at ${url}/ui, API documentation at ${url}/v1/docs, metrics at ${url}/metrics; Ctrl-C stops the service, its data is kept`
     )
@@ -53,6 +57,7 @@ export const make: MakeVerb = () =>
         announce.pipe(
           Layer.provide(TrajectoryService.serve({ host, port, allowInsecure })),
           Layer.provide([PgTrajectoryStore.layer, Auth.layerConfig]),
+          Layer.provideMerge(S3.layerConfig),
           Layer.provide(Database.layerConfig),
           Layer.launch,
           Metrics.tracedBy(metrics, "atropos-api"),

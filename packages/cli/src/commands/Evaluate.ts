@@ -17,11 +17,13 @@ import * as Words from "../config/Words.ts"
 import * as Evaluate from "../evaluate/Evaluate.ts"
 import * as SavedScores from "../evaluate/SavedScores.ts"
 import type * as SuiteResults from "../evaluate/SuiteResults.ts"
+import * as ToService from "../evaluate/ToService.ts"
 import * as SuiteTable from "../evaluate/SuiteTable.ts"
 import * as Summary from "../job/Summary.ts"
 import * as Table from "../base/Table.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 import * as EvaluateDiff from "./EvaluateDiff.ts"
+import * as EvaluationTarget from "./EvaluationTarget.ts"
 import * as EvaluateSuites from "./EvaluateSuites.ts"
 import type { MakeVerb } from "./Verb.ts"
 
@@ -131,6 +133,7 @@ const evaluate = Effect.fn("evaluate.run")(function* (
   settings: RunSettings.RunSettings,
   resume: boolean,
   metrics: MetricsSettings.MetricsSettings,
+  target: Option.Option<ToService.Target>,
   suite?: SuiteResults.Told
 ) {
   const name = settings.chosen.environment.environmentName
@@ -164,9 +167,19 @@ const evaluate = Effect.fn("evaluate.run")(function* (
       ["results", `${result.folder} (${result.files.join(", ")})`],
       ...(result.before > 0 ? [["from before", `${result.before} items`] as const] : []),
       ...Summary.failures(result),
+      ...(result.failures > 0 ? [["to go on", "the same command asks for what failed again"] as const] : []),
       ...Summary.figures(result.tally, result.passing)
     ])
   )
+  if (Option.isNone(target)) return
+  const address = yield* ToService.send(target.value, {
+    name,
+    model: result.modelName,
+    seconds: result.tally.millis / 1000,
+    figures: result.bounded,
+    file: result.samples
+  })
+  yield* Console.log(`its samples: ${address}`)
 })
 
 const ownFolder = (environment: string) => ({ data_dir_to_save_evals: `data/${environment}-evaluation` })
@@ -175,6 +188,7 @@ const makeOfEnvironment = EnvironmentVerb.make({
   name,
   own: {
     resume,
+    ...EvaluationTarget.flags,
     from,
     suite: Flag.String("suite").pipe(
       Flag.withDescription(
@@ -203,8 +217,11 @@ const makeOfEnvironment = EnvironmentVerb.make({
   ignored,
   mode: ownFolder,
   metricsMode: { file: false },
-  handle: (settings, { resume }, metrics) =>
-    evaluate(settings, resume, metrics).pipe(Services.provide(settings), Metrics.traced(metrics, "atropos-evaluate"))
+  handle: (settings, { resume, ...flags }, metrics) =>
+    evaluate(settings, resume, metrics, EvaluationTarget.of(flags)).pipe(
+      Services.provide(settings, "evaluation"),
+      Metrics.traced(metrics, "atropos-evaluate")
+    )
 })
 
 /** The verb where the words name a suite. */
@@ -224,6 +241,7 @@ const makeOfSuite =
         name,
         own: {
           resume,
+          ...EvaluationTarget.flags,
           suite: Flag.String("suite").pipe(Flag.withDescription("the evaluation"), Flag.withMetavar("name|file"))
         },
         ownBooleans: ["resume"],
@@ -238,9 +256,9 @@ const makeOfSuite =
         metricsMode: { file: false },
         named: () => Effect.succeed({ word, chosen: Suites.asChosen(suite) }),
         aliases: { data: "data", limit: "limit", samples: "samples", shots: "shots" },
-        handle: (settings, { resume }, metrics) =>
-          evaluate(settings, resume, metrics, told).pipe(
-            Services.provide(settings),
+        handle: (settings, { resume, ...flags }, metrics) =>
+          evaluate(settings, resume, metrics, EvaluationTarget.of(flags), told).pipe(
+            Services.provide(settings, "evaluation"),
             Metrics.traced(metrics, "atropos-evaluate")
           )
       })(words)

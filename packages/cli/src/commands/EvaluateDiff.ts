@@ -1,4 +1,5 @@
 /** `atropos evaluate diff A B`: two evaluations compared by item. */
+import * as Comparison from "@atropos/core/evaluation/Comparison"
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { CommandFailed } from "../base/Failure.ts"
@@ -8,7 +9,7 @@ import * as Summary from "../job/Summary.ts"
 
 const signed = (value: number): string => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(4)}`
 
-const row = (name: string, { a, b, interval, p, value }: Diff.Compared): ReadonlyArray<string> => [
+const row = (name: string, { a, b, interval, p, value }: Comparison.Compared): ReadonlyArray<string> => [
   name.replaceAll("_", " "),
   a.toFixed(4),
   b.toFixed(4),
@@ -21,17 +22,23 @@ const headings = (name: string): ReadonlyArray<string> => [name, "A", "B", "B �
 
 const shownChanges = 10
 
-const changesOf = (name: string, changes: ReadonlyArray<Diff.Change>): ReadonlyArray<string> =>
+const changesOf = (name: string, changes: ReadonlyArray<Comparison.Change>): ReadonlyArray<string> =>
   changes.length === 0
     ? []
     : [
         "",
         `${name}:`,
-        ...changes
-          .slice(0, shownChanges)
-          .map(({ id, parsed: [before, after] }) => `  ${id}: ${short(before)} → ${short(after)}`),
+        ...changes.slice(0, shownChanges).map((change) => `  ${change.id}: ${told(change)}`),
         ...(changes.length > shownChanges ? [`  … ${changes.length - shownChanges} more (--json)`] : [])
       ]
+
+const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
+
+/** Both answers; of several, how many are correct. */
+const told = ({ after, before, parsed }: Comparison.Change): string =>
+  [before, after].every((share) => share === 0 || share === 1)
+    ? parsed.map(short).join(" → ")
+    : `${percent(before)} → ${percent(after)} correct`
 
 const short = (answer: string | null): string => {
   if (answer === null) return "(none)"
@@ -49,7 +56,7 @@ const print = ({
   onlyInB,
   scores,
   unchanged
-}: Diff.Diff): string => {
+}: Comparison.Comparison): string => {
   const kinds = Object.entries(categories)
   return [
     Table.columns(headings("metric"), [
@@ -94,7 +101,9 @@ const diff = Command.make(
     )
   },
   Effect.fnUntraced(function* ({ a, b, json }) {
-    const found = Diff.of(yield* Diff.read(a), yield* Diff.read(b))
+    const [before, after] = [yield* Diff.read(a), yield* Diff.read(b)]
+    for (const note of [...before.notes, ...after.notes]) yield* Console.error(note)
+    const found = Comparison.of(before.items, after.items)
     if (found === undefined) {
       return yield* new CommandFailed({
         message: `${a} and ${b} have no item in common: they are of different suites, or of other rows`

@@ -4,6 +4,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import { OutputFormat } from "@atropos/core"
 import * as Device from "@atropos/trainer/exec/Device"
+import * as QuantizedWeights from "@atropos/trainer/model/QuantizedWeights"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
@@ -12,6 +13,8 @@ import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
+import { UsageError } from "../base/Failure.ts"
+import * as BundledModel from "../config/BundledModel.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
@@ -43,25 +46,42 @@ const announce = (model: string, device: DeviceKind, swaps: boolean) =>
 interface Options {
   readonly model: string
   readonly adapter: Option.Option<string>
+  readonly quantize: "none" | QuantizedWeights.Kind
   readonly device: DeviceKind
   readonly host: string
   readonly port: number
   readonly allowInsecure: boolean
   readonly maxBatch: number
   readonly maxWaiting: number
+  readonly speculativeTokens: number
+  readonly weightUpdates: "pinned" | "in-flight"
   readonly toolCallFormat: OutputFormat.Setting
   readonly lora: Record<string, Option.Option<unknown>>
 }
 
 const serve = Effect.fn("policy.serve")(function* (options: Options) {
   const { adapter, allowInsecure, device, host, port } = options
+  const quantize = options.quantize === "none" ? undefined : options.quantize
+  if (quantize !== undefined && device !== "cpu") {
+    return yield* new UsageError({
+      message: `--quantize ${quantize} runs on the CPU only: leave --device ${device} out`
+    })
+  }
+  yield* BundledModel.check(options.model)
+  const place = BundledModel.located(options.model)
   const model = Option.isSome(adapter)
-    ? yield* PretrainedModel.loadAdapter(options.model, adapter.value)
-    : yield* PretrainedModel.load(options.model, {
+    ? yield* PretrainedModel.loadAdapter(place, adapter.value, quantize)
+    : yield* PretrainedModel.load(place, {
         trains: yield* TrainerSettings.lora.decode(Flags.given(options.lora)),
-        seed: 0
+        seed: 0,
+        quantize
       })
-  const settings = { maxRows: options.maxBatch, maxWaiting: options.maxWaiting }
+  const settings = {
+    maxRows: options.maxBatch,
+    maxWaiting: options.maxWaiting,
+    speculativeTokens: options.speculativeTokens,
+    weightUpdates: options.weightUpdates === "in-flight" ? ("in_flight" as const) : options.weightUpdates
+  }
   const server = PolicyServer.layer({
     ...PolicyLayers.served(model),
     toolCallFormat: options.toolCallFormat,
@@ -86,13 +106,21 @@ export const make: MakeVerb = () =>
       name,
       {
         model: Flag.String("model").pipe(
-          Flag.withDescription("model: a Hugging Face folder or hub id"),
+          Flag.withDescription(
+            "model: a Hugging Face folder or hub id; or bundled, the small model that comes with Atropos"
+          ),
           Flag.withMetavar("folder|id")
         ),
         adapter: Flag.String("adapter").pipe(
           Flag.withDescription("PEFT folder of the initial adapter; all later adapters must have the same rank"),
           Flag.withMetavar("folder"),
           Flag.optional
+        ),
+        quantize: Flag.Literals("quantize", ["none", ...QuantizedWeights.kinds]).pipe(
+          Flag.withDescription(
+            "frozen weights of linear layers in 8 or 4 bits, as the trainer has them; on the CPU only [default: none]"
+          ),
+          Flag.withDefault("none" as const)
         ),
         device: Flag.Literals("device", ["cpu", "webgpu", "cuda"]).pipe(
           Flag.withDescription("where the model runs [default: cpu]"),
@@ -132,6 +160,22 @@ export const make: MakeVerb = () =>
           ),
           Flag.withDescription("completions that may wait; further requests are told to retry later [default: 1024]"),
           Flag.withDefault(1024)
+        ),
+        speculativeTokens: Flag.Int("speculative-tokens").pipe(
+          Flag.filter(
+            (tokens) => tokens >= 0 && tokens <= 32,
+            () => "a whole number from 0 to 32"
+          ),
+          Flag.withDescription(
+            "tokens to guess ahead from what the sequence said before; pays where few answers at once copy much [default: 0]"
+          ),
+          Flag.withDefault(0)
+        ),
+        weightUpdates: Flag.Literals("weight-updates", ["pinned", "in-flight"]).pipe(
+          Flag.withDescription(
+            "what running requests do when a new adapter comes: end on the one they began with, or go on under the new one [default: pinned]"
+          ),
+          Flag.withDefault("pinned" as const)
         ),
         toolCallFormat: Flag.Literals("tool-call-format", OutputFormat.Setting.literals).pipe(
           Flag.withDescription(

@@ -2,6 +2,7 @@
 import { StoredRollouts, Tokenizer, TrajectoryClientV0 } from "@atropos/core"
 import { Config, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as BundledModel from "../config/BundledModel.ts"
 import * as Services from "../config/Services.ts"
 import * as Words from "../config/Words.ts"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
@@ -54,7 +55,7 @@ const formOf = <R>(flags: SetFlags.Values, fallback: Effect.Effect<Tokenizer.Tok
 
 const load = (name: string): Effect.Effect<Tokenizer.TokenizerShape, Failure> =>
   Tokenizer.Tokenizer.pipe(
-    Effect.provide(Tokenizer.layerNamed(name)),
+    Effect.provide(Tokenizer.layerNamed(BundledModel.located(name))),
     Effect.mapError(
       (error) =>
         new CommandFailed({

@@ -11,6 +11,7 @@ import * as TinkerServer from "@atropos/trainer/tinker/server/TinkerServer"
 import { Console, Effect, Layer, Option, Path } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
+import * as BundledModel from "../config/BundledModel.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
@@ -54,7 +55,7 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   const { allowInsecure, device, host, port, threads } = options
   const { basename, resolve } = yield* Path.Path
   const settings = yield* ServerSettings.settings.decode(Flags.given(options.limits))
-  const base = yield* PretrainedModel.load(options.model, {
+  const base = yield* PretrainedModel.load(BundledModel.located(options.model), {
     // The smallest adapter: those of clients take its place.
     trains: { r: 1, alpha: 1, targetModules: ["all-linear"], rslora: false },
     seed: 0

@@ -2,6 +2,7 @@
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
+import * as BundledModel from "../config/BundledModel.ts"
 import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
@@ -41,6 +42,7 @@ export const make: MakeVerb = () =>
               message: `--model ${Recipe.scratch} works with up only, which knows the environment: train needs a folder or a hub id`
             })
           }
+          yield* BundledModel.check(settings.trainer.model)
           if (RemoteEngine.isRemote(settings)) yield* RemoteEngine.check(settings)
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
           const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")

@@ -1,8 +1,8 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
-import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Array as Arr, Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as BundledModel from "../config/BundledModel.ts"
 import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
@@ -13,6 +13,7 @@ import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Words from "../config/Words.ts"
 import { UsageError } from "../base/Failure.ts"
+import * as Terminal from "../base/Terminal.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as Mixture from "../up/Mixture.ts"
 import * as OwnRecipe from "../up/OwnRecipe.ts"
@@ -59,6 +60,10 @@ const definitionsFor = (
       )
     : undefined
 
+/** What an environment has for the bundled model where that is to be trained; else what any model has. */
+const ownOf = (model: unknown, { chosen }: Environments.Named): Pick<Recipe.Bundled, "env"> & Partial<Recipe.Bundled> =>
+  (model === BundledModel.word ? Recipe.bundled[chosen.environment.environmentName] : undefined) ?? Recipe.ownModel
+
 /** Fails where a server is to train and cannot, or does not know what. */
 const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean) {
   const { engine, model } = settings.trainer
@@ -72,10 +77,7 @@ const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isMo
 
 /** Looked at before there is a service and a run. */
 const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerSettings, isGiven: boolean) {
-  yield* Effect.mapError(
-    LocalPath.folder(model),
-    (reason) => new UsageError({ message: `--model ${model}: ${reason}` })
-  )
+  yield* BundledModel.check(model, { [Recipe.scratch]: "a model made for the environment" })
   if (isGiven) return
   yield* Console.log(
     `no --model given: using ${model} from the hub; --model ${Recipe.scratch} makes a small model instead`
@@ -115,6 +117,12 @@ const ownFlags = {
   fresh: Flag.Boolean("fresh").pipe(
     Flag.withDescription("start a new run instead of resuming an unfinished one"),
     Flag.withDefault(false)
+  ),
+  exit: Flag.Boolean("exit").pipe(
+    Flag.withDescription(
+      "end after the last step; else the pages stay until Ctrl-C where the command runs on a terminal"
+    ),
+    Flag.withDefault(false)
   )
 }
 
@@ -126,8 +134,8 @@ export const make: MakeVerb = (words) =>
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: what stands in a file is not known there.
     const shown = definitionsFor(Words.peek(words, "model"), Words.peek(words, "engine"), known)
-    const mixed = Option.map(Option.fromUndefinedOr(shown), Mixture.settingsOf)
-    const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? Recipe.ownModel.env)
+    const own = ownOf(Words.peek(words, "model"), named[0])
+    const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? own.env)
     const others = OtherServers.flags(all)
     const command = Command.make(
       name,
@@ -135,19 +143,17 @@ export const make: MakeVerb = (words) =>
         ...ownFlags,
         settings: env.flags,
         others: others.flags,
-        ...TrainerRun.flags(Option.getOrUndefined(mixed)),
+        ...TrainerRun.flags(shown === undefined ? own : Mixture.settingsOf(shown)),
         metrics: Metrics.flags
       },
       (input) =>
         Effect.gen(function* () {
-          const { config, fresh, host, policyPort, port, stepsAhead } = input
+          const { config, exit, fresh, host, policyPort, port, stepsAhead } = input
           const flagged = Flags.given(input.trainer)
+          const valueOf = (sections: ConfigFile.ConfigFile["sections"], setting: string) =>
+            TrainerRun.valueOf({ file: sections, given: input }, setting)
           const definitionsOf = (sections: ConfigFile.ConfigFile["sections"]) =>
-            definitionsFor(
-              TrainerRun.valueOf({ file: sections, given: input }, "model"),
-              TrainerRun.valueOf({ file: sections, given: input }, "engine"),
-              known
-            )
+            definitionsFor(valueOf(sections, "model"), valueOf(sections, "engine"), known)
           const settings = yield* Effect.forEach(named, ({ chosen, weight, word }, index) => {
             // One seed for all that is drawn, unless the environment is told another.
             const hasSeed = "seed" in chosen.environment.settings.fields
@@ -164,7 +170,7 @@ export const make: MakeVerb = (words) =>
                 manager: {}
               },
               (sections) => ({
-                ...(definitionsOf(sections)?.[index]?.env ?? Recipe.ownModel.env),
+                ...(definitionsOf(sections)?.[index]?.env ?? ownOf(valueOf(sections, "model"), named[index]!).env),
                 ...("seed" in flagged && hasSeed && { seed: flagged["seed"] })
               }),
               all
@@ -173,7 +179,8 @@ export const make: MakeVerb = (words) =>
           const { sections } = settings[0]
           const definitions = definitionsOf(sections)
           const trainer = yield* TrainerRun.make({
-            mode: definitions === undefined ? {} : Mixture.settingsOf(definitions),
+            mode:
+              definitions === undefined ? ownOf(valueOf(sections, "model"), named[0]) : Mixture.settingsOf(definitions),
             file: sections,
             given: input
           })
@@ -190,7 +197,7 @@ export const make: MakeVerb = (words) =>
           if (definitions === undefined) yield* checkModel(trainer, isModelGiven)
           const isSeqLenGiven = TrainerRun.isGiven({ file: sections, given: input }, "seq_len")
           const metrics = yield* Metrics.make(input.metrics, sections["metrics"])
-          const result = yield* Up.run({
+          yield* Up.run({
             settings,
             trainer,
             metrics,
@@ -200,9 +207,10 @@ export const make: MakeVerb = (words) =>
             fresh,
             host,
             port,
-            policyPort
+            policyPort,
+            stays: !exit && (yield* Terminal.Place).columns !== undefined,
+            onResult: UpReport.print
           })
-          yield* UpReport.print(result)
         }).pipe(Effect.mapError(Services.toFailure))
     ).pipe(
       Command.withExamples([
@@ -221,7 +229,14 @@ export const make: MakeVerb = (words) =>
     )
     return {
       command,
-      booleans: new Set([...env.booleans, ...others.booleans, ...TrainerRun.booleans, ...Metrics.booleans, "fresh"]),
+      booleans: new Set([
+        ...env.booleans,
+        ...others.booleans,
+        ...TrainerRun.booleans,
+        ...Metrics.booleans,
+        "fresh",
+        "exit"
+      ]),
       spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words))
     }
   })

@@ -40,6 +40,14 @@ export const verbs = {
     description: "Train an adapter or a whole model on batches from a trajectory service",
     load: () => import("./Train.ts")
   },
+  top: {
+    description: "Watch a run of a running service in the terminal",
+    load: () => import("./Top.ts")
+  },
+  merge: {
+    description: "Merge an adapter into its model: a folder that any program loads",
+    load: () => import("./Merge.ts")
+  },
   process: {
     description: "Write rollouts of an environment to a JSONL file, without a trajectory service",
     load: () => import("./Process.ts")
@@ -67,6 +75,10 @@ export const verbs = {
   validate: {
     description: "Check an environment (correct answers score, wrong ones do not, scoring never throws), or a loss",
     load: () => import("./Validate.ts")
+  },
+  reverify: {
+    description: "Score saved groups again with today's environment: what changed, and a corrected file",
+    load: () => import("./Reverify.ts")
   },
   init: { description: "Create a new environment from a template, with its test", load: () => import("./Init.ts") },
   "wandb-sync": {

@@ -11,6 +11,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { pathToFileURL } from "node:url"
 import * as CommandLine from "../base/CommandLine.ts"
+import * as BundledModel from "../config/BundledModel.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Services from "../config/Services.ts"
 import { UsageError } from "../base/Failure.ts"
@@ -38,7 +39,8 @@ interface FlagValues {
 const tokenizerOf = ({ tokenizer }: FlagValues) =>
   Option.match(tokenizer, {
     onNone: () => Effect.succeedNone,
-    onSome: (named) => Effect.asSome(Tokenizer.Tokenizer.pipe(Effect.provide(Tokenizer.layerNamed(named))))
+    onSome: (named) =>
+      Effect.asSome(Tokenizer.Tokenizer.pipe(Effect.provide(Tokenizer.layerNamed(BundledModel.located(named)))))
   })
 
 /** One HTML file. */

@@ -1,4 +1,5 @@
 /** The services that a run of an environment needs, as its settings say, and the environment itself on top of them. */
+import { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import {
   Dataset,
   Driven,
@@ -11,14 +12,16 @@ import {
   Tokenizer,
   Opponent
 } from "@atropos/core"
-import type { ScriptedRequest } from "@atropos/core/inference/backend/Scripted"
+import type { Script } from "@atropos/core/inference/backend/Scripted"
 import * as Reason from "@atropos/core/base/Reason"
+import * as SampledWith from "@atropos/core/inference/SampledWith"
 import * as Reasoning from "@atropos/core/inference/backend/Reasoning"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
 import type { Command } from "effect/cli"
 import type { HttpClient } from "effect/http"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
+import * as BundledModel from "./BundledModel.ts"
 import type { RunSettings } from "./RunSettings.ts"
 
 /** What `provide` gives. */
@@ -35,10 +38,14 @@ export type Provided =
   | HttpClient.HttpClient
 
 /**
- * Where completions come from: the configured servers, nowhere (`validate` asks none), whoever steps the episodes from
- * outside, or a function of the request. Only servers need a tokenizer's download.
+ * Where completions come from: the configured servers (those of an evaluation, which nobody trains on), nowhere
+ * (`validate` asks none), whoever steps the episodes from outside, or a function of the request. Only servers need a
+ * tokenizer's download.
  */
-export type Inference = "servers" | "none" | "outside" | ((request: ScriptedRequest) => string)
+export type Inference = "servers" | "evaluation" | "none" | "outside" | Extract<Script, (request: never) => unknown>
+
+/** Settings say what a program may take: python-tests' seconds, a suite's. */
+const longestProgramMillis = 60_000
 
 /** What an environment may ask for beside the policy and its tokenizer. */
 export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
@@ -50,14 +57,14 @@ export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
     Judge.layer(judge, asking),
     Teacher.layer(teacher, asking),
     Opponent.layer(opponent, asking),
-    Sandbox.layer(),
+    Sandbox.layer({ longestMillis: longestProgramMillis }),
     NodeHttpClient.layerUndici
   )
 }
 
 /** A default is nobody's own choice: who lacks its tokenizer is told which setting names another. */
 const tokenizerOf = (name: string) =>
-  Tokenizer.layerNamed(name).pipe(
+  Tokenizer.layerNamed(BundledModel.located(name)).pipe(
     Layer.catchTag("TokenizerError", (error) =>
       Layer.effect(
         Tokenizer.Tokenizer,
@@ -74,12 +81,17 @@ const services = (settings: RunSettings, inference: Inference) => {
   const { common, given, manager, servers } = settings
   // Beside its tokenizer: whoever steps episodes trains on tokens of their own.
   if (inference === "outside") return Layer.mergeAll(Driven.layerPolicy, beside(settings), Tokenizer.layerBytes)
-  const policy =
-    inference !== "servers"
-      ? ServerManager.layerScripted(inference === "none" ? [""] : inference)
-      : ServerManager.layer({ ...manager, servers, reasoning: Reasoning.fromSettings(common) })
+  const isServed = inference === "servers" || inference === "evaluation"
+  const policy = isServed
+    ? ServerManager.layer({
+        ...manager,
+        servers,
+        reasoning: Reasoning.fromSettings(common),
+        isTrainedOn: inference === "servers"
+      })
+    : ServerManager.layerScripted(inference === "none" ? [""] : inference)
   // A scripted policy knows no vocabulary: a download would serve nothing, unless it was asked for.
-  const needsNone = inference !== "servers" || (manager.testing && given["tokenizer_name"] === undefined)
+  const needsNone = !isServed || (manager.testing && given["tokenizer_name"] === undefined)
   return Layer.mergeAll(policy, beside(settings)).pipe(
     Layer.provideMerge(needsNone ? Tokenizer.layerBytes : tokenizerOf(common.tokenizerName))
   )
@@ -88,21 +100,23 @@ const services = (settings: RunSettings, inference: Inference) => {
 /**
  * The environment as it is set. A mistake in its definition is told with the word that named it, which may be a file's.
  */
-export const environment = ({ chosen, given, word }: RunSettings, more: { readonly [name: string]: unknown } = {}) =>
-  chosen.environment
-    .fromEncoded({ ...given, ...more })
-    .pipe(
-      Layer.catch((error) =>
-        Layer.effect(
-          Environment.Environment,
-          Effect.fail(
-            error instanceof Environment.EnvironmentError && error.cause instanceof Environment.DefinitionFault
-              ? new CommandFailed({ message: `--env ${word}: ${Reason.of(error)}`, cause: error })
-              : error
-          )
+export const environment = (
+  { chosen, common, given, word }: RunSettings,
+  more: { readonly [name: string]: unknown } = {}
+) =>
+  chosen.environment.fromEncoded({ ...given, ...more }).pipe(
+    Layer.provide(SampledWith.layer(common.sampling)),
+    Layer.catch((error) =>
+      Layer.effect(
+        Environment.Environment,
+        Effect.fail(
+          error instanceof Environment.EnvironmentError && error.cause instanceof Environment.DefinitionFault
+            ? new CommandFailed({ message: `--env ${word}: ${Reason.of(error)}`, cause: error })
+            : error
         )
       )
     )
+  )
 
 /** The environment with all it needs. */
 export const layer = (settings: RunSettings, inference: Inference = "servers") =>
@@ -114,7 +128,11 @@ export const layer = (settings: RunSettings, inference: Inference = "servers") =
 export const toFailure = (error: unknown): Failure =>
   error instanceof UsageError || error instanceof CommandFailed
     ? error
-    : new CommandFailed({ message: Reason.of(error), cause: error })
+    : new CommandFailed({
+        message: Reason.of(error),
+        cause: error,
+        ...(error instanceof TrainerError && error.reason === "stopped" && { exitCode: 3 as const })
+      })
 
 /** Runs an effect with the environment of some settings; whatever fails is told in one line. */
 export const provide =

@@ -101,7 +101,7 @@ const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Serv
   if (Result.isFailure(found)) {
     const { failure } = found
     if (failure._tag === "InferenceError" && failure.reason === "rejected") {
-      return [broken(check, failure.message, "give --openai.api_key or OPENAI_API_KEY")]
+      return [broken(check, failure.message, "give --openai.api_key")]
     }
     return isConfigured
       ? [

@@ -2,10 +2,10 @@
  * The evaluation of an environment into a folder: `samples.jsonl` (one line per completion, as they come), and at the
  * end `metrics.json` in the original's shape with intervals, and `evaluate_config.yaml` without keys.
  *
- * Resumable: a run that was stopped is gone on with where `samples.jsonl` ends. One that came to its end stays as it
- * is, and the next goes to `samples_1.jsonl` and `metrics_1.json`: the model behind a name may have learnt since. Rates
- * are means over items, with the standard error over items; items that failed or have no score are left out and
- * counted.
+ * Resumable: a run that was stopped, or in which items failed, is gone on with where `samples.jsonl` ends, and what
+ * failed is asked again. One that came to its end stays as it is, and the next goes to `samples_1.jsonl` and
+ * `metrics_1.json`: the model behind a name may have learnt since. Rates are means over items, with the standard error
+ * over items; items that failed or have no score are left out and counted.
  */
 import { Environment, MetricsSink, ServerManager, Trace, Trajectory } from "@atropos/core"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
@@ -22,12 +22,17 @@ import * as SuiteResults from "./SuiteResults.ts"
 
 export interface Evaluated extends Job.JobResult {
   readonly folder: string
+  /** The file of samples. */
+  readonly samples: string
+  readonly modelName: string
   /** Names of what was written in it. */
   readonly files: ReadonlyArray<string>
   readonly notes: ReadonlyArray<string>
   /** Items of earlier runs that this one went on from. */
   readonly before: number
   readonly metrics: { readonly [name: string]: number }
+  /** The same with the bounds of their intervals. */
+  readonly bounded: { readonly [name: string]: number }
   /** Of a suite. */
   readonly suite?: SuiteFigures.Figures
   /** Which answers are correct, in words. */
@@ -36,12 +41,13 @@ export interface Evaluated extends Job.JobResult {
 
 const sampleOf = (
   index: number,
-  label: string,
+  { id, label }: Pick<Environment.EvaluationWork, "id" | "label">,
   { correct, rewards, sample, score, trajectory }: Environment.EvaluatedTrajectory
 ) =>
   JSON.stringify({
     item: index,
     label,
+    id,
     ...sample,
     score,
     ...(rewards && { rewards }),
@@ -121,7 +127,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
   const before = Option.match(destination.checkpoint, { onNone: () => 0, onSome: ({ tally }) => tally.items })
   const progress = yield* Progress.make({ unit: "items", total, done: before })
 
-  const roll = ({ evaluate, label }: Environment.EvaluationWork, index: number) =>
+  const roll = ({ evaluate, id, label }: Environment.EvaluationWork, index: number) =>
     evaluate.pipe(
       Effect.map((results): Job.ItemResult => {
         if (results.length === 0)
@@ -129,7 +135,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
         if (!results.every(({ score }) => Number.isFinite(score)))
           return unscored("not_finite", GroupFilter.reasons.not_finite)
         return {
-          lines: results.map((one) => sampleOf(index, label, one)),
+          lines: results.map((one) => sampleOf(index, { id, label }, one)),
           tally: Tally.ofGroup({
             scores: results.map(({ score }) => score),
             passes: results.filter(({ correct }) => correct).length,
@@ -174,15 +180,19 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
       ...(told && { suite: told.figures })
     }
   })
-  yield* file.finish
-  yield* record(environment, servers.modelName, { ...figures, ...bounds(result.tally) })
+  if (result.failures === 0) yield* file.finish
+  const bounded = { ...figures, ...bounds(result.tally) }
+  yield* record(environment, servers.modelName, bounded)
   return {
     ...result,
     folder,
+    samples: destination.path,
+    modelName: servers.modelName,
     files: [path.basename(destination.path), ...written, ...(told === undefined ? [] : [told.log])],
     notes: destination.notes,
     before,
     metrics: figures,
+    bounded,
     ...(told && { suite: told.figures }),
     passing: environment.solved.meaning
   } satisfies Evaluated

@@ -6,6 +6,7 @@
  * The name begins with the time of the end, without which inspect's viewer lists no JSON. Samples are written as they
  * are read, so memory does not grow with them.
  */
+import * as Comparison from "@atropos/core/evaluation/Comparison"
 import { DateTime, Effect, FileSystem, Path, Stream } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
 import * as Samples from "./Samples.ts"
@@ -44,7 +45,7 @@ const sampleOf = (sample: Samples.Sample, epoch: number, { main, model }: Log) =
   const asked = answered === -1 ? chat : chat.slice(0, answered)
   const rewards = { [main]: sample.score, ...sample.rewards }
   return {
-    id: Samples.idOf(sample),
+    id: Comparison.idOf(sample),
     epoch,
     input: asked.length === 0 ? (sample.label ?? "") : asked,
     target: sample.gold === undefined || sample.gold.length === 0 ? "" : sample.gold,
@@ -123,9 +124,9 @@ export const write = Effect.fn("InspectLog.write")(function* (samplesFile: strin
   const epochs = new Map<string, number>()
   const samples = Samples.read(samplesFile).pipe(
     Stream.map((sample) => {
-      const epoch = (epochs.get(Samples.idOf(sample)) ?? 0) + 1
+      const epoch = (epochs.get(Comparison.idOf(sample)) ?? 0) + 1
       const separator = epochs.size === 0 ? "" : ",\n"
-      epochs.set(Samples.idOf(sample), epoch)
+      epochs.set(Comparison.idOf(sample), epoch)
       return `${separator}${JSON.stringify(sampleOf(sample, epoch, log))}`
     })
   )

@@ -1,8 +1,8 @@
 /**
  * The samples of an evaluation as they stand in `samples.jsonl`: one answer to a line.
  *
- * What is here is what figures, comparisons and other tools' files are made of; other keys are left alone. Samples of
- * an environment without lasting ids are told apart by what their items ask.
+ * What is here is what figures, comparisons and other tools' files are made of; other keys are left alone. Samples that
+ * were written before items had lasting ids are told apart by what their items ask.
  */
 import { JsonLines } from "@atropos/core"
 import { Effect, type FileSystem, Option, Schema, Stream } from "effect"
@@ -33,9 +33,6 @@ export type Sample = typeof Sample.Type
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Sample))
 
-/** What tells an item from others, whenever it is evaluated. */
-export const idOf = ({ id, item, label }: Sample): string => id ?? label ?? String(item)
-
 /** The samples of a file, as they come. */
 export const read = (file: string): Stream.Stream<Sample, UsageError, FileSystem.FileSystem> =>
   Stream.unwrap(
@@ -53,14 +50,3 @@ export const read = (file: string): Stream.Stream<Sample, UsageError, FileSystem
           )
     })
   )
-
-/** Samples by item, in the order in which items first came. */
-export const byItem = (samples: ReadonlyArray<Sample>): ReadonlyMap<string, ReadonlyArray<Sample>> => {
-  const items = new Map<string, Array<Sample>>()
-  for (const sample of samples) {
-    const known = items.get(idOf(sample))
-    if (known === undefined) items.set(idOf(sample), [sample])
-    else known.push(sample)
-  }
-  return items
-}

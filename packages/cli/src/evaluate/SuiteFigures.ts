@@ -3,13 +3,15 @@
  *
  * A figure is the mean over items of an item's mean over its answers. One that lies between 0 and 1 has Wilson's
  * interval over the effective number of items (`Evaluation.share`), any other Student's; `weights` of a sample make a
- * figure count by something else than items (IFEval's instructions), with Wilson's interval over those.
+ * figure count by something else than items (IFEval's instructions), with Wilson's interval over as many trials as
+ * samples of equal weight would be worth (Kish): what is of one sample goes together.
  *
  * maj@k: the share of items whose most frequent answer of k is right, over disjoint choices of k in order; answers that
  * are right count as one, the others by their text, the first of equally frequent ones wins, and what could not be read
  * is no answer.
  */
 import { Evaluation } from "@atropos/core"
+import * as Comparison from "@atropos/core/evaluation/Comparison"
 import * as Correlation from "./Correlation.ts"
 import * as Samples from "./Samples.ts"
 
@@ -60,15 +62,17 @@ export const figureOf = (values: ReadonlyArray<number>, trials: number): Figure 
   }
 }
 
-/** Counted by weights: every unit of weight is a trial. */
+/** Counted by weights. */
 const weighted = (name: string, items: Items): Figure => {
   const all = items
     .flat()
     .map(({ rewards, weights }) => ({ value: rewards?.[name] ?? 0, weight: weights?.[name] ?? 0 }))
   const count = all.reduce((sum, { weight }) => sum + weight, 0)
-  const sum = all.reduce((total, { value, weight }) => total + value * weight, 0)
-  const { lower, upper } = Evaluation.wilson(sum, count)
-  return { value: count === 0 ? 0 : sum / count, interval: [lower, upper], count }
+  if (count === 0) return { value: 0, count }
+  const value = all.reduce((total, one) => total + one.value * one.weight, 0) / count
+  const trials = count ** 2 / all.reduce((sum, { weight }) => sum + weight ** 2, 0)
+  const { lower, upper } = Evaluation.wilson(value * trials, trials)
+  return { value, interval: [lower, upper], count }
 }
 
 const trialsOf = (items: Items, k: number): number =>
@@ -155,7 +159,7 @@ export const of = (
   samples: ReadonlyArray<Samples.Sample>,
   { isRating = false, main }: { readonly main: string; readonly isRating?: boolean }
 ): Figures => {
-  const items = [...Samples.byItem(samples).values()]
+  const items = [...Comparison.byItem(samples).values()]
   const names = Array.from(new Set([main, ...samples.flatMap(({ rewards }) => Object.keys(rewards ?? {}))]))
   const categories = Array.from(new Set(items.flatMap(([first]) => first?.category ?? []))).sort()
   const shareOf = (is: (sample: Samples.Sample) => boolean) =>

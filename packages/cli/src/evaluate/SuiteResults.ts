@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto"
 import type { Environment } from "@atropos/core"
 import { Suite } from "@atropos/envs"
+import * as Comparison from "@atropos/core/evaluation/Comparison"
 import { Clock, Effect, Stream, Struct } from "effect"
 import type { JobResult } from "../job/Job.ts"
 import * as InspectLog from "./InspectLog.ts"
@@ -50,7 +51,7 @@ export const write = Effect.fn("SuiteResults.write")(function* (
     generation: { temperature, top_p: topP, max_tokens: environment.settings.maxTokenLength },
     epochs: Number(epochs),
     figures,
-    items: Samples.byItem(samples).size,
+    items: Comparison.byItem(samples).size,
     failures: result.failures
   })
   return { figures, log }

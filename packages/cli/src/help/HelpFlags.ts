@@ -46,6 +46,7 @@ export const usualSettings = new Set(
 /** Of the trainer's and the servers' flags without a prefix, those that few runs need. */
 export const rare = new Set([
   "token_budget",
+  "quantize",
   "too_long",
   "schedule",
   "warmup_steps",
@@ -56,6 +57,8 @@ export const rare = new Set([
   "weight_decay",
   "max_grad_norm",
   "max_non_finite",
+  "stop_on",
+  "stop_webhook",
   "max_mismatch",
   "max_staleness",
   "on_stale",
@@ -87,7 +90,7 @@ const none: ReadonlySet<string> = new Set()
  * The page with its flags in two groups, of which the second goes by the name of inherited ones until `print` gives it
  * its own.
  */
-const grouped = (doc: HelpDoc): HelpDoc => {
+export const grouped = (doc: HelpDoc): HelpDoc => {
   const { everyEnvironments = none, ignored = [] } = Context.getOrUndefined(doc.annotations, Flags) ?? {}
   const heeded = doc.flags.filter(
     ({ name }) => !ignored.some((one) => (one.endsWith(".") ? name.startsWith(one) : name === one))

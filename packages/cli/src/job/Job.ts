@@ -208,8 +208,10 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return yield* new CommandFailed({ message: `all ${failures} items failed: ${reasons.join("; ")}` })
   }
   const isBarren = !isFruitful(tally)
+  const ended = yield* Clock.currentTimeMillis
   return {
-    tally,
+    // What failed took its time too.
+    tally: { ...tally, millis: millisBefore + ended - started },
     failures,
     reasons,
     ...(isBarren && { nothing: whyNothing(tally, { first, reasons }) })

@@ -2,7 +2,8 @@
  * What an episode says, as OpenEnv's servers put it: `{ observation, reward, done }`, with `metadata` beside and within
  * the observation where there is any.
  *
- * `prompt` is the text of what is new, `messages` the same as a chat, `tools` what may be called. The reward is the
+ * `prompt` is the text of what is new, `messages` the same as a chat, `chat_tools` what may be called (`tools` is what
+ * OpenEnv's clients know an answer to `list_tools` by). The reward is the
  * environment's score and comes with the end; its components are `metadata.rewards`.
  */
 import { type Driven, Message } from "@atropos/core"
@@ -41,8 +42,8 @@ const metadataOf = (turn: Driven.Turn): Values =>
 export const ofTurn = (turn: Driven.Turn): Observed =>
   observed(
     turn.isOver
-      ? { prompt: null, messages: [], tools: [] }
-      : { prompt: wordsOf(turn.messages), messages: turn.messages, tools: turn.tools },
+      ? { prompt: null, messages: [], chat_tools: [] }
+      : { prompt: wordsOf(turn.messages), messages: turn.messages, chat_tools: turn.tools },
     turn
   )
 

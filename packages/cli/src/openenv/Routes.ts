@@ -2,7 +2,8 @@
  * The endpoints of an OpenEnv server.
  *
  *     GET  /ws                          a session: see `SocketSession`
- *     GET  /health /metadata /schema    what it is
+ *     POST /mcp                         tools by JSON-RPC, and sessions of its clients: see `Mcp`
+ *     GET  /health /metadata /schema /openapi.json    what it is
  *     POST /reset                       {"seed": 7, "episode_id": "…"}: begins an episode
  *     POST /step                        {"action": {"message": "…"}, "episode_id": "…"}
  *     GET  /state?episode_id=…
@@ -14,10 +15,13 @@ import { BodyLimit, type Driven } from "@atropos/core"
 import { Effect, Predicate, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ActionError } from "./Actions.ts"
+import * as Mcp from "./Mcp.ts"
+import * as OpenApi from "./OpenApi.ts"
 import * as Schemas from "./Schemas.ts"
 import type { Session } from "./Session.ts"
-import type { CapacityReached, Sessions, UnknownSession } from "./Sessions.ts"
+import type { CapacityReached, Sessions } from "./Sessions.ts"
 import * as SocketSession from "./SocketSession.ts"
+import type { UnknownSession } from "./UnknownSession.ts"
 
 export interface About {
   readonly name: string
@@ -29,16 +33,21 @@ const bodyBytes = 16 * 2 ** 20
 
 class BodyError extends Schema.TaggedError<BodyError>()("BodyError", { message: Schema.String }) {}
 
+const decodeAny = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-/** The object in a body; an empty one is an object without keys. */
-const body = Effect.gen(function* () {
+const bodyText = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const bytes = yield* BodyLimit.read(request, bodyBytes, {
     tooLarge: () => new BodyError({ message: `a body has at most ${bodyBytes} bytes` }),
     broken: () => new BodyError({ message: "the body did not arrive" })
   })
-  const text = new TextDecoder().decode(bytes)
+  return new TextDecoder().decode(bytes)
+})
+
+/** The object in a body; an empty one is an object without keys. */
+const body = Effect.gen(function* () {
+  const text = yield* bodyText
   if (text.trim() === "") return {}
   return yield* Effect.mapError(decodeJson(text), () => new BodyError({ message: "the body must be a JSON object" }))
 })
@@ -67,6 +76,9 @@ const told = <R>(effect: Effect.Effect<unknown, Failure, R>) =>
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
 
+const parameter = (request: HttpServerRequest.HttpServerRequest, name: string): string | undefined =>
+  textOf(new URL(request.url, "http://localhost").searchParams.get(name))
+
 /** An answer to reset, with the id by which its episode goes on. */
 const withId = (session: Session, given: unknown) =>
   Effect.gen(function* () {
@@ -88,10 +100,20 @@ const overHttp = (sessions: Sessions) => ({
   }),
   state: Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const id = new URL(request.url, "http://localhost").searchParams.get("episode_id")
-    return yield* (yield* sessions.named(id ?? undefined)).state
+    return yield* (yield* sessions.named(parameter(request, "episode_id"))).state
   })
 })
+
+/** JSON-RPC tells its errors in answers of status 200. */
+const mcp = (sessions: Sessions) =>
+  bodyText.pipe(
+    Effect.flatMap(decodeAny),
+    Effect.matchEffect({
+      onFailure: ({ message }) => Effect.succeed<object>(Mcp.unreadable(message)),
+      onSuccess: (given) => Mcp.answer(sessions, undefined, given)
+    }),
+    Effect.map((answer) => json(answer))
+  )
 
 const socket = (sessions: Sessions) =>
   Effect.gen(function* () {
@@ -102,14 +124,14 @@ const socket = (sessions: Sessions) =>
         426
       )
     }
-    yield* SocketSession.serve(sessions, yield* Effect.orDie(request.upgrade))
+    yield* SocketSession.serve(sessions, yield* Effect.orDie(request.upgrade), parameter(request, "session_id"))
     return HttpServerResponse.empty()
   })
 
 export const layer = (sessions: Sessions, { description, name, version }: About) => {
   const { reset, state, step } = overHttp(sessions)
   const metadata = { name, description, readme_content: null, version, author: null, documentation_url: null }
-  const paths = ["/ws", "/reset", "/step", "/state", "/schema", "/metadata", "/health"]
+  const paths = ["/ws", "/mcp", "/reset", "/step", "/state", "/schema", "/metadata", "/health", "/openapi.json"]
   return HttpRouter.addAll([
     HttpRouter.route("GET", "/ws", socket(sessions)),
     HttpRouter.route("GET", "/health", Effect.succeed(json({ status: "healthy" }))),
@@ -118,18 +140,8 @@ export const layer = (sessions: Sessions, { description, name, version }: About)
     HttpRouter.route("POST", "/reset", told(reset)),
     HttpRouter.route("POST", "/step", told(step)),
     HttpRouter.route("GET", "/state", told(state)),
-    HttpRouter.route("POST", "/mcp", Effect.succeed(json(mcpOverHttp))),
+    HttpRouter.route("POST", "/mcp", mcp(sessions)),
+    HttpRouter.route("GET", "/openapi.json", Effect.succeed(json(OpenApi.document({ name, description, version })))),
     HttpRouter.route("GET", "/", Effect.succeed(json({ name, description, protocol: "OpenEnv", paths })))
   ])
-}
-
-/** Tools belong to an episode, and an episode to a session. */
-const mcpOverHttp = {
-  jsonrpc: "2.0",
-  id: null,
-  error: {
-    code: -32601,
-    message:
-      'tools are called within a session at /ws: by "mcp" messages, or by actions {"type": "call_tool", "tool_name": "…", "arguments": {}}'
-  }
 }

@@ -58,8 +58,8 @@ const observation = {
       items: { type: "object", additionalProperties: true },
       description: "The same as messages of a chat"
     },
-    tools: {
-      title: "Tools",
+    chat_tools: {
+      title: "Chat Tools",
       type: "array",
       items: { type: "object", additionalProperties: true },
       description: "Tools that may be called, as chat requests name them"

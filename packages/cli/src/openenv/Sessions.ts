@@ -1,10 +1,13 @@
 /**
  * The sessions that are open, no more at once than a limit. Those over a socket end with it, those over HTTP are named
- * by their episode's id and end when nobody uses them for a while.
+ * by their episode's id and end when nobody uses them for a while. Those of MCP's clients: `SharedSessions`.
  */
 import type { Driven } from "@atropos/core"
-import { Duration, Effect, Exit, Fiber, Schema, Scope } from "effect"
+import { Duration, Effect, Exit, Schema, Scope } from "effect"
+import * as Idle from "./Idle.ts"
 import * as Session from "./Session.ts"
+import * as SharedSessions from "./SharedSessions.ts"
+import { UnknownSession } from "./UnknownSession.ts"
 
 /** There are as many sessions as there may be. */
 export class CapacityReached extends Schema.TaggedError<CapacityReached>()("CapacityReached", {
@@ -15,11 +18,6 @@ export class CapacityReached extends Schema.TaggedError<CapacityReached>()("Capa
     return `Server at capacity: ${this.active}/${this.limit} sessions active. Cannot accept new connections.`
   }
 }
-
-/** No session over HTTP goes by this name, or several could be meant. */
-export class UnknownSession extends Schema.TaggedError<UnknownSession>()("UnknownSession", {
-  message: Schema.String
-}) {}
 
 export interface Options {
   /** Sessions at once. */
@@ -39,12 +37,15 @@ export interface Sessions {
   ) => Effect.Effect<A, E | CapacityReached>
   /** The session of this id; without one, the only one there is. */
   readonly named: (id: string | undefined) => Effect.Effect<Session.Session, UnknownSession>
+  readonly shared: SharedSessions.SharedSessions<CapacityReached>
+  /** Those of the first item, for who has no session. */
+  readonly tools: Driven.Asked["tools"]
 }
 
 interface Held {
   readonly session: Session.Session
   readonly scope: Scope.Closeable
-  timer: Fiber.Fiber<void> | undefined
+  readonly idle: Idle.Idle
 }
 
 export const make = Effect.fn("openenv.Sessions.make")(function* (
@@ -71,14 +72,8 @@ export const make = Effect.fn("openenv.Sessions.make")(function* (
   const end = (id: string, one: Held) =>
     Effect.suspend(() => {
       if (held.get(id) === one) held.delete(id)
-      return Scope.close(one.scope, Exit.void)
+      return Effect.andThen(one.idle.paused, Scope.close(one.scope, Exit.void))
     })
-  /** Begins to count anew how long it is left alone. */
-  const used = Effect.fnUntraced(function* (id: string, one: Held) {
-    if (one.timer !== undefined) yield* Fiber.interrupt(one.timer)
-    one.timer = yield* end(id, one).pipe(Effect.delay(idle), Effect.forkIn(scope))
-  })
-
   const begin: Sessions["begin"] = Effect.fnUntraced(function* (id, use) {
     const before = id === undefined ? undefined : held.get(id)
     if (id !== undefined && before !== undefined) yield* end(id, before)
@@ -87,9 +82,17 @@ export const make = Effect.fn("openenv.Sessions.make")(function* (
       const session = yield* Scope.provide(open, own)
       const result = yield* use(session)
       const { episode_id: name } = yield* session.state
-      const one: Held = { session, scope: own, timer: undefined }
+      const one: Held = {
+        session,
+        scope: own,
+        idle: Idle.make(
+          idle,
+          Effect.suspend(() => end(name!, one)),
+          scope
+        )
+      }
       held.set(name!, one)
-      yield* used(name!, one)
+      yield* one.idle.used
       return result
     })
     return yield* Effect.onError(began, () => Scope.close(own, Exit.void))
@@ -112,8 +115,9 @@ export const make = Effect.fn("openenv.Sessions.make")(function* (
             : `there is no episode ${id}: it is over, was left alone for too long, or never began`
       })
     }
-    yield* used(name, one)
+    yield* one.idle.used
     return one.session
   })
-  return { idle: Duration.fromInputUnsafe(idle), open, begin, named }
+  const shared = SharedSessions.make(open, { idle, scope })
+  return { idle: Duration.fromInputUnsafe(idle), open, begin, named, shared, tools: first.tools }
 })

@@ -2,6 +2,7 @@
  * A session over a socket, as OpenEnv's clients hold it: JSON messages `reset`, `step`, `state`, `mcp` and `close`,
  * each answered by one message, in their order. A mistake is answered by an `error` message with its code, and the
  * session goes on. Of too many sessions the newest is told so, and closed; one that is left alone is ended likewise.
+ * With `?session_id=…` the session is one that was made over HTTP (`SharedSessions`).
  */
 import { Driven } from "@atropos/core"
 import { Duration, Effect, Option, Predicate, Schema } from "effect"
@@ -32,15 +33,15 @@ interface Reply {
 }
 
 /** The answer to one message; undefined: the client takes its leave. */
-const answer = (session: Session, text: string): Effect.Effect<Reply | undefined> =>
+const answer = (sessions: Sessions, session: Session, text: string): Effect.Effect<Reply | undefined> =>
   decodeJson(text).pipe(
     Effect.matchEffect({
       onFailure: () => Effect.succeed(errorOf("INVALID_JSON", "Invalid JSON: a message is a JSON object")),
-      onSuccess: (message) => answered(session, message)
+      onSuccess: (message) => answered(sessions, session, message)
     })
   )
 
-const answered = (session: Session, message: unknown): Effect.Effect<Reply | undefined> => {
+const answered = (sessions: Sessions, session: Session, message: unknown): Effect.Effect<Reply | undefined> => {
   const type = Predicate.hasProperty(message, "type") ? message.type : undefined
   const data = Predicate.hasProperty(message, "data") ? message.data : undefined
   switch (type) {
@@ -51,7 +52,7 @@ const answered = (session: Session, message: unknown): Effect.Effect<Reply | und
     case "state":
       return Effect.map(session.state, (state) => ({ type: "state", data: state }))
     case "mcp":
-      return Effect.map(Mcp.answer(session, data), (response) => ({ type: "mcp", data: response }))
+      return Effect.map(Mcp.answer(sessions, session, data), (response) => ({ type: "mcp", data: response }))
     case "close":
       return Effect.succeed(undefined)
     default:
@@ -73,13 +74,13 @@ const full = (error: CapacityReached) =>
 
 /** Serves one client until it goes away. */
 export const serve = Effect.fn("openenv.SocketSession")(
-  function* (sessions: Sessions, socket: Socket.Socket) {
+  function* (sessions: Sessions, socket: Socket.Socket, id?: string) {
     const { write } = yield* socket.writer
     const pull = yield* Socket.readerString(socket)
     const say = (message: unknown) => write(JSON.stringify(message))
     const leave = write(new Socket.CloseEvent(1000))
     const conversation = Effect.gen(function* () {
-      const session = yield* sessions.open
+      const session = yield* id === undefined ? sessions.open : sessions.shared.attach(id)
       for (;;) {
         const texts: Option.Option<ReadonlyArray<string>> = yield* Effect.timeoutOption(pull, sessions.idle)
         if (Option.isNone(texts)) {
@@ -89,13 +90,18 @@ export const serve = Effect.fn("openenv.SocketSession")(
           return yield* leave
         }
         for (const text of texts.value) {
-          const reply = yield* answer(session, text)
+          const reply = yield* answer(sessions, session, text)
           if (reply === undefined) return yield* leave
           yield* say(reply)
         }
       }
     })
-    yield* conversation.pipe(Effect.catchTag("CapacityReached", (error) => Effect.andThen(say(full(error)), leave)))
+    yield* conversation.pipe(
+      Effect.catchTags({
+        CapacityReached: (error) => Effect.andThen(say(full(error)), leave),
+        UnknownSession: ({ message }) => Effect.andThen(say(errorOf("SESSION_ERROR", message)), leave)
+      })
+    )
   },
   // However a socket ends, its session is over.
   Effect.catchTag("SocketError", () => Effect.void),

@@ -6,7 +6,7 @@
  * original; items put back by the environment are counted and not followed, also as there. Unlike there a failure
  * concerns its item alone.
  */
-import { Environment, ServerManager, Trace, WireGroup } from "@atropos/core"
+import { Environment, SavedGroup, ServerManager, Trace } from "@atropos/core"
 import * as Concurrency from "@atropos/core/rollout/Concurrency"
 import { Effect, Option } from "effect"
 import * as Destination from "../job/Destination.ts"
@@ -84,7 +84,7 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
     roll: (work) =>
       rolls(work).pipe(
         Effect.tap(({ groups }) => metrics.rolled(groups)),
-        Effect.map(({ groups, ...rolled }) => ({ ...rolled, lines: groups.map(WireGroup.encode) })),
+        Effect.map(({ groups, ...rolled }) => ({ ...rolled, lines: groups.map(SavedGroup.encode) })),
         Effect.withSpan(Trace.roots.item, { root: true, attributes: { "item.label": work.label.slice(0, 200) } })
       ),
     workers: Math.max(1, Concurrency.maximumWorkers(settings, servers.serverCount)),

@@ -50,7 +50,7 @@ export const make = Effect.fn("ProcessMetrics.make")(function* (
     rolled: (kept) =>
       Effect.suspend(() => {
         for (const group of kept) {
-          metrics.rolledOut(group, settings.maxTokenLength)
+          metrics.rolledOut(group, settings)
           metrics.kept(group)
           table.add(group)
         }

@@ -24,7 +24,7 @@ const tallyOf = (
 ): Tally.Tally => ({
   ...Tally.ofGroup({
     scores: group.scores,
-    passes: group.scores.filter(isCorrect).length,
+    passes: group.scores.filter((score, index) => isCorrect(score, group.rewards?.[index])).length,
     ...(group.rewards && { rewards: group.rewards }),
     trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
     tokens: ScoredGroup.tokenCount(group)
@@ -41,6 +41,7 @@ export const make = Effect.gen(function* () {
   const filterOptions: GroupFilter.FilterOptions = {
     groupSize: settings.groupSize,
     ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
+    minTrainedTokens: settings.minTrainedTokens,
     includeMessages: settings.includeMessages,
     // No run has announced a limit: like the original, long sequences are kept here.
     maxTokenLength: 0,

@@ -8,6 +8,7 @@ import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Effect } from "effect"
 import { UsageError } from "../base/Failure.ts"
+import * as BundledModel from "../config/BundledModel.ts"
 
 export const local = "local"
 
@@ -24,6 +25,13 @@ const problem = ({ lora, trainer }: TrainerSettings): string | undefined => {
   if (trainer.weightSync.length > 0) {
     return `--engine ${engine}: new weights stay with the server, so there are none for --weight_sync ${trainer.weightSync.join(", ")}: leave it out`
   }
+  if (lora.dora || lora.modulesToSave.length > 0) {
+    const flag = lora.dora ? "--lora.dora" : "--lora.modules_to_save"
+    return `--engine ${engine}: a Tinker server trains plain LoRA on layers of blocks: leave ${flag} out`
+  }
+  if (trainer.quantize !== "none") {
+    return `--engine ${engine}: the server has the weights as it has them: leave --quantize ${trainer.quantize} out`
+  }
   return lora.rslora
     ? `--engine ${engine}: a Tinker server scales its adapters itself: leave --lora.rslora out`
     : undefined
@@ -38,7 +46,7 @@ export const check = (settings: TrainerSettings): Effect.Effect<void, UsageError
 /** The model as this machine knows it, and the engine that learns and samples. */
 export const make = Effect.fn("RemoteEngine.make")(function* ({ lora, trainer }: TrainerSettings) {
   const address = yield* Address.read(trainer.engine)
-  const model = yield* PretrainedModel.describe(trainer.model, trainer.seqLen)
+  const model = yield* PretrainedModel.describe(BundledModel.located(trainer.model), trainer.seqLen)
   const { maxPositions, vocabSize } = model.config
   const engine = TinkerEngine.layer({
     address,

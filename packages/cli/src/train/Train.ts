@@ -18,11 +18,12 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Exit, Layer, Option, Path, Stream } from "effect"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
-import * as Progress from "../base/Progress.ts"
-import * as ProgressFigures from "./ProgressFigures.ts"
+import * as Board from "./Board.ts"
 import { tellStopped } from "./RunArtifacts.ts"
+import * as Pretrained from "./Pretrained.ts"
 import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
+import * as StopWebhook from "./StopWebhook.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 
 export interface Trained {
@@ -45,12 +46,8 @@ export const fitted = Effect.fnUntraced(function* (
   return { ...settings, trainer: { ...settings.trainer, seqLen: maxPositions } }
 })
 
-const onThisMachine = Effect.fnUntraced(function* ({ lora, trainer }: TrainerSettings) {
-  const model = yield* PretrainedModel.load(trainer.model, {
-    trains: trainer.trains === "all" ? "all" : lora,
-    seed: trainer.seed,
-    maxPositions: trainer.seqLen
-  })
+const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
+  const model = yield* Pretrained.load(given)
   const kind = model.adapter === undefined ? "all weights" : `adapter of rank ${model.adapter.r}`
   yield* Console.log(`model: ${model.name}, training ${model.layout.size.toLocaleString("en-US")} parameters (${kind})`)
   return {
@@ -112,8 +109,7 @@ export const run = Effect.fn("Train.run")(
     )
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
-    const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })
-    const shown = ProgressFigures.make()
+    const board = yield* Board.make({ total: trainer.trainingSteps, done })
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
     const client = TrajectoryClientAuto.layer({
       url: trainer.atroposUrl,
@@ -121,10 +117,7 @@ export const run = Effect.fn("Train.run")(
       ...(Option.isSome(token) && { token: token.value })
     })
     const outcome = yield* ServiceTraining.steps(made, { settings, owner: "atropos train" }).pipe(
-      Stream.tap((metrics) => {
-        shown.add(metrics)
-        return progress.update(metrics.step, shown.detail)
-      }),
+      Stream.tap(board.step),
       Stream.runFold(
         () => ({ steps: 0, first: Option.none<StepMetrics>(), last: Option.none<StepMetrics>() }),
         ({ first }, metrics) => ({
@@ -139,8 +132,9 @@ export const run = Effect.fn("Train.run")(
     return { ...outcome, folder: resolve(trainer.savePath) } satisfies Trained
   },
   Effect.scoped,
-  (effect, { trainer: { device, threads } }, metrics) =>
-    Effect.provide(effect, [OrtWorker.layer({ device, threads }), NodeHttpClient.layerUndici]).pipe(
+  (effect, { trainer }, metrics) =>
+    Effect.provide(effect, [OrtWorker.layer(trainer), NodeHttpClient.layerUndici]).pipe(
+      StopWebhook.telling(trainer),
       Metrics.traced(metrics, "atropos-train")
     )
 )

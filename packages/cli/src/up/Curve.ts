@@ -45,24 +45,7 @@ export const best = (rewards: ReadonlyArray<number>): { readonly value: number; 
   return found
 }
 
-const bars = "▁▂▃▄▅▆▇█"
-
-/**
- * The rewards as a line of blocks, for logs and terminals: from 0 to 1, or from the lowest to the highest where they
- * leave that.
- */
-export const sparkline = (rewards: ReadonlyArray<number>, width = 48): string => {
-  const columns = Math.min(width, rewards.length)
-  const means = Array.from({ length: columns }, (_, column) => {
-    const from = Math.floor((column * rewards.length) / columns)
-    const to = Math.max(from + 1, Math.floor(((column + 1) * rewards.length) / columns))
-    return Evaluation.mean(rewards.slice(from, to))
-  })
-  const [lowest, highest] = [Math.min(...means), Math.max(...means)]
-  const [floor, ceiling] = lowest >= 0 && highest <= 1 ? [0, 1] : [lowest, highest]
-  const range = ceiling > floor ? ceiling - floor : 1
-  return means.map((mean) => bars[Math.round(((mean - floor) / range) * (bars.length - 1))]).join("")
-}
+export { of as sparkline } from "../base/Sparkline.ts"
 
 export const showSolved = ({ correct, items }: Solved): string =>
   `${((100 * correct) / Math.max(1, items)).toFixed(1)}% (${correct} of ${items})`

@@ -48,13 +48,18 @@ export const solvedOf = ({ items }: EvaluationRun.Evaluated): Solved => ({
   items: items.length
 })
 
-/** Records evaluations with the sinks of the context, or the service. The run has to be registered by then. */
+/**
+ * Records evaluations: figures with the sinks of the context, or the service; samples with the service. The run has to
+ * be registered by then.
+ */
 export const recorder = Effect.fn("HeldOut.recorder")(function* (
   { encodedSettings, name }: Environment.EnvironmentShape,
   { isResumed }: { readonly isResumed: boolean }
 ) {
   const client = yield* TrainerClient.TrainerClient
-  const { open } = yield* MetricsSink.orService(yield* TelemetryClient.TelemetryClient)
+  const telemetry = yield* TelemetryClient.TelemetryClient
+  const { modelName } = yield* ServerManager.ServerManager
+  const { open } = yield* MetricsSink.orService(telemetry)
   const { figures } = yield* open({
     kind: "environment",
     name,
@@ -65,5 +70,9 @@ export const recorder = Effect.fn("HeldOut.recorder")(function* (
     config: encodedSettings,
     announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
   })
-  return (step: number, evaluated: EvaluationRun.Evaluated) => figures(step, EvaluationRun.metrics(evaluated))
+  return (step: number, evaluated: EvaluationRun.Evaluated) =>
+    Effect.andThen(
+      figures(step, EvaluationRun.metrics(evaluated)),
+      EvaluationRun.tell(telemetry, () => EvaluationRun.recordOf(evaluated, { name, model: modelName, step }))
+    )
 })

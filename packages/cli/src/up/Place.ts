@@ -6,8 +6,8 @@ import type * as Engine from "@atropos/trainer/engine/Engine"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as KeptWeights from "@atropos/trainer/checkpoint/KeptWeights"
 import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
+import * as MemoryPlan from "@atropos/trainer/local/MemoryPlan"
 import * as Model from "@atropos/trainer/model/Model"
-import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
@@ -18,11 +18,13 @@ import { type ServerManager, Tokenizer } from "@atropos/core"
 import { Console, Effect, type FileSystem, Layer, Option, Path } from "effect"
 import type { HttpClient } from "effect/http"
 import * as Progress from "../base/Progress.ts"
+import * as Pretrained from "../train/Pretrained.ts"
 import * as Publisher from "../train/Publisher.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import type * as RunFolder from "../train/RunFolder.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import type * as Recipe from "./Recipe.ts"
+import * as Room from "./Room.ts"
 
 /** Nothing has to be computed again for a small model. */
 const small = { remat: false }
@@ -64,14 +66,6 @@ const fromScratch = Effect.fn("Place.fromScratch")(function* (
   return { model, initial: Option.getOrUndefined(yield* KeptWeights.read(kept)) }
 }, Effect.scoped)
 
-/** A model of a folder or the hub, with an adapter or whole. */
-const pretrained = ({ lora, trainer }: TrainerSettings) =>
-  PretrainedModel.load(trainer.model, {
-    trains: trainer.trains === "all" ? "all" : lora,
-    seed: trainer.seed,
-    maxPositions: trainer.seqLen
-  })
-
 /** What environments, trainer and policy server need of either. */
 type Parts = Layer.Layer<
   Engine.Engine | LearnerEngine | ServerManager.ServerManager | Tokenizer.Tokenizer,
@@ -87,7 +81,11 @@ export const here = Effect.fn("Place.here")(function* (
 ) {
   const { device } = yield* Executor
   const { initial, model } = yield* Option.match(recipe, {
-    onNone: () => Effect.map(pretrained(settings), (model) => ({ model, initial: undefined })),
+    onNone: () =>
+      Effect.map(
+        Pretrained.load(settings, (config, device) => Room.problem(config, settings, device)),
+        (model) => ({ model, initial: undefined })
+      ),
     onSome: (given) => fromScratch(given, settings.trainer, run)
   })
   return {
@@ -101,7 +99,14 @@ export const here = Effect.fn("Place.here")(function* (
           model,
           ...(Option.isSome(recipe) && { graph: small }),
           ...(publish && { publish })
-        }).pipe(Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: device.kind })))
+        }).pipe(
+          Layer.provideMerge(
+            PolicyLayers.layerInProcess(model, {
+              device: device.kind,
+              settings: Room.caches(MemoryPlan.memoryBytes(device.kind))
+            })
+          )
+        )
       )
   }
 })

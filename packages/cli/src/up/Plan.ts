@@ -14,12 +14,18 @@ import type * as Trainer from "@atropos/trainer/run/Trainer"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { totalmem } from "node:os"
 import { Clock, Effect } from "effect"
+import * as BundledModel from "../config/BundledModel.ts"
 import * as Summary from "../job/Summary.ts"
 
 /** Tokens a second. */
 export interface Speed {
   readonly sampling: number
   readonly training: number
+}
+
+/** And the positions of the micro-batch that was tried. */
+export interface Measured extends Speed {
+  readonly triedTokens: number
 }
 
 export interface Workload {
@@ -41,9 +47,21 @@ export const stepSeconds = ({ batchSize }: Workload, { sampling, training }: Spe
 export const longestAnswer = ({ maxTokenLength, seqLen }: Workload): number =>
   Math.max(1, Math.min(maxTokenLength, seqLen - usual.prompt))
 
+/** Prompt and answer together, of usual and of the longest answers. */
+export const lengths = (workload: Workload): readonly [number, number] => {
+  const longest = longestAnswer(workload)
+  const most = Math.min(workload.seqLen, usual.prompt + longest)
+  return [Math.min(most, usual.prompt + usual.answer), most]
+}
+
 const sampledRows = 32
 const sampledTokens = 8
+/** Trained to begin with, and where that is soon done: products of more rows are faster. */
 const trainedTokens = 128
+const moreTrainedTokens = 1024
+
+/** Seconds that the second may take. */
+const patience = 3
 
 /** Times a few tokens of both; changes nothing. */
 export const measure = Effect.fn("Plan.measure")(function* (
@@ -71,9 +89,16 @@ export const measure = Effect.fn("Plan.measure")(function* (
   const start = yield* Clock.currentTimeNanos
   yield* sample(sampledTokens)
   const samplingSeconds = Number((yield* Clock.currentTimeNanos) - start) / 1e9
-  const tokens = Math.min(trainedTokens, seqLen)
-  const trainingSeconds = yield* trainer.measure(tokens)
-  return { sampling: (rows * sampledTokens) / samplingSeconds, training: tokens / trainingSeconds } satisfies Speed
+  const [few, more] = [trainedTokens, moreTrainedTokens].map((tokens) => Math.min(tokens, seqLen)) as [number, number]
+  const firstSeconds = yield* trainer.measure(few)
+  const isSoonDone = few < more && (firstSeconds * more) / few <= patience
+  const tokens = isSoonDone ? more : few
+  const trainingSeconds = isSoonDone ? yield* trainer.measure(more) : firstSeconds
+  return {
+    sampling: (rows * sampledTokens) / samplingSeconds,
+    training: tokens / trainingSeconds,
+    triedTokens: tokens
+  } satisfies Measured
 })
 
 /** Seconds for one run beyond which advice is given. */
@@ -98,11 +123,13 @@ const advice = (workload: Workload, speed: Speed): ReadonlyArray<readonly [strin
 const count = (value: number): string => value.toLocaleString("en-US")
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
 const time = (seconds: number): string => Summary.time(1000 * seconds)
-const rate = (value: number): string => count(Math.round(value))
+const rate = (value: number): string => (value < 10 ? value.toPrecision(2) : count(Math.round(value)))
 
 /** Of the whole model, an adapter apart. */
 const parametersOf = ({ config }: Model): number =>
   Tensors.all(config).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0)
+
+const spanOf = ([low, high]: ReadonlyArray<string>): string => (low === high ? low! : `${low} to ${high}`)
 
 /** The plan as pairs to be printed. */
 export const describe = (options: {
@@ -110,21 +137,20 @@ export const describe = (options: {
   readonly trainer: TrainerSettings.TrainerFields
   readonly workload: Workload
   readonly speed: Speed
-  /** Of the process, now. */
-  readonly memoryBytes: number
+  /** Of the process: now, and by the end of a step of answers of usual and of the longest length. */
+  readonly memory: { readonly now: number; readonly later: readonly [number, number] }
   /** Whether any environment has items to be asked before and after. */
   readonly hasHeldOut: boolean
 }): ReadonlyArray<readonly [string, string]> => {
-  const { hasHeldOut, memoryBytes, model, speed, trainer, workload } = options
+  const { hasHeldOut, memory, model, speed, trainer, workload } = options
   const { adapter, layout, name } = model
   const longest = longestAnswer(workload)
   const least = Math.min(usual.answer, longest)
   const step = [least, longest].map((answer) => stepSeconds(workload, speed, answer)) as [number, number]
-  const span = ([low, high]: readonly [number, number]) => (low === high ? time(low) : `${time(low)} to ${time(high)}`)
   const kind = adapter === undefined ? "all weights" : `an adapter of rank ${adapter.r}`
   const isLong = step[1] * workload.steps > longRun
   return [
-    ["model", `${name}, ${count(parametersOf(model))} parameters`],
+    ["model", `${BundledModel.spoken(name)}, ${count(parametersOf(model))} parameters`],
     ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${TrainerSettings.learningRate(trainer)}`],
     ...(longest < workload.maxTokenLength
       ? [
@@ -134,7 +160,10 @@ export const describe = (options: {
           ] as const
         ]
       : []),
-    ["memory", `${gigabytes(memoryBytes)} of ${gigabytes(totalmem())} used; the key-value cache may need more`],
+    [
+      "memory",
+      `${gigabytes(memory.now)} of ${gigabytes(totalmem())} used, ${spanOf(memory.later.map(gigabytes))} in a step: activations, keys and values`
+    ],
     ["measured", `sampling ${rate(speed.sampling)}, training ${rate(speed.training)} tokens/s`],
     [
       "a step",
@@ -143,7 +172,7 @@ export const describe = (options: {
     ],
     [
       `${workload.steps} steps`,
-      span([step[0] * workload.steps, step[1] * workload.steps]) +
+      spanOf(step.map((seconds) => time(seconds * workload.steps))) +
         (hasHeldOut ? ", and the held-out items before and after" : "")
     ],
     ...(isLong

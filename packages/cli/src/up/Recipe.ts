@@ -47,6 +47,9 @@ export const env: Values = { group_size: 8, ensure_scores_are_not_same: false, m
  */
 export const ownModel: { readonly env: Values } = { env: { ensure_scores_are_not_same: false } }
 
+/** Settings of an environment for the model that comes with the command; there is nothing to be made or shown. */
+export type Bundled = Pick<Definition, "env" | "trainer" | "loss"> & { readonly lora: Values }
+
 /** Advantages r - mean without a deviation (Dr. GRPO), DAPO's asymmetric clip and mean over tokens; no reference. */
 export const loss: Values = {
   preset: "dapo",
@@ -156,5 +159,25 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
     env,
     trainer: { ...trainer, training_steps: 2500 },
     loss
+  }
+}
+
+/** The recipes of the bundled model. */
+export const bundled: { readonly [environment: string]: Bundled } = {
+  "arithmetic-stories": {
+    env: { group_size: 8, max_token_length: 64, ensure_scores_are_not_same: false, max_num_workers: 64 },
+    trainer: {
+      batch_size: 64,
+      seq_len: 256,
+      lr: 2e-3,
+      schedule: "linear",
+      warmup_steps: 5,
+      adam_beta2: 0.95,
+      weight_decay: 0,
+      training_steps: 200,
+      checkpoint_interval: 20
+    },
+    lora: { r: 16, alpha: 32 },
+    loss: { preset: "dapo", advantage_scale: "none", drop_constant_groups: false }
   }
 }

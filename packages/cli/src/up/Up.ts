@@ -7,11 +7,12 @@
  * settings.
  */
 import { Environment, type MetricsSettings } from "@atropos/core"
-import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
+import { Auth, Database, PgTrajectoryStore, S3, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
+import { Executor } from "@atropos/trainer/exec/Executor"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import type { Model } from "@atropos/trainer/model/Model"
 import type { Trainer } from "@atropos/trainer/run/Trainer"
@@ -20,17 +21,19 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option, Struct } from "effect"
 import { HttpServer } from "effect/http"
 import * as Summary from "../job/Summary.ts"
-import * as Progress from "../base/Progress.ts"
-import * as ProgressFigures from "../train/ProgressFigures.ts"
+import * as Board from "../train/Board.ts"
+import * as Report from "../base/Report.ts"
 import * as Train from "../train/Train.ts"
 import * as History from "./History.ts"
 import * as Loop from "./Loop.ts"
 import * as Place from "./Place.ts"
 import * as Plan from "./Plan.ts"
+import * as Room from "./Room.ts"
 import type * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
 import * as ServedPolicy from "../train/ServedPolicy.ts"
+import * as StopWebhook from "../train/StopWebhook.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
 
 export interface UpOptions {
@@ -44,6 +47,10 @@ export interface UpOptions {
   readonly stepsAhead: number
   readonly fresh: boolean
   readonly policyPort: number
+  /** Whether its pages stay after the last step, until the command is stopped. */
+  readonly stays: boolean
+  /** Told of the result while its pages are still there. */
+  readonly onResult: (result: UpResult) => Effect.Effect<void>
   readonly host: string
   readonly port: number
 }
@@ -60,6 +67,7 @@ const service = (options: Pick<UpOptions, "host" | "port">) =>
     // The port may be taken, by `atropos api` for one: the figures are worth a link all the same.
     Layer.catchTag("ListenError", () => TrajectoryService.serve({ ...options, port: 0 })),
     Layer.provideMerge(PgTrajectoryStore.layer),
+    Layer.provide(S3.layerConfig),
     Layer.provide(Auth.layerConfig),
     Layer.provideMerge(Database.layerConfig)
   )
@@ -102,18 +110,21 @@ export const run = Effect.fn("Up.run")(
       steps: trainingSteps,
       fresh: options.fresh
     })
+    yield* Console.log(`viewer at ${url}/ui, API documentation at ${url}/v1/docs, metrics at ${url}/metrics`)
     yield* Console.log(
       `trajectory service at ${url} (${kind === "pglite" ? "embedded Postgres in" : "Postgres at"} ${location})`
     )
-    yield* Console.log(`viewer at ${url}/ui, API documentation at ${url}/v1/docs, metrics at ${url}/metrics`)
     yield* Console.log(
       chosen.done > 0
         ? `resuming ${chosen.name} after ${chosen.done} of ${trainingSteps} steps (--fresh starts a new run)`
         : `run ${chosen.name}, checkpoints in ${chosen.folder}`
     )
+    let isOver = false
     // Said last of all: what holds the checkpoint is closed before.
     yield* Effect.addFinalizer((exit) =>
-      Exit.hasInterrupts(exit) ? Effect.ignore(RunArtifacts.tellStopped(chosen.folder, trainingSteps)) : Effect.void
+      !isOver && Exit.hasInterrupts(exit)
+        ? Effect.ignore(RunArtifacts.tellStopped(chosen.folder, trainingSteps))
+        : Effect.void
     )
     const longest = Option.match(recipe, { onNone: () => 0, onSome: (given) => given.longest })
     const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
@@ -134,8 +145,7 @@ export const run = Effect.fn("Up.run")(
     yield* Console.log(
       `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${trained}; Ctrl-C saves and stops`
     )
-    const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
-    const shown = ProgressFigures.make()
+    const board = yield* Board.make({ total: trainingSteps, done: chosen.done })
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(
@@ -149,13 +159,20 @@ export const run = Effect.fn("Up.run")(
       seqLen: named.seqLen,
       maxTokenLength: Math.max(...settings.map(({ common }) => common.maxTokenLength))
     }
+    const { kind: device } = (yield* Executor).device
     const planOf = (model: Model) =>
       Effect.fnUntraced(function* (measured: Pick<Trainer, "measure">, hasHeldOut: boolean) {
         yield* Console.log("measuring a step on this machine …")
         const speed = yield* Plan.measure(model, measured, workload)
-        const memoryBytes = process.memoryUsage.rss()
+        const now = process.memoryUsage.rss()
+        const later = Plan.lengths(workload).map(
+          (length) =>
+            now +
+            Room.growth(model.config, trainer, device, { batchSize: named.batchSize, length, tried: speed.triedTokens })
+        )
+        const memory = { now, later: later as [number, number] }
         yield* Console.log(
-          `\n${Summary.print(Plan.describe({ model, trainer: trainer.trainer, workload, speed, memoryBytes, hasHeldOut }))}\n`
+          `\n${Summary.print(Plan.describe({ model, trainer: trainer.trainer, workload, speed, memory, hasHeldOut }))}\n`
         )
       })
     const outcome = yield* Loop.run({
@@ -169,10 +186,7 @@ export const run = Effect.fn("Up.run")(
         before: chosen.done > 0 ? yield* History.before(chosen.folder) : Option.none()
       },
       onBefore: (solved) => History.saveBefore(chosen.folder, solved),
-      onStep: (metrics) => {
-        shown.add(metrics)
-        return progress.update(metrics.step, shown.detail)
-      }
+      onStep: board.step
     }).pipe(
       Effect.provide([
         Layer.provideMerge(
@@ -182,7 +196,7 @@ export const run = Effect.fn("Up.run")(
         environments
       ])
     )
-    return {
+    const result = {
       ...outcome,
       run: chosen,
       seconds: ((yield* Clock.currentTimeMillis) - started) / 1000,
@@ -194,6 +208,12 @@ export const run = Effect.fn("Up.run")(
         settings
       })
     } satisfies UpResult
+    isOver = true
+    yield* options.onResult(result)
+    if (!options.stays) return
+    yield* Report.done
+    yield* Console.log(`\nits pages stay at ${url}/ui until Ctrl-C (--exit ends at once)`)
+    return yield* Effect.never
   },
   Effect.scoped,
   (effect, options) =>
@@ -204,5 +224,9 @@ export const run = Effect.fn("Up.run")(
         Console.log("starting the service (the first time, its database takes some seconds)")
       ),
       Effect.provide(effect, [service(options), executor(options), NodeHttpClient.layerUndici])
-    ).pipe(Metrics.traced(options.metrics, "atropos-up"), Effect.mapError(Services.toFailure))
+    ).pipe(
+      Metrics.traced(options.metrics, "atropos-up"),
+      StopWebhook.telling(options.trainer.trainer),
+      Effect.mapError(Services.toFailure)
+    )
 )

@@ -46,6 +46,7 @@ const laws = {
   determinism: "the same group gets the same scores",
   finiteness: "scores are finite",
   range: "scores are in the range",
+  components: "a score is what its components come to",
   items: "the same settings give the same items",
   robustness: "scoring never fails, whatever the text",
   speed: "scoring a text takes at most a second"
@@ -70,14 +71,45 @@ const endingWith = (episode: Trajectory.Trajectory, text: string): Trajectory.Tr
   messages: [...episode.messages.slice(0, -1), { role: "assistant", content: text }]
 })
 
+const scoresOf = (judged: ReadonlyArray<Environment.Judged>): ReadonlyArray<number> => judged.map(({ score }) => score)
+
+const nothingChecked = (unscorable: number, items: number, first: string) =>
+  new CommandFailed({
+    message: `nothing was checked: none of ${unscorable} groups from ${items} items could be scored. The first was from item ${first}`
+  })
+
+const noClaims = ({ name }: { readonly name: string }) =>
+  new UsageError({
+    message: `the environment ${name} makes no claims to check: add "claims" to its definition, with gold and wrong answers and the range of its scores, or { untestable: "why" } if they cannot be known`
+  })
+
+const noItems = ({ name }: { readonly name: string }) =>
+  new CommandFailed({ message: `the environment ${name} has no items` })
+
+/** What holds for scores by themselves, of scores that are known. */
+const soundness = (
+  components: Environment.EnvironmentShape["components"],
+  range: Laws.Range
+): {
+  readonly laws: ReadonlyArray<LawName>
+  readonly check: (
+    group: ReadonlyArray<Trajectory.Trajectory>
+  ) => (judged: ReadonlyArray<Environment.Judged>) => Effect.Effect<void, Laws.LawBroken>
+} => ({
+  laws: Option.isSome(components) ? ["finiteness", "range", "components"] : ["finiteness", "range"],
+  check: (group) =>
+    Effect.fnUntraced(function* (judged) {
+      yield* Laws.inRange(() => Effect.succeed(scoresOf(judged)), group, range)
+      if (Option.isSome(components)) yield* Laws.components(judged, components.value, group)
+    })
+})
+
 /** Checks every law on the first items. */
 export const run = Effect.fn("Validate.run")(
   function* (options: ValidateOptions) {
     const environment = yield* Environment.Environment
     if (Option.isNone(environment.claims)) {
-      return yield* new UsageError({
-        message: `the environment ${environment.name} makes no claims to check: add "claims" to its definition, with gold and wrong answers and the range of its scores, or { untestable: "why" } if they cannot be known`
-      })
+      return yield* noClaims(environment)
     }
     const { items, scoreRange, untestable } = environment.claims.value
     const verdicts = new Map<LawName, Verdict>()
@@ -101,8 +133,7 @@ export const run = Effect.fn("Validate.run")(
       )
     )
     const taken = yield* take
-    if (taken.length === 0)
-      return yield* new CommandFailed({ message: `the environment ${environment.name} has no items` })
+    if (taken.length === 0) return yield* noItems(environment)
     const again = (yield* take).map(({ label }) => label)
     taken.forEach(({ label }, index) =>
       note(
@@ -130,17 +161,22 @@ export const run = Effect.fn("Validate.run")(
         firstUnscorable ||= `${short(item.label)}: ${error.message}`
         return false
       }
-      const isBroken = error instanceof Laws.LawBroken
-      note(isBroken ? error.law : "robustness", `${short(item.label)}: ${Reason.ofCause(exit.cause)}`)
+      note(
+        error instanceof Laws.LawBroken ? error.law : "robustness",
+        `${short(item.label)}: ${Reason.ofCause(exit.cause)}`
+      )
       return true
     })
+
+    const sound = soundness(environment.components, scoreRange)
 
     const hold = Effect.fnUntraced(function* (item: Environment.ClaimedItem) {
       const group = [...item.gold, ...item.wrong]
       if (group.length === 0) return
       const order = yield* Random.shuffle(group.map((_, index) => index))
       // Scored once for all laws, and once more for the one that is about that: a score may be a run of a program.
-      const scored = yield* Effect.exit(Effect.timeout(item.score(group), lawLimit))
+      const judged = yield* Effect.exit(Effect.timeout(item.judge(group), lawLimit))
+      const scored = Exit.map(judged, scoresOf)
       const known: Laws.ScoreGroup<ScoreError, never> = (given) =>
         given.length === group.length && given.every((one, index) => one === group[index]) ? scored : item.score(given)
       let asked = 0
@@ -148,7 +184,7 @@ export const run = Effect.fn("Validate.run")(
       yield* check(item, ["gold", "wrong"], Laws.goldOnTop(known, item.gold, item.wrong, scoreRange))
       yield* check(item, ["permutation"], Laws.permutation(known, group, order))
       yield* check(item, ["determinism"], Laws.determinism(again, group))
-      yield* check(item, ["finiteness", "range"], Laws.inRange(known, group, scoreRange))
+      yield* check(item, sound.laws, Effect.flatMap(judged, sound.check(group)))
     })
 
     const stress = Effect.fnUntraced(function* (item: Environment.ClaimedItem, texts: ReadonlyArray<string>) {
@@ -157,15 +193,14 @@ export const run = Effect.fn("Validate.run")(
         Laws.trajectoryOf(text),
         ...(episode === undefined ? [] : [endingWith(episode, text)])
       ])
-      const scoring = Laws.inRange(item.score, group, scoreRange)
-      let [took, isScored] = yield* Effect.timed(check(item, ["robustness", "finiteness", "range"], scoring))
+      const scoring = Effect.flatMap(item.judge(group), sound.check(group))
+      let [took, isScored] = yield* Effect.timed(check(item, ["robustness", ...sound.laws], scoring))
       if (!isScored) return
       // A machine that is busy elsewhere makes anything slow once.
       for (let again = 0; again < 2 && isTooSlow(took); again++) [took] = yield* Effect.timed(Effect.exit(scoring))
-      const isSlow = isTooSlow(took)
       note(
         "speed",
-        isSlow
+        isTooSlow(took)
           ? `${short(item.label)}: ${Duration.format(took)} for ${texts.map((text) => JSON.stringify(short(text))).join(" and ")}`
           : undefined
       )
@@ -181,9 +216,7 @@ export const run = Effect.fn("Validate.run")(
     }
     const scored = [...verdicts].filter(([law]) => law !== "items")
     if (scored.length === 0 && untestable === undefined) {
-      return yield* new CommandFailed({
-        message: `nothing was checked: none of ${unscorable} groups from ${taken.length} items could be scored. The first was from item ${firstUnscorable}`
-      })
+      return yield* nothingChecked(unscorable, taken.length, firstUnscorable)
     }
     return {
       items: taken.length,

@@ -14,6 +14,11 @@ export interface FileIndex {
     file: number,
     number: number
   ) => Effect.Effect<ReturnType<LineIndex.LineIndex["group"]>, CommandFailed>
+  readonly samples: (
+    file: number,
+    page: { readonly from: number; readonly limit: number }
+  ) => Effect.Effect<LineIndex.SamplePage, CommandFailed>
+  readonly sample: (file: number, number: number) => Effect.Effect<unknown, CommandFailed>
   /** Groups of each file, as far as is known. */
   readonly sizes: Effect.Effect<ReadonlyArray<number>, CommandFailed>
   /** Emits when a file has new lines. */
@@ -76,6 +81,8 @@ export const make = Effect.fn("FileIndex.make")(function* ({
   return {
     page: (file, filter) => ask({ ask: "page", file, filter }),
     group: (file, number) => ask({ ask: "group", file, number }),
+    samples: (file, page) => ask({ ask: "samples", file, page }),
+    sample: (file, number) => ask({ ask: "sample", file, number }),
     sizes: ask({ ask: "sizes" }),
     grown: (file) =>
       Stream.fromPubSub(grown).pipe(

@@ -14,6 +14,13 @@ export interface Setup {
 export type Question =
   | { readonly id: number; readonly ask: "page"; readonly file: number; readonly filter: LineSearch.IndexFilter }
   | { readonly id: number; readonly ask: "group"; readonly file: number; readonly number: number }
+  | {
+      readonly id: number
+      readonly ask: "samples"
+      readonly file: number
+      readonly page: { readonly from: number; readonly limit: number }
+    }
+  | { readonly id: number; readonly ask: "sample"; readonly file: number; readonly number: number }
   | { readonly id: number; readonly ask: "sizes" }
 
 /**
@@ -45,6 +52,10 @@ if (port !== null) {
         return index.page(question.file, question.filter)
       case "group":
         return index.group(question.file, question.number)
+      case "samples":
+        return index.samples(question.file, question.page)
+      case "sample":
+        return index.sample(question.file, question.number)
       case "sizes":
         return files.map((_, file) => index.size(file))
     }

@@ -13,10 +13,18 @@
  * Everything here computes at once and holds up whoever calls it: it is meant for a thread of its own (`IndexThread`).
  */
 // Module by module: the thread that this runs in should not load all of core before it answers.
+import type { SampleHead } from "@atropos/core/evaluation/SampleHead"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import * as LineReader from "./LineReader.ts"
 import * as LineSearch from "./LineSearch.ts"
 import * as LineTable from "./LineTable.ts"
+
+export interface SamplePage {
+  readonly samples: ReadonlyArray<SampleHead & { readonly number: number }>
+  readonly next: number | null
+  /** Of the whole file. */
+  readonly total: number
+}
 
 export interface LineIndex {
   /** Looks for new lines for some milliseconds: in which files there were any, and whether there may be more. */
@@ -29,6 +37,10 @@ export interface LineIndex {
     file: number,
     number: number
   ) => { readonly row: LineSearch.IndexedRow; readonly packed: Uint8Array } | undefined
+  /** Samples of evaluations among a file's lines, from a line on, in their order, as far as they have been read. */
+  readonly samples: (file: number, page: { readonly from: number; readonly limit: number }) => SamplePage
+  /** The whole of a sample. */
+  readonly sample: (file: number, number: number) => unknown
   /** Groups of a file that are known so far. */
   readonly size: (file: number) => number
   /** Since the last call. */
@@ -75,6 +87,27 @@ export const open = (paths: ReadonlyArray<string>): LineIndex => {
       if (record === undefined || record.id !== above + number) return undefined
       const group = reader.group(record)
       return group && { row: LineSearch.toRow(record), packed: PackedGroup.encode(group) }
+    },
+    samples: (file, { from, limit }) => {
+      const [above, below] = LineTable.rangeOf(file)
+      const rows = table
+        .prepared("select id, head from sample where id >= ? and id > ? and id < ? order by id limit ?")
+        .all(above + from, above, below, limit + 1)
+        // Written by the reader.
+        .map(({ head, id }) => ({
+          number: LineTable.numberOf(Number(id)),
+          ...(JSON.parse(String(head)) as SampleHead)
+        }))
+      return {
+        samples: rows.slice(0, limit),
+        next: rows[limit]?.number ?? null,
+        total: table.count("select count(*) as n from sample where id > ? and id < ?", above, below)
+      }
+    },
+    sample: (file, number) => {
+      const [above] = LineTable.rangeOf(file)
+      const [record] = table.records("select * from line where id = ?", above + number)
+      return record && reader.sample(record)
     },
     size: (file) => LineSearch.size(table, file),
     news: reader.news,

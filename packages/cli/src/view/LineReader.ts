@@ -2,8 +2,10 @@
  * Fills the table of an index from its files: first where their lines are, then, line by line, what lists show of a
  * group and its words. Lines that are no groups are marked so, and reported.
  */
+import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
 // Module by module: the thread that this runs in should not load all of core before it answers.
+import * as SampleHead from "@atropos/core/evaluation/SampleHead"
 import * as SavedGroup from "@atropos/core/service/SavedGroup"
 import * as ScoredGroup from "@atropos/core/ScoredGroup"
 import * as LineFile from "./LineFile.ts"
@@ -23,6 +25,8 @@ export interface LineReader {
   readonly read: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => void
   /** The group of a line, undefined where it is none. */
   readonly group: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => ScoredGroup.ScoredGroup | undefined
+  /** The whole of a line that is a sample of an evaluation, undefined where it is none. */
+  readonly sample: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => unknown
   /** Since the last call. */
   readonly news: () => News
   readonly close: () => void
@@ -46,6 +50,7 @@ const oldest = (versions: ScoredGroup.ScoredGroup["policyVersions"]): number | n
 const forget = ({ prepared }: LineTable.LineTable, file: number): void => {
   const range = LineTable.rangeOf(file)
   prepared("delete from words where rowid in (select id from line where id > ? and id < ? and state = 1)").run(...range)
+  prepared("delete from sample where id > ? and id < ?").run(...range)
   prepared("delete from line where id > ? and id < ?").run(...range)
 }
 
@@ -58,18 +63,38 @@ const insert = (
 ): void => {
   const scores = Array.from(group.scores)
   const { body, preview } = RolloutText.ofMessages(group.messages, group.masks)
+  const figures = GroupFigures.ofScoredGroup(group)
+  const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
+  const best = Math.max(...scores)
+  const hasScores = scores.length > 0
   prepared(
-    `update line set state = 1, sequences = ?, tokens = ?, scores = ?, mean = ?, env_id = ?, policy_step = ?, preview = ?, at = ?
+    `update line set state = 1, sequences = ?, tokens = ?, scores = ?, mean = ?, env_id = ?, policy_step = ?, preview = ?, at = ?,
+       best = ?, disagreement = ?, deviation = ?, item = ?, prompt = ?, length = ?, longest_best = ?, truncated = ?, tool_errors = ?,
+       surprise = ?, surprise_best = ?, components = ?, lengths = ?, answers = ?
        where id = ?`
   ).run(
     ScoredGroup.size(group),
     ScoredGroup.tokenCount(group),
     JSON.stringify(scores),
-    scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length,
+    hasScores ? mean : null,
     group.envId ?? null,
     oldest(group.policyVersions),
     preview,
     writtenAt,
+    hasScores ? best : null,
+    hasScores ? best - Math.min(...scores) : null,
+    hasScores ? Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length) : null,
+    group.itemId ?? figures.prompt,
+    figures.prompt,
+    figures.length,
+    figures.longestBest,
+    figures.truncated,
+    figures.toolErrors,
+    figures.surprise,
+    figures.surpriseBest,
+    JSON.stringify(figures.components),
+    JSON.stringify(figures.lengths),
+    JSON.stringify(figures.answers),
     id
   )
   if (body !== "") prepared("insert into words (rowid, body) values (?, ?)").run(id, body.replaceAll("\n", separator))
@@ -112,14 +137,21 @@ export const make = (table: LineTable.LineTable, paths: ReadonlyArray<string>): 
       if (text.trim() === "") return reject(undefined)
       const parsed = SavedGroup.parse(text)
       if (!("success" in parsed)) return reject(parsed.failure)
-      const { group, unknown } = parsed.success
+      const { group, sample, unknown } = parsed.success
       const note = unknownFields(file.path, { line: number, unknown })
       if (note !== undefined) notes.push(note)
       insert(table, id, group, file.writtenAt())
+      const head = SampleHead.of(sample)
+      if (head !== undefined)
+        table.prepared("insert into sample (id, head) values (?, ?)").run(id, JSON.stringify(head))
     },
     group: (line) => {
       const parsed = SavedGroup.parse(textOf(line))
       return "success" in parsed ? parsed.success.group : undefined
+    },
+    sample: (line) => {
+      const parsed = SavedGroup.parse(textOf(line))
+      return "success" in parsed ? parsed.success.sample : undefined
     },
     news: () => {
       const all = { faults, notes }

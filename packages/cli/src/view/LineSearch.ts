@@ -1,6 +1,8 @@
 /** Pages of an index: the newest lines of a file, read where they were not yet, or those that a filter finds. */
 import type * as RolloutText from "@atropos/api/rollout/RolloutText"
 import type { RolloutFilter } from "@atropos/api/store/RolloutReader"
+import type { TrajectoryApi } from "@atropos/core"
+import type { Sort } from "@atropos/core/service/api/RolloutOrder"
 import type { LineReader } from "./LineReader.ts"
 import * as LineTable from "./LineTable.ts"
 
@@ -16,16 +18,11 @@ export interface IndexedRow {
   readonly preview: string | null
   /** When the file was last written, as of the reading. */
   readonly at: number
+  readonly figures: TrajectoryApi.GroupFigures
 }
 
-/** `before` is a line's number. */
-export type IndexFilter = Pick<
-  RolloutFilter,
-  "environment" | "stepFrom" | "stepTo" | "scoreFrom" | "scoreTo" | "text"
-> & {
-  readonly before?: number
-  readonly limit: number
-}
+/** `before` is a line's number; with `sort`, that of the rows before the page. */
+export type IndexFilter = Omit<RolloutFilter, "before"> & { readonly before?: number }
 
 export interface IndexedPage {
   readonly rows: ReadonlyArray<IndexedRow>
@@ -47,7 +44,20 @@ export const toRow = (record: LineTable.LineRecord): IndexedRow => ({
   envId: record.env_id,
   policyStep: record.policy_step,
   preview: record.preview,
-  at: record.at
+  at: record.at,
+  figures: {
+    prompt: record.prompt,
+    length: record.length,
+    longestBest: record.longest_best,
+    truncated: record.truncated,
+    toolErrors: record.tool_errors,
+    surprise: record.surprise,
+    surpriseBest: record.surprise_best,
+    // The reader wrote them.
+    components: JSON.parse(record.components) as TrajectoryApi.GroupFigures["components"],
+    lengths: JSON.parse(record.lengths) as ReadonlyArray<number>,
+    answers: JSON.parse(record.answers) as ReadonlyArray<string>
+  }
 })
 
 /** The newest lines between two ids, read where they were not. */
@@ -77,34 +87,90 @@ export const newest = (
   return rows
 }
 
+/** What orders the lines; all are consumed, and of no step. */
+const keys: { readonly [S in Exclude<Sort, "component">]: string } = {
+  mean: "mean",
+  best: "best",
+  disagreement: "disagreement",
+  deviation: "deviation",
+  length: "length",
+  longest_best: "longest_best",
+  truncated: "truncated",
+  tool_errors: "tool_errors",
+  staleness: "null",
+  surprise: "surprise",
+  surprise_best: "surprise_best",
+  state: "null",
+  item: "item"
+}
+
+const component = "(select value from json_each(line.components) where key = ?)"
+
+/** A condition with its values, none where it is not asked for. */
+const condition = (sql: string, ...values: ReadonlyArray<string | number | undefined>) =>
+  values.every((value) => value !== undefined) ? [{ sql, values }] : []
+
+/** A line's number is its place in the file. */
+const newlySolved = `line.id in (
+  select id from (
+    select id, best, max(best) over (
+      partition by item order by id rows between unbounded preceding and 1 preceding
+    ) as before
+    from line where id > ? and id < ? and state = 1 and item is not null
+  ) where best > 0 and before <= 0
+)`
+
+const conditionsOf = (above: number, below: number, end: number, filter: IndexFilter) => {
+  const { environment, scoreFrom, scoreTo, state, stepFrom, stepTo, text } = filter
+  // Lines of a file have none.
+  const isNowhere =
+    environment !== undefined || stepFrom !== undefined || stepTo !== undefined || (state ?? "consumed") !== "consumed"
+  return [
+    ...condition("line.id > ? and line.id < ? and line.state = 1", above, below),
+    ...(isNowhere ? condition("false") : []),
+    ...condition("mean >= ?", scoreFrom),
+    ...condition("mean <= ?", scoreTo),
+    ...condition("best >= ?", filter.bestFrom),
+    ...condition("best <= ?", filter.bestTo),
+    ...condition("(item = ? or prompt = ?)", filter.item, filter.item),
+    ...condition(`${component} >= ?`, filter.component, filter.componentFrom),
+    ...condition(`${component} <= ?`, filter.component, filter.componentTo),
+    ...(filter.truncated === undefined ? [] : condition("truncated > 0")),
+    ...(filter.toolErrors === undefined ? [] : condition("tool_errors > 0")),
+    ...(filter.newlySolved === undefined ? [] : condition(newlySolved, above, end)),
+    ...(text === undefined ? [] : condition("words match ? and words.rowid > ?", matchOf(text), above))
+  ]
+}
+
 /** Lines read so far that a filter finds, and how many there are. */
-const search = (table: LineTable.LineTable, above: number, below: number, filter: IndexFilter) => {
-  const { environment, limit, scoreFrom, scoreTo, stepFrom, stepTo, text } = filter
-  // Lines of a file have neither.
-  const isNowhere = environment !== undefined || stepFrom !== undefined || stepTo !== undefined
-  const conditions = ["line.id > ?", "line.id < ?", "state = 1", ...(isNowhere ? ["false"] : [])]
-  const values: Array<string | number> = []
-  if (scoreFrom !== undefined) {
-    conditions.push("mean >= ?")
-    values.push(scoreFrom)
-  }
-  if (scoreTo !== undefined) {
-    conditions.push("mean <= ?")
-    values.push(scoreTo)
-  }
-  let from = "line"
-  if (text !== undefined) {
-    from = "words join line on line.id = words.rowid"
-    conditions.push("words match ?", "words.rowid > ?")
-    values.push(matchOf(text), above)
-  }
-  const where = `from ${from} where ${conditions.join(" and ")}`
-  const order = text === undefined ? "line.id" : "words.rowid"
+const search = (table: LineTable.LineTable, [above, end]: readonly [number, number], filter: IndexFilter) => {
+  const { before, limit, sort, text } = filter
+  const isSorted = sort !== undefined && (sort !== "component" || filter.component !== undefined)
+  const below = isOrdered(filter) || before === undefined ? end : above + before
+  const conditions = conditionsOf(above, below, end, filter)
+  const values = conditions.flatMap(({ values }) => values)
+  const from = text === undefined ? "line" : "words join line on line.id = words.rowid"
+  const where = `from ${from} where ${conditions.map(({ sql }) => sql).join(" and ")}`
+  const id = text === undefined ? "line.id" : "words.rowid"
+  const ofComponent = isSorted && sort === "component" ? [filter.component!] : []
+  const key = !isSorted
+    ? ""
+    : `${sort === "component" ? component : keys[sort]} ${filter.order === "ascending" ? "asc" : "desc"} nulls last,`
+  const offset = isOrdered(filter) ? (before ?? 0) : 0
   return {
-    rows: table.records(`select line.* ${where} order by ${order} desc limit ?`, above, below, ...values, limit),
-    total: () => table.count(`select count(*) as n ${where}`, above, below, ...values)
+    rows: table.records(
+      `select line.* ${where} order by ${key} ${id} desc limit ? offset ?`,
+      ...values,
+      ...ofComponent,
+      limit,
+      offset
+    ),
+    total: () => table.count(`select count(*) as n ${where}`, ...values)
   }
 }
+
+/** Whether rows are counted, not told by their ids. */
+const isOrdered = ({ sort }: IndexFilter): boolean => sort !== undefined
 
 /** A page of a file's groups; only the first one, without `before`, counts them. */
 export const page = (
@@ -114,18 +180,20 @@ export const page = (
   filter: IndexFilter
 ): IndexedPage => {
   const [above, end] = LineTable.rangeOf(file)
-  const isFirst = filter.before === undefined
-  const below = filter.before === undefined ? end : above + filter.before
-  const { environment, limit, scoreFrom, scoreTo, stepFrom, stepTo, text } = filter
-  const isFiltered = [environment, scoreFrom, scoreTo, stepFrom, stepTo, text].some((one) => one !== undefined)
+  const { before, limit, order: _, ...asked } = filter
+  const isFirst = before === undefined
+  const isFiltered = Object.values(asked).some((one) => one !== undefined)
   // One more than a page has: whether there is another page.
   const { rows, total } = isFiltered
-    ? search(table, above, below, { ...filter, limit: limit + 1 })
-    : { rows: newest(table, reader, { above, below, limit: limit + 1 }), total: () => size(table, file) }
+    ? search(table, [above, end], { ...filter, limit: limit + 1 })
+    : {
+        rows: newest(table, reader, { above, below: isFirst ? end : above + before, limit: limit + 1 }),
+        total: () => size(table, file)
+      }
   const shown = rows.slice(0, limit)
   return {
     rows: shown.map(toRow),
-    next: rows.length > limit ? shown.at(-1)!.id - above : null,
+    next: rows.length <= limit ? null : isOrdered(filter) ? (before ?? 0) + limit : shown.at(-1)!.id - above,
     total: isFirst ? total() : null,
     unindexed: isFirst
       ? table.count("select count(*) as n from line where id > ? and id < ? and state = 0", above, end)

@@ -12,8 +12,12 @@ const linesPerFile = 2 ** 40
 const schema = `
   create table line (
     id integer primary key, start integer not null, bytes integer not null, state integer not null,
-    sequences integer, tokens integer, scores text, mean real, env_id integer, policy_step integer, preview text, at integer
+    sequences integer, tokens integer, scores text, mean real, env_id integer, policy_step integer, preview text, at integer,
+    best real, disagreement real, deviation real, item text, prompt text, length real, longest_best real, truncated real,
+    tool_errors integer, surprise real, surprise_best real, components text, lengths text, answers text
   );
+  create table sample (id integer primary key, head text not null);
+  create index item on line (item) where item is not null;
   create index unread on line (id) where state = 0;
   create virtual table words using fts5(body, content='', contentless_delete=1, prefix='1 2 3', tokenize='ascii');
 `
@@ -35,6 +39,18 @@ export interface LineRecord {
   readonly policy_step: number | null
   readonly preview: string | null
   readonly at: number
+  readonly item: string | null
+  readonly prompt: string | null
+  readonly length: number
+  readonly longest_best: number
+  readonly truncated: number
+  readonly tool_errors: number
+  readonly surprise: number | null
+  readonly surprise_best: number | null
+  /** JSON. */
+  readonly components: string
+  readonly lengths: string
+  readonly answers: string
 }
 
 export interface LineTable {

@@ -9,14 +9,16 @@
  */
 import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as Payloads from "@atropos/api/store/Payloads"
+import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
-import { Labels, SavedGroup, ScoredGroup, type Tokenizer } from "@atropos/core"
-import { Effect, FileSystem, Option, Path, type Scope, Stream } from "effect"
+import { Labels, SavedGroup, ScoredGroup, type Tokenizer, TrajectoryApi } from "@atropos/core"
+import { Effect, FileSystem, Option, Path, Schema, type Scope, Stream } from "effect"
 import { createGzip } from "node:zlib"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import { cannot } from "../base/FileFailure.ts"
 import * as FileReader from "./FileReader.ts"
+import * as StaticSamples from "./StaticSamples.ts"
 
 export interface PageOptions {
   readonly title: string
@@ -79,6 +81,8 @@ const groupOf = (group: ScoredGroup.ScoredGroup, { decimals, masks, texts, token
   policy_versions: group.policyVersions
 })
 
+const encodeFigures = Schema.encodeSync(TrajectoryApi.GroupFigures)
+
 const rowOf = (id: string, group: ScoredGroup.ScoredGroup, createdAt: number) => ({
   id,
   environment: null,
@@ -90,7 +94,8 @@ const rowOf = (id: string, group: ScoredGroup.ScoredGroup, createdAt: number) =>
   tokens: ScoredGroup.tokenCount(group),
   scores: Array.from(group.scores),
   policy_step: Payloads.policyStep(group.policyVersions),
-  preview: RolloutText.ofMessages(group.messages, group.masks).preview
+  preview: RolloutText.ofMessages(group.messages, group.masks).preview,
+  figures: encodeFigures(GroupFigures.ofScoredGroup(group))
 })
 
 /** Compresses what is written to it, and keeps it: a page has little room. */
@@ -181,6 +186,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
   const compressed = () => parts.reduce((sum, { bytes }) => sum + bytes(), 0)
   let groups = 0
   let leftOut = 0
+  const evaluations: Array<object> = []
 
   const runOf = (file: string, index: number) =>
     Stream.unwrap(
@@ -191,6 +197,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
         const createdAt = Option.match(info.mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
         const rows: Array<ReturnType<typeof rowOf>> = []
         const used = new Set<number>()
+        const samples: Array<StaticSamples.StaticSample> = []
         const body = SavedGroup.read(file).pipe(
           Stream.mapError(({ message }) => new UsageError({ message })),
           Stream.mapEffect(
@@ -206,6 +213,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
               const id = String(entry.line)
               for (const row of entry.group.tokens) for (const token of row) used.add(token)
               rows.push(rowOf(id, entry.group, createdAt))
+              samples.push(...StaticSamples.ofLine(entry))
               groups++
               const separator = rows.length === 1 ? "" : ","
               const text = `${separator}"${id}":${JSON.stringify(groupOf(entry.group, packing))}`
@@ -220,6 +228,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
           )
         )
         const end = Stream.suspend(() => {
+          evaluations.unshift(...StaticSamples.evaluationOf({ file, name: names[index] ?? file, index }, samples))
           const pieces = Option.match(tokenizer, {
             onNone: () => ({}),
             onSome: ({ decode }) => Object.fromEntries([...used].map((id) => [id, decode([id])]))
@@ -237,7 +246,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
     (runs) =>
       Stream.concat(
         runs,
-        Stream.suspend(() => endOf(packing.tables()))
+        Stream.suspend(() => endOf(packing.tables(), evaluations))
       ),
     Stream.runForEach(json.write)
   )
@@ -261,9 +270,15 @@ export const write = Effect.fn("StaticPage.write")(function* (
 }, Effect.scoped)
 
 /** What the groups refer to, text by text: together they are long. */
-const endOf = ({ ids, texts }: PackedPage.Tables): Stream.Stream<string> =>
+const endOf = ({ ids, texts }: PackedPage.Tables, evaluations: ReadonlyArray<object>): Stream.Stream<string> =>
   Stream.fromIterable(texts.entries()).pipe(
     Stream.map(([index, text]) => `${index === 0 ? "" : ","}${JSON.stringify(text)}`),
-    (texts) => Stream.concat(Stream.succeed(`],"tables":{"ids":${JSON.stringify(ids)},"texts":[`), texts),
+    (texts) =>
+      Stream.concat(
+        Stream.succeed(
+          `],"evaluations":${JSON.stringify(evaluations)},"tables":{"ids":${JSON.stringify(ids)},"texts":[`
+        ),
+        texts
+      ),
     (all) => Stream.concat(all, Stream.succeed("]}}"))
   )

@@ -14,6 +14,7 @@ import { type Tokenizer, TrajectoryApi as Wire } from "@atropos/core"
 import { Effect, Layer, type Option, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import type * as FileIndex from "./FileIndex.ts"
+import * as FileEvaluations from "./FileEvaluations.ts"
 import * as FileReader from "./FileReader.ts"
 
 export interface ViewerOptions {
@@ -47,5 +48,10 @@ const summaries = ({ files, index }: ViewerOptions) => {
 /** Listens until the scope closes. */
 export const layer = (options: ViewerOptions) =>
   HttpServer.layer(Layer.merge(ViewerService.layer, summaries(options)), options).pipe(
-    Layer.provide([FileReader.layer(options), Auth.layerOpen, Layer.succeed(ViewerPage.GroupsOf, "files")])
+    Layer.provide([
+      FileEvaluations.layer({ ...options, names: FileReader.runNames(options.files) }),
+      FileReader.layer(options),
+      Auth.layerOpen,
+      Layer.succeed(ViewerPage.GroupsOf, "files")
+    ])
   )

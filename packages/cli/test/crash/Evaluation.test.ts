@@ -1,6 +1,7 @@
 /** An evaluation that is killed: the same command goes on, and nothing that has its line is asked again. */
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Comparison from "@atropos/core/evaluation/Comparison"
 import { Effect, FileSystem, Stream } from "effect"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as Samples from "../../src/evaluate/Samples.ts"
@@ -55,7 +56,7 @@ describe("atropos evaluate --suite, killed with -9", () => {
         assert.strictEqual(questions.length - before, rows - done.size)
         const samples = yield* Stream.runCollect(Samples.read(file))
         assert.strictEqual(samples.length, rows)
-        assert.strictEqual(new Set(samples.map(Samples.idOf)).size, rows)
+        assert.strictEqual(new Set(samples.map(Comparison.idOf)).size, rows)
         assert.strictEqual(samples.filter(({ correct }) => correct).length, rows / 2)
       }).pipe(Effect.provide(NodeServices.layer)),
     120_000

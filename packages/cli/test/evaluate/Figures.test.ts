@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Correlation from "../../src/evaluate/Correlation.ts"
-import * as Paired from "../../src/evaluate/Paired.ts"
+import * as Paired from "../../../core/src/evaluation/Paired.ts"
 import type { Sample } from "../../src/evaluate/Samples.ts"
 import * as SuiteFigures from "../../src/evaluate/SuiteFigures.ts"
 
@@ -67,6 +67,17 @@ describe("SuiteFigures", () => {
     assert.approximately(scores["instruction"]?.value ?? 0, 2 / 3, 1e-12)
     assert.strictEqual(scores["instruction"]?.count, 3)
     assert.strictEqual(scores["prompt"]?.value, 0.5)
+  })
+
+  it("makes the interval of weighted answers no narrower than that of as many answers", () => {
+    const all = [3, 1, 2].map((weight, item) =>
+      answer(item, true, "", { rewards: { won: 1 }, weights: { won: weight } })
+    )
+    const { won } = SuiteFigures.of(all, { main: "won" }).scores
+    // Kish: 6² / (9 + 1 + 4) trials; all won: n / (n + z²).
+    const trials = 36 / 14
+    assert.approximately(won?.interval?.[0] ?? 0, trials / (trials + z2), 1e-9)
+    assert.deepInclude(won, { value: 1, count: 6 })
   })
 
   it("gives grades beyond 1 Student's interval, and shares Wilson's", () => {

@@ -70,6 +70,8 @@ describe("atropos evaluate --suite", () => {
       const { url } = yield* model((asked) => (asked.includes("Two") ? "It is so.\n\nANSWER: B" : "ANSWER: C"))
       const { code, stderr, stdout } = yield* evaluate("mmlu", url, "--data", "rows.jsonl")
       assert.strictEqual(code, 0, stderr)
+      // Of a server without tokens and logprobs: nobody trains here.
+      assert.notInclude(stderr, "trains")
       assert.match(stdout, /accuracy +0\.6667 +0\.\d+ to 0\.\d+ +3/)
       assert.match(stdout, /places +1 .*\n *sums +0\.5000/)
       const samples = yield* samplesOf("mmlu")
@@ -109,6 +111,32 @@ describe("atropos evaluate --suite", () => {
       const before = asked.length
       yield* evaluate("mmlu", url, "--data", "rows.jsonl", "--limit", "1")
       assert.strictEqual(asked.filter(({ path }) => path.endsWith("/chat/completions")).length, 4, String(before))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("asks again for what failed, and for nothing else", () =>
+    Effect.gen(function* () {
+      yield* InProcess.folder
+      yield* rowsFile("rows.jsonl", questions)
+      let isBroken = true
+      const { asked, url } = yield* TestServer.make(({ body, path }) => {
+        if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
+        const isThree = JSON.stringify(body["messages"]).includes("Three")
+        return isBroken && isThree
+          ? { status: 400, json: { error: { message: "not today" } } }
+          : TestServer.chatReply(["ANSWER: D"])
+      })
+      const failed = yield* evaluate("mmlu", url, "--data", "rows.jsonl")
+      assert.strictEqual(failed.code, 0, failed.stderr)
+      assert.match(failed.stdout, /failed +1: .*not today/)
+      assert.include(failed.stdout, "the same command asks for what failed again")
+      const before = asked.length
+      isBroken = false
+      const again = yield* evaluate("mmlu", url, "--data", "rows.jsonl")
+      assert.strictEqual(again.code, 0, again.stderr)
+      assert.strictEqual(asked.slice(before).filter(({ path }) => path.endsWith("/chat/completions")).length, 1)
+      assert.strictEqual((yield* samplesOf("mmlu")).length, questions.length)
+      assert.strictEqual((yield* metricsOf("mmlu")).scores["accuracy"]?.count, questions.length)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -71,6 +71,19 @@ const Clients = Schema.Struct({
   full: Schema.String
 })
 
+const Tools = Schema.Struct({
+  prompts: Schema.Array(Schema.String),
+  tools: Schema.Array(Schema.String),
+  answer: Schema.String,
+  wrong: Schema.String,
+  steps: Schema.Int,
+  full: Schema.String,
+  end: Schema.Tuple([Schema.Finite, Schema.Boolean]),
+  passed: Schema.Boolean,
+  mode: Schema.String,
+  failed: Schema.Array(Schema.String)
+})
+
 const Trained = Schema.Struct({
   steps: Schema.Int,
   logs: Schema.Array(Schema.Record(Schema.String, Schema.Finite)),
@@ -117,6 +130,26 @@ describe.skipIf(!hasOpenEnv)(`OpenEnv${absence(hasOpenEnv, "openenv")}`, () => {
         assert.deepStrictEqual(new Set(rewards.map(Math.sign)), new Set([-1, 0, 1]))
         assert.include(wrong, "VALIDATION_ERROR")
         assert.include(full, "CAPACITY_REACHED")
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    limit
+  )
+
+  it.live(
+    "has Python's MCP client call tools over HTTP in the episode of its socket, and passes `openenv validate`",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* served("--env", "mcp", "--sessions", "1")
+        const { answer, full, prompts, tools, wrong, ...rest } = yield* python(
+          file("python/openenv_mcp.py"),
+          Tools,
+          url
+        )
+        assert.deepStrictEqual(rest, { steps: 2, end: [0, true], passed: true, mode: "simulation", failed: [] })
+        assert.include(tools, "list_shelves")
+        assert.isNotEmpty(answer)
+        assert.strictEqual(prompts[0], prompts[1])
+        assert.include(wrong, "there is no tool none")
+        assert.include(full, "Server at capacity: 1/1")
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     limit
   )

@@ -28,6 +28,6 @@ describe("recipes", () => {
         assert.isBelow(mean(rewards.slice(0, 4)), 0.33)
         assert.isAbove(mean(rewards.slice(-10)), mean(rewards.slice(0, 4)) + 0.06)
       }).pipe(Effect.provide(NodeServices.layer)),
-    120_000
+    300_000
   )
 })

@@ -134,19 +134,48 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos openenv", (it)
       const { code, stderr } = yield* InProcess.run(["openenv", "--env", "sft-loader", "--env.source", "rows.jsonl"])
       assert.strictEqual(code, 1)
       assert.include(stderr, "sft-loader cannot be stepped from outside: it asks the policy nothing")
-      const url = yield* served("blackjack", "--env.mode", "stepwise")
-      const session = yield* Client.open(url)
-      const replies: Array<Client.Reply> = []
-      for (let seed = 0; seed < 8; seed++) {
-        yield* session.data("reset", { seed })
-        let reply = yield* session.ask("step", { message: "<action>hit</action>" })
-        while (reply.type !== "error" && !reply.data["done"]) {
-          reply = yield* session.ask("step", { message: "<action>stick</action>" })
-        }
-        replies.push(reply)
-      }
-      const refusals = replies.filter(({ type }) => type === "error")
-      assert.match(refusals[0]?.data["message"], /^blackjack cannot be stepped from outside: this episode made 2 seq/)
+      const stepwise = yield* InProcess.run(["openenv", "--env", "blackjack", "--env.mode", "stepwise"])
+      assert.strictEqual(stepwise.code, 1)
+      assert.include(stepwise.stderr, "blackjack cannot be stepped from outside: its episodes have no one reward")
+    })
+  )
+
+  it.effect("shares a session between MCP over HTTP and a socket, as OpenEnv's MCP clients want it", () =>
+    Effect.gen(function* () {
+      const url = yield* served("mcp", "--sessions", "1")
+      const mcp = (method: string, params: object = {}) =>
+        Effect.map(call(`${url}/mcp`, { jsonrpc: "2.0", id: 1, method, params }), ({ body }) => body)
+      const { session_id: id } = (yield* mcp("openenv/session/create"))["result"]
+      assert.deepInclude((yield* mcp("openenv/session/create"))["error"], {
+        code: -32000,
+        data: { active_sessions: 1, max_sessions: 1 }
+      })
+      const inSession = { session_id: id, name: "list_shelves", arguments: {} }
+      assert.include((yield* mcp("tools/call", inSession))["error"].message, "there is no episode: reset begins one")
+      const socket = yield* Client.open(url, `?session_id=${id}`)
+      yield* socket.data("reset", { seed: 1 })
+      const { tools } = (yield* mcp("tools/list", { session_id: id }))["result"]
+      assert.deepStrictEqual((yield* mcp("tools/list"))["result"], { tools })
+      assert.isFalse((yield* mcp("tools/call", inSession))["result"].is_error)
+      assert.deepInclude(yield* socket.data("state"), { step_count: 1 })
+      assert.deepInclude((yield* (yield* Client.open(url, `?session_id=${id}`)).next).data, {
+        code: "SESSION_ERROR",
+        message: `Session ${id} already has an attached WebSocket`
+      })
+      assert.deepStrictEqual((yield* mcp("openenv/session/close", { session_id: id }))["result"], {
+        session_id: id,
+        closed: false,
+        closing: true
+      })
+      yield* socket.send({ type: "close" })
+      yield* socket.closed
+      assert.include((yield* mcp("tools/list", { session_id: id }))["error"].message, "Unknown session_id")
+      assert.isString((yield* mcp("openenv/session/create"))["result"].session_id)
+      assert.strictEqual((yield* mcp("tools/call", { name: "list_shelves" }))["error"].code, -32602)
+      assert.strictEqual((yield* mcp("prompts/list"))["error"].code, -32601)
+      assert.strictEqual((yield* call(`${url}/mcp`, {})).body["error"].code, -32600)
+      const { body: described } = yield* call(`${url}/openapi.json`)
+      assert.includeMembers(Object.keys(described["paths"]), ["/reset", "/step", "/state", "/mcp"])
     })
   )
 })

@@ -5,12 +5,12 @@ const Reply = Schema.Struct({ type: Schema.String, data: Schema.Record(Schema.St
 export type Reply = typeof Reply.Type
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Reply))
 
-export const open = Effect.fn("SocketClient.open")(function* (url: string) {
+export const open = Effect.fn("SocketClient.open")(function* (url: string, query = "") {
   const replies = yield* Queue.unbounded<Reply>()
   const ends = yield* Queue.unbounded<void>()
   const socket = yield* Effect.acquireRelease(
     Effect.callback<WebSocket, Error>((resume) => {
-      const socket = new WebSocket(`${url.replace("http", "ws")}/ws`)
+      const socket = new WebSocket(`${url.replace("http", "ws")}/ws${query}`)
       socket.addEventListener("message", ({ data }) => Queue.offerUnsafe(replies, decode(data)))
       socket.addEventListener("close", () => Queue.offerUnsafe(ends, undefined))
       socket.addEventListener("open", () => resume(Effect.succeed(socket)))

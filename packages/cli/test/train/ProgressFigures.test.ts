@@ -1,48 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as ProgressFigures from "../../src/train/ProgressFigures.ts"
 import * as Curve from "../../src/up/Curve.ts"
-
-const step = (number: number, more: Partial<StepMetrics> = {}): StepMetrics => ({
-  step: number,
-  policyVersion: number,
-  batchId: String(number),
-  skipped: null,
-  updates: 1,
-  loss: 0,
-  gradNorm: 1,
-  lr: 1,
-  rewardMean: 0.5,
-  rewardStd: 0.5,
-  entropy: 0.61,
-  ratioMean: 1,
-  clippedFraction: 0,
-  sequences: 8,
-  groups: 4,
-  constantGroups: 1,
-  unusable: 0,
-  unknownLogprobs: 0,
-  truncatedFraction: 0,
-  truncatedMaskedFraction: 0,
-  trainedTokens: 100,
-  usefulFraction: 1,
-  microBatches: 1,
-  tokensPerSecond: 1e6,
-  stalenessMean: 0,
-  stalenessMax: 0,
-  staleDropped: 0,
-  staleMasked: 0,
-  versionUnknown: 0,
-  stepSeconds: 0.1,
-  waitSeconds: 0,
-  prepareSeconds: 0,
-  computeSeconds: 0,
-  updateSeconds: 0,
-  publishSeconds: 0,
-  saveSeconds: 0,
-  ...more
-})
+import { step } from "./Steps.ts"
 
 describe("Training", () => {
   it.prop(

@@ -23,7 +23,8 @@ describe("--engine", () => {
     [settings({ engine: "skyrl" }), /--engine skyrl is no engine: expected local, tinker\+http/],
     [settings({ engine: server, trains: "all" }), /trains adapters only/],
     [settings({ engine: server, weightSync: ["vllm+http://localhost:9001"] }), /--weight_sync vllm/],
-    [settings({ engine: server }, { rslora: true }), /--lora.rslora/]
+    [settings({ engine: server }, { rslora: true }), /--lora.rslora/],
+    [settings({ engine: server }, { dora: true }), /leave --lora.dora out/]
   ] as const)("refuses what would have no effect: %#", ([given, expected]) =>
     Effect.gen(function* () {
       assert.match((yield* Effect.flip(RemoteEngine.check(given))).message, expected)

@@ -13,12 +13,13 @@ describe("the plan of up", () => {
         trainer,
         workload: { batchSize: 8, steps: 3, seqLen: 64, maxTokenLength: 32 },
         speed: { sampling: 100, training: 100 },
-        memoryBytes: 1e9,
+        memory: { now: 1e9, later: [2e9, 3e9] },
         hasHeldOut
       })
         .flat()
         .join("\n")
     assert.include(told(true), ", and the held-out items before and after")
     assert.notInclude(told(false), "held-out")
+    assert.include(told(false), "2.0 GB to 3.0 GB in a step")
   })
 })

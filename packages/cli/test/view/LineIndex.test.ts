@@ -7,6 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as LineIndex from "../../src/view/LineIndex.ts"
 import type * as LineSearch from "../../src/view/LineSearch.ts"
+import * as OrderedGroups from "../../../api/test/store/OrderedGroups.ts"
 import * as SampleGroups from "../sets/SampleGroups.ts"
 
 /** Runs a test over an index of a file in a folder of its own. */
@@ -111,6 +112,20 @@ describe("LineIndex", () => {
       assert.deepInclude(second, { next: null, total: null })
       readAll(index)
       assert.strictEqual(index.page(0, { limit: 1 }).unindexed, 0)
+    })
+  })
+
+  it("filters and orders them as the service does", () => {
+    over(OrderedGroups.groups.map((group) => `${WireGroup.encode(group)}\n`).join(""), (index) => {
+      readAll(index)
+      for (const [asked, expected] of OrderedGroups.questions) {
+        const [first, second] = [index.page(0, { ...asked, limit: 3 }), index.page(0, { ...asked, limit: 9 })]
+        assert.deepStrictEqual(numbers(second), [...expected], JSON.stringify(asked))
+        assert.strictEqual(first.total, expected.length)
+        if (first.next === null) continue
+        const rest = index.page(0, { ...asked, limit: 9, before: first.next })
+        assert.deepStrictEqual([...numbers(first), ...numbers(rest)], [...expected], JSON.stringify(asked))
+      }
     })
   })
 

@@ -53,10 +53,12 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
   it("shows beside each score what it is made of", async () => {
     const { page } = await visit("/groups/kinds/1")
     await page.waitForSelector(".rollout")
-    const facts = (await page.locator(".rollout-facts").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "))
-    assert.match(facts[0]!, /correct 1 format 0 /)
-    assert.match(facts[1]!, /correct 0 format 0.5 /)
+    const facts = (await page.locator(".rollout-head").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "))
+    assert.match(facts[0]!, /correct 1 format 0/)
+    assert.match(facts[1]!, /correct 0 format 0.5/)
     assert.notMatch(facts[0]!, /rewards/)
+    // In the words of whoever scored it, and as words.
+    assert.include(facts[0]!, "Divides <b>rightly</b>.")
   })
 
   it("goes by keyboard from the list to a group, its rollouts, its tokens, and back to the same row", async () => {
@@ -173,7 +175,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
   it("offers no page and no filter that has nothing to show", async () => {
     const { page } = await visit("/groups?run=plain")
     await page.waitForSelector(".row-link")
-    assert.deepStrictEqual(await page.getByRole("navigation").getByRole("link").allInnerTexts(), ["Groups"])
+    assert.deepStrictEqual(await page.getByRole("navigation").getByRole("link").allInnerTexts(), ["Groups", "Hacking"])
     assert.deepStrictEqual(await page.getByRole("columnheader").allInnerTexts(), [
       "Group",
       "Scores",
@@ -240,6 +242,37 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     await page.locator('.token[data-index="2"]').click()
     await Browser.becomes(() => tokenOf(page), "2")
     assert.strictEqual(await page.locator('[aria-selected="true"]').innerText(), " a")
+  })
+
+  it("searches tokens, and goes where their curve is clicked", async () => {
+    const { page } = await visit("/groups/kinds/1?rollout=2&view=tokens&token=0")
+    await page.waitForSelector(".token")
+    await page.keyboard.press("/")
+    await page.keyboard.type("48")
+    await page.keyboard.press("Enter")
+    await Browser.holds(async () => Number(await tokenOf(page)) > 0, "the token that says 48")
+    assert.include(await page.locator('.token[aria-selected="true"]').innerText(), "48")
+    assert.strictEqual(await page.locator(".token-search [role=status]").innerText(), "1 of 1")
+    const found = await tokenOf(page)
+    await page.locator(".sparkline").click({ position: { x: 4, y: 4 } })
+    await Browser.holds(async () => (await tokenOf(page)) !== found, "a token at the beginning")
+    assert.deepStrictEqual(await Browser.violations(page), [])
+  })
+
+  it("opens at the first trained token, and goes on to those that were unlikely", async () => {
+    const { page } = await visit("/groups/kinds/1?rollout=2&view=tokens")
+    await page.waitForSelector(".token")
+    const trained = mathGroup.masks[2]!.findIndex((label) => label !== -100)
+    assert.match(await fact(page, "Position"), new RegExp(`^${trained} of`))
+    const unlikely = mathGroup.inference_logprobs[2]!.flatMap((logprob, at) =>
+      at > trained && logprob < Math.log(1 / 20) ? [at] : []
+    )
+    await page.keyboard.press("x")
+    await Browser.becomes(() => tokenOf(page), String(unlikely[0]))
+    await page.keyboard.press("x")
+    await Browser.becomes(() => tokenOf(page), String(unlikely[1]))
+    await page.keyboard.press("Shift+X")
+    await Browser.becomes(() => tokenOf(page), String(unlikely[0]))
   })
 
   it("draws only the tokens in view of a long sequence", async () => {

@@ -69,7 +69,7 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
         })
         const { group, groups, run: curves, service } = pages
         yield* Effect.promise(async () => {
-          await service.page.getByRole("table", { name: "Batches" }).waitFor()
+          for (const name of ["Environments", "Batches"]) await service.page.getByRole("table", { name }).waitFor()
           // Steps count as the trainer counts them.
           await Browser.becomes(() => groups.page.locator(".group-rows .cell-step").allInnerTexts(), ["–", "–", "1"])
           assert.match(await group.page.locator(".group-facts").innerText(), /step 1/)
@@ -137,20 +137,24 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
       Effect.gen(function* () {
         const cwd = yield* Atropos.folder
         const port = yield* Atropos.freePort
-        const words = ["up", "--steps", "12", "--threads", "1", "--port", String(port), "--policy_port", "0"]
+        const words = ["up", "--steps", "100", "--threads", "1", "--port", String(port), "--policy_port", "0"]
         const up = yield* Atropos.start(words, { cwd })
         yield* up.says("trajectory service at")
         const { page } = yield* Effect.promise(() => open(`http://127.0.0.1:${port}/ui`))
         const service = yield* Effect.promise(() => page.context().newPage())
-        yield* up.says(/[1-9]\d*\/12 steps/)
-        yield* Effect.promise(() => service.goto(`http://127.0.0.1:${port}/ui#/service`))
+        yield* up.says(/[1-9]\d*\/100 steps/)
+        yield* Effect.promise(async () => {
+          await service.goto(`http://127.0.0.1:${port}/ui#/service`)
+          await service.getByRole("table", { name: "Environments" }).waitFor()
+          await page.locator(".tile-value").first().waitFor()
+        })
         assert.strictEqual((yield* up.ended).code, 0)
         yield* Effect.promise(async () => {
           for (const tab of [page, service]) {
             await outage(tab).getByText("has taken all its steps").waitFor()
             assert.strictEqual(await tab.getByText("interrupted").count(), 0)
           }
-          assert.match(await page.locator(".tiles").innerText(), /12\s+of 12 · done/)
+          assert.match(await page.locator(".tiles").innerText(), /100\s+of 100 · done/)
           await page.context().close()
         })
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),

@@ -66,6 +66,13 @@ const focused = async (page: Page) => {
   return name.split("\n")[0]!
 }
 
+/** What the Tab key comes to until `isThere`. */
+const walkTo = async (page: Page, isThere: (name: string) => boolean): Promise<ReadonlyArray<string>> => {
+  const names: Array<string> = []
+  while (names.length < 60 && !isThere(names.at(-1) ?? "")) names.push(...(await walk(page, 1)))
+  return names
+}
+
 /** What the Tab key comes to, one after the other. */
 const walk = async (page: Page, presses: number): Promise<ReadonlyArray<string>> => {
   const names: Array<string> = []
@@ -118,7 +125,6 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
 
       for (const name of [
         "Reward",
-        "Reward by environment",
         "Groups with identical scores",
         "Loss",
         "Clip fraction",
@@ -137,18 +143,22 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
         0,
         "one scroll bar"
       )
-      await chart(page, "Reward").scrollIntoViewIfNeeded()
-      await chart(page, "Reward").locator("summary").click()
+      // Of a single environment they are the reward.
+      assert.isFalse(await chart(page, "Reward by environment").isVisible())
+      assert.isTrue(await page.locator(".charts.is-main").getByRole("heading", { name: "Reward" }).isVisible())
+      await chart(page, "Loss").scrollIntoViewIfNeeded()
+      await chart(page, "Loss").locator("summary").click()
       const tops = await page
-        .locator(".chart-section")
-        .first()
+        .locator(".chart-section", { has: page.getByRole("heading", { name: "Learning" }) })
         .locator(".chart-plot")
         .evaluateAll((plots) => plots.map((plot) => plot.getBoundingClientRect().top))
       assert.lengthOf(new Set(tops.slice(0, 3)), 1, "plots stand side by side, whatever is open below one")
-      const position = () => chart(page, "Reward").innerText()
-      const before = await position()
+      const speed = () => chart(page, "Tokens trained a second").innerText()
+      // Only what is on the screen follows.
+      await chart(page, "Tokens trained a second").scrollIntoViewIfNeeded()
+      const before = await speed()
       await Browser.holds(async () => (await tile(page, "Step")) !== step, "another step")
-      await Browser.holds(async () => (await position()) !== before, "another reward")
+      await Browser.holds(async () => (await speed()) !== before, "another figure of its curve")
     })
 
     seen("is compared with another run, curve over curve, by a link that says so", async (visit, url) => {
@@ -247,18 +257,22 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
     seen("is walked through by keyboard", async (visit) => {
       const page = await visit(`/groups?run=${run}`)
       await page.locator(".row-link").first().waitFor()
-      const places = await walk(page, 16)
-      assert.deepStrictEqual(places.slice(0, 8), [
+      const places = await walkTo(page, (name) => /^\d+$/.test(name))
+      assert.deepStrictEqual(places.slice(0, 11), [
         "Skip to content",
         "Atropos",
         "Run",
         "Run",
         "Groups",
+        "Evaluations",
+        "Hacking",
+        "Notes",
         "Service",
         "Theme: as the system",
         "Help: keyboard"
       ])
-      for (const place of ["Search in messages", "Step from", "Mean score to", "List"]) assert.include(places, place)
+      for (const place of ["Search in messages", "Step from", "Mean score to", "All wrong", "Order", "List"])
+        assert.include(places, place)
       assert.match(places.at(-1)!, /^\d+$/)
       await page.keyboard.press("Enter")
       await page.locator(".rollout").first().waitFor()
@@ -276,8 +290,8 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       await fresh.keyboard.press("Tab")
       await fresh.keyboard.press("Enter")
       assert.strictEqual(await fresh.evaluate("document.activeElement.id"), "main")
-      const reached = await walk(fresh, 3)
-      assert.deepStrictEqual(reached.slice(0, 1), ["Compare runs"])
+      const reached = await walk(fresh, 12)
+      assert.include(reached, "Compare runs")
       await fresh.keyboard.press("l")
       await Browser.holds(() => Promise.resolve(fresh.url().includes("log=y")), "logarithmic values in the address")
     })

@@ -72,7 +72,7 @@ export const mathGroup = group(
   {
     overrides: [
       { finish_reason: "length", rewards: { correct: 0, format: 0 } },
-      { finish_reason: "stop", rewards: { correct: 1, format: 0 } },
+      { finish_reason: "stop", rewards: { correct: 1, format: 0 }, rationale: "Divides <b>rightly</b>." },
       { finish_reason: "stop", rewards: { correct: 0, format: 0.5 } }
     ]
   }
@@ -198,6 +198,25 @@ export const episodeGroup = group(
   { overrides: [{ finish_reason: "stop", limits: { turns: 3, tools: ["door"] } }, { finish_reason: "stop" }] }
 )
 
+/** Two sessions of one item: one went one way, the other sent a helper and took a step back. */
+export const sessionGroup = group(
+  [["I open it."], ["I knock."], ["I knock twice."]]
+    .map(([content]) => [
+      { role: "user", content: "Leave the house." },
+      look,
+      seen,
+      { role: "assistant", content: content! }
+    ])
+    .concat([
+      [
+        { role: "user", content: "Find the key." },
+        { role: "assistant", content: "Under the mat." }
+      ]
+    ]),
+  [1, 0, 0, 0],
+  { overrides: [{ session: 0 }, { session: 1 }, { session: 1 }, { session: 1 }] }
+)
+
 const row = (id: number, scores: ReadonlyArray<number>, environment: string, preview: string) => ({
   id: String(id),
   environment,
@@ -241,6 +260,12 @@ export const savedRuns = () => {
         name: "plain",
         rows: [{ ...row(1, contextGroup.scores, "", "So which is it?"), environment: null, step: null }],
         groups: { 1: contextGroup }
+      },
+      {
+        name: "sessions",
+        rows: [row(1, sessionGroup.scores, "house", "Leave the house.")],
+        groups: { 1: sessionGroup },
+        pieces
       },
       {
         name: "episodes",

@@ -1,5 +1,9 @@
 /** Why something failed, in words: for messages, logs and dead letters. */
-import { Cause, Formatter, type PlatformError, Predicate } from "effect"
+// By module: threads load this file, and the index of effect would bring all of it.
+import * as Cause from "effect/Cause"
+import * as Formatter from "effect/Formatter"
+import * as Predicate from "effect/Predicate"
+import type { PlatformError } from "effect"
 
 /** The words of anything thrown or failed with: its message where it has one, also where it is no error. */
 export const of = (cause: unknown): string => {

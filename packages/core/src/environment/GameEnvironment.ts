@@ -11,6 +11,7 @@ import * as Episode from "./Episode.ts"
 import type { Common } from "../EnvironmentSettings.ts"
 import type { InferenceError } from "../inference/backend/Inference.ts"
 import { seeded, type SeededRandom } from "../base/SeededRandom.ts"
+import type { Rewards } from "../RewardComponents.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import type { Trajectory } from "../Trajectory.ts"
 
@@ -39,6 +40,8 @@ export interface PlayableGame<State> extends Episode.Game<State> {
   readonly value: (state: State) => number
   /** The score of a whole episode. */
   readonly score: (start: State, played: Episode.Played<State>) => number
+  /** What that is made of, where it has parts; by the rule of the environment they give the same number. */
+  readonly parts?: (start: State, played: Episode.Played<State>) => Rewards
   readonly form?: Episode.Form
 }
 
@@ -84,11 +87,20 @@ export const definition = Effect.fnUntraced(function* <State>(game: PlayableGame
         )
   const provide = Effect.provideService(ServerManager, servers)
   return {
+    ...(mode === "stepwise" && {
+      severalScores: "a group for every turn (mode: stepwise; mode: episode has one score)",
+      judgedLive: "alternatives of a turn are worth what the state before it made of them (mode: stepwise)"
+    }),
     items: (cursor: number) =>
       Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => itemAt(seed, index))),
     collectTrajectories: (item: Item<State>) => provide(collect(item)),
     score: ({ start }: Item<State>, group: ReadonlyArray<Trajectory>) =>
-      Effect.succeed(group.map((one) => game.score(start, Episode.replay(game, start, Episode.answersOf(one))))),
+      Effect.succeed(
+        group.map((one): Environment.Score => {
+          const played = Episode.replay(game, start, Episode.answersOf(one))
+          return game.parts === undefined ? game.score(start, played) : { rewards: game.parts(start, played) }
+        })
+      ),
     evaluation: {
       items: Stream.range(0, evaluationItems - 1).pipe(
         Stream.map((index) => itemAt(seed + evaluationSeedOffset, index))

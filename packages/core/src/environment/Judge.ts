@@ -109,6 +109,7 @@ export const layer = (
   if (first === undefined) return layerNone
   const own = ServerManager.layer({
     ...manager,
+    isTrainedOn: false,
     servers: all.map(Struct.omit(["cacheFile", "cacheSize", "completionPrice", "promptPrice"]))
   })
   return layerNoDeps(first).pipe(

@@ -71,7 +71,7 @@ export const layer = (
   const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
   if (all.length === 0) return layerNone
   // Not the policy's: a manager of its own.
-  return Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layer({ ...manager, servers: all })))
+  return Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layer({ ...manager, servers: all, isTrainedOn: false })))
 }
 
 /** An opponent that says what a script says. */

@@ -12,21 +12,37 @@ import type { InferenceError } from "../inference/backend/Inference.ts"
 import { type Message, system } from "../Message.ts"
 import * as Picture from "./Picture.ts"
 import type { ServerManagerShape } from "../inference/ServerManager.ts"
+import type { Rule } from "../RewardComponents.ts"
 import type { Options } from "./SingleTurn.ts"
+import * as Thinking from "./Thinking.ts"
 
 /** What is asked about a picture. */
 export interface Asked {
   readonly picture: Pick<Picture.Picture, "bytes" | "format">
   readonly question: string
+  /** How to answer. Default: in an `<answer>` tag. */
+  readonly instructions?: string
 }
 
-const instructions =
+const inTag =
   "You look at a picture and answer a question about it. Give the answer like this: <answer>your answer</answer>"
 
-export const messages = ({ picture, question }: Asked): ReadonlyArray<Message> => [
+export const messages = ({ instructions = inTag, picture, question }: Asked): ReadonlyArray<Message> => [
   system(instructions),
   Picture.message(question, picture)
 ]
+
+/** An answer counts where it is right; its form alone earns nothing. */
+export const rule: Rule = { weights: { format: 0, correct: 1 } }
+
+/** Whether a completion has one answer, and whether that is right. */
+export const judge = (
+  completion: string,
+  isRight: (reply: string) => boolean
+): { readonly format: number; readonly correct: number } => {
+  const reply = Thinking.taggedAnswer(completion)
+  return { format: reply === undefined ? 0 : 1, correct: reply !== undefined && isRight(reply) ? 1 : 0 }
+}
 
 /** Groups of answers to the items, for training and for evaluation. */
 export const make = <Item, E>(

@@ -6,8 +6,8 @@
  * short and known: one token more than it has characters suffices, the end included.
  */
 import { Effect, Schema } from "effect"
-import type { Score } from "../Environment.ts"
-import type { Rewards, Weights } from "../RewardComponents.ts"
+import type { Rule } from "../RewardComponents.ts"
+import { lengthPenalty } from "../rewards/LengthPenalty.ts"
 import * as Settings from "../base/Settings.ts"
 import type { InferenceError } from "../inference/backend/Inference.ts"
 import type { Message } from "../Message.ts"
@@ -85,32 +85,23 @@ export const make = <Item>(
   }
 }
 
-const fewestTokens = 10
+/** How `rightAndShort` gives a score: 1 for a right answer and less for a long one, -1 for a wrong one. */
+export const rightAndShortRule: Rule = { weights: { correct: 2, length: 1 }, base: -1 }
 
 /**
- * Whether an answer to a chat is too short to learn from, as in the original; texts without tokens (no tokenizer known)
- * never are.
+ * Components of answers that are right or wrong, of which short ones are preferred once all of a group are right:
+ * `length` is 0, and falls to -1 from half the token limit on (`lengthPenalty`).
  */
-export const isTooShort = (trajectory: Trajectory.Trajectory): boolean =>
-  trajectory.tokens.length > 0 && Trajectory.trainedTokens(trajectory) < fewestTokens
-
-/** A score, with which an answer to a chat that is too short to learn from is left alone by the trainer. */
-export const learntFrom = (score: Score, trajectory: Trajectory.Trajectory): Score => {
-  if (!isTooShort(trajectory)) return score
-  const details = typeof score === "number" ? { score } : score
-  return { ...details, overrides: { ...details.overrides, set_advantage_to_zero: true } }
+export const rightAndShort = (
+  isRight: ReadonlyArray<boolean>,
+  group: ReadonlyArray<Pick<Trajectory.Trajectory, "tokens">>,
+  { maxTokenLength }: Pick<Options, "maxTokenLength">
+): ReadonlyArray<{ readonly correct: number; readonly length: number }> => {
+  const correct = isRight.map(Number)
+  const lengths = group.map(({ tokens }) => tokens.length)
+  const left = lengthPenalty(correct, lengths, { maxTokenLength })
+  return correct.map((value, index) => ({ correct: value, length: left[index]! - value }))
 }
-
-/**
- * A score with what it is made of: the given number, or the sum of its parts by the setting `reward_weights` where that
- * names some.
- */
-export const inParts = (
-  { rewardWeights }: { readonly rewardWeights: Weights },
-  score: number,
-  rewards: Rewards
-): Extract<Score, { readonly rewards?: Rewards }> =>
-  Object.keys(rewardWeights).length === 0 ? { score, rewards } : { rewards }
 
 /** Whether a text was continued with exactly this, and ended there by itself. */
 export const isExactly = (answer: string, { completion, finishReason }: Trajectory.Trajectory): boolean =>

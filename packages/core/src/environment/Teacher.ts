@@ -86,6 +86,7 @@ export const layer = (
   const name = first.tokenizerName === "none" ? first.modelName : first.tokenizerName
   const own = ServerManager.layer({
     ...manager,
+    isTrainedOn: false,
     servers: all.map((server) => ({ ...server, serverType: "vllm" as const, tokenizerName: "none" }))
   })
   const tokenizer = layerNamed(name).pipe(

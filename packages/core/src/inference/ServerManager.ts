@@ -83,6 +83,8 @@ export interface Options extends Partial<ServerSettings.Manager> {
   readonly servers?: Partial<ServerSettings.Server> | ReadonlyArray<Partial<ServerSettings.Server>>
   /** Asked for in every chat that does not skip it. Default: off. */
   readonly reasoning?: Reasoning.Reasoning
+  /** Whether answers may be trained on (judges' and those of an evaluation are not). Default true. */
+  readonly isTrainedOn?: boolean
 }
 
 /**
@@ -94,7 +96,7 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
   Layer.effect(
     ServerManager,
     Effect.gen(function* () {
-      const { reasoning = Reasoning.off, servers: given, ...rest } = options
+      const { isTrainedOn = true, reasoning = Reasoning.off, servers: given, ...rest } = options
       const manager = ServerSettings.manager.complete(rest)
       const present = Option.getOrUndefined(yield* Effect.serviceOption(Tokenizer))
       if (manager.testing) {
@@ -107,7 +109,9 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
       const transport = yield* Transport.make
       const members = yield* Effect.forEach(servers, (settings) =>
         Adapters.make(settings, transport).pipe(
-          Effect.flatMap((adapters) => Probed.backend({ settings, reasoning, transport, adapters }, tokenizer)),
+          Effect.flatMap((adapters) =>
+            Probed.backend({ settings, reasoning, transport, adapters, isTrainedOn }, tokenizer)
+          ),
           Effect.map((backend) => ({ ...settings, backend }))
         )
       )

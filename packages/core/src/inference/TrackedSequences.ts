@@ -182,6 +182,7 @@ const prepare = (
 
 const samplingOf = (request: ChatRequest | TextRequest): SamplingOptions => {
   const { extra, maxTokens, minP, n, seed, split, stop, temperature, topK, topP } = request
+  const { frequencyPenalty, logitBias, presencePenalty, repetitionPenalty } = request
   return {
     ...(extra !== undefined && { extra }),
     ...(maxTokens !== undefined && { maxTokens }),
@@ -192,6 +193,10 @@ const samplingOf = (request: ChatRequest | TextRequest): SamplingOptions => {
     ...(stop !== undefined && { stop }),
     ...(temperature !== undefined && { temperature }),
     ...(topK !== undefined && { topK }),
-    ...(topP !== undefined && { topP })
+    ...(topP !== undefined && { topP }),
+    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    ...(logitBias !== undefined && { logitBias }),
+    ...(presencePenalty !== undefined && { presencePenalty }),
+    ...(repetitionPenalty !== undefined && { repetitionPenalty })
   }
 }

@@ -6,6 +6,7 @@
  * atroposlib/envs/reward_fns of the original, whose `CombinedReward` ignored its parts' weights; ours do not.
  */
 import { Effect } from "effect"
+import type { Rewards, Rule } from "../RewardComponents.ts"
 
 /** What a completion is judged against, beside its own text. */
 export interface Reference {
@@ -47,6 +48,43 @@ export const scores = <E, R>(
  */
 export type Normalization = "none" | "sum" | "minmax"
 
+/** How the components of several rewards give a score; "minmax" stretches what this gives. */
+export const rule = (
+  parts: ReadonlyArray<Pick<Reward, "name" | "weight">>,
+  normalization: Normalization = "none"
+): Rule => {
+  const sum = parts.reduce((total, { weight }) => total + weight, 0)
+  const over = normalization === "sum" && sum !== 0 ? sum : 1
+  return { weights: Object.fromEntries(parts.map(({ weight }, index) => [nameOf(parts, index), weight / over])) }
+}
+
+/** Raw rewards of several completions of one item by name, before their weights. */
+export const components = <E, R>(
+  parts: ReadonlyArray<Reward<E, R>>,
+  completions: ReadonlyArray<string>,
+  reference: Reference = {}
+): Effect.Effect<ReadonlyArray<Rewards>, E, R> =>
+  Effect.forEach(completions, (completion) =>
+    Effect.map(
+      Effect.forEach(parts, ({ compute }) => compute(completion, reference)),
+      (values) => Object.fromEntries(values.map((value, index) => [nameOf(parts, index), value]))
+    )
+  )
+
+/** One that is there several times, with other parameters, is numbered from the second on. */
+const nameOf = (parts: ReadonlyArray<Pick<Reward, "name">>, index: number): string => {
+  const { name } = parts[index]!
+  const before = parts.slice(0, index).filter((one) => one.name === name).length
+  return before === 0 ? name : `${name}_${before + 1}`
+}
+
+/** Totals stretched to [0, 1]; as they are where they are all equal. */
+export const stretched = (totals: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const lowest = Math.min(...totals)
+  const range = Math.max(...totals) - lowest
+  return range === 0 ? totals : totals.map((total) => (total - lowest) / range)
+}
+
 /** The weighted sum of several rewards for each completion of one item. */
 export const combine = <E, R>(
   parts: ReadonlyArray<Reward<E, R>>,
@@ -63,8 +101,6 @@ export const combine = <E, R>(
         const weight = parts.reduce((sum, part) => sum + part.weight, 0)
         return weight === 0 ? totals : totals.map((total) => total / weight)
       }
-      const lowest = Math.min(...totals)
-      const range = Math.max(...totals) - lowest
-      return range === 0 ? totals : totals.map((total) => (total - lowest) / range)
+      return Array.from(stretched(totals))
     }
   )

@@ -9,12 +9,15 @@ export { create, names, type Registered, type RewardSpec, RewardSpecError } from
 export { repetitionPenalty } from "./Repetition.ts"
 export {
   combine,
+  components,
   make,
   makeEffect,
   type Normalization,
   type Reference,
   type Reward,
+  rule,
   scores,
+  stretched,
   weighted
 } from "./Reward.ts"
 export {

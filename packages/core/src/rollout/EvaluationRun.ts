@@ -9,11 +9,16 @@ import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Sch
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory } from "../Environment.ts"
 import * as Evaluation from "../Evaluation.ts"
 import * as Reason from "../base/Reason.ts"
+import * as Uuid from "../base/Uuid.ts"
+import type { EvaluationRecord } from "../service/EvaluationRecord.ts"
+import type { TelemetryClientShape } from "../service/TelemetryClient.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 
 /** One evaluated item. */
 export interface EvaluatedItem {
   readonly item: string
+  /** Lasting: of the same item always the same. */
+  readonly id: string
   readonly trajectories: ReadonlyArray<EvaluatedTrajectory>
 }
 
@@ -54,13 +59,13 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
   const started = yield* Clock.currentTimeMillis
   const results = yield* environment.evaluation.value.pipe(
     Stream.mapEffect(
-      ({ evaluate, label }) => {
+      ({ evaluate, id, label }) => {
         const limited =
           workerTimeout > 0
             ? Effect.timeoutOrElse(evaluate, { duration: workerTimeout * 1000, orElse: late })
             : evaluate
         return limited.pipe(
-          Effect.map((trajectories): EvaluatedItem | FailedItem => ({ item: label, trajectories })),
+          Effect.map((trajectories): EvaluatedItem | FailedItem => ({ item: label, id, trajectories })),
           Effect.catchCause((cause) => {
             const failure: EvaluatedItem | FailedItem = { item: label, reason: Reason.ofCause(cause) }
             return Effect.as(Effect.logWarning("evaluation of an item failed", failure), failure)
@@ -123,6 +128,32 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
   }
   return figures
 }
+
+/** What the trajectory service keeps of it. */
+export const recordOf = (
+  evaluated: Evaluated,
+  of: Pick<EvaluationRecord, "name" | "model" | "step">
+): EvaluationRecord => ({
+  ...of,
+  key: Uuid.v4(),
+  seconds: evaluated.seconds,
+  figures: metrics(evaluated),
+  samples: evaluated.items.flatMap((item) => item.trajectories.map((one) => sample(item, one)))
+})
+
+/**
+ * Tells the service, where it keeps evaluations. A service that cannot take it now is told of in the log: figures go
+ * by the sinks of metrics, which wait for it, and samples are in files where those are asked for.
+ */
+export const tell = ({ telemetry }: TelemetryClientShape, record: () => EvaluationRecord): Effect.Effect<void> =>
+  telemetry.pipe(
+    Effect.flatMap(
+      Option.match({ onNone: () => Effect.void, onSome: ({ recordEvaluation }) => recordEvaluation(record()) })
+    ),
+    Effect.catch(({ message }) =>
+      Effect.logWarning("the samples of an evaluation were not sent to the service", { reason: message })
+    )
+  )
 
 const allRewards = (items: ReadonlyArray<EvaluatedItem>): ReadonlyArray<RewardComponents.Rewards> =>
   items.flatMap(({ trajectories }) => trajectories.flatMap(({ rewards }) => (rewards === undefined ? [] : [rewards])))
@@ -190,14 +221,19 @@ const write = Effect.fnUntraced(function* (folder: string, evaluated: Evaluated,
   }
   yield* fs.writeFileString(path.join(folder, "metrics.json"), `${JSON.stringify(report, null, 2)}\n`)
   yield* Stream.fromIterable(evaluated.items).pipe(
-    Stream.map((item) => item.trajectories.map((one) => `${JSON.stringify(sample(item.item, one))}\n`).join("")),
+    Stream.map((item) => item.trajectories.map((one) => `${JSON.stringify(sample(item, one))}\n`).join("")),
     Stream.encodeText,
     Stream.run(fs.sink(path.join(folder, "samples.jsonl")))
   )
 })
 
-const sample = (item: string, { correct, rewards, sample, score, trajectory }: EvaluatedTrajectory): object => ({
+/** A completion as a line of `samples.jsonl`. */
+const sample = (
+  { id, item }: Pick<EvaluatedItem, "id" | "item">,
+  { correct, rewards, sample, score, trajectory }: EvaluatedTrajectory
+): object => ({
   item,
+  id,
   ...sample,
   score,
   ...(rewards && { rewards }),

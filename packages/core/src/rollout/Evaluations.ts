@@ -9,6 +9,7 @@ import type { EnvironmentShape } from "../Environment.ts"
 import * as SequenceLimit from "../inference/SequenceLimit.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import * as Trace from "../base/Trace.ts"
+import type { TelemetryClientShape } from "../service/TelemetryClient.ts"
 import * as EvaluationRun from "./EvaluationRun.ts"
 import * as Reason from "../base/Reason.ts"
 
@@ -29,6 +30,9 @@ export interface EvaluationsOptions {
   /** Longest sequence, tokens; 0 or less: no limit is known. */
   readonly sequenceLimit: () => number
   readonly record: (step: number, figures: { readonly [name: string]: number }) => Effect.Effect<void>
+  /** Where samples go too, under the name that the environment is registered by. */
+  readonly telemetry: TelemetryClientShape
+  readonly registeredName: () => string
   /** An evaluation began or ended. */
   readonly onChange: () => void
 }
@@ -52,6 +56,9 @@ export const make = Effect.fn("Evaluations.make")(function* (options: Evaluation
       const figures = EvaluationRun.metrics(evaluated.value)
       yield* Effect.logInfo("evaluation finished", { step, ...figures })
       yield* record(step, figures)
+      yield* EvaluationRun.tell(options.telemetry, () =>
+        EvaluationRun.recordOf(evaluated.value, { name: options.registeredName(), model: servers.modelName, step })
+      )
       const { dataDirToSaveEvals: directory, maxTokenLength } = environment.settings
       if (directory !== null) {
         const { name } = environment

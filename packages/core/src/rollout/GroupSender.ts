@@ -50,6 +50,7 @@ export const make = (options: Options): GroupSender => {
   const filterOptions = (): GroupFilter.FilterOptions => ({
     groupSize: settings.groupSize,
     ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
+    minTrainedTokens: settings.minTrainedTokens,
     includeMessages: settings.includeMessages,
     keepMessages: options.viewers.wantChats,
     maxTokenLength: options.connection.maxTokenLength(),
@@ -84,7 +85,7 @@ export const make = (options: Options): GroupSender => {
     const limits = filterOptions()
     const accepted: Array<ScoredGroup> = []
     for (const [position, group] of groups.entries()) {
-      metrics.rolledOut(group, limits.maxTokenLength)
+      metrics.rolledOut(group, limits)
       const verdict = GroupFilter.filter(group, limits)
       if (Result.isFailure(verdict)) {
         yield* drop(work.label, verdict.failure)

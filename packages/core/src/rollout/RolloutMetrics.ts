@@ -11,7 +11,7 @@ import * as Evaluation from "../Evaluation.ts"
 import type { ServerMetrics } from "../inference/backend/Inference.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
-import { completionLengths, type DropReason } from "./submit/GroupFilter.ts"
+import { completionLengths, type DropReason, type FilterOptions, tooShort } from "./submit/GroupFilter.ts"
 
 const groupsCounter = Metric.counter("atropos.rollout.groups.total", {
   description: "scored groups by outcome",
@@ -28,7 +28,7 @@ export type ItemOutcome = "succeeded" | "failed" | "died" | "timeout" | "given_u
 
 export interface RolloutMetrics {
   /** A group came out of a rollout, whatever the filters say of it. */
-  readonly rolledOut: (group: ScoredGroup, maxTokenLength: number) => void
+  readonly rolledOut: (group: ScoredGroup, limits: Pick<FilterOptions, "maxTokenLength" | "minTrainedTokens">) => void
   /** A group passed the filters while the trainer, if there is one, was at `step`. */
   readonly kept: (group: ScoredGroup, step?: number) => void
   readonly dropped: (reason: DropReason) => void
@@ -64,9 +64,10 @@ export const make = (environment: string): RolloutMetrics => {
   let groupsSent = 0
   let duplicates = 0
   return {
-    rolledOut: (group, maxTokenLength) => {
+    rolledOut: (group, { maxTokenLength, minTrainedTokens = 0 }) => {
       window.sequences += group.tokens.length
       window.truncated += truncated(group, maxTokenLength)
+      window.tooShort += tooShort(group, minTrainedTokens)
       window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
     kept: (group, step) => {
@@ -131,6 +132,7 @@ interface Window {
   sent: number
   sequences: number
   truncated: number
+  tooShort: number
   readonly lengths: Array<number>
   readonly scores: Array<number>
   readonly staleness: Spread
@@ -148,6 +150,7 @@ const emptyWindow = (): Window => ({
   sent: 0,
   sequences: 0,
   truncated: 0,
+  tooShort: 0,
   lengths: [],
   scores: [],
   staleness: makeSpread(),
@@ -170,7 +173,10 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
   }
   if (groups > 0)
     figures["train/percent_identical"] = (window.identical + (window.dropped.get("identical_scores") ?? 0)) / groups
-  if (window.sequences > 0) figures["train/truncated_fraction"] = window.truncated / window.sequences
+  if (window.sequences > 0) {
+    figures["train/truncated_fraction"] = window.truncated / window.sequences
+    figures["train/too_short_fraction"] = window.tooShort / window.sequences
+  }
   if (window.scores.length > 0) {
     const { max, min, std } = spreadOf(window.scores)
     figures["train/scores_mean"] = Evaluation.mean(window.scores)

@@ -91,6 +91,8 @@ const assemble = Effect.fnUntraced(function* (
     environment,
     sequenceLimit: connection.maxTokenLength,
     record: session.recorder.figures,
+    telemetry: session.telemetry,
+    registeredName: () => connection.registration().name,
     onChange
   })
   const step = yield* TrainerStep.make(session, {
@@ -125,6 +127,7 @@ const assemble = Effect.fnUntraced(function* (
       news,
       timeoutSeconds: settings.workerTimeout,
       sequenceLimit: connection.maxTokenLength,
+      progress: () => ({ step: step.now(), totalSteps }),
       maxAttempts: options.maxItemAttempts,
       failuresBeforeSlowdown: Math.max(minFailuresBeforeSlowdown, workers),
       outcomes: ItemOutcomes.make(session, groups, viewers)

@@ -8,9 +8,9 @@
 import type { Socket } from "node:net"
 import type { Writable } from "node:stream"
 import { Deferred, Duration, Effect, Pool, Queue, type Scope } from "effect"
-import { type Ended, type Interpreters, type Judge, maxTrafficBytes, type Runner, SandboxError } from "./Interpreter.ts"
+import { type Ended, type Interpreters, type Judge, type Runner, SandboxError } from "./Interpreter.ts"
 import * as Jail from "./Jail.ts"
-import { inLines, whyEnded } from "./Lines.ts"
+import { inLines, maxTrafficBytes, whyEnded } from "./Lines.ts"
 import { script } from "./PythonHarness.ts"
 
 export interface Options {
@@ -113,7 +113,8 @@ const toRunner = (inmate: Inmate): BubblewrapRunner => {
     1: { chunks: [] as Array<Uint8Array>, length: 0 },
     2: { chunks: [] as Array<Uint8Array>, length: 0 }
   }
-  const textOf = (descriptor: 1 | 2) => new TextDecoder().decode(Buffer.concat(output[descriptor].chunks))
+  const textOf = (descriptor: 1 | 2) =>
+    new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(output[descriptor].chunks))
   return {
     inmate,
     ready: Effect.void,

@@ -81,6 +81,3 @@ export interface Interpreters<R extends Runner, J extends Judge> {
   /** Sets a program going, and a judge on it. */
   readonly begin: (runner: R, job: RunnerJob, judging?: { readonly judge: J; readonly job: JudgeJob }) => void
 }
-
-/** Bytes a program may send to its judge in one run. */
-export const maxTrafficBytes = 16 * 2 ** 20

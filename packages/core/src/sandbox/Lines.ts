@@ -1,6 +1,9 @@
 /** What both kinds of interpreters have to do with the lines between them. */
 import type { Ended } from "./Interpreter.ts"
 
+/** Bytes a program may send to its judge in one run. */
+export const maxTrafficBytes = 16 * 2 ** 20
+
 /** Calls back with every whole line of what comes in pieces. */
 export const inLines = (onLine: (line: string) => void) => {
   const decoder = new TextDecoder()

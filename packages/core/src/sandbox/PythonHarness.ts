@@ -61,7 +61,7 @@ def alone(source):
         raise
     except BaseException as error:
         sys.excepthook(type(error), error, error.__traceback__.tb_next)
-        sys.exit(1)
+        raise SystemExit(1)
 `
 
 const judge = String.raw`

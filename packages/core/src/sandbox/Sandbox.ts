@@ -48,12 +48,14 @@ export class Sandbox extends Context.Service<Sandbox, SandboxShape>()("@atropos/
  */
 export type Kind = "wasi" | "bubblewrap"
 
-/** What one run may be given instead of the sandbox's own limits; more than those is not to be had. */
+/** What one run may be given instead of the sandbox's own limits; more than those allow is not to be had. */
 export type RunLimits = Partial<Limits>
 
 export interface Options {
-  /** Wall-clock time of a run. Default 5,000. */
+  /** Wall-clock time of a run that asks for none. Default 5,000. */
   readonly timeMillis?: number
+  /** Wall-clock time that a run may ask for. Default: `timeMillis`. */
+  readonly longestMillis?: number
   /** Memory of a program. Default 256 MiB; under bubblewrap, which counts addresses and not what is used, 1 GiB. */
   readonly memoryBytes?: number
   /** What a run may print to stdout and to stderr, each. Default 64 KiB. */
@@ -74,6 +76,7 @@ export interface BubblewrapOptions extends Options {
 
 const complete = (options: Options): Required<Options> => ({
   timeMillis: 5000,
+  longestMillis: options.timeMillis ?? 5000,
   memoryBytes: 256 * 2 ** 20,
   outputBytes: 64 * 2 ** 10,
   workers: Math.max(1, Math.min(8, availableParallelism() - 1)),
@@ -109,8 +112,8 @@ const over = Effect.fnUntraced(function* <R extends Runner, J extends Judge>(
   most: Required<Options>
 ) {
   const quickJs = yield* QuickJs.make(most)
-  const within = ({ outputBytes = Infinity, timeMillis = Infinity }: RunLimits = {}): Limits => ({
-    timeMillis: Math.min(timeMillis, most.timeMillis),
+  const within = ({ outputBytes = Infinity, timeMillis = most.timeMillis }: RunLimits = {}): Limits => ({
+    timeMillis: Math.min(timeMillis, most.longestMillis),
     outputBytes: Math.min(outputBytes, most.outputBytes)
   })
   return Sandbox.of({

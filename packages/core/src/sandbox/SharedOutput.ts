@@ -43,5 +43,7 @@ export const write = (
 export const read = ({ bytes, capacity, lengths }: SharedOutput, descriptor: 1 | 2): string => {
   const from = (descriptor - 1) * capacity
   // A copy: decoders do not take shared memory.
-  return new TextDecoder().decode(bytes.slice(from, from + Atomics.load(lengths, descriptor - 1)))
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(
+    bytes.slice(from, from + Atomics.load(lengths, descriptor - 1))
+  )
 }

@@ -78,7 +78,8 @@ export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes
     const module = yield* compiled
     const bell = Bell.make()
     const output = new SharedArrayBuffer(outputSize)
-    const data: ThreadData = { role, module, script, files, maxFileBytes, bell, output }
+    const library = WasiPython.libraryFolder
+    const data: ThreadData = { role, module, script, files, library, maxFileBytes, bell, output }
     const thread = yield* Thread.start<ToThread, FromThread>("WasiThread", { workerData: data, resourceLimits })
     const post: Line["post"] = (message, transfer = []) => {
       thread.post(message, Array.from(transfer))

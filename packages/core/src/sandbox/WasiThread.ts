@@ -7,11 +7,10 @@
  */
 import { type MessagePort, parentPort, workerData } from "node:worker_threads"
 import * as Bell from "./Bell.ts"
-import { GuardedWasi, type Device } from "./GuardedWasi.ts"
-import { type Ended, type JudgeJob, maxTrafficBytes, type RunnerJob } from "./Interpreter.ts"
-import { inLines, whyEnded } from "./Lines.ts"
+import { type Device, GuardedWasi } from "./GuardedWasi.ts"
+import type { Ended, JudgeJob, RunnerJob } from "./Interpreter.ts"
+import { inLines, maxTrafficBytes, whyEnded } from "./Lines.ts"
 import * as SharedOutput from "./SharedOutput.ts"
-import { libraryFolder } from "./WasiPython.ts"
 import * as WasmMemory from "./WasmMemory.ts"
 
 export interface ThreadData {
@@ -20,6 +19,8 @@ export interface ThreadData {
   /** Path of the script to run, source or compiled. */
   readonly script: string
   readonly files: ReadonlyMap<string, Uint8Array>
+  /** Where modules are looked for first. */
+  readonly library: string
   readonly maxFileBytes: number
   readonly bell: Bell.Bell
   readonly output: SharedArrayBuffer
@@ -52,7 +53,7 @@ class Halt {
 }
 
 // Only ever started as a worker, with this data.
-const { bell, files, maxFileBytes, module, output: buffer, role, script } = workerData as ThreadData
+const { bell, files, library, maxFileBytes, module, output: buffer, role, script } = workerData as ThreadData
 const control = parentPort!
 const output = SharedOutput.over(buffer)
 const nothing = new Uint8Array()
@@ -200,7 +201,7 @@ const live = (): Ended => {
   const wasi = new GuardedWasi({
     args: ["python", "-S", "-P", "-B", "-X", "utf8", script],
     // One order of sets and dictionaries for one program: the same reply gets the same score.
-    env: { PYTHONHASHSEED: "0", PYTHONPATH: libraryFolder },
+    env: { PYTHONHASHSEED: "0", PYTHONPATH: library },
     files,
     devices: new Map([
       ["/dev/control", controlDevice],

@@ -4,7 +4,8 @@
  * Layout, all little-endian; every part starts at a multiple of 8 bytes:
  *
  *     "ATPG" | version u32 = 1 | bytes of shape u32 | bytes of rest u32      16 bytes
- *     shape    JSON: { sequences, tokens, env_id, policy_versions, traceparent?, sections: [[name, type, length], …] }
+ *     shape    JSON: { sequences, tokens, env_id, policy_versions, traceparent?, item_id?,
+ *              sections: [[name, type, length], …] }
  *     rest     JSON: { messages, generation_params, overrides, group_overrides, images }, those that are given
  *     sections in the order told: "i32", "f32" or "f64" numbers
  *
@@ -43,6 +44,8 @@ export interface Envelope {
   readonly envId: number | null
   /** (G) trainer step whose weights sampled each sequence, where known. */
   readonly policyVersions: ReadonlyArray<number | null> | null
+  /** The lasting id of its item, where known. */
+  readonly itemId: string | null
 }
 
 const Free = Schema.Record(Schema.String, Schema.Unknown)
@@ -159,6 +162,7 @@ const pack = (
       env_id: group.envId ?? null,
       policy_versions: group.policyVersions ?? null,
       traceparent: group.traceparent,
+      item_id: group.itemId,
       sections: sections.map(([name, type, numbers]) => [name, type, numbers.length])
     })
   )
@@ -243,7 +247,8 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
       ...(shape.policy_versions && { policyVersions: shape.policy_versions }),
-      ...(shape.traceparent && { traceparent: shape.traceparent })
+      ...(shape.traceparent && { traceparent: shape.traceparent }),
+      ...(shape.item_id !== undefined && { itemId: shape.item_id })
     })
   })
 
@@ -251,10 +256,10 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
 export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroupError> =>
   Result.gen(function* () {
     const opened = yield* open(bytes)
-    const { env_id, policy_versions, sequences, tokens } = opened.shape
+    const { env_id, item_id = null, policy_versions, sequences, tokens } = opened.shape
     const scores = (yield* numbersOf(bytes, opened, "scores", "f64")) as Float64Array | undefined
     if (scores === undefined) return yield* failed("scores", "this section is missing")
-    return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions }
+    return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions, itemId: item_id }
   })
 
 /** The masks' labels alone. */

@@ -1,6 +1,6 @@
 /**
  * Scored groups of a JSON Lines file, as `process` and an environment's `data_path_to_save_groups` write them, ours or
- * the original's.
+ * the original's. Ours name the item of each group too (`item_id`).
  *
  * A line is the original's object (`WireGroup`), with whatever private keys its environment added. Lines with `scores`
  * and `messages` alone are groups too, without tokens; a chat may be one string, which is then what the assistant
@@ -10,8 +10,10 @@
  */
 import { Effect, Predicate, Result, Stream } from "effect"
 import * as PythonJson from "./wire/PythonJson.ts"
+import * as ContentId from "../base/ContentId.ts"
 import * as JsonLines from "../data/JsonLines.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
+import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as WireGroup from "./WireGroup.ts"
 
 /** What a line should be, for messages. */
@@ -30,6 +32,8 @@ export interface Saved {
   readonly unknown: ReadonlyArray<string>
   /** It is a sample of an evaluation: to be looked at, not to be learned from. */
   readonly isEvaluation: boolean
+  /** The whole of a sample: what a group has no place for. */
+  readonly sample?: Fields
 }
 
 /** A line that is no group. */
@@ -45,7 +49,7 @@ export type Entry = Saved | Fault
 
 type Fields = { readonly [key: string]: unknown }
 
-const keys: ReadonlySet<string> = new Set<string>([...WireGroup.keys, "policy_versions"])
+const keys: ReadonlySet<string> = new Set<string>([...WireGroup.keys, "policy_versions", "item_id"])
 
 const kindOf = (value: unknown): string =>
   value === null
@@ -94,6 +98,12 @@ const policyVersionsOf = ({ policy_versions: versions }: Fields, size: number): 
     ? { policyVersions: versions }
     : {}
 
+/** The lasting id of its item: `item_id` of a group, `id` of a sample. */
+const itemIdOf = (line: Fields, isSample: boolean): Pick<ScoredGroup, "itemId"> => {
+  const id = line[isSample ? "id" : "item_id"]
+  return typeof id === "string" && ContentId.isPlain(id) ? { itemId: id } : {}
+}
+
 const spell = (names: ReadonlyArray<string>): string => (names.length === 0 ? "nothing" : names.slice(0, 12).join(", "))
 
 /** Notes, once per file, the keys that no group has. */
@@ -109,7 +119,9 @@ export const unknownFields = () => {
 }
 
 /** The group of a line, or what is wrong with it. */
-export const parse = (text: string): Result.Result<Pick<Saved, "group" | "isEvaluation" | "unknown">, string> => {
+export const parse = (
+  text: string
+): Result.Result<Pick<Saved, "group" | "isEvaluation" | "sample" | "unknown">, string> => {
   const parsed = PythonJson.parse(text)
   if (Result.isFailure(parsed)) {
     return Result.fail(`is not JSON (${parsed.failure.message} at character ${parsed.failure.position + 1})`)
@@ -127,11 +139,55 @@ export const parse = (text: string): Result.Result<Pick<Saved, "group" | "isEval
   const group = Result.map(WireGroup.check(completed(value), { loc: [] }), WireGroup.toScoredGroup)
   if (Result.isFailure(group)) return Result.fail(group.failure.message)
   return Result.succeed({
-    group: { ...group.success, ...policyVersionsOf(value, group.success.tokens.length) },
+    group: {
+      ...group.success,
+      ...policyVersionsOf(value, group.success.tokens.length),
+      ...(Predicate.isReadonlyObject(line) && itemIdOf(line, sample !== undefined))
+    },
     unknown: names.filter((name) => !keys.has(name)),
-    isEvaluation: sample !== undefined
+    isEvaluation: sample !== undefined,
+    ...(sample !== undefined && Predicate.isReadonlyObject(line) && { sample: line })
   })
 }
+
+/** The line of a group, without its line break: the original's object, and the id of its item. */
+export const encode = (group: ScoredGroup): string => {
+  const line = WireGroup.encode(group)
+  return group.itemId === undefined ? line : `${line.slice(0, -1)},"item_id":${JSON.stringify(group.itemId)}}`
+}
+
+/** A line with other values of some keys, new ones at its end; every other byte as it was. */
+export const rewritten = (line: Uint8Array, values: { readonly [key: string]: unknown }): Uint8Array => {
+  const spans = JsonSpans.members(line, () => undefined)
+  const end = line.lastIndexOf(closeBrace)
+  // Both were accepted when the line was read.
+  if (spans === undefined || end < 0) throw new Error("the line is no JSON object that was read")
+  const known = Object.keys(values)
+    .flatMap((key) => {
+      const span = spans.get(key)
+      return span === undefined ? [] : [{ ...span, text: JSON.stringify(values[key]) }]
+    })
+    .toSorted((a, b) => a.start - b.start)
+  const added = Object.keys(values)
+    .filter((key) => !spans.has(key))
+    .map((key, index) => {
+      const isFirst = spans.size === 0 && index === 0
+      return `${isFirst ? "" : ", "}${JSON.stringify(key)}: ${JSON.stringify(values[key])}`
+    })
+  const parts: Array<Uint8Array> = []
+  let at = 0
+  for (const { end, start, text } of known) {
+    parts.push(line.subarray(at, start), Buffer.from(text))
+    at = end
+  }
+  // Space before the closing brace stays behind what is added.
+  let last = end
+  while (last > at && line[last - 1]! <= 0x20) last--
+  parts.push(line.subarray(at, last), Buffer.from(added.join("")), line.subarray(last))
+  return Buffer.concat(parts)
+}
+
+const closeBrace = 0x7d
 
 /** The entry of a line. */
 export const ofLine = (line: JsonLines.Line): Entry => {

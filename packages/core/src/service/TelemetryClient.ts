@@ -1,9 +1,11 @@
 /**
- * What environments and trainers tell the trajectory service for people who look: metrics, reports, the text of tokens.
+ * What environments and trainers tell the trajectory service for people who look: metrics, reports, the text of tokens,
+ * evaluations.
  * Training works without it, and a service that shows nothing to anybody (the original's, the one in memory) takes none
  * of it.
  */
 import { Context, Effect, Option } from "effect"
+import * as EvaluationRecord from "./EvaluationRecord.ts"
 import * as Readings from "./Readings.ts"
 import type * as ServiceApi from "./ServiceApi.ts"
 import type { EnvironmentReport } from "./TrajectoryApi.ts"
@@ -20,6 +22,8 @@ export interface Telemetry {
   readonly recordPieces: (pieces: ReadonlyMap<number, string>) => Effect.Effect<void, TrajectoryError>
   /** What an environment says of itself; the last report is kept. */
   readonly recordReport: (envId: number, report: EnvironmentReport) => Effect.Effect<void, TrajectoryError>
+  /** An evaluation of the run's policy, with its samples. Recording it again under its key stores it once. */
+  readonly recordEvaluation: (evaluation: EvaluationRecord.EvaluationRecord) => Effect.Effect<void, TrajectoryError>
 }
 
 export interface TelemetryClientShape {
@@ -43,6 +47,7 @@ export const overHttp = ({ api, call, run }: ServiceApi.ServiceApi): TelemetryCl
       ),
     recordPieces: (pieces) =>
       call(api.groups.recordPieces({ params: { run }, payload: { pieces: Object.fromEntries(pieces) } })),
-    recordReport: (envId, report) => call(api.environments.report({ params: { run, envId }, payload: report }))
+    recordReport: (envId, report) => call(api.environments.report({ params: { run, envId }, payload: report })),
+    recordEvaluation: (evaluation) => Effect.asVoid(EvaluationRecord.send({ api, call }, run, evaluation))
   })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { existsSync, globSync, readFileSync } from "node:fs"
-import { dirname } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url))
@@ -25,5 +25,50 @@ describe("the pages of the repository", () => {
         assert.isTrue(existsSync(stem) || existsSync(`${stem}.ts`), `${page} names ${path}`)
       }
     }
+  })
+
+  it("link to pages and headings that there are", () => {
+    const pages = globSync("{*.md,llms.txt,bench/**/*.md,docs/*.md,examples/**/*.md,integrations/**/*.md}", {
+      cwd: root
+    })
+    const slugs = (page: string): ReadonlySet<string> =>
+      new Set(
+        Array.from(read(page).matchAll(/^#+ (.+)$|^<a id="([\w-]+)">/gm), ([, title, id = ""]) =>
+          title === undefined
+            ? id
+            : title
+                .toLowerCase()
+                .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+                .trim()
+                .replaceAll(/\s/g, "-")
+        )
+      )
+    let count = 0
+    for (const page of pages) {
+      for (const [link, path = "", heading] of read(page).matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
+        const target = path === "" ? page : join(dirname(page), path)
+        assert.isTrue(existsSync(`${root}${target}`), `${page} links to ${link}`)
+        if (heading !== undefined && target.endsWith(".md")) assert.include(slugs(target), heading, `${page}: ${link}`)
+        count++
+      }
+    }
+    assert.isAbove(count, 100)
+  })
+
+  it("are all in llms.txt, and every example has its line", () => {
+    for (const page of globSync("docs/*.md", { cwd: root })) assert.include(read("llms.txt"), `](${page})`)
+    for (const example of globSync("examples/*.{ts,yaml}", { cwd: root })) {
+      assert.include(read("examples/README.md"), `](${example.slice("examples/".length)}) | `)
+    }
+  })
+
+  it("explain messages as they are", () => {
+    const sources = globSync("packages/*/src/**/*.ts", { cwd: root })
+      .map((file) => read(file))
+      .join("\n")
+    const messages = read("docs/troubleshooting.md").matchAll(/^\| `([^`]+)`(?: …)? \|/gm)
+    const quoted = Array.from(messages, ([, text = ""]) => text)
+    assert.isAbove(quoted.length, 15)
+    for (const message of quoted) assert.include(sources, message)
   })
 })

@@ -239,8 +239,8 @@ describe("the gateway and the openai package", () => {
         assert.instanceOf(unknown, NotFoundError)
         assert.match(unknown.message, /base URL of an open session/)
         for (const [parameter, value] of [
-          ["logit_bias", { 5: 1 }],
-          ["presence_penalty", 0.5],
+          ["logit_bias", { 5: 101 }],
+          ["presence_penalty", 2.5],
           ["tool_choice", "whatever"],
           ["parallel_tool_calls", "no"],
           ["logprobs", true],

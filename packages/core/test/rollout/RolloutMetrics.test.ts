@@ -33,10 +33,10 @@ describe("RolloutMetrics", () => {
 
   it("tells the share of rollouts that their limit cut off, dropped ones included", () => {
     const metrics = RolloutMetrics.make("numbers")
-    metrics.rolledOut(scored([0, 1], { overrides: [{ finish_reason: "length" }, {}] }), 100)
+    metrics.rolledOut(scored([0, 1], { overrides: [{ finish_reason: "length" }, {}] }), { maxTokenLength: 100 })
     // Sequences of four tokens.
-    metrics.rolledOut(scored([1, 1, 1]), 4)
-    metrics.rolledOut(scored([1, 1, 1]), 0)
+    metrics.rolledOut(scored([1, 1, 1]), { maxTokenLength: 4 })
+    metrics.rolledOut(scored([1, 1, 1]), { maxTokenLength: 0 })
     assert.strictEqual(metrics.take()["train/truncated_fraction"], 4 / 8)
   })
 
@@ -99,6 +99,7 @@ describe("EvaluationRun.metrics", () => {
       const figures = EvaluationRun.metrics({
         items: items.map((samples, index) => ({
           item: String(index),
+          id: String(index),
           trajectories: samples.map(({ correct, score }) => ({
             trajectory: trajectory(index),
             correct,
@@ -122,6 +123,7 @@ describe("EvaluationRun.metrics", () => {
   it("has Wilson's interval of a rate: 8 of 10 is 0.490 to 0.943", () => {
     const items = Array.from({ length: 10 }, (_, index) => ({
       item: String(index),
+      id: String(index),
       trajectories: [{ trajectory: trajectory(index), correct: index < 8, score: index < 8 ? 1 : 0 }]
     }))
     const figures = EvaluationRun.metrics({ items, failures: [], seconds: 1 })

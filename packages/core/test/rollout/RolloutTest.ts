@@ -113,7 +113,12 @@ export const behindNetwork = (
 
 /** A service that takes metrics, and forgets the rest of what is told for viewers. */
 export const takingMetrics = (recordMetrics: Telemetry["recordMetrics"]): TelemetryClientShape => ({
-  telemetry: Effect.succeedSome({ recordMetrics, recordPieces: () => Effect.void, recordReport: () => Effect.void })
+  telemetry: Effect.succeedSome({
+    recordMetrics,
+    recordPieces: () => Effect.void,
+    recordReport: () => Effect.void,
+    recordEvaluation: () => Effect.void
+  })
 })
 
 /** A folder for one test's files. */

@@ -15,7 +15,7 @@ const suite = (name: string, sandbox: Layer.Layer<Sandbox.Sandbox>) =>
   layer(sandbox, { excludeTestServices: true, timeout: "2 minutes" })(name, (it) => {
     RunTest.suite(it)
     TestedTest.suite(it)
-    AttackTest.suite(it, 7)
+    AttackTest.suite(it, 21)
   })
 
 suite("Sandbox.layerWasi", Sandbox.layerWasi({ ...limits, memoryBytes: 64 * 2 ** 20 }))

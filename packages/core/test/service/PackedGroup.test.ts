@@ -19,7 +19,8 @@ const full: ScoredGroup.ScoredGroup = {
   envId: 3,
   distillTokenIds: [[new Int32Array(), Int32Array.of(5, 6)], []],
   distillLogprobs: [[new Float32Array(), Float32Array.of(-0.5, -1)], []],
-  policyVersions: [4, null]
+  policyVersions: [4, null],
+  itemId: "0123456789abcdef"
 }
 const minimal: ScoredGroup.ScoredGroup = { tokens: [], masks: [], scores: new Float64Array() }
 
@@ -63,7 +64,8 @@ describe("PackedGroup", () => {
       tokens: 3,
       scores: full.scores,
       envId: 3,
-      policyVersions: [4, null]
+      policyVersions: [4, null],
+      itemId: "0123456789abcdef"
     })
   })
 

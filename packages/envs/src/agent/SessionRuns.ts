@@ -127,6 +127,9 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
         ...(isCorrect !== undefined && { isCorrect })
       }
     }),
+    judgedLive: "what a run was worth was said where it ran, of what it left there",
+    // Where it comes in the order is no part of it.
+    id: ({ item }: Numbered): unknown => ({ item }),
     metrics: figures.take
   }
 })

@@ -1,14 +1,17 @@
 /** Blocks of code in an answer. */
 const fence = /^[ \t]*`{3,}[ \t]*([\w+-]*)/
 
+/** Behind code, where no text of Python's can end. */
+const ending = /(?<!`)`{3}[ \t\r]*$/
+
 interface Block {
   readonly language: string
   readonly code: string
 }
 
 /**
- * The blocks of code, the last of which may be open. A block may begin behind words, and ends at a line that begins
- * with a fence. Linear.
+ * The blocks of code, the last of which may be open. A block may begin behind words, and ends at a line that begins or
+ * ends with a fence. Linear.
  */
 export const blocksOf = (text: string): ReadonlyArray<Block> => {
   const blocks: Array<Block> = []
@@ -25,7 +28,10 @@ export const blocksOf = (text: string): ReadonlyArray<Block> => {
       // Code within the line is no block.
       if (!line.includes("```", at + begun.length)) open = { language, lines: [] }
     } else if (fence.test(line)) close()
-    else open.lines.push(line)
+    else if (ending.test(line)) {
+      open.lines.push(line.replace(ending, ""))
+      close()
+    } else open.lines.push(line)
   }
   if (open !== undefined && open.lines.length > 0) close()
   return blocks

@@ -118,38 +118,6 @@ export const ofRow = (row: Row): Result.Result<Contest, string> =>
     return { call, cases }
   })
 
-const quick = `import bisect, collections, functools, heapq, io, itertools, math, operator, sys
-from bisect import *
-from collections import *
-from functools import *
-from heapq import *
-from itertools import *
-from math import *
-from operator import itemgetter, attrgetter, add, mul, sub, xor, or_, and_
-from sys import setrecursionlimit, stdin, stdout
-from builtins import *
-sys.setrecursionlimit(50000)
-`
-
-/** Imports that take long, by the words for which they are needed. */
-const slow: ReadonlyArray<readonly [RegExp, string]> = [
-  [
-    /\b(?:Any|Callable|Counter|Deque|Dict|FrozenSet|Generator|Iterable|Iterator|List|Optional|Sequence|Set|Tuple|Union|typing)\b/,
-    "import typing\nfrom typing import *\nfrom collections import *"
-  ],
-  [/\b(?:copy|deepcopy)\b/, "import copy\nfrom copy import deepcopy"],
-  [/\b(?:string|digits|ascii_\w+)\b/, "import string\nfrom string import *"],
-  [/\bre\b/, "import re"],
-  [/\bjson\b/, "import json"],
-  [/\bdatetime\b/, "import datetime"],
-  [/\brandom\b/, "import random"],
-  [/\bstatistics\b/, "import statistics"]
-]
-
-/** What programs of contests take for granted, as their sites import it: what is quick, and what this one names. */
-export const preambleOf = (program: string): string =>
-  [quick, ...slow.filter(([words]) => words.test(program)).map(([, imports]) => imports)].join("\n")
-
 /** The function that stands for a case: what it gives is compared with the value. */
 export const callName = "atropos_case"
 

@@ -6,6 +6,7 @@ import type { Sandbox } from "@atropos/core"
 import { Effect } from "effect"
 import * as Contest from "./Contest.ts"
 import * as Output from "./Output.ts"
+import * as Preamble from "./Preamble.ts"
 import type { Problem } from "./Problem.ts"
 
 export interface Limits {
@@ -56,7 +57,7 @@ export const make = (
       const passed = tests.reduce((sum, one) => sum + one.passed, 0)
       return passed / tests.reduce((sum, { total }) => sum + total, 0)
     }
-    const source = `${Contest.preambleOf(program)}\n\n${program}`
+    const source = `${Preamble.of(program)}\n\n${program}`
     let passed = 0
     for (const one of cases) {
       if (yield* passes(sandbox, source, contest, one, timeMillis)) passed++

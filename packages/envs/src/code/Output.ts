@@ -28,13 +28,31 @@ const withoutEndingZeros = (digits: string): string => {
   return digits.slice(0, to)
 }
 
-const linesOf = (text: string): ReadonlyArray<string> =>
-  text
-    .trim()
-    .split("\n")
-    .map((line) => line.trim())
+/** What Python takes for blank: not the mark of byte order, but the separators of ASCII and the next line. */
+const isBlank = (unit: string | undefined): boolean =>
+  unit !== undefined &&
+  (unit === "\u0085" || (unit >= "\u001c" && unit <= "\u001f") || (unit !== "\ufeff" && unit.trim() === ""))
 
-const numbers = (line: string): ReadonlyArray<string | undefined> => line.split(/\s+/).map(normal)
+const stripped = (text: string): string => {
+  let from = 0
+  let to = text.length
+  while (from < to && isBlank(text[from])) from++
+  while (to > from && isBlank(text[to - 1])) to--
+  return text.slice(from, to)
+}
+
+const linesOf = (text: string): ReadonlyArray<string> => stripped(text).split("\n").map(stripped)
+
+const numbers = (line: string): ReadonlyArray<string | undefined> => {
+  const words: Array<string> = []
+  let from = 0
+  for (let at = 0; at <= line.length; at++) {
+    if (at < line.length && !isBlank(line[at])) continue
+    if (at > from) words.push(line.slice(from, at))
+    from = at + 1
+  }
+  return words.map(normal)
+}
 
 const areSameLine = (expected: string, printed: string): boolean => {
   if (expected === printed) return true

@@ -172,16 +172,22 @@ const endOfStatement = (program: string, from: number): number => {
   return program.length
 }
 
+const defines = /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m
+
+const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").find((line) => line.trim() !== "") ?? "")
+
 /**
  * The program of a reply, after its thinking: its last block of Python, else its last block of no language; without a
- * block, a reply that defines a function is the program itself.
+ * block, a reply that defines a function is the program itself, and where there is a head to go on from (`preamble`),
+ * one that begins indented.
  */
-export const programOf = (reply: string): string | undefined => {
+export const programOf = (reply: string, { preamble }: Pick<Problem, "preamble">): string | undefined => {
   const answer = Thinking.spoken(reply)
   const blocks = blocksOf(answer)
   const match =
     blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language)) ??
     blocks.findLast(({ language }) => language === "")
   if (match !== undefined) return match.code
-  return blocks.length === 0 && /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m.test(answer) ? answer : undefined
+  if (blocks.length > 0) return undefined
+  return defines.test(answer) || (preamble !== "" && isIndented(answer)) ? answer : undefined
 }

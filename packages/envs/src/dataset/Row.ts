@@ -7,11 +7,14 @@ export interface Item {
   readonly messages: ReadonlyArray<Message.Message>
   /** Absent where rewards need none. */
   readonly solution?: string
+  /** The row's own. */
+  readonly id?: string
 }
 
 export interface Mapping {
   readonly promptField: string
   readonly answerField: string | null
+  readonly idField: string | null
   readonly answerAfter: string | null
   readonly systemPrompt: string | null
   readonly promptTemplate: string | null
@@ -20,7 +23,7 @@ export interface Mapping {
 type Wanted = Record<string, Columns.Column<unknown>>
 
 /** The columns that are read: prompt and answer under these names, those of the template under their own. */
-export const columnsOf = ({ answerField, promptField, promptTemplate }: Mapping): Wanted => ({
+export const columnsOf = ({ answerField, idField, promptField, promptTemplate }: Mapping): Wanted => ({
   ...(promptTemplate === null
     ? { prompt: { setting: "prompt_field", column: promptField, kind: Columns.chat } }
     : Object.fromEntries(
@@ -29,6 +32,7 @@ export const columnsOf = ({ answerField, promptField, promptTemplate }: Mapping)
           { setting: "prompt_template", column, kind: Columns.anything }
         ])
       )),
+  ...(idField !== null && { id: { setting: "id_field", column: idField, kind: Columns.anything } }),
   ...(answerField !== null && { answer: { setting: "answer_field", column: answerField, kind: Columns.text } })
 })
 
@@ -46,7 +50,11 @@ export const make =
         ? // Read as a chat, see above.
           (picked["prompt"] as ReadonlyArray<Message.Message>)
         : [Message.user(Template.fill(promptTemplate, (column) => picked[templated(column)]))]
-    const item = { messages: withSystem(messages, systemPrompt) }
+    const { id } = picked
+    if (id !== undefined && typeof id !== "string" && typeof id !== "number") {
+      return Result.fail("its id is neither a text nor a number (id_field)")
+    }
+    const item = { messages: withSystem(messages, systemPrompt), ...(id !== undefined && { id: String(id) }) }
     const answer = picked["answer"]
     if (typeof answer !== "string") return Result.succeed(item)
     const at = answerAfter === null ? 0 : answer.lastIndexOf(answerAfter)

@@ -7,7 +7,7 @@
  * between tags changes nothing and costs what a refused action costs. The original (gym_taxi) told three landmarks
  * wrong and took a step west for picking up.
  */
-import { Environment, Episode, GameEnvironment, Message, Thinking } from "@atropos/core"
+import { Environment, Episode, GameEnvironment, Message, RewardComponents, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"
 import * as TaxiRules from "./TaxiRules.ts"
 
@@ -46,6 +46,18 @@ const describe = (state: number): string => {
   return `The taxi is at ${square(row, column)}. ${where} and wants to go to ${TaxiRules.landmarks[destination]!.name}. These would do something: ${TaxiRules.sensible(state).join(", ")}.`
 }
 
+const rule: RewardComponents.Rule = { weights: { picked_up: 0.5, delivered: 0.5, directness: 1 }, base: -1 }
+
+/** `directness`: the return over the best one from the start, of a passenger who arrived. */
+const partsOf = (start: State, { isOver, rewards, state }: Episode.Played<State>): RewardComponents.Rewards => {
+  const sum = rewards.reduce((all, reward) => all + reward, 0)
+  return {
+    picked_up: state.hasBeenPickedUp ? 1 : 0,
+    delivered: isOver ? 1 : 0,
+    directness: isOver ? Math.max(0, sum / TaxiRules.value(start.at)) : 0
+  }
+}
+
 export const makeGame = (maxTurns: number): GameEnvironment.PlayableGame<State> => ({
   maxTurns,
   start: (random) => ({ at: random.pick(TaxiRules.starts), hasBeenPickedUp: false }),
@@ -61,11 +73,8 @@ export const makeGame = (maxTurns: number): GameEnvironment.PlayableGame<State> 
     return { state: { at, hasBeenPickedUp }, reward, isOver, observation: `${refused}${describe(at)}` }
   },
   value: ({ at }) => TaxiRules.value(at),
-  score: (start, { isOver, rewards, state }) => {
-    if (!isOver) return state.hasBeenPickedUp ? -0.5 : -1
-    const sum = rewards.reduce((all, reward) => all + reward, 0)
-    return Math.max(0, sum / TaxiRules.value(start.at))
-  }
+  score: (start, played) => RewardComponents.scoreOf(partsOf(start, played), rule),
+  parts: partsOf
 })
 
 const tagged = (action: string): string => `<action>${action}</action>`
@@ -78,6 +87,7 @@ export const layer = Environment.layer("taxi", settings, (chosen) => {
   return Effect.map(GameEnvironment.definition(game, chosen), (definition) => ({
     ...definition,
     // The passenger is there; the way decides how much above 0.
+    components: rule,
     evaluation: { ...definition.evaluation, isCorrect: (score: number) => score > 0 },
     label: ({ start }: GameEnvironment.Item<State>) => `state ${start.at}`,
     claims: {

@@ -6,7 +6,7 @@
  * An answer without a word of the list between `<guess>` tags uses up a guess. All rollouts of a group look for the
  * same word.
  */
-import { Environment, Episode, GameEnvironment, Message, Thinking } from "@atropos/core"
+import { Environment, Episode, GameEnvironment, Message, RewardComponents, Thinking } from "@atropos/core"
 import { Effect } from "effect"
 import * as WordleRules from "./WordleRules.ts"
 import { words } from "./Words.ts"
@@ -28,9 +28,17 @@ export const guessOf = (answer: string): string | undefined =>
 
 const isSolved = ({ guesses }: State): boolean => guesses.at(-1)?.marks === "g".repeat(WordleRules.length)
 
+const rule: RewardComponents.Rule = { weights: { solved: 0.7, known: 0.3, late: -0.1 } }
+
+/** What a game that ends here is worth: `late` is how many guesses were needed beyond the first to find the word. */
+const parts = (state: State): RewardComponents.Rewards => ({
+  solved: isSolved(state) ? 1 : 0,
+  known: WordleRules.known(state.guesses),
+  late: isSolved(state) ? state.turn - 1 : 0
+})
+
 /** The score of a game that ends here. */
-const worth = (state: State): number =>
-  isSolved(state) ? 1 - 0.1 * (state.turn - 1) : 0.3 * WordleRules.known(state.guesses)
+const worth = (state: State): number => RewardComponents.scoreOf(parts(state), rule)
 
 const guess = (state: State, answer: string): { readonly state: State; readonly told: string } => {
   const word = guessOf(answer)
@@ -53,7 +61,8 @@ export const game: GameEnvironment.PlayableGame<State> = {
   },
   // What is known by now, less a little for every guess that is gone.
   value: (state) => worth(state) - 0.01 * state.turn,
-  score: (_, { state }) => worth(state)
+  score: (_, { state }) => worth(state),
+  parts: (_, { state }) => parts(state)
 }
 
 const episode = ({ start }: GameEnvironment.Item<State>, ...answers: ReadonlyArray<string>) =>
@@ -62,7 +71,11 @@ const episode = ({ start }: GameEnvironment.Item<State>, ...answers: ReadonlyArr
 export const layer = Environment.layer("wordle", settings, (chosen) =>
   Effect.map(GameEnvironment.definition(game, chosen), (definition) => ({
     ...definition,
-    evaluation: { ...definition.evaluation, isCorrect: (score: number) => score > 0.3 },
+    components: rule,
+    evaluation: {
+      ...definition.evaluation,
+      isCorrect: (_: number, rewards?: RewardComponents.Rewards) => rewards?.["solved"] === 1
+    },
     label: ({ start }: GameEnvironment.Item<State>) => start.hidden,
     claims: {
       scoreRange: [0, 1] as const,

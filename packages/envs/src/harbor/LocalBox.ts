@@ -130,7 +130,12 @@ export const open =
       yield* Healthcheck.passed(task, (one) => run(agent(), one))
       return {
         run: (one) => run(agent(), one),
-        putSolution: Effect.sync(() => void (solution = [["--ro-bind", `${task.folder}/solution`, "/solution"]])),
+        // A copy: its script is made executable, which it may not be where it came from.
+        putSolution: Effect.gen(function* () {
+          const own = `${folder.path}/solution`
+          yield* fs.copy(`${task.folder}/solution`, own)
+          solution = [["--bind", own, "/solution"]]
+        }).pipe(Effect.catchTag("PlatformError", (cause) => Effect.fail(failed(cause)))),
         grade: Effect.gen(function* () {
           const tests = `${folder.path}/tests`
           const [verdicts, own] = yield* Effect.all([made("verifier"), made("verifier-tmp")])

@@ -35,22 +35,39 @@ const tagged = /<answer>([^<]{0,2000})<\/answer>/i
 const digits = /^\d{1,6}$/
 const decodeCounts = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int)))
 
-/**
- * Whether an answer to a chat has exactly the right counts, in its only answer tag; with `thinking`, after its only
- * think block. Without, a think block is passed over where there is one.
- */
-export const isRight = (question: Question, completion: string, thinking: boolean): boolean => {
-  const text = Thinking.answer(completion, thinking) ?? ""
-  const reply = (text.match(opening)?.length ?? 0) === 1 ? tagged.exec(text)?.[1]?.trim() : undefined
-  if (reply === undefined) return false
-  const { letters } = question
-  const counts = count(question)
-  if (letters.length === 1) return digits.test(reply) && Number(reply) === counts[0]
+/** What an answer to a chat is made of. */
+export interface Judged {
+  /** 1: there are counts of exactly the letters that were asked for, in the only answer tag. */
+  readonly format: number
+  /** Share of the counts that are right. */
+  readonly counts: number
+  readonly correct: number
+  readonly [component: string]: number
+}
+
+export const unread: Judged = { format: 0, counts: 0, correct: 0 }
+
+/** The counts of an answer to a chat, in the order of the letters. */
+const countsOf = (letters: ReadonlyArray<string>, reply: string): ReadonlyArray<number> | undefined => {
+  if (letters.length === 1) return digits.test(reply) ? [Number(reply)] : undefined
   const parsed = Option.getOrUndefined(decodeCounts(reply))
-  return (
-    parsed !== undefined &&
+  return parsed !== undefined &&
     RepeatedKeys.find(reply) === undefined &&
     Object.keys(parsed).length === letters.length &&
-    letters.every((letter, index) => Object.hasOwn(parsed, letter) && parsed[letter] === counts[index])
-  )
+    letters.every((letter) => Object.hasOwn(parsed, letter))
+    ? letters.map((letter) => parsed[letter]!)
+    : undefined
+}
+
+/**
+ * What an answer to a chat says, in its only answer tag; with `thinking`, after its only think block. Without, a think
+ * block is passed over where there is one.
+ */
+export const judge = (question: Question, completion: string, thinking: boolean): Judged => {
+  const text = Thinking.answer(completion, thinking) ?? ""
+  const reply = (text.match(opening)?.length ?? 0) === 1 ? tagged.exec(text)?.[1]?.trim() : undefined
+  const said = reply === undefined ? undefined : countsOf(question.letters, reply)
+  if (said === undefined) return unread
+  const right = count(question).filter((number, index) => number === said[index]).length
+  return { format: 1, counts: right / said.length, correct: right === said.length ? 1 : 0 }
 }

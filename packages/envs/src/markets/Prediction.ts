@@ -1,5 +1,5 @@
 /** What an answer predicts of a figure, and what that is worth. Pure. */
-import { Thinking } from "@atropos/core"
+import { type RewardComponents, Thinking } from "@atropos/core"
 import type { Direction, Report } from "./Statements.ts"
 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
@@ -50,7 +50,16 @@ const grades = [
 export const gradeOf = (difference: number): number =>
   grades.find(([atMost]) => Math.abs(difference) <= atMost + 1e-9)?.[1] ?? 0
 
-export const scoreOf = ({ direction, magnitude, metric }: Report, completion: string): number => {
+/** -1 for a wrong direction; 0.5 for the right one, and up to 0.5 for the magnitude. */
+export const rule: RewardComponents.Rule = { weights: { direction: 1.5, magnitude: 0.5 }, base: -1 }
+
+/** What a completion is worth: whether its direction is right, and the grade of its magnitude where it is. */
+export const judge = (
+  { direction, magnitude, metric }: Report,
+  completion: string
+): { readonly direction: number; readonly magnitude: number } => {
   const predicted = predictionOf(metric, completion)
-  return predicted?.direction === direction ? 0.5 + 0.5 * gradeOf(predicted.magnitude - magnitude) : -1
+  return predicted?.direction === direction
+    ? { direction: 1, magnitude: gradeOf(predicted.magnitude - magnitude) }
+    : { direction: 0, magnitude: 0 }
 }

@@ -4,10 +4,16 @@ import * as Calculus from "./Calculus.ts"
 import * as Numbers from "./Numbers.ts"
 import type { Draw, Problem, Random } from "./Problem.ts"
 
+/** By name: not every loader of modules lists what one exports in the same order, and items follow from it. */
+const kindsOf = (area: { readonly [kind: string]: Draw }): ReadonlyArray<Draw> =>
+  Object.keys(area)
+    .toSorted()
+    .map((kind) => area[kind]!)
+
 export const areas = {
-  algebra: Object.values(Algebra),
-  numbers: Object.values(Numbers),
-  calculus: Object.values(Calculus)
+  algebra: kindsOf(Algebra),
+  numbers: kindsOf(Numbers),
+  calculus: kindsOf(Calculus)
 } as const satisfies { readonly [area: string]: ReadonlyArray<Draw> }
 
 export const areaNames = ["algebra", "numbers", "calculus"] as const satisfies ReadonlyArray<keyof typeof areas>

@@ -11,9 +11,11 @@ import {
   type MathVerifier,
   PairwiseJudge,
   type ServerManager,
+  TrainingProgress,
   type Trajectory
 } from "@atropos/core"
 import { Effect } from "effect"
+import * as BasePrompt from "./BasePrompt.ts"
 import * as Form from "./Form.ts"
 import * as Items from "./Items.ts"
 import { type Problem, problemOf } from "./Problem.ts"
@@ -22,6 +24,12 @@ import * as Scoring from "./Scoring.ts"
 export interface Options extends Scoring.Rules {
   readonly groupSize: number
   readonly maxTokenLength: number
+  /** Most tokens of an answer at the first step, where they grow. */
+  readonly startTokenLength: number | null
+  /** How problems are put: `base` is a text to be continued. */
+  readonly promptStyle: "chat" | "base"
+  /** Worked examples before a problem, for `base`. */
+  readonly examples: number
   readonly temperature: number
   /** Verdicts per order where two right solutions are compared. */
   readonly votes: number
@@ -37,33 +45,51 @@ interface Rolled {
 
 type RollingError = ServerManager.InferenceError | MathVerifier.MathVerifierError | Environment.Unscorable
 
+const noVerdict = { verdict: 0, helped: 0 }
+
 /** What a verdict is worth, and the item that follows from it. */
 interface Outcome {
-  readonly score: Environment.Score
+  readonly score: Scoring.Parts
   readonly mixed: ReadonlyArray<Items.Item>
 }
+
+/** Whether attempts at a problem are right. */
+const grader =
+  (verifier: MathVerifier.MathVerifier["Service"], promptStyle: Options["promptStyle"]) =>
+  ({ answer, form }: Problem, group: Group) =>
+    Effect.forEach(
+      group,
+      (trajectory) => {
+        const given = promptStyle === "base" ? BasePrompt.answerOf(trajectory) : trajectory.completion
+        return Scoring.isCut(trajectory) || given === undefined || !Form.has(form, given)
+          ? Effect.succeed(false)
+          : verifier.grade(`\\boxed{${answer}}`, given, MathAnswer.boxedOptions)
+      },
+      { concurrency: "unbounded" }
+    )
 
 export const make = (
   servers: ServerManager.ServerManagerShape,
   verifier: MathVerifier.MathVerifier["Service"],
   options: Options
 ) => {
-  const { groupSize, maxTokenLength, temperature } = options
+  const { examples, groupSize, maxTokenLength, promptStyle, startTokenLength, temperature } = options
+  let tokenLength = startTokenLength ?? maxTokenLength
+  const sampling = Effect.map(TrainingProgress.TrainingProgress, (progress) => {
+    tokenLength = TrainingProgress.grown(progress, startTokenLength ?? maxTokenLength, maxTokenLength)
+    return { n: groupSize, maxTokens: tokenLength, temperature, topP: 0.95 }
+  })
   const ask = (messages: ServerManager.ChatRequest["messages"]) =>
-    servers.chat({ messages, n: groupSize, maxTokens: maxTokenLength, temperature, topP: 0.95 })
+    Effect.flatMap(sampling, (sampling) => servers.chat({ messages, ...sampling }))
 
-  const grade = ({ answer, form }: Problem, group: Group) =>
-    Effect.forEach(
-      group,
-      (trajectory) =>
-        Scoring.isCut(trajectory) || !Form.has(form, trajectory.completion)
-          ? Effect.succeed(false)
-          : verifier.grade(`\\boxed{${answer}}`, trajectory.completion, MathAnswer.boxedOptions),
-      { concurrency: "unbounded" }
-    )
+  const grade = grader(verifier, promptStyle)
+  const solve = (item: Items.Normal) =>
+    promptStyle === "chat"
+      ? ask(Items.solve(item))
+      : Effect.flatMap(sampling, (sampling) => servers.complete(BasePrompt.request(item, examples, sampling)))
 
   const normal = Effect.fn("Math.normal")(function* (item: Items.Normal) {
-    const trajectories = yield* ask(Items.solve(item))
+    const trajectories = yield* solve(item)
     const isRight = yield* grade(item, trajectories)
     return {
       groups: [{ trajectories, scores: Scoring.scores(isRight, trajectories, options) }],
@@ -76,12 +102,12 @@ export const make = (
     const trajectories = yield* ask(Items.retry(item, Scoring.shown(verdict)))
     const isRight = yield* grade(item, trajectories)
     const rightOnes = isRight.filter(Boolean).length
-    const scores = trajectories.map((trajectory, index) => Scoring.scoreOf(isRight[index]!, trajectory, options, 0))
+    const scores = trajectories.map((trajectory, index) => Scoring.tryOf(isRight[index]!, trajectory, options))
     const mixed: Outcome["mixed"] =
       rightOnes > 0 && rightOnes < isRight.length
         ? [{ ...problemOf(item), kind: "selfcorrect", trajectories, scores }]
         : []
-    return { score: rightOnes / isRight.length, mixed }
+    return { score: { rewards: { verdict: 1, helped: rightOnes / isRight.length } }, mixed }
   })
 
   const judge = Effect.fn("Math.judge")(function* (item: Items.Judge) {
@@ -97,7 +123,7 @@ export const make = (
       (trajectory, index): Effect.Effect<Outcome, RollingError> =>
         isRight[index]
           ? tries(item, trajectory)
-          : Effect.succeed({ score: Scoring.scoreOf(false, trajectory, options), mixed: [] }),
+          : Effect.succeed({ score: Scoring.scoreOf(false, trajectory, options, noVerdict), mixed: [] }),
       { concurrency: 4 }
     )
     return {
@@ -125,7 +151,7 @@ export const make = (
     const [first = 0.5] = shares
     if (first === 0.5)
       return yield* new Environment.Unscorable({ message: "neither of two right solutions is preferred" })
-    const scores = first > 0.5 ? [1, -1] : [-1, 1]
+    const scores = (first > 0.5 ? [1, 0] : [0, 1]).map((preferred) => ({ rewards: { preferred } }))
     return { groups: [{ trajectories: pair, scores, groupOverrides: { group_size: pair.length } }], requeue: [] }
   })
 
@@ -143,6 +169,9 @@ export const make = (
           return Effect.succeed({ groups: [{ trajectories: item.trajectories, scores: item.scores }], requeue: [] })
       }
     },
-    metrics: preference.metrics
+    metrics:
+      startTokenLength === null
+        ? preference.metrics
+        : Effect.map(preference.metrics, (figures) => ({ ...figures, "math/token_length": tokenLength }))
   }
 }

@@ -11,13 +11,13 @@ const problem = {
 
 const { SavedTrajectory: Attempt } = SavedTrajectory
 
-/** A number, or one with switches for the trainer: what attempts at these items get. */
+const overrides = Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+
+/** What attempts at these items get: components, or, of runs before there were any, numbers. */
 const Score = Schema.Union([
   Schema.Finite,
-  Schema.Struct({
-    score: Schema.Finite,
-    overrides: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
-  })
+  Schema.Struct({ rewards: Schema.Record(Schema.String, Schema.Finite), overrides }),
+  Schema.Struct({ score: Schema.Finite, overrides })
 ])
 
 export const SavedItem: Schema.Codec<Item, unknown> = Schema.Union([

@@ -3,10 +3,10 @@
  * original is drawn by a lot that depends on the group alone, whatever its order.
  */
 import {
-  type Environment,
   MathAnswer,
+  type RewardComponents,
+  type ScoredGroup,
   SeededRandom,
-  SingleTurn,
   TextAnswer,
   Thinking,
   type Trajectory
@@ -42,21 +42,38 @@ export const isCut = ({ finishReason }: Trajectory.Trajectory): boolean => finis
 /** The part of an answer that others are shown. */
 export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.spoken(completion).trim()
 
+export interface Parts {
+  readonly rewards: RewardComponents.Rewards
+  readonly overrides?: ScoredGroup.Overrides
+}
+
 const masked = { set_advantage_to_zero: true }
 
 /**
- * 1 for a right answer, -1 for a wrong one, `cut` for one that was cut off; masked where the rules say so, or where it
- * is very short.
+ * How components give a score: -1, and more for what is right. Answers have `correct`, and `length` where all of a
+ * group are right (0 for the shortest, -2 for the longest); verdicts on wrong solutions have `verdict` and
+ * `helped`, the share of the tries after them that are right; of two right solutions one is `preferred`; a try
+ * after a verdict that was cut off is `excused`.
  */
+export const rule: RewardComponents.Rule = {
+  weights: { correct: 2, length: 1, verdict: 1, helped: 1, preferred: 2, excused: 1 },
+  base: -1
+}
+
+/** What an answer is worth by its components; one that was cut off is masked where the rules say so. */
 export const scoreOf = (
   isRight: boolean,
   trajectory: Trajectory.Trajectory,
   { maskTooLong }: Rules,
-  cut = -1
-): Environment.Score => {
-  if (!isCut(trajectory)) return SingleTurn.learntFrom(isRight ? 1 : -1, trajectory)
-  return maskTooLong ? { score: cut, overrides: masked } : cut
-}
+  wrong: RewardComponents.Rewards = { correct: 0 }
+): Parts => ({
+  rewards: isRight ? { correct: 1 } : wrong,
+  ...(isCut(trajectory) && maskTooLong && { overrides: masked })
+})
+
+/** Of a try after a verdict: one that was cut off says nothing. */
+export const tryOf = (isRight: boolean, trajectory: Trajectory.Trajectory, rules: Rules): Parts =>
+  scoreOf(isRight, trajectory, rules, { correct: 0, ...(isCut(trajectory) && { excused: 1 }) })
 
 /**
  * cos(π · (length - shortest) / (longest - shortest)): 1 for the shortest, -1 for the longest. Undefined where all are
@@ -72,14 +89,11 @@ const byLength = (group: Group): ReadonlyArray<number> | undefined => {
 }
 
 /** The scores of a group; where all are right, by lot those of its lengths. */
-export const scores = (
-  isRight: ReadonlyArray<boolean>,
-  group: Group,
-  rules: Rules
-): ReadonlyArray<Environment.Score> => {
+export const scores = (isRight: ReadonlyArray<boolean>, group: Group, rules: Rules): ReadonlyArray<Parts> => {
   const isAllRight = isRight.every(Boolean) && !group.some(isCut)
-  const lengthened = isAllRight && lot(group, 0).chance(rules.shareLengthPenalty) ? byLength(group) : undefined
-  return lengthened ?? group.map((trajectory, index) => scoreOf(isRight[index]!, trajectory, rules))
+  const byLengths = isAllRight && lot(group, 0).chance(rules.shareLengthPenalty) ? byLength(group) : undefined
+  if (byLengths !== undefined) return byLengths.map((score) => ({ rewards: { correct: 1, length: score - 1 } }))
+  return group.map((trajectory, index) => scoreOf(isRight[index]!, trajectory, rules))
 }
 
 /** The two least similar of several texts, if they differ enough. */

@@ -41,11 +41,16 @@ export const amountOf = (answer: string): string | undefined => {
   return Number(amount.toFixed(2)) === amount ? amount.toFixed(2) : undefined
 }
 
-export const scoreOf = ({ answer, kind }: Pick<TextItems.Written, "answer" | "kind">, completion: string): number => {
+/** What a completion is worth: whether it has an answer, and how close that comes. */
+export const judge = (
+  { answer, kind }: Pick<TextItems.Written, "answer" | "kind">,
+  completion: string
+): { readonly format: number; readonly closeness: number } => {
   const reply = Thinking.taggedAnswer(completion)
-  if (reply === undefined) return 0
-  if (kind !== "sign") return amountOf(reply) === answer ? 1 : 0
-  return Math.max(0, 2 * TextAnswer.similarity(answer, reply) - 1)
+  if (reply === undefined) return { format: 0, closeness: 0 }
+  const closeness =
+    kind === "sign" ? Math.max(0, 2 * TextAnswer.similarity(answer, reply) - 1) : amountOf(reply) === answer ? 1 : 0
+  return { format: 1, closeness }
 }
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`
@@ -65,7 +70,8 @@ export const layer = Environment.layer("ocr", settings, (chosen) =>
       items: source.items,
       collectTrajectories: asking.train,
       score: (item: TextItems.Written, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.succeed(group.map(({ completion }) => scoreOf(item, completion))),
+        Effect.succeed(group.map(({ completion }) => ({ rewards: judge(item, completion) }))),
+      components: { weights: { format: 0, closeness: 1 } },
       evaluation: {
         items: source.heldOut,
         collectTrajectories: asking.evaluate,

@@ -6,6 +6,7 @@
  * where there is exactly one; the answers of a kind of question are balanced.
  */
 import type { SeededRandom } from "@atropos/core"
+import type { Outline } from "./Regions.ts"
 
 export const shapes = ["circle", "square", "triangle", "star"] as const
 export const colours = ["red", "green", "blue", "yellow", "purple", "black"] as const
@@ -33,7 +34,8 @@ const cells = 4
 const cellPixels = 64
 export const sidePixels = cells * cellPixels
 
-const place = (random: SeededRandom.SeededRandom, count: number): ReadonlyArray<Thing> =>
+/** Things in cells of their own. */
+export const place = (random: SeededRandom.SeededRandom, count: number): ReadonlyArray<Thing> =>
   random
     .sample(
       Array.from({ length: cells * cells }, (_, cell) => cell),
@@ -111,27 +113,42 @@ const paint: { readonly [C in Colour]: string } = {
   black: "#111111"
 }
 
-const points = (x: number, y: number, radii: ReadonlyArray<number>): string =>
-  radii
-    .map((radius, index) => {
-      const angle = (2 * Math.PI * index) / radii.length - Math.PI / 2
-      return `${(x + radius * Math.cos(angle)).toFixed(1)},${(y + radius * Math.sin(angle)).toFixed(1)}`
-    })
-    .join(" ")
+const corners = (x: number, y: number, radii: ReadonlyArray<number>): Outline => ({
+  kind: "polygon",
+  corners: radii.map((radius, index) => {
+    const angle = (2 * Math.PI * index) / radii.length - Math.PI / 2
+    return { x: x + radius * Math.cos(angle), y: y + radius * Math.sin(angle) }
+  })
+})
 
-const outline = ({ colour, column, row, shape }: Thing): string => {
+/** Where a thing is, in pixels. */
+export const regionOf = ({ column, row, shape }: Pick<Thing, "column" | "row" | "shape">): Outline => {
   const x = (column + 0.5) * cellPixels
   const y = (row + 0.5) * cellPixels
-  const fill = `fill="${paint[colour]}"`
   switch (shape) {
     case "circle":
-      return `<circle cx="${x}" cy="${y}" r="24" ${fill}/>`
+      return { kind: "circle", centre: { x, y }, radius: 24 }
     case "square":
-      return `<rect x="${x - 22}" y="${y - 22}" width="44" height="44" ${fill}/>`
+      return { kind: "box", from: { x: x - 22, y: y - 22 }, to: { x: x + 22, y: y + 22 } }
     case "triangle":
-      return `<polygon points="${points(x, y + 4, [28, 28, 28])}" ${fill}/>`
+      return corners(x, y + 4, [28, 28, 28])
     case "star":
-      return `<polygon points="${points(x, y, [28, 11, 28, 11, 28, 11, 28, 11, 28, 11])}" ${fill}/>`
+      return corners(x, y, [28, 11, 28, 11, 28, 11, 28, 11, 28, 11])
+  }
+}
+
+const outline = (thing: Thing): string => {
+  const region = regionOf(thing)
+  const fill = `fill="${paint[thing.colour]}"`
+  switch (region.kind) {
+    case "circle":
+      return `<circle cx="${region.centre.x}" cy="${region.centre.y}" r="${region.radius}" ${fill}/>`
+    case "box": {
+      const { from, to } = region
+      return `<rect x="${from.x}" y="${from.y}" width="${to.x - from.x}" height="${to.y - from.y}" ${fill}/>`
+    }
+    case "polygon":
+      return `<polygon points="${region.corners.map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ")}" ${fill}/>`
   }
 }
 

@@ -12,7 +12,6 @@ import {
   ServerManager,
   SingleTurn,
   TextAnswer,
-  Thinking,
   type Trajectory
 } from "@atropos/core"
 import { Effect, Schema } from "effect"
@@ -35,10 +34,8 @@ export const settings = Environment.settings({
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out scenes per evaluation")
 })
 
-const isRight = ({ answer }: SceneItems.Scene, completion: string): boolean => {
-  const reply = Thinking.taggedAnswer(completion)
-  return reply !== undefined && TextAnswer.equivalent(answer, reply)
-}
+const judge = ({ answer }: SceneItems.Scene, completion: string) =>
+  PictureQuestion.judge(completion, (reply) => TextAnswer.equivalent(answer, reply))
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`
 
@@ -63,7 +60,8 @@ export const layer = Environment.layer("scenes", settings, (chosen) =>
       items: source.items,
       collectTrajectories: asking.train,
       score: (scene: SceneItems.Scene, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.succeed(group.map(({ completion }) => (isRight(scene, completion) ? 1 : 0))),
+        Effect.succeed(group.map(({ completion }) => ({ rewards: judge(scene, completion) }))),
+      components: PictureQuestion.rule,
       evaluation: { items: source.heldOut, collectTrajectories: asking.evaluate },
       label: ({ question, things }: SceneItems.Scene) => `${question} (${things.length} things)`,
       claims: {

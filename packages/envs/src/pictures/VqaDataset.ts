@@ -15,7 +15,6 @@ import {
   ServerManager,
   SingleTurn,
   TextAnswer,
-  Thinking,
   type Trajectory
 } from "@atropos/core"
 import { Effect, Result, Schema, Stream } from "effect"
@@ -56,10 +55,8 @@ const answers: Columns.Kind<ReadonlyArray<string>> = {
   }
 }
 
-const isRight = (item: Item, completion: string): boolean => {
-  const reply = Thinking.taggedAnswer(completion)
-  return reply !== undefined && item.answers.some((answer) => TextAnswer.equivalent(answer, reply))
-}
+const judge = ({ answers }: Item, completion: string) =>
+  PictureQuestion.judge(completion, (reply) => answers.some((answer) => TextAnswer.equivalent(answer, reply)))
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`
 
@@ -83,7 +80,8 @@ export const layer = Environment.layer("vqa-dataset", settings, (chosen) =>
           error._tag === "PictureRefused" ? new Environment.Unscorable({ message: error.message }) : error
         ),
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.succeed(group.map(({ completion }) => (isRight(item, completion) ? 1 : 0))),
+        Effect.succeed(group.map(({ completion }) => ({ rewards: judge(item, completion) }))),
+      components: PictureQuestion.rule,
       evaluation: {
         items: source.heldOut.pipe(
           Stream.filterEffect(({ image, question }) =>

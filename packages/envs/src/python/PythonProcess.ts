@@ -110,7 +110,7 @@ export const start = Effect.fn("PythonProcess.start")(function* ({
         code === 127 || code === 126
           ? new PythonError({
               reason: "notFound",
-              message: `there is no ${words[0]} to run: name a Python with --env.python`,
+              message: `${packageName} needs Python, and there is no ${words[0]} to run: install Python 3 or uv, or name a Python with --env.python`,
               trace: Array.from(complaint)
             })
           : ended(code === null ? `was ended by ${signal}` : `ended with code ${code}`)

@@ -101,11 +101,11 @@ class Inspect:
     @staticmethod
     def names():
         from inspect_ai import list_tasks
-        from inspect_ai._util.registry import registry_find
+        from inspect_ai._util.registry import registry_find, registry_info
 
         for point in importlib.metadata.entry_points(group="inspect_ai"):
             point.load()
-        installed = {one.name for one in registry_find(lambda info: info.type == "task")}
+        installed = {registry_info(one).name for one in registry_find(lambda info: info.type == "task")}
         return sorted({*installed, *(f"{one.file}@{one.name}" for one in list_tasks())})
 
     @staticmethod

@@ -12,6 +12,7 @@ import importlib.util
 import os
 import pathlib
 
+from atropos_chat import within
 from atropos_rollouts import LONGEST_TEXT, Urls
 
 API_KEY = "ATROPOS_SESSION"
@@ -175,6 +176,7 @@ def seated(agent, seat, urls):
             client = EvalClientConfig(base_url=urls.take(seat), api_key_var=API_KEY)
             return ModelContext(model=ctx.model, client=client, sampling=ctx.sampling)
 
+    within(agent.harness)
     del agent.ctx
     agent.interception = None
     agent.__class__ = Seated

@@ -293,7 +293,8 @@ def check_names(kind, wanted):
                 continue
         names = kind.names() if names is None else names
         if name not in names:
-            near = difflib.get_close_matches(name, names, 3)
+            # A package that is not there is told from a typo: only a name very like it is one.
+            near = difflib.get_close_matches(name, names, 3, 0.8 if hasattr(kind, "missing") else 0.6)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             message = f"{kind.package} has no {name} among its {len(names)} names{hint}"
             if hasattr(kind, "missing") and not near:

@@ -1,6 +1,6 @@
 /** What is asked of a model and how it is scored: the items of a row, in the words of its suite. */
-import { createHash } from "node:crypto"
 import { Columns, Message, SeededRandom } from "@atropos/core"
+import * as ContentId from "@atropos/core/base/ContentId"
 import { Result } from "effect"
 import * as Template from "../dataset/Template.ts"
 import { letterOf } from "../mcqa/Question.ts"
@@ -43,8 +43,6 @@ interface Part {
 type Read<A> = Result.Result<A, string>
 
 const whole: Part = { words: {}, gold: [], letters: [], texts: [], name: "" }
-
-const hash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16)
 
 /** The text of a template; a column that is missing is told. */
 export const fill = (template: string, row: Row.Row, part: string): Read<string> => {
@@ -222,8 +220,7 @@ export const ofRow = (row: Row.Row, { category, shots, suite, systemPrompt }: Op
       const words = { ...row, ...part.words }
       const [question, later] = yield* turnsOf(words, suite)
       const base =
-        own ??
-        hash(JSON.stringify([suite.name, question, later, part.words["answer_a"] === undefined ? part.gold : []]))
+        own ?? ContentId.of([suite.name, question, later, part.words["answer_a"] === undefined ? part.gold : []])
       items.push({
         id: part.name === "" ? base : `${items[0]?.row ?? base}/${part.name}`,
         row: items[0]?.row ?? base,

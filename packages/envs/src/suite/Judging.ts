@@ -1,8 +1,8 @@
 /**
  * Scores by a judge (`--judge.*`): a grade by a rubric, or a comparison with an answer of the row, in both orders.
  *
- * A verdict that cannot be read is worth `otherwise`, or leaves the item without a score: it is counted and never taken
- * for a bad answer.
+ * A verdict that cannot be read counts as `otherwise` says, or leaves the item without a score: it is counted and never
+ * taken for a bad answer.
  */
 import { Environment, Judge, Message } from "@atropos/core"
 import { Effect, Result } from "effect"
@@ -26,13 +26,16 @@ const wordsOf = ({ columns, gold, later, question, references }: Judged, { text,
   ...Object.fromEntries(references.map((text, at) => [`reference_${at + 1}`, text]))
 })
 
+/** What a table has for a verdict. */
+const named = <A>(table: { readonly [verdict: string]: A }, verdict: string): A | undefined => {
+  const known = Object.keys(table).find((name) => name.toLowerCase() === verdict.toLowerCase())
+  return known === undefined ? undefined : table[known]
+}
+
 /** What a verdict is worth; undefined where it cannot be read. */
 const worthOf = (verdict: string | undefined, { range, values }: Asked): number | undefined => {
   if (verdict === undefined) return undefined
-  if (values !== undefined) {
-    const known = Object.keys(values).find((name) => name.toLowerCase() === verdict.toLowerCase())
-    return known === undefined ? undefined : values[known]
-  }
+  if (values !== undefined) return named(values, verdict)
   const value = Number(verdict)
   const isWithin = range === undefined || (value >= range[0] && value <= range[1])
   return Number.isFinite(value) && isWithin ? value : undefined
@@ -53,8 +56,11 @@ const ask = Effect.fn("Judging.ask")(function* (
     maxTokens: spec.max_tokens ?? usualTokens
   })
   const said = choice?.text ?? ""
-  const verdict = Reading.read(Reading.spoken(said), spec.read)
-  const worth = worthOf(verdict, spec) ?? spec.otherwise
+  const { otherwise } = spec
+  const read = Reading.read(Reading.spoken(said), spec.read)
+  const isKnown = worthOf(read, spec) !== undefined
+  const verdict = isKnown || typeof otherwise !== "string" ? read : otherwise
+  const worth = worthOf(verdict, spec) ?? (typeof otherwise === "number" ? otherwise : undefined)
   if (worth === undefined) {
     return yield* new Environment.Unscorable({
       message: `the judge's verdict cannot be read: ${JSON.stringify(said.slice(-200))}`
@@ -96,14 +102,22 @@ export const comparison = (name: string, spec: Of<"comparison">) =>
         { concurrency: 2 }
       )
       const turned = 1 - second.worth
+      const weightOf = (verdict: string | null) => named(spec.weights ?? {}, verdict ?? "") ?? 1
+      const [a, b] = [weightOf(first.verdict), weightOf(second.verdict)]
+      const weighted = `${name}_weighted`
       const compared: Verdict = {
         values: {
           [name]: (first.worth + turned) / 2,
+          ...(spec.weights && { [weighted]: (a * first.worth + b * turned) / (a + b) }),
           // Whether both orders come to the same: the judge's bias shows here.
           [`${name}_orders_agree`]: Math.sign(first.worth - 0.5) === Math.sign(turned - 0.5) ? 1 : 0
         },
         parsed: answer.text,
-        notes: { verdicts: [first.verdict, second.verdict], judge: [first.said, second.said] }
+        notes: {
+          verdicts: [first.verdict, second.verdict],
+          judge: [first.said, second.said],
+          ...(spec.weights && { weights: { [weighted]: a + b } })
+        }
       }
       return compared
     })

@@ -71,11 +71,11 @@ const ByEed = Schema.Struct({ by: Schema.Literal("eed") })
 /** A grid of digits. */
 const ByGrid = Schema.Struct({ by: Schema.Literal("grid") })
 
-/** Programs under tests: rows of HumanEval, MBPP, or with inputs and outputs as LiveCodeBench has them. */
+/** Programs under tests: rows of HumanEval, MBPP or LiveCodeBench. */
 const ByProgram = Schema.Struct({
   by: Schema.Literal("program"),
-  tests: Schema.Literals(["functions", "streams"]),
-  seconds: Schema.optionalKey(Schema.Finite)
+  /** For a program with all its tests, or with one case of a contest. */
+  seconds: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0)))
 })
 
 /** Whether a pattern stands in the answer. */
@@ -93,8 +93,8 @@ const judging = {
   read: Reading,
   /** What verdicts are worth; a number is worth itself where this is not given. */
   values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite)),
-  /** What a verdict that cannot be read is worth. Default: the item has no score. */
-  otherwise: Schema.optionalKey(Schema.Finite),
+  /** What a verdict that cannot be read counts as: a number, or one of `values`. Default: the item has no score. */
+  otherwise: Schema.optionalKey(Schema.Union([Schema.Finite, Text])),
   /** Range of numbers; others cannot be read. */
   range: Schema.optionalKey(Schema.Tuple([Schema.Finite, Schema.Finite])),
   temperature: Schema.optionalKey(Schema.Finite),
@@ -115,7 +115,13 @@ const ByJudge = Schema.Struct({
  * Compared by a judge with an answer of the row, in both orders: over `{answer_a}` and `{answer_b}`. `values` are what
  * verdicts are worth for A, 0 to 1.
  */
-const ByComparison = Schema.Struct({ by: Schema.Literal("comparison"), ...judging, with: Text })
+const ByComparison = Schema.Struct({
+  by: Schema.Literal("comparison"),
+  ...judging,
+  with: Text,
+  /** How often verdicts count in `NAME_weighted`; once where they are not named. Default: there is no such score. */
+  weights: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite.check(Schema.isGreaterThan(0))))
+})
 
 /** A number that the model gives to something, held against the reference. */
 const ByRating = Schema.Struct({

@@ -141,6 +141,7 @@ export const environment = (suite: Suite) =>
           collectTrajectories: ask,
           isCorrect: (score: number) => score >= (suite.solved_from ?? 1) - rounding
         },
+        id: ({ id }: Item) => id,
         label: ({ id, question }: Item) => `${id}: ${question}`,
         claims: { untestable: "the answers are a data set's" }
       }

@@ -13,6 +13,7 @@ import {
   Budget,
   type Environment,
   Message,
+  type RewardComponents,
   ServerManager,
   Thinking,
   ToolCalls,
@@ -22,8 +23,11 @@ import {
 import { Effect, Option, type Scope } from "effect"
 import * as Script from "./Script.ts"
 
-/** The calls of an answer: those that its API gives, else those in its text. */
-const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call | undefined> => {
+/**
+ * The calls of an answer: those that its API gives, else those in its text; undefined for one whose arguments cannot be
+ * read.
+ */
+export const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call | undefined> => {
   const { tool_calls: beside = [] } = answer
   return beside.length > 0
     ? beside.map(({ function: called }) => Script.callOf(called.name, called.arguments))
@@ -129,25 +133,20 @@ export const judge = ({ turns }: Script.Script, { messages }: Pick<Trajectory.Tr
   }
 }
 
+/** The mean of both. */
+export const rule: RewardComponents.Rule = { weights: { calls: 0.5, complete: 0.5 } }
+
 /** Scores with components, and an advantage for every turn. */
 export const score = (
   script: Script.Script,
   group: ReadonlyArray<Trajectory.Trajectory>,
-  options: { readonly outcomeWeight: number }
+  by: RewardComponents.Rule,
+  { outcomeWeight }: { readonly outcomeWeight: number }
 ): ReadonlyArray<Environment.Score> => {
   const judged = group.map((episode) => judge(script, episode))
-  const outcomes = judged.map(({ calls, complete }) => (calls + complete) / 2)
-  const credited = ToolEpisode.credited(
-    group,
-    judged.map(({ turns }) => turns),
-    outcomes,
-    options
-  )
-  return credited.map((given, index) => {
-    const { calls, complete } = judged[index]!
-    const details = typeof given === "number" ? {} : given
-    return { ...details, score: outcomes[index]!, rewards: { calls, complete } }
-  })
+  const turns = judged.map((one) => one.turns)
+  const rewards = judged.map(({ calls, complete }) => ({ calls, complete }))
+  return ToolEpisode.scoredParts(group, rewards, by, { outcomeWeight, turns })
 }
 
 /** An episode as it would have been with these answers, for claims and tests; one token per UTF-16 unit of them. */

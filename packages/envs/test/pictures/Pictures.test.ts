@@ -158,11 +158,11 @@ describe("Ocr", () => {
 
   it("nearly right words earn something, half wrong ones nothing", () => {
     const sign = { kind: "sign", answer: "Exit 12 Mill Lane" } as const
-    const scoreOf = (text: string) => Ocr.scoreOf(sign, `<answer>${text}</answer>`)
+    const scoreOf = (text: string) => Ocr.judge(sign, `<answer>${text}</answer>`).closeness
     assert.strictEqual(scoreOf("exit 12, mill lane"), 1)
     assert.isTrue(scoreOf("Exit 12 Mill Lame") > 0.8 && scoreOf("Exit 12 Mill Lame") < 1)
     assert.strictEqual(scoreOf("Bus 7"), 0)
-    assert.strictEqual(Ocr.scoreOf(sign, sign.answer), 0)
+    assert.deepStrictEqual(Ocr.judge(sign, sign.answer), { format: 0, closeness: 0 })
   })
 
   it.effect("all that is written fits into its picture", () =>

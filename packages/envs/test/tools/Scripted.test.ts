@@ -167,7 +167,7 @@ describe("an answer in a dialogue", () => {
   it.effect("gives every turn an advantage of its own, and the score its parts", () =>
     Effect.sync(() => {
       const group = [[pear + plum, add], [pear + plum, "8"], [pear]].map((answers) => Scripted.episodeOf(shop, answers))
-      const scores = Scripted.score(shop, group, { outcomeWeight: 0 })
+      const scores = Scripted.score(shop, group, Scripted.rule, { outcomeWeight: 0 })
       assert.deepStrictEqual(
         scores.map((one) => (typeof one === "number" ? one : [one.score, one.rewards])),
         [
@@ -198,7 +198,9 @@ describe("an answer in a dialogue", () => {
     Effect.forEach(scripts, (script) => {
       const score = (group: Parameters<typeof Scripted.score>[1]) =>
         Effect.succeed(
-          Scripted.score(script, group, { outcomeWeight: 1 }).map((one) => (typeof one === "number" ? one : one.score!))
+          Scripted.score(script, group, Scripted.rule, { outcomeWeight: 1 }).map((one) =>
+            typeof one === "number" ? one : one.score!
+          )
         )
       return Laws.goldOnTop(score, Scripted.gold(script), Scripted.wrong(script), [0, 1])
     })

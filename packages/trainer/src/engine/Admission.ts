@@ -125,6 +125,14 @@ export class Admission<Job, Key> {
     if (lane.rows === 0) this.lanes.delete(key)
   }
 
+  /** One choice goes on in another lane. */
+  move(from: Key, to: Key, demand: Demand): void {
+    this.release(from, demand)
+    const lane = this.lanes.get(to) ?? { totals: new Map<number, number>(), rows: 0, allocated: 0 }
+    this.lanes.set(to, lane)
+    this.change(lane, demand.totalTokens, 1)
+  }
+
   /** Says what the lane's cache takes. */
   measured(key: Key, bytes: number): void {
     const lane = this.lanes.get(key)

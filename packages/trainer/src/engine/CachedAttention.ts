@@ -8,26 +8,35 @@
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
+import type { AttentionTraits } from "../model/Decoder.ts"
+import * as Scores from "../model/part/Scores.ts"
 
-/** Swallows any score, and stays finite in sums. */
-const masked = -1e30
-
-/** What all layers share: B rows with S past positions, T new ones. */
+/** What all layers of one window share: B rows with S past positions, T new ones. */
 export interface Masks {
-  /** [B, 1, 1, S]: 0 for a row's past, `masked` beyond it. */
+  /**
+   * [B, 1, 1, 1, S]: 0 for a row's past, `Scores.masked` beyond it; with a window [B, 1, 1, T, S], and masked before
+   * it too.
+   */
   readonly past: Value
-  /** [T, T]: 0 up to the own position, `masked` after it. */
+  /** [T, T]: 0 for what a new position sees of the new ones, `Scores.masked` elsewhere. */
   readonly causal: Value
 }
 
 /** `lengths` int32 [B] are the rows' past positions. */
-export const masks = (graph: Graph, lengths: Value, past: Dim, width: Dim): Masks => {
+export const masks = (graph: Graph, lengths: Value, past: Dim, width: Dim, window?: number): Masks => {
   const [rows] = lengths.shape
-  const below = (limit: Value, size: Dim) => graph.less(range(graph, size), limit)
-  const bias = (visible: Value) => graph.where(visible, graph.scalar(0), graph.scalar(masked))
+  const ends = graph.reshape(graph.cast(lengths, "int64"), [rows!, 1, 1, 1, 1])
+  const columns = range(graph, width)
+  const queries = graph.reshape(columns, [width, 1])
+  const positions = range(graph, past)
+  const isPast = graph.less(positions, ends)
+  const isSeen =
+    window === undefined
+      ? isPast
+      : graph.and(isPast, Scores.isVisible(graph, graph.add(queries, ends), positions, window))
   return {
-    past: bias(below(graph.reshape(graph.cast(lengths, "int64"), [rows!, 1, 1, 1]), past)),
-    causal: bias(graph.not(graph.greater(range(graph, width), graph.reshape(range(graph, width), [width, 1]))))
+    past: Scores.bias(graph, isSeen),
+    causal: Scores.bias(graph, Scores.isVisible(graph, queries, columns, window))
   }
 }
 
@@ -49,8 +58,13 @@ export interface Operands {
   readonly pastValues: Value
 }
 
-/** [B, H, T, D]; `scale` multiplies the scores. */
-export const attend = (graph: Graph, operands: Operands, { causal, past }: Masks, scale: number): Value => {
+/** [B, H, T, D] */
+export const attend = (
+  graph: Graph,
+  operands: Operands,
+  { causal, past }: Masks,
+  { cap, scale, sinks }: Pick<AttentionTraits, "cap" | "scale" | "sinks">
+): Value => {
   const { keys, pastKeys, pastValues, queries, values } = operands
   const [rows, heads, width, size] = queries.shape as [Dim, number, Dim, number]
   const kvHeads = keys.shape[1] as number
@@ -58,11 +72,17 @@ export const attend = (graph: Graph, operands: Operands, { causal, past }: Masks
   const perKv = heads / kvHeads
   const stacked = graph.dimMul(perKv, width)
   const grouped = graph.reshape(graph.scale(queries, scale), [rows, kvHeads, stacked, size])
-  const pastScores = graph.add(graph.matmul(grouped, pastKeys), past)
-  const newScores = graph.matmul(grouped, graph.transpose(keys, [0, 1, 3, 2]))
-  const square = [rows, kvHeads, perKv, width, width]
-  const visible = graph.reshape(graph.add(graph.reshape(newScores, square), causal), newScores.shape)
-  const weights = graph.softmax(graph.concat([pastScores, visible], 3))
+  /** Scores with their mask, [B, KV, perKv T, length]. */
+  const visible = (keysAcross: Value, mask: Value, length: Dim) => {
+    const scores = Scores.capped(graph, graph.matmul(grouped, keysAcross), cap)
+    return graph.reshape(graph.add(graph.reshape(scores, [rows, kvHeads, perKv, width, length]), mask), scores.shape)
+  }
+  const pastScores = visible(pastKeys, past, positions)
+  const newScores = visible(graph.transpose(keys, [0, 1, 3, 2]), causal, width)
+  const scores = graph.concat([pastScores, newScores], 3)
+  const seen = scores.shape[3]!
+  const apart = sinks === undefined ? scores : graph.reshape(scores, [rows, kvHeads, perKv, width, seen])
+  const weights = graph.reshape(Scores.weights(graph, apart, sinks), scores.shape)
   const [pastWeights, newWeights] = graph.split(weights, 3, [positions, width])
   const mixed = graph.add(graph.matmul(pastWeights!, pastValues), graph.matmul(newWeights!, values))
   return graph.reshape(mixed, [rows, heads, width, size])

@@ -13,8 +13,9 @@ import type { Shape } from "../graph/Shape.ts"
 import type { Value } from "../graph/Value.ts"
 import { type Pieces, run } from "../base/Pieces.ts"
 import type { DecodableModel } from "../model/DecodableModel.ts"
-import type * as Decoder from "../model/Decoder.ts"
+import * as Decoder from "../model/Decoder.ts"
 import type { Layout } from "../model/Parameters.ts"
+import * as Scores from "../model/part/Scores.ts"
 import * as CachedAttention from "./CachedAttention.ts"
 import type { KvShape } from "./KvCache.ts"
 import * as Sampler from "./Sampler.ts"
@@ -61,14 +62,15 @@ export function* makePieces(model: DecodableModel): Pieces<DecodeModel> {
     pastKeys: graph.input(`past_keys.${layer}`, "float32", ["B", kvHeads, headDim, "S"]),
     pastValues: graph.input(`past_values.${layer}`, "float32", ["B", kvHeads, "S", headDim])
   }))
-  const masks = CachedAttention.masks(graph, lengths, "S", "T")
+  const masks = Scores.byWindow((window) => CachedAttention.masks(graph, lengths, "S", "T", window))
   const entries: Array<Value> = []
-  const attention: Decoder.Attention = (layer, queries, keys, values) => {
+  const attention: Decoder.Attention = (traits, queries, keys, values) => {
     for (const part of [keys, values]) entries.push(graph.reshape(part, [1, "B", kvHeads, "T", headDim]))
-    return CachedAttention.attend(graph, { ...past[layer]!, queries, keys, values }, masks, headDim ** -0.5)
+    const operands = { ...past[traits.layer]!, queries, keys, values }
+    return CachedAttention.attend(graph, operands, masks(traits.window), traits)
   }
-  const { head, hidden } = model.build(graph, (name) => parameters.get(name), { inputIds, positionIds, attention })
-  const logits = graph.gemm(graph.gather(hidden, outputs), head, false, true)
+  const built = model.build(graph, (name) => parameters.get(name), { inputIds, positionIds, attention })
+  const logits = Decoder.logits(graph, built, graph.gather(built.hidden, outputs))
   graph.output("logits", logits)
   if (vocabulary > Sampler.smallVocabulary) outputBlocks(graph, logits, inverse)
   graph.output("entries", graph.concat(entries, 0))

@@ -2,15 +2,19 @@
  * The generation engine: continuous batching over a key-value cache that stays on the device.
  *
  * Requests join and leave between decoding steps. A request is pinned to the weights it began with; requests that begin
- * after a `load` take the newer ones, and older weights are freed with the last request that uses them. Interrupting
+ * after a `load` take the newer ones, and older weights are freed with the last request that uses them. With
+ * `weightUpdates: "in_flight"` running requests go on under the new weights of their policy, with the keys and values
+ * they have; every token says which weights drew it. Interrupting
  * `generate` or ending the stream frees its rows at once. Model and sampling run in a thread of their own: the caller's
  * event loop sees requests and one message of tokens for each step. Texts and stop strings are the server's.
  */
+import type { Tokenizer } from "@atropos/core"
 import { Cause, Context, Effect, Layer, Queue, Random, type Scope, Stream } from "effect"
 import type { DeviceKind } from "../exec/Executor.ts"
 import type { DecodeModel } from "./DecodeGraph.ts"
 import type { Answer, Command } from "./EngineProtocol.ts"
 import { type EngineSettings, defaults } from "./EngineSettings.ts"
+import * as Vocabulary from "../grammar/Vocabulary.ts"
 import * as EngineThread from "./EngineThread.ts"
 import {
   type EngineError,
@@ -27,11 +31,18 @@ import * as RequestCheck from "./RequestCheck.ts"
 
 export * from "./EngineRequests.ts"
 
+/** Hears how a completion of its request is ended, by index. */
+export type OnStart = (end: (index: number) => void) => void
+
 export interface Shape {
   /** The `n` completions, by index. */
   readonly generate: (request: GenerateRequest) => Effect.Effect<ReadonlyArray<TokenCompletion>, EngineError>
-  /** Tokens as they are sampled, those of the `n` completions interleaved; ends when all have. */
-  readonly stream: (request: GenerateRequest) => Stream.Stream<TokenEvent, EngineError>
+  /**
+   * Tokens as they are sampled, those of the `n` completions interleaved; ends when all have. `onStart` is given what
+   * ends a completion that needs no further token: its row is freed at once, the others go on. A few of its tokens may
+   * still come.
+   */
+  readonly stream: (request: GenerateRequest, onStart?: OnStart) => Stream.Stream<TokenEvent, EngineError>
   /** Logprobs of a prompt's own tokens. */
   readonly score: (request: ScoreRequest) => Effect.Effect<PromptLogprobs, EngineError>
   /**
@@ -56,6 +67,8 @@ export interface EngineOptions {
   /** The weights to begin with. */
   readonly initial: { readonly policy: string; readonly policyVersion: number; readonly parameters: Float32Array }
   readonly device: DeviceKind
+  /** The model's; without it no answer can be held to a schema. */
+  readonly tokenizer?: Tokenizer.TokenizerShape
   readonly settings?: Partial<EngineSettings>
 }
 
@@ -64,9 +77,9 @@ export const make = Effect.fnUntraced(function* (
   options: EngineOptions
 ): Effect.fn.Return<Shape, EngineFailed, Scope.Scope> {
   const settings = { ...defaults, ...options.settings }
-  const { maxPositions, vocabulary } = options.model
+  const { maxPositions, vocabulary: tokens } = options.model
   const maxSequenceTokens = Math.min(settings.maxSequenceTokens || maxPositions, maxPositions)
-  const limits = { vocabulary, maxSequenceTokens }
+  const limits = { vocabulary: tokens, maxSequenceTokens }
   /** The newest of each name, the one loaded last at the end: what a new thread is given. */
   const newest = new Map<string, EngineThread.Load>()
   const { parameters, ...initial } = options.initial
@@ -85,8 +98,20 @@ export const make = Effect.fnUntraced(function* (
       return Effect.sync(() => thread.tell({ _tag: "Cancel", id }))
     })
 
+  const { tokenizer } = options
+  const vocabulary = yield* Effect.cached(tokenizer === undefined ? Effect.undefined : Vocabulary.of(tokenizer))
+  /** Thread that knows it, by its number. */
+  let told = -1
+  const tellVocabulary = Effect.gen(function* () {
+    const known = yield* vocabulary
+    if (known === undefined || told === thread.restarts()) return
+    told = thread.restarts()
+    thread.tell({ _tag: "Vocabulary", vocabulary: known })
+  })
+
   const seeded = Effect.fnUntraced(function* (request: GenerateRequest) {
     yield* RequestCheck.checkGenerate(request, limits)
+    if (request.schema !== undefined) yield* tellVocabulary
     return { ...request, seed: request.seed ?? (yield* Random.nextInt) }
   })
 
@@ -101,6 +126,8 @@ export const make = Effect.fnUntraced(function* (
     generatedTokens: 0,
     promptTokens: 0,
     cachedPromptTokens: 0,
+    guessedTokens: 0,
+    acceptedGuesses: 0,
     kvBytes: 0,
     prefixBytes: 0,
     kvLimitBytes: settings.kvMemoryMegabytes * 2 ** 20,
@@ -118,12 +145,13 @@ export const make = Effect.fnUntraced(function* (
       }))
       return answer.choices
     }),
-    stream: (request) =>
+    stream: (request, onStart) =>
       Stream.callback<TokenEvent, EngineError>((queue) =>
         Effect.gen(function* () {
           const checked = yield* seeded(request)
           const id = thread.nextId()
           yield* Effect.addFinalizer(() => Effect.sync(() => thread.tell({ _tag: "Cancel", id })))
+          onStart?.((index) => thread.tell({ _tag: "End", id, index }))
           thread.ask(
             { _tag: "Generate", id, request: checked, stream: true },
             {

@@ -1,4 +1,5 @@
 /** What goes between the engine's two threads. Errors cross as `EngineError`'s encoded form. */
+import type { Vocabulary } from "../grammar/Vocabulary.ts"
 import type {
   EngineStatus,
   TokenCompletion,
@@ -16,6 +17,8 @@ export type Command =
   | { readonly _tag: "Generate"; readonly id: number; readonly request: SeededRequest; readonly stream: boolean }
   | { readonly _tag: "Score"; readonly id: number; readonly request: ScoreRequest }
   | { readonly _tag: "Cancel"; readonly id: number }
+  /** One of its choices needs no further token; nothing more is said of that one. */
+  | { readonly _tag: "End"; readonly id: number; readonly index: number }
   | {
       readonly _tag: "Load"
       readonly id: number
@@ -25,6 +28,8 @@ export type Command =
       /** Fails where a prompt's logits are not finite, and leaves the name with the weights it had. */
       readonly isTried?: boolean
     }
+  /** What tokens stand for, before the first request with a schema. */
+  | { readonly _tag: "Vocabulary"; readonly vocabulary: Vocabulary }
   | { readonly _tag: "Unload"; readonly policy: string }
   | { readonly _tag: "Status"; readonly id: number }
 

@@ -2,9 +2,10 @@
  * What the generation engine takes and gives. `Engine` re-exports everything here.
  *
  * Units: tokens are ids of the model's vocabulary, logprobs are in nats, `policyVersion` is the number of updates the
- * weights have seen. A logprob is log softmax(logits / temperature)[token] over the whole vocabulary, before top-k,
- * top-p and min-p cut anything off; at temperature 0 (greedy) it is that of temperature 1. The same seed, prompt and
- * weights give the same tokens whatever else is running.
+ * weights have seen. A logprob is log softmax(logits / temperature)[token] of the model's own logits over the whole
+ * vocabulary: before penalties and bias change them, and before top-k, top-p and min-p cut anything off; at temperature
+ * 0 (greedy) it is that of temperature 1. It is what a trainer computes of the same weights, whatever was drawn from.
+ * The same seed, prompt and weights give the same tokens whatever else is running.
  */
 import { Schema } from "effect"
 
@@ -20,7 +21,21 @@ export interface Sampling {
   readonly minP?: number
 }
 
-export interface GenerateRequest extends Sampling {
+/** What is done to logits before temperature: `LogitAdjustments`. */
+export interface Adjusting {
+  /** Default 1: off. */
+  readonly repetitionPenalty?: number
+  /** Default 0: off. */
+  readonly presencePenalty?: number
+  /** Default 0: off. */
+  readonly frequencyPenalty?: number
+  /** Added, by token id. Default: none. */
+  readonly logitBias?: { readonly [tokenId: string]: number }
+}
+
+export interface GenerateRequest extends Sampling, Adjusting {
+  /** A JSON schema, as text: drawn are tokens that an answer to it may go on with. It ends by a stop token. */
+  readonly schema?: string
   readonly promptTokens: ReadonlyArray<number>
   /** Completions wanted; they share one pass over the prompt. */
   readonly n: number
@@ -47,8 +62,14 @@ export interface TokenCompletion {
   readonly tokens: Int32Array
   readonly logprobs: Float32Array
   readonly finishReason: FinishReason
+  /** Whose weights drew its last token. */
   readonly policy: string
+  /** Of the oldest weights that drew one of its tokens. */
   readonly policyVersion: number
+  /** Of the weights that drew each token, where they changed in the middle. */
+  readonly policyVersions?: Int32Array
+  /** Tokens of the prompt that did not go through the model: others before began with them. */
+  readonly cachedTokens?: number
   /** One for each token, where the request has `topLogprobs`. */
   readonly alternatives?: ReadonlyArray<Alternatives>
 }
@@ -60,6 +81,8 @@ export interface TokenEvent {
   readonly logprob: number
   readonly policy: string
   readonly policyVersion: number
+  /** As in `TokenCompletion`. */
+  readonly cachedTokens?: number
   readonly alternatives?: Alternatives
   readonly finishReason?: FinishReason
 }
@@ -157,6 +180,9 @@ export interface EngineStatus {
   readonly promptTokens: number
   /** Those that did not have to: prompts before began with them. */
   readonly cachedPromptTokens: number
+  /** Tokens guessed ahead, and those of them that were drawn. */
+  readonly guessedTokens: number
+  readonly acceptedGuesses: number
   readonly kvBytes: number
   readonly kvLimitBytes: number
   /** Keys and values of prompts that are kept for others. */

@@ -19,6 +19,16 @@ export const EngineSettings = Schema.Struct({
     "memory for keys and values of prompts that have ended, which the next turn of a conversation begins with; 0: none"
   ),
   prefillTokens: field(positive, 512, "prompt tokens processed between two decoding steps"),
+  speculativeTokens: field(
+    Schema.Natural,
+    0,
+    "tokens to guess ahead from what the sequence said before (prompt lookup); pays where few answers at once copy much; 0: none"
+  ),
+  weightUpdates: field(
+    Schema.Literals(["pinned", "in_flight"]),
+    "pinned",
+    "what requests that are running do when new weights come: end on those they began with (pinned), or go on under the new ones, with the keys and values they have (in_flight)"
+  ),
   threads: field(Schema.Natural, 0, "threads of one graph run; 0: one for small models, else one for each core")
 })
 export type EngineSettings = typeof EngineSettings.Type

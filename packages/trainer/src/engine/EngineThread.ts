@@ -29,8 +29,8 @@ export type Load = Omit<Extract<Command, { readonly _tag: "Load" }>, "id" | "_ta
 export interface EngineThread {
   /** Sends a command and listens to its request. */
   readonly ask: (command: Command, listener: Listener) => void
-  /** Sends a command that nothing comes back of, and stops listening to its request. */
-  readonly tell: (command: Extract<Command, { readonly _tag: "Cancel" | "Unload" }>) => void
+  /** Sends a command that nothing comes back of; after `Cancel` its request is not listened to. */
+  readonly tell: (command: Extract<Command, { readonly _tag: "Cancel" | "End" | "Unload" | "Vocabulary" }>) => void
   readonly nextId: () => number
   readonly isUp: () => boolean
   readonly restarts: () => number
@@ -143,7 +143,7 @@ export const make = Effect.fnUntraced(function* (
       current.postMessage(command)
     },
     tell: (command) => {
-      if ("id" in command) listeners.delete(command.id)
+      if (command._tag === "Cancel") listeners.delete(command.id)
       current?.postMessage(command)
     },
     nextId: () => ++ids,

@@ -100,6 +100,7 @@ export class Jobs<W> {
     const job = this.jobs.get(id)
     if (job === undefined) return
     this.jobs.delete(id)
+    job.dispose()
     this.admission.withdraw(job)
     this.admission.promptDone(job)
     this.promptDone(job)
@@ -107,6 +108,47 @@ export class Jobs<W> {
     for (; job.begun < job.granted; job.begun++) this.admission.release(job.version, job.demand)
     this.lanes.removeJob(job.version, job)
     this.policies.release(job.version)
+  }
+
+  /**
+   * Requests go on under the newest weights of their policy. Choices keep their keys and values; a prompt that has
+   * choices to begin yet is computed anew, so that nothing of the old weights gets into what is kept of prompts.
+   */
+  follow(): void {
+    const moved = new Map<Version<W>, Map<Version<W>, Set<Job<W>>>>()
+    for (const job of this.jobs.values()) {
+      const { version, work } = job
+      const newest = this.policies.resolve(work.request.policy)
+      if (version === undefined || work._tag === "Score" || newest === undefined || newest === version) continue
+      const targets = moved.get(version) ?? new Map<Version<W>, Set<Job<W>>>()
+      moved.set(version, targets)
+      targets.set(newest, (targets.get(newest) ?? new Set<Job<W>>()).add(job))
+    }
+    for (const [from, targets] of moved) {
+      for (const [to, jobs] of targets) {
+        this.lanes.move(from, to, (job) => jobs.has(job))
+        for (const job of jobs) this.moveJob(job, from, to)
+      }
+    }
+  }
+
+  private moveJob(job: Job<W>, from: Version<W>, to: Version<W>): void {
+    this.policies.acquire(to)
+    for (let index = job.begun; index < job.granted; index++) this.admission.move(from, to, job.demand)
+    job.version = to
+    if (job.work._tag === "Generate" && job.begun < job.work.request.n) {
+      job.begin(to, this.shape)
+      if (!this.prompts.includes(job)) this.prompts.push(job)
+    }
+    this.policies.release(from)
+  }
+
+  /** Frees the row of one choice; its request, where the choice was still being sampled. */
+  endChoice(id: number, index: number): Job<W> | undefined {
+    const job = this.jobs.get(id)
+    if (job?.version === undefined || !this.lanes.removeChoice(job.version, job, index)) return undefined
+    job.left--
+    return job
   }
 
   /** Its prompt went through the model, or need not. */

@@ -33,21 +33,58 @@ export class Lanes<W> {
     this.admission.measured(version, lane.cache.bytes)
   }
 
-  /** Makes room for one more position of each choice, in the at least two rows that a run takes. */
-  reserve(version: Version<W>, { cache, choices }: Lane<W>): number {
+  /** Makes room for so many more positions of each choice, in the at least two rows that a run takes. */
+  reserve(version: Version<W>, { cache, choices }: Lane<W>, more: ReadonlyArray<number>): number {
     const rows = Math.max(2, choices.length)
-    cache.reserve(rows, Math.max(...cache.lengths) + 1)
+    cache.reserve(rows, Math.max(...cache.lengths.map((length, row) => length + more[row]!)))
     this.admission.measured(version, cache.bytes)
     return rows
   }
 
   /** The last row takes the place of the one that goes. */
   remove(version: Version<W>, lane: Lane<W>, row: number): void {
-    const [{ job }, last] = [lane.choices[row]!, lane.choices.pop()!]
+    const { job } = lane.choices[row]!
+    this.take(version, lane, row)
+    this.admission.release(version, job.demand)
+  }
+
+  private take(version: Version<W>, lane: Lane<W>, row: number): void {
+    const last = lane.choices.pop()!
     lane.cache.remove(row)
     if (row < lane.choices.length) lane.choices[row] = last
     if (lane.choices.length === 0) this.lanes.delete(version)
-    this.admission.release(version, job.demand)
+  }
+
+  /** Whether it was there. */
+  removeChoice(version: Version<W>, job: Job<W>, index: number): boolean {
+    const lane = this.lanes.get(version)
+    const row = lane?.choices.findIndex((choice) => choice.job === job && choice.index === index) ?? -1
+    if (lane !== undefined && row >= 0) this.remove(version, lane, row)
+    return row >= 0
+  }
+
+  /** Choices go on in the lane of other weights, with the keys and values they have. */
+  move(from: Version<W>, to: Version<W>, isMoved: (job: Job<W>) => boolean): void {
+    const lane = this.lanes.get(from)
+    if (lane === undefined) return
+    for (const { job } of lane.choices.filter(({ job }) => isMoved(job))) this.admission.move(from, to, job.demand)
+    const isWhole = !this.lanes.has(to) && lane.choices.every(({ job }) => isMoved(job))
+    if (isWhole) {
+      this.lanes.delete(from)
+      this.lanes.set(to, lane)
+    } else {
+      const target = this.lanes.get(to) ?? { cache: new KvCache(this.shape), choices: [] }
+      for (let row = lane.choices.length - 1; row >= 0; row--) {
+        const choice = lane.choices[row]!
+        if (!isMoved(choice.job)) continue
+        target.cache.add(lane.cache, row)
+        target.choices.push(choice)
+        this.take(from, lane, row)
+      }
+      if (target.choices.length > 0) this.lanes.set(to, target)
+    }
+    const moved = this.lanes.get(to)
+    if (moved !== undefined) this.admission.measured(to, moved.cache.bytes)
   }
 
   removeJob(version: Version<W>, job: Job<W>): void {

@@ -1,8 +1,9 @@
 /** Draws the next token of a choice from its row of logits, and ends the choice with its last. */
 import * as CounterRandom from "../base/CounterRandom.ts"
 import type { SeededRequest } from "./EngineProtocol.ts"
-import type { TokenEvent } from "./EngineRequests.ts"
+import type { TokenCompletion, TokenEvent } from "./EngineRequests.ts"
 import type { Choice } from "./Job.ts"
+import * as LogitAdjustments from "./LogitAdjustments.ts"
 import * as Sampler from "./Sampler.ts"
 
 /**
@@ -14,13 +15,22 @@ export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.
   const { policy, policyVersion } = job.version!
   const position = choice.tokens.length
   const uniform = request.temperature === 0 ? 0 : CounterRandom.uniform(request.seed, index, position)
-  const { logprob, token } = Sampler.draw(row, request, uniform)
+  const source = drawnFrom(choice, request, row)
+  if (source === undefined) {
+    job.hasNoWay = true
+    return undefined
+  }
+  const { token } = Sampler.draw(source, request, uniform)
+  const logprob = Sampler.logprob(row, token)
   if (Number.isNaN(logprob)) {
     job.hasFailed = true
     return undefined
   }
   choice.tokens.push(token)
+  choice.matcher?.accept(token)
+  choice.counts?.set(token, (choice.counts.get(token) ?? 0) + 1)
   choice.logprobs.push(logprob)
+  choice.versions.push(policyVersion)
   const top = request.topLogprobs ?? 0
   if (top > 0) choice.alternatives.push(Sampler.alternatives(row, top))
   const finishReason = request.stopTokenIds.includes(token)
@@ -34,7 +44,8 @@ export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.
       logprobs: Float32Array.from(choice.logprobs),
       finishReason,
       policy,
-      policyVersion,
+      ...versionsOf(choice),
+      cachedTokens: job.cachedTokens,
       ...(top > 0 ? { alternatives: choice.alternatives } : {})
     }
     job.left--
@@ -45,7 +56,26 @@ export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.
     logprob,
     policy,
     policyVersion,
+    cachedTokens: job.cachedTokens,
     ...(top > 0 ? { alternatives: choice.alternatives[position]! } : {}),
     ...(finishReason === undefined ? {} : { finishReason })
   }
+}
+
+const versionsOf = <W>({ versions }: Choice<W>): Pick<TokenCompletion, "policyVersion" | "policyVersions"> => {
+  const policyVersion = versions.reduce((oldest, version) => Math.min(oldest, version), Number.POSITIVE_INFINITY)
+  return versions.every((version) => version === policyVersion)
+    ? { policyVersion }
+    : { policyVersion, policyVersions: Int32Array.from(versions) }
+}
+
+/** The logits a token is drawn from: the model's own, or what the request makes of them. */
+const drawnFrom = <W>(
+  { counts, job, mask }: Choice<W>,
+  request: SeededRequest,
+  row: Sampler.Row
+): Sampler.Row | undefined => {
+  const adjusted =
+    counts === undefined ? row : LogitAdjustments.apply(row, request, { prompt: job.promptSet, sampled: counts })
+  return mask === undefined ? adjusted : Sampler.masked(adjusted, mask)
 }

@@ -47,8 +47,13 @@ export const nextBatch = <W>(jobs: ReadonlyArray<Job<W>>, prefillTokens: number)
 }
 
 /** Goes on as far as earlier prompts began alike: how many tokens need not go through the model. */
-export const extend = <W>({ cache, prompt, version, work }: Job<W>, prefixes: PrefixCache<Version<W>>): number =>
-  work._tag === "Score" || version === undefined ? 0 : prefixes.extend(version, prompt, cache!)
+export const extend = <W>(job: Job<W>, prefixes: PrefixCache<Version<W>>): number => {
+  const { cache, prompt, version, work } = job
+  if (work._tag === "Score" || version === undefined) return 0
+  const known = prefixes.extend(version, prompt, cache!)
+  job.cachedTokens += known
+  return known
+}
 
 /**
  * Runs the next piece of each prompt of a batch; afterwards `processed` has grown, and whole prompts have their `row`.

@@ -32,6 +32,27 @@ const alternativesRule = (top: number | undefined): Rule => [
   "a whole number, 0 or more"
 ]
 
+/** As OpenAI's. */
+const mostPenalty = 2
+const mostBias = 100
+
+const adjustingRules = (request: GenerateRequest, { vocabulary }: RequestLimits): ReadonlyArray<Rule> => {
+  const { frequencyPenalty = 0, logitBias = {}, presencePenalty = 0, repetitionPenalty = 1 } = request
+  const isToken = (id: string) => /^\d+$/.test(id) && Number(id) < vocabulary
+  const foreign = Object.keys(logitBias).find((id) => !isToken(id))
+  return [
+    ["repetitionPenalty", Number.isFinite(repetitionPenalty) && repetitionPenalty > 0, "a number above 0; 1 is off"],
+    ["presencePenalty", Math.abs(presencePenalty) <= mostPenalty, `from -${mostPenalty} to ${mostPenalty}`],
+    ["frequencyPenalty", Math.abs(frequencyPenalty) <= mostPenalty, `from -${mostPenalty} to ${mostPenalty}`],
+    ["logitBias", foreign === undefined, `by token ids below ${vocabulary}, not ${JSON.stringify(foreign)}`],
+    [
+      "logitBias",
+      Object.values(logitBias).every((bias) => Math.abs(bias) <= mostBias),
+      `of numbers from -${mostBias} to ${mostBias}`
+    ]
+  ]
+}
+
 const checkLength = (
   promptTokens: number,
   maxTokens: number,
@@ -46,6 +67,7 @@ export const checkGenerate = (
   limits: RequestLimits
 ): Effect.Effect<void, InvalidRequest | PromptTooLong> => {
   const { maxTokens, minP = 0, n, promptTokens, seed, temperature, topK, topLogprobs, topP } = request
+  const { schema, stopTokenIds } = request
   return check([
     ...promptRules(promptTokens, limits),
     ["n", isPositiveInteger(n), "a whole number, 1 or more"],
@@ -54,6 +76,12 @@ export const checkGenerate = (
     ["topP", topP > 0 && topP <= 1, "above 0, and at most 1"],
     ["topK", Number.isSafeInteger(topK) && topK >= 0, "a whole number; 0 for all tokens"],
     ["minP", minP >= 0 && minP <= 1, "from 0 to 1"],
+    ...adjustingRules(request, limits),
+    [
+      "stopTokenIds",
+      schema === undefined || stopTokenIds.length > 0,
+      "at least one token that ends an answer to a schema"
+    ],
     ["seed", seed === undefined || Number.isSafeInteger(seed), "a whole number below 2^53"],
     alternativesRule(topLogprobs)
   ]).pipe(Effect.andThen(checkLength(promptTokens.length, maxTokens, limits.maxSequenceTokens)))

@@ -59,6 +59,55 @@ export const row = (logits: Float32Array, inverseTemperature: number, size = blo
   return { logits, inverseTemperature, maxima, sums }
 }
 
+/** Beyond this many nats between the two largest logits, sums relative to the old one would lose digits. */
+const rescaled = 16
+
+/** The row with these logits instead of its own: figures of the blocks that they are in are computed anew. */
+export const replaced = (from: Row, changed: ReadonlyMap<number, number>): Row => {
+  if (changed.size === 0) return from
+  const { inverseTemperature } = from
+  const size = from.logits.length / from.maxima.length
+  const logits = from.logits.slice()
+  for (const [token, logit] of changed) logits[token] = logit
+  const blocks = new Set(Array.from(changed.keys(), (token) => Math.floor(token / size)))
+  const maxima = from.maxima.slice()
+  for (const block of blocks) maxima[block] = largest(logits.subarray(block * size, (block + 1) * size))
+  const max = largest(maxima)
+  const scale = (largest(from.maxima) - max) * inverseTemperature
+  if (!(scale < rescaled)) return row(logits, inverseTemperature, size)
+  const sums = from.sums.map((sum) => sum * Math.exp(scale))
+  for (const block of blocks) {
+    let sum = 0
+    for (let i = block * size; i < (block + 1) * size; i++) sum += Math.exp((logits[i]! - max) * inverseTemperature)
+    sums[block] = sum
+  }
+  return { logits, inverseTemperature, maxima, sums }
+}
+
+/** The row with only the tokens of a mask (bit i % 32 of word i / 32 for token i); undefined where there is none. */
+export const masked = ({ inverseTemperature, logits: all, maxima: whole }: Row, mask: Int32Array): Row | undefined => {
+  const size = all.length / whole.length
+  const logits = new Float32Array(all.length).fill(-Infinity)
+  const maxima = new Float32Array(whole.length).fill(-Infinity)
+  const kept: Array<number> = []
+  for (const [word, bits] of mask.entries()) {
+    for (let left = bits; left !== 0; left &= left - 1) {
+      const token = 32 * word + 31 - Math.clz32(left & -left)
+      if (token >= all.length) break
+      const block = Math.floor(token / size)
+      const logit = all[token]!
+      kept.push(token)
+      logits[token] = logit
+      if (logit > maxima[block]!) maxima[block] = logit
+    }
+  }
+  if (kept.length === 0) return undefined
+  const max = largest(maxima)
+  const sums = new Float64Array(whole.length)
+  for (const token of kept) sums[Math.floor(token / size)]! += Math.exp((logits[token]! - max) * inverseTemperature)
+  return { logits, inverseTemperature, maxima, sums: Float32Array.from(sums) }
+}
+
 const largest = (values: Float32Array): number => {
   let max = -Infinity
   for (const value of values) if (value > max) max = value
@@ -129,7 +178,8 @@ const atLeast = ({ logits, maxima }: Row, bound: number): Array<number> => {
   const size = logits.length / maxima.length
   const tokens: Array<number> = []
   for (let block = 0; block < maxima.length; block++) {
-    if (maxima[block]! < bound) continue
+    // Where nothing is as low as the bound, tokens that are left out are.
+    if (maxima[block]! < bound || maxima[block] === -Infinity) continue
     for (let i = block * size; i < (block + 1) * size; i++) if (logits[i]! >= bound) tokens.push(i)
   }
   return tokens.sort((a, b) => logits[b]! - logits[a]! || a - b)

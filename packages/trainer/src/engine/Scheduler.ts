@@ -6,11 +6,14 @@
  * of a runtime.
  */
 import { Clock, Effect } from "effect"
+import { TokenRate } from "../base/TokenRate.ts"
 import type { ExecutorError } from "../exec/Executor.ts"
+import { Grammars } from "../grammar/Grammars.ts"
+import * as Decoding from "./Decoding.ts"
 import type { ModelRunner } from "./ModelRunner.ts"
 import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
-import { EngineFailed, type EngineError, toPlain } from "./EngineRequests.ts"
+import { EngineFailed, type EngineError, InvalidRequest, toPlain } from "./EngineRequests.ts"
 import { type Choice, Job } from "./Job.ts"
 import { Jobs } from "./Jobs.ts"
 import type { Lane } from "./Lanes.ts"
@@ -18,7 +21,6 @@ import * as NextToken from "./NextToken.ts"
 import type { Version } from "./PolicyTable.ts"
 import * as Prefill from "./Prefill.ts"
 import type * as Sampler from "./Sampler.ts"
-import { TokenRate } from "./TokenRate.ts"
 
 const notFinite = ({ policy, policyVersion }: { readonly policy: string; readonly policyVersion: number }) =>
   new EngineFailed({
@@ -26,6 +28,8 @@ const notFinite = ({ policy, policyVersion }: { readonly policy: string; readonl
       `the model's logits are not finite (policy "${policy}", version ${policyVersion}): ` +
       "its weights are NaN, infinite or so large that their products are, as a learning rate that is too high leaves them"
   })
+
+const noWay = "no token of this model can go on with an answer to the schema"
 
 /** `W` stands for weights on the device. */
 export class Scheduler<W> {
@@ -40,6 +44,9 @@ export class Scheduler<W> {
   private sampledTokens = 0
   private promptTokens = 0
   private cachedPromptTokens = 0
+  private guessedTokens = 0
+  private acceptedGuesses = 0
+  private grammars: Grammars | undefined
 
   constructor(runner: ModelRunner<W>, settings: EngineSettings) {
     this.runner = runner
@@ -64,12 +71,18 @@ export class Scheduler<W> {
     switch (command._tag) {
       case "Generate":
       case "Score":
+        return this.offer(new Job<W>(command.id, command))
+      case "Vocabulary":
         return Effect.sync(() => {
-          const error = this.jobs.offer(new Job<W>(command.id, command))
-          if (error !== undefined) this.fail(command.id, error)
+          this.grammars = new Grammars(command.vocabulary, this.runner.vocabulary)
         })
       case "Cancel":
         return Effect.sync(() => this.jobs.drop(command.id))
+      case "End":
+        return Effect.sync(() => {
+          const job = this.jobs.endChoice(command.id, command.index)
+          if (job !== undefined) this.finishJob(job)
+        })
       case "Unload":
         return Effect.sync(() => void this.jobs.policies.unload(command.policy))
       case "Status":
@@ -90,6 +103,18 @@ export class Scheduler<W> {
     this.rate.add(this.sampledTokens - before, yield* Clock.currentTimeMillis)
   })
 
+  private offer(job: Job<W>): Effect.Effect<void> {
+    return job.hold(this.grammars).pipe(
+      Effect.map(() => this.jobs.offer(job)),
+      Effect.catch(({ message }) => Effect.succeed(new InvalidRequest({ field: "schema", message }))),
+      Effect.map((error) => {
+        if (error === undefined) return
+        job.dispose()
+        this.fail(job.id, error)
+      })
+    )
+  }
+
   private load(command: Extract<Command, { readonly _tag: "Load" }>): Effect.Effect<void, ExecutorError> {
     return Effect.gen({ self: this }, function* () {
       const weights = yield* this.runner.put(command.parameters)
@@ -98,6 +123,7 @@ export class Scheduler<W> {
         return this.fail(command.id, notFinite(command))
       }
       this.jobs.policies.load(command.policy, command.policyVersion, weights)
+      if (this.settings.weightUpdates === "in_flight") this.jobs.follow()
       this.answers.push({ _tag: "Loaded", id: command.id })
     })
   }
@@ -155,7 +181,7 @@ export class Scheduler<W> {
     const { admission, lanes } = this.jobs
     const version = job.version!
     while (job.begun < job.granted) {
-      const choice: Choice<W> = { job, index: job.begun++, tokens: [], logprobs: [], alternatives: [] }
+      const choice = job.beginChoice()
       if (this.sample(choice, job.row!)) admission.release(version, job.demand)
       else lanes.add(version, choice, job.cache!)
     }
@@ -166,25 +192,34 @@ export class Scheduler<W> {
     this.finishJob(job)
   }
 
-  /** One more token for each choice of a lane. */
+  /** One more token for each choice of a lane; more where a choice was guessed rightly. */
   private decode(version: Version<W>, lane: Lane<W>): Effect.Effect<void, ExecutorError> {
     const { cache, choices } = lane
-    const rows = this.jobs.lanes.reserve(version, lane)
-    const tokens = new Int32Array(rows)
-    const inverseTemperatures = new Float32Array(rows).fill(1)
-    for (const [row, choice] of choices.entries()) {
-      tokens[row] = choice.tokens.at(-1)!
-      inverseTemperatures[row] = choice.job.inverseTemperature
-    }
-    const outputs = Int32Array.from({ length: rows }, (_, row) => row)
-    const input = { rows, width: 1, tokens, cache, outputs, inverseTemperatures }
-    return Effect.map(this.runner.run(version.weights, input), (output) => {
+    const { speculativeTokens } = this.settings
+    const guesses = Decoding.guesses(choices, speculativeTokens)
+    const rows = this.jobs.lanes.reserve(
+      version,
+      lane,
+      guesses.map(({ length }) => 1 + length)
+    )
+    const { input, places } = Decoding.run(choices, guesses, cache, rows, 1 + speculativeTokens)
+    const ran = Effect.tap(this.runner.run(version.weights, input), () => Decoding.mask(choices))
+    return Effect.map(ran, (output) => {
       const ended = new Set<Job<W>>()
       // From the last: the row that goes is replaced by one that had its turn.
       for (let row = choices.length - 1; row >= 0; row--) {
         const choice = choices[row]!
-        cache.append(row, output.entries, row, rows, 1, 1)
-        if (!this.sample(choice, output.rows[row]!)) continue
+        const guessed = guesses[row]!
+        let isEnded = this.sample(choice, output.rows[places[row]!]!)
+        let right = 0
+        while (!isEnded && right < guessed.length && choice.tokens.at(-1) === guessed[right]) {
+          right++
+          isEnded = this.sample(choice, output.rows[places[row]! + right]!)
+        }
+        this.guessedTokens += guessed.length
+        this.acceptedGuesses += right
+        cache.append(row, output.entries, row, rows, input.width, 1 + right)
+        if (!isEnded) continue
         this.jobs.lanes.remove(version, lane, row)
         ended.add(choice.job)
       }
@@ -206,6 +241,7 @@ export class Scheduler<W> {
   /** Answers where the last choice has ended, or one has failed. */
   private finishJob(job: Job<W>): void {
     if (job.hasFailed) return this.fail(job.id, notFinite(job.version!))
+    if (job.hasNoWay) return this.fail(job.id, new InvalidRequest({ field: "schema", message: noWay }))
     if (job.left > 0) return
     this.answers.push({ _tag: "Generated", id: job.id, choices: job.finished })
     this.jobs.drop(job.id)
@@ -220,6 +256,8 @@ export class Scheduler<W> {
       generatedTokens: this.sampledTokens,
       promptTokens: this.promptTokens,
       cachedPromptTokens: this.cachedPromptTokens,
+      guessedTokens: this.guessedTokens,
+      acceptedGuesses: this.acceptedGuesses,
       kvBytes,
       prefixBytes: prefixes.bytes,
       kvLimitBytes: admission.limits.kvBytes,

@@ -6,7 +6,10 @@
  * are checked against what the model declares before anything runs. A run that has begun cannot be stopped; an
  * interrupted caller does not wait for it.
  */
-import { Context, type Effect, Schema, type Scope } from "effect"
+// By module: threads load this file, and the index of effect would bring all of it.
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import type { Effect, Scope } from "effect"
 import type { OnnxModel } from "../graph/Onnx.ts"
 
 export type TensorType = "float32" | "float64" | "int32" | "int64" | "bool"
@@ -27,19 +30,18 @@ export interface Resident {
 
 export const isResident = (tensor: HostTensor | Resident): tensor is Resident => "id" in tensor
 
-export const ExecutorFailure = Schema.Literals([
-  "device", // the device cannot be used
-  "model", // the model cannot be loaded
-  "input", // an input is missing, or is not what the model declares
-  "run", // the run failed
-  "thread" // the executor's thread ended
-])
+export type ExecutorFailure =
+  | "device" // the device cannot be used
+  | "model" // the model cannot be loaded
+  | "input" // an input is missing, or is not what the model declares
+  | "run" // the run failed
+  | "thread" // the executor's thread ended
 
-export class ExecutorError extends Schema.TaggedError<ExecutorError>()("ExecutorError", {
-  reason: ExecutorFailure,
-  message: Schema.String,
-  cause: Schema.optionalKey(Schema.Defect())
-}) {}
+export class ExecutorError extends Data.TaggedError("ExecutorError")<{
+  readonly reason: ExecutorFailure
+  readonly message: string
+  readonly cause?: unknown
+}> {}
 
 export type DeviceKind = "cpu" | "webgpu" | "cuda"
 

@@ -20,7 +20,6 @@ import {
 } from "./Executor.ts"
 import * as Feeds from "./Feeds.ts"
 import * as Library from "./Library.ts"
-import * as GpuMemory from "./GpuMemory.ts"
 import * as OrtResidents from "./OrtResidents.ts"
 import * as OrtSession from "./OrtSession.ts"
 
@@ -57,6 +56,14 @@ const toHost = ({ data, dims, type }: Ort.Tensor): HostTensor => ({
   data: data as HostTensor["data"]
 })
 
+/** What builds its graphs takes longer to load than all else that a thread of the CPU needs: it is loaded here. */
+const openMemory = async (ort: typeof Ort, options: OrtSession.RuntimeOptions) => {
+  const { make: makeMemory } = await import("./GpuMemory.ts")
+  return makeMemory((onnx, more) =>
+    ort.InferenceSession.create(onnx, { ...OrtSession.options(options, {}, undefined), ...more })
+  )
+}
+
 /** Loads the library, which is not loaded before, and opens the device. */
 export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime> => {
   const { device } = options
@@ -66,9 +73,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
 
   const memory =
     device === "webgpu"
-      ? await GpuMemory.make((onnx, more) =>
-          ort.InferenceSession.create(onnx, { ...OrtSession.options(options, {}, undefined), ...more })
-        ).catch((cause: unknown) => {
+      ? await openMemory(ort, options).catch((cause: unknown) => {
           throw fail("device", `${device} cannot be used: ${Reason.of(cause).trim()}`, cause)
         })
       : undefined

@@ -44,7 +44,7 @@ export interface Closing {
 
 export type Reply =
   | { readonly id: number; readonly answer: Answer }
-  | { readonly id: number; readonly reason: typeof ExecutorFailure.Type; readonly message: string }
+  | { readonly id: number; readonly reason: ExecutorFailure; readonly message: string }
 
 const port = parentPort
 if (port === null) throw new Error("this module is the body of a worker thread")

@@ -1,15 +1,17 @@
 /** Element types of graph values, with ONNX's codes (`TensorProto.DataType`) and their sizes. */
 
-export type DType = "float32" | "float64" | "float16" | "bfloat16" | "int64" | "int32" | "bool"
+export type DType = "float32" | "float64" | "float16" | "bfloat16" | "int64" | "int32" | "bool" | "uint8" | "uint4"
 
 const codes: Record<DType, number> = {
   float32: 1,
+  uint8: 2,
   int32: 6,
   int64: 7,
   bool: 9,
   float16: 10,
   float64: 11,
-  bfloat16: 16
+  bfloat16: 16,
+  uint4: 21
 }
 
 const sizes: Record<DType, number> = {
@@ -19,13 +21,15 @@ const sizes: Record<DType, number> = {
   bool: 1,
   float16: 2,
   float64: 8,
-  bfloat16: 2
+  bfloat16: 2,
+  uint8: 1,
+  uint4: 0.5
 }
 
 /** ONNX's number of this type. */
 export const onnxCode = (dtype: DType): number => codes[dtype]
 
-/** Bytes per element. */
+/** Bytes per element; of the smallest, two share one, the first in its lower half. */
 export const byteSize = (dtype: DType): number => sizes[dtype]
 
 /** Whether values of this type have gradients. */

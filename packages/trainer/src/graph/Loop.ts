@@ -2,14 +2,15 @@
  * A loop in a graph (ONNX `Loop`, https://onnx.ai/onnx/operators/onnx__Loop.html): a body that runs a number of times
  * known when the graph runs. It has no rule of differentiation: use it within `customGradient`.
  */
+import type { Dim } from "./Dim.ts"
 import { Graph } from "./Graph.ts"
 import type { Body, Value } from "./Value.ts"
 
 export interface Options {
   /** int64 [] */
   readonly count: Value
-  /** The symbol that stands for it in shapes. */
-  readonly symbol: string
+  /** What stands for it in shapes. */
+  readonly symbol: Dim
   /** Values of the graph that the body reads. */
   readonly captured: ReadonlyArray<Value>
   /** Values that each run hands to the next, before the first. */

@@ -102,7 +102,7 @@ export interface LoadOptions {
   readonly optimizer?: OptimizerSettings
   /** Most positions of an item. Default: the model's. */
   readonly maxLength?: number
-  /** Positions to compute at once, padding included: limits memory, changes no results. Default 8192. */
+  /** Positions to compute at once, padding included: limits memory, changes no results. Default: the engine's. */
   readonly tokenBudget?: number
   /**
    * What training began with, where that is not the model's own weights: the reference policy, and where to start,

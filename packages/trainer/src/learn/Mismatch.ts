@@ -9,7 +9,8 @@
  * Looked at are trained tokens with a logprob of the sampler's, in sequences of the present policy version; before the
  * first update also those whose version nobody knows. Each environment is judged by itself: a small one would hide
  * behind the others. A logprob of what top-p left is above the whole distribution's by at most -log(top-p), which is
- * allowed for; what top-k and min-p took away is not known, so those sequences are not compared (`Sampling` in core).
+ * allowed for; what top-k and min-p took away, and what penalties or a form changed, is not known, so those sequences
+ * are not compared (`Sampling` in core).
  */
 import { Sampling, type ScoredGroup, Trajectory } from "@atropos/core"
 import type { Look } from "./LearnerEngine.ts"
@@ -40,7 +41,7 @@ const plus = (a: Compared, b: Compared): Compared => ({
  */
 const allowance = ({ sampling }: TrainingSequence): number | undefined => {
   if (sampling?.logprobs !== "processed") return 0
-  return sampling.topK > 0 || sampling.minP > 0 ? undefined : -Math.log(sampling.topP)
+  return sampling.topK > 0 || sampling.minP > 0 || Sampling.isShifted(sampling) ? undefined : -Math.log(sampling.topP)
 }
 
 /** Whether weights of `version` sampled it. */

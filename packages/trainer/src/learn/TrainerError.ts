@@ -12,6 +12,7 @@ export const TrainerFailure = Schema.Literals([
   "thread", // the optimizer's thread died
   "checkpoint", // a checkpoint cannot be written or read
   "settings", // the settings contradict each other, the model or the checkpoint
+  "stopped", // a rule of its health, named in stop_on, is broken
   "publish", // the new weights cannot be handed on
   "service" // the trajectory service refuses, or does not answer for longer than is waited
 ])

@@ -19,7 +19,7 @@ export interface TrainingSequence {
   readonly advantages: Float32Array
   /**
    * (T) under the policy that sampled it, at `temperature`; NaN where not sampled. Absent where they are of another
-   * temperature.
+   * temperature, or of what penalties or a form made of it.
    */
   readonly engineLogprobs?: Float32Array
   /** (T) under the reference policy, where the environment gives them. */
@@ -97,8 +97,10 @@ const ofGroup = (
       : usualTemperature
     const sampling = Sampling.ofSwitches(switchesOf(group, i))
     // Raw logprobs are those of temperature 1: at another one they say nothing of the distribution that was sampled
-    // from.
-    const isOther = sampling?.logprobs === "raw" && temperature !== 1
+    // from. Those after penalties or a form are of a distribution that cannot be computed here.
+    const isOther =
+      (sampling?.logprobs === "raw" && temperature !== 1) ||
+      (sampling?.logprobs === "processed" && Sampling.isShifted(sampling))
     const engineLogprobs = isOther ? undefined : group.inferenceLogprobs?.[i]
     const refLogprobs = group.refLogprobs?.[i]
     const distillTokenIds = group.distillTokenIds?.[i]

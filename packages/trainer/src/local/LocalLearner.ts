@@ -54,18 +54,22 @@ export interface LocalEngine extends LearnerEngineShape {
   readonly load: (options: LoadOptions) => Effect.Effect<LocalLearner, TrainerError, Scope.Scope>
 }
 
-/** Attention costs as much as all else at rows of about this many hidden sizes. */
+/** Attention to whole rows costs as much as all else at rows of about this many hidden sizes. */
 const attentionLengths = 6
 
 /** How the training graph is built and loaded, and how batches are packed for it. */
 const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: DeviceKind) => {
   const maxLength = options.maxLength ?? model.maxPositions
-  const tokenBudget = Math.max(options.tokenBudget ?? MicroBatch.defaults.tokenBudget, maxLength)
-  const plan =
-    model.shape && MemoryPlan.choose({ shape: model.shape, tokens: tokenBudget, rowLength: maxLength }, device)
+  const { rounded, shape } = model
+  const workload = shape && { shape, rowLength: maxLength, ...(rounded && { rounded }) }
+  const wanted =
+    options.tokenBudget ?? (workload ? MemoryPlan.tokensFor(workload, device) : MicroBatch.defaults.tokenBudget)
+  const tokenBudget = Math.max(wanted, maxLength)
+  const plan = workload && MemoryPlan.choose({ ...workload, tokens: tokenBudget }, device)
   const { prepack = false, ...planned } = plan ?? {}
   const graph = { ...TrainGraph.defaults, ...planned, ...given }
-  const attentionLength = attentionLengths * model.hiddenSize
+  // In blocks a sequence costs what it costs, however long the row that it lies in: what it does not see is left out.
+  const attentionLength = graph.attention === "blocks" ? Infinity : attentionLengths * model.hiddenSize
   return {
     prepack,
     graph,

@@ -66,7 +66,7 @@ export const make = Effect.fnUntraced(function* (
         // Of an adapter the base model; which adapter that is of does not matter.
         reference: Effect.map(
           begun,
-          (parameters) => TrainGraph.withoutAdapter(layout, parameters) ?? parameters.slice()
+          (parameters) => model.neutral ?? TrainGraph.withoutAdapter(layout, parameters) ?? parameters.slice()
         )
       }
     }),

@@ -36,6 +36,13 @@ export interface Workload {
   readonly tokens: number
   /** The longest row, T. */
   readonly rowLength: number
+  /** Frozen weights in 8 or 4 bits; without it all are in float32. */
+  readonly rounded?: {
+    /** Of all weights. */
+    readonly bytes: number
+    /** Elements of the largest matrix, which is widened for its product. */
+    readonly largest: number
+  }
 }
 
 export interface Plan {
@@ -47,20 +54,30 @@ export interface Plan {
   readonly prepack: boolean
 }
 
+/**
+ * I of all layers and experts together, and I that a token passes in one layer. Of what is inside experts nothing is
+ * kept; the results of all that a token chose lie side by side.
+ */
+const feedForward = ({ hiddenSize, intermediateSize, layerTraits = [], layers, mixture }: Shape) => {
+  const mixtures = mixture === undefined ? 0 : layerTraits.filter(({ isMixture }) => isMixture).length
+  const ofExperts = mixture === undefined ? 0 : mixture.perToken * Math.max(mixture.intermediateSize, hiddenSize / 2)
+  return {
+    stored:
+      (layers - mixtures) * intermediateSize + mixtures * (mixture?.experts ?? 0) * (mixture?.intermediateSize ?? 0),
+    passed: mixtures === layers ? ofExperts : Math.max(intermediateSize, ofExperts)
+  }
+}
+
 /** The weights in float32. */
-export const weightBytes = ({
-  hasTiedHead,
-  headDim,
-  heads,
-  hiddenSize,
-  intermediateSize,
-  kvHeads,
-  layers,
-  vocabSize
-}: Shape) =>
-  4 *
-  hiddenSize *
-  (layers * (2 * headDim * (heads + kvHeads) + 3 * intermediateSize) + vocabSize * (hasTiedHead ? 1 : 2))
+export const weightBytes = (shape: Shape) => {
+  const { hasTiedHead, headDim, heads, hiddenSize, kvHeads, layers, vocabSize } = shape
+  const blocks = layers * 2 * headDim * (heads + kvHeads) + 3 * feedForward(shape).stored
+  return 4 * hiddenSize * (blocks + vocabSize * (hasTiedHead ? 1 : 2))
+}
+
+/** What a graph holds of weights while it runs. */
+export const heldBytes = ({ rounded, shape }: Pick<Workload, "rounded" | "shape">): number =>
+  rounded === undefined ? weightBytes(shape) : rounded.bytes + 4 * rounded.largest
 
 /** Activations that live at once, at the peak. */
 export const activationBytes = (
@@ -68,7 +85,8 @@ export const activationBytes = (
   remat: Plan["remat"],
   attention: AttentionKind
 ): number => {
-  const { headDim, heads, hiddenSize, intermediateSize, layers } = shape
+  const { headDim, heads, hiddenSize, layers } = shape
+  const intermediateSize = feedForward(shape).passed
   const width = heads * headDim
   const isInBlocks = attention === "blocks"
   const scores = isInBlocks ? 0 : heads * rowLength
@@ -85,6 +103,9 @@ const longestWholeRow = 256
 
 /** Up to this, saving memory is not worth any time. */
 const littleBytes = 128 * 2 ** 20
+
+/** Weights beyond this share of the memory are not rearranged: the copy is large, and large products gain little. */
+const rearranged = 1 / 16
 
 /**
  * Logits of a chunk take at most this where chunks of `leastChunk` positions allow it; about five arrays of that size
@@ -108,23 +129,63 @@ export const chunks = ({ shape: { vocabSize }, tokens }: Workload): number =>
 const gpuBytes = 8 * 2 ** 30
 
 /** The machine's memory, or what its container may take of it. */
-const memoryBytes = (device: DeviceKind): number => {
+export const memoryBytes = (device: DeviceKind): number => {
   if (device !== "cpu") return gpuBytes
   const allowed = process.constrainedMemory()
   return allowed > 0 ? Math.min(allowed, totalmem()) : totalmem()
 }
+
+/** In blocks where rows are long. */
+const attentionOf = ({ rowLength }: Pick<Workload, "rowLength">, device: DeviceKind): AttentionKind =>
+  // Of a loop, other devices run nothing themselves.
+  device === "cpu" && rowLength > longestWholeRow ? "blocks" : "rows"
+
+/** More positions at once are no faster. */
+const mostTokens = 8192
+const fewestTokens = 1024
+
+/**
+ * Positions of a micro-batch, where nobody says how many: 8192, or as few as a row has (but 1024) until activations fit
+ * into half of the memory beside the weights.
+ */
+export const tokensFor = (
+  workload: Omit<Workload, "tokens">,
+  device: DeviceKind,
+  memory = memoryBytes(device)
+): number => {
+  const least = Math.max(fewestTokens, workload.rowLength)
+  const fits = (tokens: number) =>
+    heldBytes(workload) + activationBytes({ ...workload, tokens }, "parts", attentionOf(workload, device)) <= memory / 2
+  let tokens = Math.max(mostTokens, workload.rowLength)
+  while (tokens > least && !fits(tokens)) tokens = Math.max(least, Math.floor(tokens / 2))
+  return tokens
+}
+
+/** What a training graph takes while it runs, and the optimizer beside it: `trained` parameters. */
+export const peakBytes = (workload: Workload, plan: Plan, trained: number): number => {
+  const { shape, tokens } = workload
+  const logits = (5 * 4 * tokens * shape.vocabSize) / plan.chunks
+  const held = heldBytes(workload)
+  const activations = activationBytes(workload, plan.remat, plan.attention)
+  return held + (plan.prepack ? held : 0) + activations + logits + optimizerBytes * trained
+}
+
+/** Of a trained parameter: value, gradient, two moments, and a copy on the way to a graph or a sampler. */
+const optimizerBytes = 20
 
 /**
  * The fastest plan of those that take no more than half of the memory, or the one that takes least. Only the CPU's
  * products read rearranged weights.
  */
 export const choose = (workload: Workload, device: DeviceKind, memory = memoryBytes(device)): Plan => {
-  const left = memory / 2 - weightBytes(workload.shape)
-  // Of a loop, other devices run nothing themselves.
-  const attention: AttentionKind = device === "cpu" && workload.rowLength > longestWholeRow ? "blocks" : "rows"
+  const held = heldBytes(workload)
+  const left = memory / 2 - held
+  const attention = attentionOf(workload, device)
   const takes = (remat: Plan["remat"]) => activationBytes(workload, remat, attention)
   const remat =
     takes(false) <= Math.min(littleBytes, left) ? false : takes("elements") <= left ? ("elements" as const) : "parts"
-  const prepack = device === "cpu" && takes(remat) + weightBytes(workload.shape) <= left
+  // Rounded matrices are no constants of a product: they are widened each time.
+  const isSmall = held <= Math.min(left - takes(remat), rearranged * memory)
+  const prepack = device === "cpu" && workload.rounded === undefined && isSmall
   return { remat, attention, chunks: chunks(workload), prepack }
 }

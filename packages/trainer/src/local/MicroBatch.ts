@@ -27,7 +27,10 @@ export interface PackSettings {
   readonly shapes: number
   /** Row lengths are multiples of this: the chunks of `TrainGraph`. */
   readonly multiple: number
-  /** Row length at which attention costs as much as all other work, about 6 x the hidden size. */
+  /**
+   * Row length at which attention to whole rows costs as much as all other work, about 6 x the hidden size; infinite
+   * where its cost does not depend on the row.
+   */
   readonly attentionLength: number
 }
 

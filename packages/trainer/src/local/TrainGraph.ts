@@ -25,6 +25,7 @@ import * as HeadPositions from "../loss/HeadPositions.ts"
 import * as LogprobHead from "../loss/LogprobHead.ts"
 import type { Objective } from "../loss/Objective.ts"
 import type { Remat } from "../model/Decoder.ts"
+import * as Lora from "../model/Lora.ts"
 import type { Layout } from "../model/Parameters.ts"
 import type { AttentionKind, Policy, PolicyIds, PolicyValues } from "../model/TrainableModel.ts"
 import * as LossNodes from "../learn/LossNodes.ts"
@@ -131,7 +132,7 @@ const candidatesOf = (graph: Graph, { candidates }: Objective, targetIds: Value)
 /** Log-probabilities of the chosen positions, 0 at the others. */
 const logprobsOf = (
   graph: Graph,
-  { head, hidden }: PolicyValues,
+  { head, hidden, logits }: PolicyValues,
   { inverseTemperatures, positions }: Inputs,
   { ids, weights }: LogprobHead.Candidates,
   options: LogprobHead.HeadOptions
@@ -142,7 +143,11 @@ const logprobsOf = (
     head,
     { ids: positions.take(ids), weights: weights && positions.take(weights) },
     positions.take(inverseTemperatures),
-    options
+    {
+      ...options,
+      logits,
+      gradient: logits !== undefined && options.gradient === "forward" ? "recompute" : options.gradient
+    }
   )
   return { logprobs: positions.spread(logprobs), entropies: entropies && positions.spread(entropies) }
 }
@@ -242,7 +247,7 @@ export const buildLogprobs = (
  * not an adapter's.
  */
 export const withoutAdapter = ({ size, slots }: Layout, theta: Float32Array): Float32Array | undefined => {
-  if (!slots.every(({ name }) => /\.lora_[AB]\.weight$/.test(name)) || theta.length !== size) return undefined
+  if (!Lora.isPlain({ size, slots }) || theta.length !== size) return undefined
   const reference = theta.slice()
   for (const { name, offset, size } of slots) {
     if (name.endsWith(".lora_B.weight")) reference.fill(0, offset, offset + size)

@@ -15,6 +15,8 @@
  * with W in the forward pass; else it is a figure to watch:
  *
  *     dH/dh = -Σ_v p_v (log p_v + H) W_v / τ
+ *
+ * Where logits are made otherwise (capped, with an adapter), gradients go through how they are made ("recompute").
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -26,6 +28,8 @@ export interface HeadOptions {
   readonly entropy: boolean
   /** Whether gradients pass the entropies. */
   readonly entropyGradient?: boolean
+  /** The logits of hidden states where they are not just products with W; not with the gradient "forward". */
+  readonly logits?: ((hidden: Value) => Value) | undefined
 }
 
 export interface Candidates {
@@ -56,8 +60,16 @@ interface Wanted {
   readonly slope: boolean
 }
 
-const chunk = (graph: Graph, scaled: Value, head: Value, { ids, weights }: Candidates, wanted: Wanted): Chunk => {
-  const z = graph.gemm(scaled, head, false, true)
+/** A chunk's hidden states. */
+interface Part {
+  /** h / τ */
+  readonly scaled: Value
+  /** Logits that are made otherwise, divided by τ. */
+  readonly logits: (() => Value) | undefined
+}
+
+const chunk = (graph: Graph, part: Part, head: Value, { ids, weights }: Candidates, wanted: Wanted): Chunk => {
+  const z = part.logits?.() ?? graph.gemm(part.scaled, head, false, true)
   const top = graph.amax(z, [-1], true)
   const shifted = graph.sub(z, graph.stopGradient(top))
   const powers = graph.exp(shifted)
@@ -113,18 +125,23 @@ export const logprobs = (
   head: Value,
   candidates: Candidates,
   inverseTemperatures: Value,
-  { chunks, entropy, entropyGradient = false, gradient }: HeadOptions
+  { chunks, entropy, entropyGradient = false, gradient, logits }: HeadOptions
 ): HeadValues => {
   const tokens = hidden.shape[0]!
   const parts = (value: Value): ReadonlyArray<Value> => (chunks === 1 ? [value] : graph.split(value, 0, chunks))
   const joined = (values: ReadonlyArray<Value>): Value => (chunks === 1 ? values[0]! : graph.concat(values, 0, tokens))
   const scaled = graph.mul(hidden, inverseTemperatures)
+  const hiddenParts = logits && parts(hidden)
+  const inverseParts = logits && parts(inverseTemperatures)
   const idParts = parts(candidates.ids)
   const weightParts = candidates.weights === undefined ? undefined : parts(candidates.weights)
-  const chunkOf = (part: Value, i: number) =>
+  const chunkOf = (scaled: Value, i: number) =>
     chunk(
       graph,
-      part,
+      {
+        scaled,
+        logits: logits && (() => graph.mul(logits(hiddenParts![i]!), inverseParts![i]!))
+      },
       head,
       { ids: idParts[i]!, weights: weightParts?.[i] },
       { entropy, entropyGradient, slope: gradient === "forward" }
@@ -135,7 +152,9 @@ export const logprobs = (
   })
   if (gradient !== "forward") {
     const values = parts(scaled).map((part, i) =>
-      gradient === "recompute" && chunks > 1 ? graph.checkpoint([part], () => chunkOf(part, i)) : chunkOf(part, i)
+      gradient === "recompute" && chunks > 1
+        ? graph.checkpoint([hiddenParts?.[i] ?? part], () => chunkOf(part, i))
+        : chunkOf(part, i)
     )
     return collect(values)
   }

@@ -6,15 +6,18 @@
  * weights of attention none is kept. With P = softmax(S), S = Q Kᵀ / sqrt(D), O = P V and gradients written with ':
  *
  *     V' = Pᵀ O'    P' = O' Vᵀ    S' = P (P' - Σ P P')    Q' = S' K / sqrt(D)    K' = S'ᵀ Q / sqrt(D)
+ *
+ * A head's sink b is one more score, without a value: ΣP = 1 - P_b, and b' = -P_b Σ P P'.
+ *
+ * An architecture's own scale takes the place of 1 / sqrt(D); its cap c makes C = c tanh(S / c) of the scores, and
+ * S' = C' (1 - (C / c)²). With a window, a block has only the keys that its queries see.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
 import { loop, type Run } from "../graph/Loop.ts"
 import type { Value } from "../graph/Value.ts"
-import type { Attention } from "./Decoder.ts"
-
-/** Swallows any score, and stays finite in sums. */
-const masked = -1e30
+import type { Attention, AttentionTraits } from "./Decoder.ts"
+import * as Scores from "./part/Scores.ts"
 
 /** Scores of a block, over all rows and heads: more do not stay in a processor's caches, and take memory. */
 const mostScores = 2 ** 24
@@ -78,22 +81,30 @@ const layoutOf = (
 /** What a block works with. Q queries, K keys: those from the first that any of the queries sees to the last query. */
 interface Block {
   readonly graph: Graph
-  /** Queries / sqrt(D) of this block, those that share keys below one another: [B, kvHeads, perKv Q, D]. */
+  /** Scaled queries of this block, those that share keys below one another: [B, kvHeads, perKv Q, D]. */
   readonly queries: Value
   /** [B, kvHeads, K, D] */
   readonly keys: Value
   readonly values: Value
   /** [B, kvHeads, perKv Q, K] */
   readonly weights: Value
+  /** The scores as they went into the softmax, without the mask: the same shape. */
+  readonly scores: Value
   /** Of [B, kvHeads, perKv, T, D], the block's rows as `queries` has them. */
   readonly cut: (value: Value) => Value
   /** The reverse, with zeros after the last token: [B, kvHeads, perKv, size, D]. */
   readonly filled: (value: Value) => Value
+  /** Sums over rows and queries, [kvHeads, perKv], of numbers [B, kvHeads, perKv Q, 1]. */
+  readonly byHead: (value: Value) => Value
   /** [B, kvHeads, T, D] with what belongs to the block's keys added. */
   readonly addToKeys: (sum: Value, own: Value) => Value
 }
 
-const blockOf = ({ captured, graph, iteration }: Run): Block => {
+const blockOf = (
+  { captured, graph, iteration }: Run,
+  { cap, scale, window }: AttentionTraits,
+  sinks: Value | undefined
+): Block => {
   const [size, segmentIds, positionIds, begins, queries, keys, values] = captured as [
     Value,
     Value,
@@ -118,7 +129,8 @@ const blockOf = ({ captured, graph, iteration }: Run): Block => {
   graph.define("queries", int("Sub", end, start))
   const ofQueries = (a: Value, axis: number) => cutAt(a, axis, start, end, "queries")
   const first = graph.node("ReduceMin", [ofQueries(begins, 1), graph.ints([0, 1])], "int32", [], { keepdims: 0 })
-  const from = graph.cast(graph.reshape(first, [1]), "int64")
+  const begin = graph.cast(graph.reshape(first, [1]), "int64")
+  const from = window === undefined ? begin : int("Max", begin, int("Sub", start, graph.ints([window - 1])))
   graph.define("before", from)
   graph.define("keys", int("Sub", end, from))
   graph.define("after", int("Sub", graph.dim(width), end))
@@ -128,22 +140,25 @@ const blockOf = ({ captured, graph, iteration }: Run): Block => {
   const asKey = (ids: Value) => graph.reshape(ofKeys(ids, 1), [rows, 1, 1, 1, "keys"])
   const isVisible = graph.and(
     graph.equal(asQuery(segmentIds), asKey(segmentIds)),
-    graph.lessEq(asKey(positionIds), asQuery(positionIds))
+    Scores.isVisible(graph, asQuery(positionIds), asKey(positionIds), window)
   )
-  const bias = graph.where(isVisible, graph.scalar(0), graph.scalar(masked))
   const stacked = [rows, kvHeads, graph.dimMul(perKv, "queries")]
   const cut = (value: Value) => graph.reshape(ofQueries(value, 3), [...stacked, headDim])
-  const scaled = graph.scale(cut(queries), headDim ** -0.5)
+  const scaled = graph.scale(cut(queries), scale)
   const [blockKeys, blockValues] = [ofKeys(keys, 2), ofKeys(values, 2)]
-  const scores = graph.matmul(scaled, graph.transpose(blockKeys, [0, 1, 3, 2]))
-  const visible = graph.add(graph.reshape(scores, [rows, kvHeads, perKv, "queries", "keys"]), bias)
+  const scores = Scores.capped(graph, graph.matmul(scaled, graph.transpose(blockKeys, [0, 1, 3, 2])), cap)
+  const visible = graph.add(
+    graph.reshape(scores, [rows, kvHeads, perKv, "queries", "keys"]),
+    Scores.bias(graph, isVisible)
+  )
   const missing = int("Sub", size, graph.dim("queries"))
   return {
     graph,
     queries: scaled,
     keys: blockKeys,
     values: blockValues,
-    weights: graph.reshape(graph.softmax(visible), [...stacked, "keys"]),
+    weights: graph.reshape(Scores.weights(graph, visible, sinks), [...stacked, "keys"]),
+    scores,
     cut,
     filled: (value) => {
       const apart = graph.reshape(value, [rows, kvHeads, perKv, "queries", headDim])
@@ -151,6 +166,7 @@ const blockOf = ({ captured, graph, iteration }: Run): Block => {
       const shape = [rows, kvHeads, perKv, blockSize, headDim]
       return graph.node("Pad", [apart, pads, undefined, graph.ints([3])], value.dtype, shape)
     },
+    byHead: (value) => graph.sum(graph.reshape(value, [rows, kvHeads, perKv, "queries"]), [0, 3]),
     addToKeys: (sum, own) => {
       const part = (from: Value, to: Value, length: Dim) => cutAt(sum, 2, from, to, length)
       const parts = [
@@ -190,41 +206,49 @@ export const make = (
     body: Parameters<typeof loop>[2]
   ) => loop(graph, { count: layout.count, symbol: blocks, captured: [...common, ...captured], initial }, body)
 
-  return (_layer, queries, keys, values) => {
+  return (traits, queries, keys, values) => {
     const [rows, , width, headDim] = queries.shape as [Dim, number, Dim, number]
     const kvHeads = keys.shape[1] as number
     const perKv = heads / kvHeads
+    const sinks = traits.sinks === undefined ? [] : [traits.sinks]
+    const inputs = [queries, keys, values, ...sinks]
     const grouped = (value: Value) => graph.reshape(value, [rows, kvHeads, perKv, width, headDim])
     const forward = () =>
-      overBlocks([grouped(queries), keys, values], [], (run) => {
-        const block = blockOf(run)
+      overBlocks([grouped(queries), keys, values, ...sinks], [], (run) => {
+        const block = blockOf(run, traits, sinks.length > 0 ? run.captured.at(-1) : undefined)
         return { carried: [], stacked: [block.filled(block.graph.matmul(block.weights, block.values))] }
       }).stacked[0]!
-    return graph.customGradient([queries, keys, values], () => ({
+    return graph.customGradient(inputs, () => ({
       outputs: [joined(graph, forward(), queries.shape)],
       backward: ([gradient], { recall }) => {
-        if (gradient === undefined) return [undefined, undefined, undefined]
+        if (gradient === undefined) return inputs.map(() => undefined)
         const [q, k, v] = [recall(queries), recall(keys), recall(values)]
         const zero = graph.expand(graph.scalar(0, k.dtype), k.shape)
-        const { carried, stacked } = overBlocks([grouped(q), k, v, grouped(gradient)], [zero, zero], (run) => {
-          const block = blockOf(run)
+        const captured = [grouped(q), k, v, grouped(gradient), ...sinks]
+        const { carried, stacked } = overBlocks(captured, [zero, zero], (run) => {
+          const [ofGradient, ofSinks] = run.captured.slice(common.length + 3) as [Value, Value?]
+          const block = blockOf(run, traits, ofSinks)
           const { graph: g, weights } = block
-          const dy = block.cut(run.captured.at(-1)!)
+          const dy = block.cut(ofGradient)
           const flipped = (a: Value) => g.transpose(a, [0, 1, 3, 2])
           const dWeights = g.matmul(dy, flipped(block.values))
           const weighted = g.mul(weights, dWeights)
-          const dScores = g.sub(weighted, g.mul(weights, g.sum(weighted, [-1], true)))
+          const total = g.sum(weighted, [-1], true)
+          const dCapped = g.sub(weighted, g.mul(weights, total))
+          const toSink = () => g.mul(g.sub(g.sum(weights, [-1], true), g.scalar(1)), total)
+          const dScores = Scores.capGradient(g, dCapped, block.scores, traits.cap)
           const [keySum, valueSum] = run.carried as [Value, Value]
-          const dQueries = g.scale(g.matmul(dScores, block.keys), headDim ** -0.5)
+          const dQueries = g.scale(g.matmul(dScores, block.keys), traits.scale)
           return {
             carried: [
               block.addToKeys(keySum, g.matmul(flipped(dScores), block.queries)),
               block.addToKeys(valueSum, g.matmul(flipped(weights), dy))
             ],
-            stacked: [block.filled(dQueries)]
+            stacked: [block.filled(dQueries), ...(ofSinks === undefined ? [] : [block.byHead(toSink())])]
           }
         })
-        return [joined(graph, stacked[0]!, queries.shape), ...carried]
+        const ofSinks = stacked.slice(1).map((sums) => graph.reshape(graph.sum(sums, [0]), [heads]))
+        return [joined(graph, stacked[0]!, queries.shape), ...carried, ...ofSinks]
       }
     }))[0]!
   }

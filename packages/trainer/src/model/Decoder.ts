@@ -1,34 +1,47 @@
 /**
- * The decoder of Llama, Qwen2 and Qwen3 as a graph: RMSNorm, rotary positions, grouped-query attention, SwiGLU, and a
- * low-rank adapter on any linear layer. Follows `modeling_llama.py`, `modeling_qwen2.py` and `modeling_qwen3.py` of
- * transformers; numbers agree to 1e-4.
+ * A decoder as a graph, of what `family/Traits` tells apart: norms before, after or around each part, rotary positions
+ * of several kinds or none, grouped-query attention over all tokens or a window, gated feed-forward parts or mixtures
+ * of experts, and a low-rank adapter on any linear layer. Follows the `modeling_….py` of transformers; numbers agree
+ * to 1e-4.
  *
  * B rows of T tokens, N = B T, H hidden size. Training and generation differ in `attention` alone.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
+import * as Experts from "./Experts.ts"
+import * as Gate from "./part/Gate.ts"
+import * as LowRank from "./part/LowRank.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
-import * as Rope from "./Rope.ts"
+import * as Scores from "./part/Scores.ts"
+import * as Rope from "./family/Rope.ts"
 import * as Tensors from "./Tensors.ts"
 
-/** Queries [B, heads, T, D], keys and values [B, kvHeads, T, D] of a layer, rotated; gives [B, heads, T, D]. */
-export type Attention = (layer: number, queries: Value, keys: Value, values: Value) => Value
-
-/** An adapter's share of a linear layer: scale · B (A x). */
-export interface LowRank {
-  /** [r, in] */
-  readonly a: Value
-  /** [out, r] */
-  readonly b: Value
+/** What attention of a layer does beside the common. */
+export interface AttentionTraits {
+  readonly layer: number
+  /** Multiplies the scores. */
   readonly scale: number
+  /** Scores s become c tanh(s / c). */
+  readonly cap: number | undefined
+  /** A token sees itself and the `window - 1` before it; all where absent. */
+  readonly window: number | undefined
+  /** A score of each head beside those of tokens, [heads]: part of the softmax, and of nothing after it. */
+  readonly sinks: Value | undefined
 }
+
+/** Queries [B, heads, T, D], keys and values [B, kvHeads, T, D] of a layer, rotated; gives [B, heads, T, D]. */
+export type Attention = (traits: AttentionTraits, queries: Value, keys: Value, values: Value) => Value
 
 /** Where tensors come from, in the graph's real type. */
 export interface Source {
   readonly tensor: (name: string, shape: ReadonlyArray<number>) => Value
+  /** x (N, in) times the weight [out, in] of that name: (N, out). Every product with a weight of a block goes here. */
+  readonly product?: (x: Value, name: string, shape: readonly [number, number]) => Value
+  /** Tensors of all experts in one, [E, ...]. */
+  readonly stack?: Experts.Weights["stack"]
   /** Of the module named without `.weight`. */
-  readonly lowRank: (module: string) => LowRank | undefined
+  readonly lowRank: (module: string) => LowRank.LowRank | undefined
 }
 
 /**
@@ -52,6 +65,8 @@ export interface Outputs {
   readonly hidden: Value
   /** Output matrix (V, H). */
   readonly head: Value
+  /** The logits (N, V) of hidden states (N, H), where they are not just their products with the output matrix. */
+  readonly logits?: ((hidden: Value) => Value) | undefined
 }
 
 /** x / sqrt(mean x² + ε) · weight, over the last axis. */
@@ -61,30 +76,58 @@ const rmsNorm = (graph: Graph, x: Value, weight: Value, epsilon: number): Value 
   return graph.mul(graph.mul(x, inverse), weight)
 }
 
-/** The decoder over these tokens. */
-export const build = (
+/** x k; k = 1 changes nothing and costs nothing. */
+const times = (graph: Graph, x: Value, k: number): Value => (k === 1 ? x : graph.scale(x, k))
+
+/** The logits of hidden states, (N, V). */
+export const logits = (graph: Graph, { head, logits }: Outputs, hidden: Value): Value =>
+  logits?.(hidden) ?? graph.gemm(hidden, head, false, true)
+
+/** The output matrix, and how logits are made with it. */
+const headOf = (
   graph: Graph,
   config: ModelConfig,
   { lowRank, tensor }: Source,
-  { attention, inputIds, positionIds, remat: asked = false }: Inputs
-): Outputs => {
+  embedding: Value
+): Omit<Outputs, "hidden"> => {
+  const { hasTiedHead, hiddenSize, logitCap, vocabSize } = config
+  const head = hasTiedHead ? embedding : tensor(Tensors.head, [vocabSize, hiddenSize])
+  const adapter = lowRank(Tensors.headModule)
+  if (adapter === undefined && logitCap === undefined) return { head }
+  const product = (x: Value) => graph.gemm(x, head, false, true)
+  const adapted = (x: Value) => LowRank.add(graph, product(x), adapter, { x, weight: () => head, product })
+  return { head, logits: (hidden) => Scores.capped(graph, adapted(hidden), logitCap) }
+}
+
+/** The decoder over these tokens. */
+export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
+  const { attention, inputIds, positionIds, remat: asked = false } = inputs
   const remat = asked === true ? "parts" : asked
-  const { hasQkNorm, headDim, heads, hiddenSize, kvHeads, layers, normEpsilon, vocabSize } = config
+  const { headDim, heads, hiddenSize, kvHeads, layers, normEpsilon, normOffset, qkNorm, vocabSize } = config
   const [rows, width] = inputIds.shape as [Dim, Dim]
   const tokens = graph.dimMul(rows, width)
+  const { lowRank, tensor } = source
 
-  const norm = (x: Value, name: string, size: number) => rmsNorm(graph, x, tensor(name, [size]), normEpsilon)
+  const norm = (x: Value, name: string, size: number) => {
+    const weight = tensor(name, [size])
+    return rmsNorm(graph, x, normOffset === 0 ? weight : graph.add(weight, graph.scalar(normOffset)), normEpsilon)
+  }
+
+  const product = (x: Value, name: string, shape: readonly [number, number]) =>
+    source.product?.(x, name, shape) ?? graph.gemm(x, tensor(name, shape), false, true)
 
   /** x (N, in) to (N, out). */
   const linear = (x: Value, layer: number, projection: Tensors.Projection): Value => {
     const module = Tensors.moduleName(layer, projection)
     const [out, input] = Tensors.linearShape(config, projection)
-    let y = graph.gemm(x, tensor(`${module}.weight`, [out, input]), false, true)
-    if (Tensors.hasBias(config, projection)) y = graph.add(y, tensor(`${module}.bias`, [out]))
-    const adapter = lowRank(module)
-    if (adapter === undefined) return y
-    const low = graph.scale(graph.gemm(x, adapter.a, false, true), adapter.scale)
-    return graph.add(y, graph.gemm(low, adapter.b, false, true))
+    const weight = `${module}.weight`
+    const plain = (input: Value) => product(input, weight, [out, input.shape[1] as number])
+    const y = LowRank.add(graph, product(x, weight, [out, input]), lowRank(module), {
+      x,
+      weight: () => tensor(weight, [out, input]),
+      product: plain
+    })
+    return Tensors.hasBias(config, projection) ? graph.add(y, tensor(`${module}.bias`, [out])) : y
   }
 
   /** (N, n D) to [B, n, T, D]. */
@@ -92,50 +135,79 @@ export const build = (
     graph.transpose(graph.reshape(x, [rows, width, count, headDim]), [0, 2, 1, 3])
 
   const embedding = tensor(Tensors.embedding, [vocabSize, hiddenSize])
-  const angles = Rope.angles(graph, config, positionIds)
+  const angles = config.ropes.map((rope, i) =>
+    config.layerTraits.some((layer) => layer.rope === i)
+      ? Rope.angles(graph, rope, config.maxPositions, positionIds, i === 0 ? "rope" : `rope${i}`)
+      : undefined
+  )
 
   // Whole parts computed again: the peak holds the activations of one of them. Or only what lies between products of
   // matrices.
   const again = <A>(kind: Remat, inputs: ReadonlyArray<Value>, build: () => A): A =>
     remat === kind ? graph.checkpoint(inputs, build) : build()
 
+  const normed = (x: Value, layer: number, place: Tensors.NormPlace): Value => {
+    const name = Tensors.normName(config, layer, place)
+    return name === undefined ? x : norm(x, name, hiddenSize)
+  }
+
+  /** x + k y, y normed where norms stand after a part. */
+  const added = (x: Value, y: Value, layer: number, place: Tensors.NormPlace): Value =>
+    graph.add(x, times(graph, normed(y, layer, place), config.residualScale))
+
   const projected = (x: Value, layer: number): ReadonlyArray<Value> => {
-    const normed = norm(x, Tensors.normName(layer, "input_layernorm"), hiddenSize)
-    return [linear(normed, layer, "q_proj"), linear(normed, layer, "k_proj"), linear(normed, layer, "v_proj")]
+    const input = normed(x, layer, "beforeAttention")
+    if (!config.isFused) return (["q_proj", "k_proj", "v_proj"] as const).map((name) => linear(input, layer, name))
+    const sizes = [heads * headDim, kvHeads * headDim, kvHeads * headDim]
+    return graph.split(linear(input, layer, "qkv_proj"), 1, sizes)
   }
 
   const mixed = ([q, k, v]: ReadonlyArray<Value>, layer: number): Value => {
-    const headNorm = (y: Value, name: "q_norm" | "k_norm") =>
-      hasQkNorm ? norm(y, Tensors.headNormName(layer, name), headDim) : y
-    const queries = Rope.rotate(graph, headNorm(split(q!, heads), "q_norm"), angles)
-    const keys = Rope.rotate(graph, headNorm(split(k!, kvHeads), "k_norm"), angles)
-    const values = attention(layer, queries, keys, split(v!, kvHeads))
+    const { rope, window } = config.layerTraits[layer]!
+    const prepared = (x: Value, count: number, name: "q_norm" | "k_norm") => {
+      const weight = Tensors.headNormName(layer, name)
+      const whole = qkNorm === "width" ? norm(x, weight, Tensors.headNormSize(config, name)) : x
+      const apart = split(whole, count)
+      const ready = qkNorm === "heads" ? norm(apart, weight, headDim) : apart
+      return rope === undefined ? ready : Rope.rotate(graph, ready, angles[rope]!)
+    }
+    const sinks = config.hasSinks ? tensor(Tensors.sinksName(layer), [heads]) : undefined
+    const traits = { layer, scale: config.attentionScale, cap: config.attentionCap, window, sinks }
+    const values = attention(traits, prepared(q!, heads, "q_norm"), prepared(k!, kvHeads, "k_norm"), split(v!, kvHeads))
     return graph.reshape(graph.transpose(values, [0, 2, 1, 3]), [tokens, heads * headDim])
   }
 
   const attend = (x: Value, layer: number): Value => {
     const projections = again("elements", [x], () => projected(x, layer))
     const flat = again("elements", projections, () => mixed(projections, layer))
-    return graph.add(x, linear(flat, layer, "o_proj"))
+    return added(x, linear(flat, layer, "o_proj"), layer, "afterAttention")
   }
 
-  /** W_down (silu(W_gate x) * W_up x) */
+  /** W_down (act(W_gate x) * W_up x) */
   const feedForward = (x: Value, layer: number): Value => {
     const [gate, up] = again("elements", [x], () => {
-      const normed = norm(x, Tensors.normName(layer, "post_attention_layernorm"), hiddenSize)
-      return [linear(normed, layer, "gate_proj"), linear(normed, layer, "up_proj")] as const
+      const input = normed(x, layer, "beforeMlp")
+      if (config.isFused) return graph.split(linear(input, layer, "gate_up_proj"), 1, 2)
+      return [linear(input, layer, "gate_proj"), linear(input, layer, "up_proj")]
     })
-    const down = again("elements", [gate, up], () =>
-      linear(graph.mul(graph.mul(gate, graph.sigmoid(gate)), up), layer, "down_proj")
+    const down = again("elements", [gate!, up!], () =>
+      linear(Gate.apply(graph, config.activation, gate!, up!), layer, "down_proj")
     )
-    return graph.add(x, down)
+    return added(x, down, layer, "afterMlp")
   }
 
+  const stack: Experts.Weights["stack"] = source.stack ?? ((name, shape) => Experts.stackOf(tensor(name, shape), true))
+  const mixture = (x: Value, layer: number): Value =>
+    added(x, Experts.build(graph, config, { tensor, stack }, normed(x, layer, "beforeMlp"), layer), layer, "afterMlp")
+
   const stretch = (x: Value, layer: number, part: typeof attend) => again("parts", [x], () => part(x, layer))
-  let x = graph.reshape(graph.gather(embedding, inputIds), [tokens, hiddenSize])
-  for (let layer = 0; layer < layers; layer++) x = stretch(stretch(x, layer, attend), layer, feedForward)
+  const embedded = LowRank.embed(graph, embedding, inputIds, lowRank(Tensors.embeddingModule))
+  let x = times(graph, graph.reshape(embedded, [tokens, hiddenSize]), config.embeddingScale)
+  for (let layer = 0; layer < layers; layer++) {
+    x = stretch(stretch(x, layer, attend), layer, config.layerTraits[layer]!.isMixture ? mixture : feedForward)
+  }
   return {
-    hidden: norm(x, Tensors.finalNorm, hiddenSize),
-    head: config.hasTiedHead ? embedding : tensor(Tensors.head, [vocabSize, hiddenSize])
+    hidden: times(graph, norm(x, Tensors.finalNorm, hiddenSize), config.logitScale),
+    ...headOf(graph, config, source, embedding)
   }
 }

@@ -3,6 +3,10 @@
  *
  * s = alpha / r, or alpha / sqrt(r) when rank-stabilised (2312.03732). A starts uniform in ±1/sqrt(in) (PEFT's
  * kaiming_uniform with a = sqrt(5)), B at zero: before the first update the adapter changes nothing.
+ *
+ * With DoRA (2402.09353) each row of W + s B A is stretched to a trained length m, which starts at that of W's row;
+ * gradients do not pass what it is divided by. Adapters may also be on the embedding (A [r, V] at zero, B [H, r]
+ * normal) and on the output matrix; and either may be trained whole (`modulesToSave`).
  */
 import { type Pieces, run } from "../base/Pieces.ts"
 import { uniform } from "../base/CounterRandom.ts"
@@ -15,60 +19,181 @@ export interface LoraSettings {
   readonly alpha: number
   readonly targetModules: ReadonlyArray<string>
   readonly rslora: boolean
+  /** Rows of weights have a trained length; false unless told. */
+  readonly dora?: boolean
+  /** Trained whole: the embedding, the output matrix, or both; neither unless told. */
+  readonly modulesToSave?: ReadonlyArray<string>
 }
 
 /** Beyond the width of any model an adapter is not low of rank. */
 export const largestRank = 65_536
 
-export const scaleOf = ({ alpha, r, rslora }: LoraSettings): number => alpha / (rslora ? Math.sqrt(r) : r)
+export const scaleOf = ({ alpha, r, rslora }: Pick<LoraSettings, "alpha" | "r" | "rslora">): number =>
+  alpha / (rslora ? Math.sqrt(r) : r)
 
-export const nameOf = (module: string, part: "A" | "B"): string => `${module}.lora_${part}.weight`
+export const nameOf = (module: string, part: "A" | "B"): string =>
+  module === Tensors.embeddingModule ? `${module}.lora_embedding_${part}` : `${module}.lora_${part}.weight`
 
-/** PEFT's word for all of them. */
-const allLinear = "all-linear"
+/** Of the trained lengths of DoRA. */
+export const magnitudeOf = (module: string): string => `${module}.lora_magnitude_vector`
 
-/** The linear layers that are meant, or what is wrong with the names. */
-export const targets = (names: ReadonlyArray<string>): ReadonlyArray<Tensors.Projection> | string => {
-  if (names.length === 1 && names[0] === allLinear) return Tensors.projectionNames
-  const unknown = names.find((name) => !Object.hasOwn(Tensors.projections, name))
-  if (unknown !== undefined) {
-    return `there is no linear layer "${unknown}"; there are ${Tensors.projectionNames.join(", ")}, or ${allLinear} alone`
+/** What a tensor of an adapter is of: the module, and its part. */
+export const partOf = (
+  tensor: string
+): { readonly module: string; readonly part: "A" | "B" | "magnitude" } | undefined => {
+  if (tensor.endsWith(".lora_magnitude_vector")) {
+    return { module: tensor.slice(0, -".lora_magnitude_vector".length), part: "magnitude" }
   }
-  if (names.length === 0) return `no linear layer is named; there are ${Tensors.projectionNames.join(", ")}`
-  return Tensors.projectionNames.filter((name) => names.includes(name))
+  for (const part of ["A", "B"] as const) {
+    for (const end of [`.lora_${part}.weight`, `.lora_embedding_${part}`]) {
+      if (tensor.endsWith(end)) return { module: tensor.slice(0, -end.length), part }
+    }
+  }
+  return undefined
 }
 
-/** A and B of each module, layer by layer. */
-export const layout = (
-  config: ModelConfig,
-  { r }: Pick<LoraSettings, "r">,
-  projections: ReadonlyArray<Tensors.Projection>
-): Parameters.Layout =>
-  Parameters.layout(
-    Array.from({ length: config.layers }, (_, layer) =>
-      projections.flatMap((projection) => {
-        const module = Tensors.moduleName(layer, projection)
-        const [out, input] = Tensors.linearShape(config, projection)
-        return [
-          { name: nameOf(module, "A"), shape: [r, input] },
-          { name: nameOf(module, "B"), shape: [out, r] }
-        ]
-      })
-    ).flat()
-  )
+/** PEFT's word for all linear layers of all blocks. */
+const allLinear = "all-linear"
 
-/** Values before the first update; equal seeds give equal ones. */
+/** What is not in blocks, and may have an adapter or be trained whole. */
+const outer = ["embed_tokens", "lm_head"] as const
+type Outer = (typeof outer)[number]
+
+const isOuter = (name: string): name is Outer => outer.some((one) => one === name)
+
+const moduleOf = (name: Outer): string => (name === "embed_tokens" ? Tensors.embeddingModule : Tensors.headModule)
+
+/** What an adapter is on. */
+interface Targets {
+  readonly projections: ReadonlyArray<Tensors.Projection>
+  readonly outer: ReadonlyArray<Outer>
+}
+
+/** The names in the order of layers, or which of them is in no architecture. */
+export const known = (names: ReadonlyArray<string>): ReadonlyArray<string> | string => {
+  if (names.length === 1 && names[0] === allLinear) return names
+  const all = [...Object.keys(Tensors.projections), ...outer]
+  const unknown = names.find((name) => !all.includes(name))
+  if (unknown !== undefined) return `there is no linear layer "${unknown}"; there are ${all.join(", ")}`
+  return all.filter((name) => names.includes(name))
+}
+
+/**
+ * What is meant by the names, or what is wrong with them. The linear layers of most architectures, all of them named,
+ * mean all of any architecture: settings have them by default, also for models whose layers are fused.
+ */
+const targets = (
+  names: ReadonlyArray<string>,
+  config: Pick<ModelConfig, "isFused" | "layerTraits">
+): Targets | string => {
+  const there = Tensors.adaptable(config)
+  const inBlocks = names.filter((name) => !isOuter(name))
+  const found = outer.filter((name) => names.includes(name))
+  const isAll =
+    (inBlocks.length === 1 && inBlocks[0] === allLinear) ||
+    Tensors.projectionNames.every((name) => inBlocks.includes(name))
+  if (isAll) return { projections: there, outer: found }
+  const unknown = inBlocks.find((name) => !there.some((projection) => projection === name))
+  if (unknown !== undefined) {
+    const others = `${there.join(", ")}, ${outer.join(", ")}`
+    return `there is no linear layer "${unknown}"; there are ${others}, or ${allLinear} alone`
+  }
+  if (names.length === 0) return `no linear layer is named; there are ${there.join(", ")}`
+  return { projections: there.filter((name) => inBlocks.includes(name)), outer: found }
+}
+
+/** What is wrong with an adapter on this architecture. */
+export const problemOf = (
+  { dora, modulesToSave = [], targetModules }: LoraSettings,
+  config: Pick<ModelConfig, "isFused" | "layerTraits" | "hasTiedHead">
+): string | undefined => {
+  const found = targets(targetModules, config)
+  if (typeof found === "string") return found
+  const stranger = modulesToSave.find((name) => !isOuter(name))
+  if (stranger !== undefined) return `modules_to_save: there is no "${stranger}"; there are ${outer.join(" and ")}`
+  if (modulesToSave.length > 0 && config.hasTiedHead) {
+    return "modules_to_save: the model's output matrix is its embedding; put an adapter on either (target_modules), or train all weights"
+  }
+  const twice = found.outer.find((name) => modulesToSave.includes(name))
+  if (twice !== undefined) return `${twice} is both to be adapted (target_modules) and trained whole (modules_to_save)`
+  if (dora === true && found.outer.includes("embed_tokens")) return "DoRA on embed_tokens is not built"
+  return undefined
+}
+
+/** The tensors of one module's adapter. */
+const adapterOf = (
+  module: string,
+  [out, input]: readonly [number, number],
+  { dora, r }: Pick<LoraSettings, "r" | "dora">
+): ReadonlyArray<Tensors.TensorShape> => [
+  { name: nameOf(module, "A"), shape: [r, input] },
+  { name: nameOf(module, "B"), shape: [out, r] },
+  ...(dora === true ? [{ name: magnitudeOf(module), shape: [out] }] : [])
+]
+
+/**
+ * A and B of each module, layer by layer; then of the embedding and the output matrix. Throws `RangeError` for what
+ * `problemOf` names.
+ */
+export const layout = (config: ModelConfig, settings: Omit<LoraSettings, "alpha" | "rslora">): Parameters.Layout => {
+  const { hiddenSize, vocabSize } = config
+  const found = targets(settings.targetModules, config)
+  if (typeof found === "string") throw new RangeError(found)
+  const { outer: outside, projections } = found
+  const saved = settings.modulesToSave ?? []
+  return Parameters.layout([
+    ...Array.from({ length: config.layers }, (_, layer) =>
+      Tensors.layerProjections(config, layer).flatMap((projection) =>
+        projections.includes(projection)
+          ? adapterOf(Tensors.moduleName(layer, projection), Tensors.linearShape(config, projection), settings)
+          : []
+      )
+    ).flat(),
+    ...outside.flatMap((name) =>
+      adapterOf(moduleOf(name), name === "lm_head" ? [vocabSize, hiddenSize] : [hiddenSize, vocabSize], settings)
+    ),
+    ...outer
+      .filter((name) => saved.includes(name))
+      .map((name) => ({ name: `${moduleOf(name)}.weight`, shape: [vocabSize, hiddenSize] }))
+  ])
+}
+
+/** The length of each of `rows` rows of a matrix. */
+export const rowLengths = (matrix: Float32Array, rows: number): Float32Array => {
+  const width = matrix.length / rows
+  return Float32Array.from({ length: rows }, (_, row) => {
+    let sum = 0
+    for (let at = row * width; at < (row + 1) * width; at++) sum += matrix[at]! ** 2
+    return Math.sqrt(sum)
+  })
+}
+
+/** Whether a vector of nothing but A and B is told the base model by zeros in B. */
+export const isPlain = ({ slots }: Parameters.Layout): boolean =>
+  slots.every(({ name }) => /\.lora_[AB]\.weight$/.test(name))
+
+/** Values before the first update; equal seeds give equal ones. Lengths and what is trained whole are left at zero. */
 export const initial = (layout: Parameters.Layout, seed: number): Float32Array => run(initialPieces(layout, seed))
+
+/** Box and Muller's transform of two uniform numbers. */
+const normal = (seed: number, stream: number, at: number): number =>
+  Math.sqrt(-2 * Math.log(1 - uniform(seed, stream, 2 * at))) *
+  Math.cos(2 * Math.PI * uniform(seed, stream, 2 * at + 1))
 
 /** The same in pieces: a million values take 75 ms. */
 export function* initialPieces({ size, slots }: Parameters.Layout, seed: number): Pieces<Float32Array> {
   const values = new Float32Array(size)
   for (const [index, slot] of slots.entries()) {
-    if (!slot.name.endsWith(".lora_A.weight")) continue
-    yield
-    const bound = 1 / Math.sqrt(slot.shape[1]!)
     const view = Parameters.view(values, slot)
-    for (let at = 0; at < view.length; at++) view[at] = (2 * uniform(seed, index, at) - 1) * bound
+    if (slot.name.endsWith(".lora_A.weight")) {
+      yield
+      const bound = 1 / Math.sqrt(slot.shape[1]!)
+      for (let at = 0; at < view.length; at++) view[at] = (2 * uniform(seed, index, at) - 1) * bound
+    }
+    if (slot.name.endsWith(".lora_embedding_B")) {
+      yield
+      for (let at = 0; at < view.length; at++) view[at] = normal(seed, index, at)
+    }
   }
   return values
 }

@@ -8,9 +8,12 @@
 import type { Tokenizer } from "@atropos/core"
 import type { Effect, FileSystem, Path } from "effect"
 import type { Graph } from "../graph/Graph.ts"
+import * as QuantizedProduct from "../graph/QuantizedProduct.ts"
+import * as QuantizedStack from "../graph/QuantizedStack.ts"
 import type { Value } from "../graph/Value.ts"
 import type { DecodableModel } from "./DecodableModel.ts"
 import * as Decoder from "./Decoder.ts"
+import * as Experts from "./Experts.ts"
 import * as Lora from "./Lora.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
 import type { ModelError } from "./ModelError.ts"
@@ -30,6 +33,11 @@ export interface Model {
   /** The trained parameters. */
   readonly layout: Layout
   readonly initial: Float32Array
+  /**
+   * Parameters with which the model is the one without its adapter; absent where zeros in every B make it so, and where
+   * everything is trained.
+   */
+  readonly neutral?: Float32Array | undefined
   /** Absent where everything is trained. */
   readonly adapter: Lora.LoraSettings | undefined
   /** Writes trained parameters into a folder in the form that others load: a PEFT adapter, or the whole model. */
@@ -45,30 +53,57 @@ type Graphed = Pick<Model, "weights" | "adapter">
 export const source = (
   graph: Graph,
   { adapter, weights }: Graphed,
-  trainable: (name: string) => Value | undefined
+  trainable: (name: string) => Value | undefined,
+  use: QuantizedProduct.Use = "learning"
 ): Decoder.Source => {
   const known = new Map<string, Value>()
+  const products = new Map<string, (x: Value) => Value>()
   const tensor: Decoder.Source["tensor"] = (name) => {
     const found = known.get(name) ?? trainable(name)
     if (found !== undefined) return found
-    // Loading has checked that every tensor of the architecture is there.
-    const value = Weights.constant(graph, name, weights.get(name)!)
+    // Loading has checked that every tensor of the architecture is there, and has rounded none but linear layers'.
+    const value = Weights.constant(graph, name, weights.get(name) as Weights.Tensor)
     known.set(name, value)
     return value
   }
   return {
     tensor,
+    product: (x, name, shape) => {
+      const matrix = weights.get(name)
+      if (matrix === undefined || !Weights.isMatrix(matrix)) return graph.gemm(x, tensor(name, shape), false, true)
+      const product = products.get(name) ?? QuantizedProduct.make(graph, { ...matrix, name }, use)
+      products.set(name, product)
+      return product(x)
+    },
+    stack: (name, shape) => {
+      const matrix = weights.get(name)
+      return matrix === undefined || !Weights.isMatrix(matrix)
+        ? Experts.stackOf(tensor(name, shape), trainable(name) !== undefined)
+        : QuantizedStack.make(graph, { ...matrix, name }, shape)
+    },
     lowRank: (module) => {
       const a = trainable(Lora.nameOf(module, "A"))
       const b = trainable(Lora.nameOf(module, "B"))
       return adapter === undefined || a === undefined || b === undefined
         ? undefined
-        : { a, b, scale: Lora.scaleOf(adapter) }
+        : { a, b, scale: Lora.scaleOf(adapter), magnitude: trainable(Lora.magnitudeOf(module)) }
     }
   }
 }
 
-export const policy = (model: Model): Policy => ({
+/** What `MemoryPlan` has to know of weights in fewer bits. */
+const roundedOf = (weights: Weights.Weights): Pick<TrainableModel, "rounded"> => {
+  const matrices = [...weights.values()].filter(Weights.isMatrix)
+  if (matrices.length === 0) return {}
+  const bytes = weights.values().reduce((sum, weight) => sum + Weights.bytesOf(weight), 0)
+  const atOnce = matrices.map((matrix) => Weights.elementsOf(matrix) / (matrix.experts ?? 1))
+  return { rounded: { bytes, largest: Math.max(...atOnce) } }
+}
+
+/** What a graph is built from. */
+type Built = Pick<Model, "config" | "weights" | "adapter" | "layout">
+
+export const policy = (model: Built): Policy => ({
   layout: model.layout,
   build: (graph, trainable, { attention, inputIds, positionIds, remat, segmentIds }) =>
     Decoder.build(graph, model.config, source(graph, model, trainable), {
@@ -82,13 +117,15 @@ export const policy = (model: Model): Policy => ({
     })
 })
 
-export const decodable = (model: Model): DecodableModel => ({
+export const decodable = (model: Built): DecodableModel => ({
   config: model.config,
   layout: model.layout,
-  build: (graph, trainable, inputs) => Decoder.build(graph, model.config, source(graph, model, trainable), inputs)
+  build: (graph, trainable, inputs) =>
+    Decoder.build(graph, model.config, source(graph, model, trainable, "sampling"), inputs)
 })
 
 export const trainable = (model: Model): TrainableModel => ({
+  ...roundedOf(model.weights),
   name: model.name,
   policy: policy(model),
   vocabSize: model.config.vocabSize,
@@ -96,5 +133,6 @@ export const trainable = (model: Model): TrainableModel => ({
   shape: model.config,
   maxPositions: model.config.maxPositions,
   initial: model.initial,
+  ...(model.neutral !== undefined && { neutral: model.neutral }),
   writeWeights: model.write
 })

@@ -8,11 +8,12 @@
  */
 import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
+import * as NumberText from "./family/NumberText.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import { ModelError, unwritten } from "./ModelError.ts"
 import * as Safetensors from "./Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
-import type { Tensor, Weights } from "./Weights.ts"
+import type { Tensor } from "./Weights.ts"
 
 export const configFile = "config.json"
 /** How the model is to be sampled; of interest are the tokens that end a sequence. */
@@ -22,6 +23,7 @@ export const indexFile = "model.safetensors.index.json"
 export const tokenizerFiles = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const decodeRecord = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 const decodeIndex = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ weight_map: Schema.Record(Schema.String, Schema.String) }))
 )
@@ -61,7 +63,8 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
       `${folder} has no ${configFile}: a model's folder holds ${configFile}, ${singleFile} and a tokenizer`
     )
   }
-  const json = decodeJson(yield* readText(join(folder, configFile)))
+  const text = yield* readText(join(folder, configFile))
+  const json = decodeJson(text)
   if (Option.isNone(json)) return yield* fail("damaged", `${join(folder, configFile)} is not JSON`)
   const config = ModelConfig.parse(json.value)
   if (Result.isFailure(config)) return yield* fail("unsupported", `${join(folder, configFile)}: ${config.failure}`)
@@ -74,7 +77,11 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
     config.success.vocabSize
   )
   if (stranger !== undefined) return yield* fail("damaged", `${join(folder, generationFile)}: ${stranger}`)
-  return { ...config.success, eosTokenIds: Option.getOrElse(ends, () => config.success.eosTokenIds) }
+  return {
+    ...config.success,
+    eosTokenIds: Option.getOrElse(ends, () => config.success.eosTokenIds),
+    file: Option.getOrElse(decodeRecord(NumberText.keep(text)), () => config.success.file)
+  }
 })
 
 /** The files of shards that a folder's index names; they lie beside it. */
@@ -195,19 +202,24 @@ export const checkFinite = Effect.fn("ModelFolder.checkFinite")(function* (
   }
 })
 
-/** The tensors as constants that are read in place. */
-export const weights = (config: ModelConfig.ModelConfig, entries: ReadonlyMap<string, Safetensors.Entry>): Weights =>
+/** The tensors, all or some, as constants that are read in place. */
+export const weights = (
+  config: ModelConfig.ModelConfig,
+  entries: ReadonlyMap<string, Safetensors.Entry>
+): ReadonlyMap<string, Tensor> =>
   new Map(
-    Tensors.all(config).map(({ name }): readonly [string, Tensor] => {
+    Tensors.all(config).flatMap(({ name }): ReadonlyArray<readonly [string, Tensor]> => {
+      const entry = entries.get(name)
+      if (entry === undefined) return []
+      const { dtype, file, offset, shape } = entry
       // Checked by `readEntries`.
-      const { dtype, file, offset, shape } = entries.get(name)!
-      return [name, { dtype: types[dtype as keyof typeof types], shape, data: { file, offset } }]
+      return [[name, { dtype: types[dtype as keyof typeof types], shape, data: { file, offset } }]]
     })
   )
 
 /** Writes a model; its weights must be values. */
 export const write = Effect.fn("ModelFolder.write")(
-  function* (folder: string, config: ModelConfig.ModelConfig, tensors: Weights) {
+  function* (folder: string, config: ModelConfig.ModelConfig, tensors: ReadonlyMap<string, Tensor>) {
     const fs = yield* FileSystem.FileSystem
     const { join } = yield* Path.Path
     yield* fs.makeDirectory(folder, { recursive: true })
@@ -226,7 +238,7 @@ export const writeJson = Effect.fn("ModelFolder.writeJson")(
     const fs = yield* FileSystem.FileSystem
     const { join } = yield* Path.Path
     for (const [name, value] of Object.entries(files)) {
-      yield* fs.writeFileString(join(folder, name), `${JSON.stringify(value, null, 2)}\n`)
+      yield* fs.writeFileString(join(folder, name), `${NumberText.restore(JSON.stringify(value, null, 2))}\n`)
     }
   },
   (effect, folder) => Effect.mapError(effect, unwritten(folder))

@@ -2,8 +2,8 @@
  * Adapters as PEFT's folders: `adapter_config.json` and `adapter_model.safetensors` with names under
  * `base_model.model.`.
  *
- * What is written loads in PEFT, vLLM and SGLang. What is read must be a plain LoRA of the same rank and layers as the
- * model's layout; everything else (DoRA, biases, embeddings, other ranks) is refused by name.
+ * What is written loads in PEFT, and a plain LoRA on layers of blocks in vLLM and SGLang too. What is read must be of
+ * the same rank and modules as the model's layout; what is not built (biases, other ranks by layer) is refused by name.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Lora from "./Lora.ts"
@@ -11,6 +11,7 @@ import { ModelError, unwritten } from "./ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Safetensors from "./Safetensors.ts"
+import * as Tensors from "./Tensors.ts"
 
 const configFile = "adapter_config.json"
 const weightsFile = "adapter_model.safetensors"
@@ -26,13 +27,29 @@ export interface Written {
   readonly type?: "F32" | "BF16"
 }
 
-/** The linear layer that one of its adapter's tensors is of. */
-const layerOf = (tensor: string): string => tensor.split(".").at(-3) ?? ""
+/** `q_proj` of `model.layers.0.self_attn.q_proj`. */
+const lastOf = (module: string): string => module.split(".").at(-1) ?? ""
 
-/** The linear layers that a layout has adapters on. */
-const targetsOf = ({ slots }: Parameters.Layout): ReadonlyArray<string> => [
-  ...new Set(slots.map(({ name }) => layerOf(name)))
-]
+/** What tensors of an adapter are on, and what is among them as a whole. */
+const modulesIn = (names: Iterable<string>) => {
+  const adapted = new Set<string>()
+  const saved = new Set<string>()
+  for (const name of names) {
+    const part = Lora.partOf(name)
+    if (part === undefined) saved.add(lastOf(name.replace(/\.weight$/, "")))
+    else adapted.add(lastOf(part.module))
+  }
+  return { adapted: [...adapted], saved: [...saved] }
+}
+
+/** The embedding and the output matrix, where there are adapters on them, and their shapes [V, H]. */
+const frozenBeside = ({ slots }: Parameters.Layout) =>
+  [Tensors.embeddingModule, Tensors.headModule].flatMap((module) => {
+    const shapeOf = (part: "A" | "B") => slots.find(({ name }) => name === Lora.nameOf(module, part))?.shape
+    const [a, b] = [shapeOf("A"), shapeOf("B")]
+    if (a === undefined || b === undefined) return []
+    return [{ module, shape: module === Tensors.embeddingModule ? [a[1], b[0]] : [b[0], a[1]] }]
+  })
 
 /** The configuration comes last: a folder that has it is whole. */
 export const write = Effect.fn("Peft.write")(
@@ -46,6 +63,7 @@ export const write = Effect.fn("Peft.write")(
       values: Parameters.view(parameters, slot)
     }))
     yield* Safetensors.write(join(folder, weightsFile), tensors, type)
+    const { adapted, saved } = modulesIn(layout.slots.map(({ name }) => name))
     const config = {
       peft_type: "LORA",
       task_type: "CAUSAL_LM",
@@ -54,10 +72,12 @@ export const write = Effect.fn("Peft.write")(
       lora_alpha: adapter.alpha,
       lora_dropout: 0,
       use_rslora: adapter.rslora,
+      use_dora: adapter.dora === true,
       bias: "none",
       fan_in_fan_out: false,
       inference_mode: true,
-      target_modules: targetsOf(layout)
+      target_modules: adapted,
+      modules_to_save: saved.length > 0 ? saved : null
     }
     yield* fs.writeFileString(join(folder, configFile), `${JSON.stringify(config, null, 2)}\n`)
   },
@@ -69,6 +89,8 @@ const File = Schema.Struct({
   r: Schema.Int,
   lora_alpha: Schema.Finite,
   use_rslora: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  use_dora: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  modules_to_save: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
   target_modules: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.String)])))
 })
 const decodeConfig = Schema.decodeUnknownOption(Schema.fromJsonString(File))
@@ -105,15 +127,15 @@ const unsupported = (keys: { readonly [key: string]: unknown }): string | undefi
   if (keys["peft_type"] !== "LORA") return `it is ${JSON.stringify(keys["peft_type"])}, not LORA`
   for (const [key, value] of Object.entries(keys)) {
     if (harmless.has(key) || isOff(value) || (key === "init_lora_weights" && plainStarts.has(value))) continue
-    return `its option ${key} = ${JSON.stringify(value)} is not supported; only plain LoRA is, with one rank and alpha`
+    return `its option ${key} = ${JSON.stringify(value)} is not supported; LoRA with one rank and alpha is, also with use_rslora, use_dora and modules_to_save`
   }
   return undefined
 }
 
-/** The linear layers that a file of weights has adapters on. */
-const adaptedLayers = Effect.fnUntraced(function* (file: string) {
+/** The modules that a file of weights has adapters on. */
+const adaptedModules = Effect.fnUntraced(function* (file: string) {
   const { tensors } = yield* Safetensors.head(file)
-  return [...new Set([...tensors.keys()].map(layerOf))]
+  return modulesIn(tensors.keys()).adapted
 })
 
 /** The settings of an adapter's folder. */
@@ -134,15 +156,22 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
   if (config === undefined) {
     return yield* fail("damaged", `${configFile} has no r, lora_alpha and target_modules of PEFT's kinds`)
   }
-  const { lora_alpha: alpha, r, target_modules: named, use_rslora } = config
+  const { lora_alpha: alpha, modules_to_save: saved, r, target_modules: named, use_dora, use_rslora } = config
   // SkyRL writes none: then the weights say which layers they are of.
-  const modules = named ?? (yield* adaptedLayers(join(folder, weightsFile)))
-  const targetModules = Lora.targets(typeof modules === "string" ? [modules] : modules)
+  const modules = named ?? (yield* adaptedModules(join(folder, weightsFile)))
+  const targetModules = Lora.known(typeof modules === "string" ? [modules] : modules)
   if (typeof targetModules === "string") return yield* fail("unsupported", `target_modules: ${targetModules}`)
   if (r < 1 || r > Lora.largestRank) {
     return yield* fail("damaged", `its rank is ${r}; a rank is a whole number from 1 to ${Lora.largestRank}`)
   }
-  const settings: Lora.LoraSettings = { r, alpha, rslora: use_rslora === true, targetModules }
+  const settings: Lora.LoraSettings = {
+    r,
+    alpha,
+    rslora: use_rslora === true,
+    targetModules,
+    ...(use_dora === true && { dora: true }),
+    ...(saved != null && saved.length > 0 && { modulesToSave: saved })
+  }
   return settings
 })
 
@@ -156,6 +185,9 @@ export const read = Effect.fn("Peft.read")(function* (
     new ModelError({ reason, model: folder, message: `${folder}: ${message}` })
   const found = yield* readSettings(folder)
   if (found.r !== adapter.r) return yield* fail("mismatch", `its rank is ${found.r}, the model's ${adapter.r}`)
+  if ((found.dora === true) !== (adapter.dora === true)) {
+    return yield* fail("mismatch", `it is ${found.dora === true ? "with" : "without"} DoRA, the model's adapter is not`)
+  }
   if (Lora.scaleOf(found) !== Lora.scaleOf(adapter)) {
     return yield* fail(
       "mismatch",
@@ -179,6 +211,15 @@ export const read = Effect.fn("Peft.read")(function* (
     Parameters.view(parameters, slot).set(yield* Safetensors.floats(entry))
   }
   const names = new Set(layout.slots.map(({ name }) => `${prefix}${name}`))
+  for (const { module, shape } of frozenBeside(layout)) {
+    // PEFT writes the frozen matrix of an adapted embedding too: it must be the model's, by its size at least.
+    const name = `${prefix}${module}.base_layer.weight`
+    const entry = tensors.get(name)
+    if (entry !== undefined && entry.shape.join() !== shape.join()) {
+      return yield* fail("mismatch", `${name} is [${entry.shape.join(", ")}], the model's [${shape.join(", ")}]`)
+    }
+    names.add(name)
+  }
   const extra = [...tensors.keys()].find((name) => !names.has(name))
   if (extra !== undefined) return yield* fail("mismatch", `${extra} is there, and has no place in the model's adapter`)
   return parameters

@@ -13,13 +13,15 @@ import * as Pieces from "../base/Pieces.ts"
 import * as HubModel from "./HubModel.ts"
 import * as Lora from "./Lora.ts"
 import type { Model } from "./Model.ts"
-import type { ModelConfig } from "./ModelConfig.ts"
+import { type ModelConfig, usualPositions } from "./ModelConfig.ts"
 import { ModelError } from "./ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Peft from "./Peft.ts"
 import * as Safetensors from "./Safetensors.ts"
+import * as Stacks from "./Stacks.ts"
 import * as Tensors from "./Tensors.ts"
+import * as QuantizedWeights from "./QuantizedWeights.ts"
 import * as WidenedWeights from "./WidenedWeights.ts"
 import * as Weights from "./Weights.ts"
 
@@ -29,14 +31,23 @@ export interface Options {
   /** Of the adapter's first values. */
   readonly seed: number
   /**
-   * Longest sequence the model is used for, tokens; default the model's own, but no more than 32768. Longer means
-   * larger tables.
+   * Longest sequence the model is used for, tokens; default the model's own, but no more than 32768, and no more than
+   * the original positions of one with longrope (beyond them all its sequences are computed in another way). Longer
+   * means larger tables.
    */
   readonly maxPositions?: number
+  /** Frozen linear layers in 8 or 4 bits; by default as the model has them. Of a model that is trained whole, none. */
+  readonly quantize?: QuantizedWeights.Kind | undefined
+  /** Told of the architecture before weights are read; where it fails, none are. */
+  readonly check?: (config: ModelConfig) => Effect.Effect<void, ModelError>
 }
 
 /** Tables of rotary positions take 8 headDim bytes a position, in every graph. */
 const mostPositions = 32_768
+
+/** The positions it is used for: as many as are asked for, or the usual number; never more than it has. */
+const positionsOf = (published: ModelConfig, asked: number | undefined): number =>
+  Math.min(published.maxPositions, asked ?? Math.min(mostPositions, usualPositions(published)))
 
 /** A model without its weights. */
 export type Description = Pick<Model, "name" | "config" | "tokenizer">
@@ -74,10 +85,13 @@ const locate = Effect.fnUntraced(function* (nameOrFolder: string, weights: boole
     : { folder: yield* HubModel.download(nameOrFolder, weights), name: nameOrFolder }
 })
 
+/** The folder of a model's files, which a hub id is downloaded to. */
+export const folderOf = (nameOrFolder: string) => Effect.map(locate(nameOrFolder, true), ({ folder }) => folder)
+
 /** What is known of a model without its weights: enough to prompt it and read its answers where it runs elsewhere. */
 export const describe = Effect.fn("PretrainedModel.describe")(function* (
   nameOrFolder: string,
-  maxPositions = mostPositions
+  maxPositions?: number
 ): Effect.fn.Return<
   Description,
   Effect.Error<ReturnType<typeof loadBase>>,
@@ -85,14 +99,19 @@ export const describe = Effect.fn("PretrainedModel.describe")(function* (
 > {
   const { folder, name } = yield* locate(nameOrFolder, false)
   const published = yield* ModelFolder.readConfig(folder)
-  const config = { ...published, maxPositions: Math.min(published.maxPositions, maxPositions) }
+  const config = { ...published, maxPositions: positionsOf(published, maxPositions) }
   return { name, config, tokenizer: yield* loadTokenizer(folder, nameOrFolder, config) }
 })
 
-const loadBase = Effect.fnUntraced(function* (nameOrFolder: string, maxPositions: number) {
+const loadBase = Effect.fnUntraced(function* (
+  nameOrFolder: string,
+  maxPositions: number | undefined,
+  check: Options["check"] = () => Effect.void
+) {
   const { folder, name } = yield* locate(nameOrFolder, true)
   const published = yield* ModelFolder.readConfig(folder)
-  const config = { ...published, maxPositions: Math.min(published.maxPositions, maxPositions) }
+  const config = { ...published, maxPositions: positionsOf(published, maxPositions) }
+  yield* check(config)
   const entries = yield* ModelFolder.readEntries(folder, config)
   yield* ModelFolder.checkFinite(folder, config, entries)
   const tokenizer = yield* loadTokenizer(folder, nameOrFolder, config)
@@ -124,11 +143,52 @@ const checkRoom = Effect.fnUntraced(function* (
   })
 })
 
-const adapted = Effect.fnUntraced(function* (base: Base, adapter: Lora.LoraSettings, seed: number) {
-  const projections = Lora.targets(adapter.targetModules)
-  if (typeof projections === "string") {
-    return yield* new ModelError({ reason: "settings", model: base.name, message: projections })
+/** The frozen weights as graphs read them. */
+const frozen = Effect.fnUntraced(function* ({ config, entries, name }: Base, quantize: Options["quantize"]) {
+  const stacks = new Map(Tensors.stacks(config).map((stack) => [stack.name, stack]))
+  // `readEntries` has checked that all are there.
+  const needed = new Map(
+    Tensors.inGraph(config).flatMap(({ name }) => (stacks.has(name) ? [] : [[name, entries.get(name)!] as const]))
+  )
+  const rounded =
+    quantize === undefined
+      ? new Map<string, Weights.Matrix>()
+      : yield* QuantizedWeights.cached(name, QuantizedWeights.sources(config, entries), quantize)
+  for (const name of rounded.keys()) {
+    needed.delete(name)
+    stacks.delete(name)
   }
+  return new Map<string, Weights.Tensor | Weights.Matrix>([
+    ...ModelFolder.weights(config, yield* WidenedWeights.cached(needed)),
+    ...(yield* Stacks.cached([...stacks.values()], entries)),
+    ...rounded
+  ])
+})
+
+/** What of a fresh adapter is told by the base model: lengths of rows for DoRA, and weights that are trained whole. */
+const fillFromBase = Effect.fnUntraced(function* (base: Base, layout: Parameters.Layout, values: Float32Array) {
+  for (const slot of layout.slots) {
+    const part = Lora.partOf(slot.name)
+    if (part !== undefined && part.part !== "magnitude") continue
+    // `readEntries` has checked that the module is there, and a tied output matrix is the embedding.
+    const name = part === undefined ? slot.name : `${part.module}.weight`
+    const weight = yield* Safetensors.floats(base.entries.get(name) ?? base.entries.get(Tensors.embedding)!)
+    const view = Parameters.view(values, slot)
+    if (part === undefined) view.set(weight)
+    else view.set(Lora.rowLengths(weight, slot.size))
+  }
+})
+
+const adapted = Effect.fnUntraced(function* (
+  base: Base,
+  adapter: Lora.LoraSettings,
+  { quantize, seed }: Pick<Options, "quantize" | "seed">
+) {
+  const problem =
+    adapter.dora === true && quantize !== undefined
+      ? "DoRA needs the weights as they are: leave dora or quantize out"
+      : Lora.problemOf(adapter, base.config)
+  if (problem !== undefined) return yield* new ModelError({ reason: "settings", model: base.name, message: problem })
   if (!Number.isInteger(adapter.r) || adapter.r < 1 || adapter.r > Lora.largestRank) {
     return yield* new ModelError({
       reason: "settings",
@@ -136,17 +196,19 @@ const adapted = Effect.fnUntraced(function* (base: Base, adapter: Lora.LoraSetti
       message: `an adapter's rank is a whole number from 1 to ${Lora.largestRank}, not ${adapter.r}`
     })
   }
-  const layout = Lora.layout(base.config, adapter, projections)
+  const layout = Lora.layout(base.config, adapter)
   yield* checkRoom(base, layout, `an adapter of rank ${adapter.r}`, "give a smaller rank (r)")
-  // `readEntries` has checked that all are there.
-  const needed = new Map(Tensors.all(base.config).map(({ name }) => [name, base.entries.get(name)!] as const))
+  const initial = yield* Pieces.yielding(() => Lora.initialPieces(layout, seed))
+  yield* fillFromBase(base, layout, initial)
   const model: Model = {
     name: base.name,
     config: base.config,
     tokenizer: base.tokenizer,
-    weights: ModelFolder.weights(base.config, yield* WidenedWeights.cached(needed)),
+    weights: yield* frozen(base, quantize),
     layout,
-    initial: yield* Pieces.yielding(() => Lora.initialPieces(layout, seed)),
+    initial,
+    // Fresh, an adapter changes nothing.
+    neutral: Lora.isPlain(layout) ? undefined : initial.slice(),
     adapter,
     write: (folder, parameters) => Peft.write(folder, { layout, adapter, parameters, base: base.name })
   }
@@ -154,12 +216,15 @@ const adapted = Effect.fnUntraced(function* (base: Base, adapter: Lora.LoraSetti
 })
 
 const whole = Effect.fnUntraced(function* (base: Base) {
-  const layout = Parameters.layout(Tensors.all(base.config))
+  const layout = Parameters.layout(Tensors.inGraph(base.config))
   yield* checkRoom(base, layout, "the whole model", "train an adapter on it")
   const initial = new Float32Array(layout.size)
+  const stacks = new Map(Tensors.stacks(base.config).map((stack) => [stack.name, stack]))
   for (const slot of layout.slots) {
+    const stack = stacks.get(slot.name)
     // `readEntries` has checked that all are there.
-    Parameters.view(initial, slot).set(yield* Safetensors.floats(base.entries.get(slot.name)!))
+    const values = stack ? Stacks.floats(stack, base.entries) : Safetensors.floats(base.entries.get(slot.name)!)
+    Parameters.view(initial, slot).set(yield* values)
   }
   const model: Model = {
     name: base.name,
@@ -170,7 +235,8 @@ const whole = Effect.fnUntraced(function* (base: Base) {
     initial,
     adapter: undefined,
     write: Effect.fnUntraced(function* (folder, parameters) {
-      yield* ModelFolder.write(folder, base.published, Weights.fromVector(layout, parameters))
+      const tensors = Stacks.apart(base.config, Weights.fromVector(layout, parameters))
+      yield* ModelFolder.write(folder, base.published, tensors)
       yield* ModelFolder.copyTokenizer(base.folder, folder)
     })
   }
@@ -180,15 +246,26 @@ const whole = Effect.fnUntraced(function* (base: Base) {
 /** Loads a model to be trained. */
 export const load = Effect.fn("PretrainedModel.load")(function* (
   nameOrFolder: string,
-  { maxPositions = mostPositions, seed, trains }: Options
+  { check, maxPositions, quantize, seed, trains }: Options
 ) {
-  const base = yield* loadBase(nameOrFolder, maxPositions)
-  return trains === "all" ? yield* whole(base) : yield* adapted(base, trains, seed)
+  if (trains === "all" && quantize !== undefined) {
+    return yield* new ModelError({
+      reason: "settings",
+      model: nameOrFolder,
+      message: `quantize ${quantize} is for frozen weights under an adapter, and all weights are to be trained`
+    })
+  }
+  const base = yield* loadBase(nameOrFolder, maxPositions, check)
+  return trains === "all" ? yield* whole(base) : yield* adapted(base, trains, { quantize, seed })
 })
 
 /** A model with the adapter of a PEFT folder: its settings, and its values as the first ones. */
-export const loadAdapter = Effect.fn("PretrainedModel.loadAdapter")(function* (nameOrFolder: string, adapter: string) {
-  const model = yield* load(nameOrFolder, { trains: yield* Peft.readSettings(adapter), seed: 0 })
+export const loadAdapter = Effect.fn("PretrainedModel.loadAdapter")(function* (
+  nameOrFolder: string,
+  adapter: string,
+  quantize?: QuantizedWeights.Kind
+) {
+  const model = yield* load(nameOrFolder, { trains: yield* Peft.readSettings(adapter), seed: 0, quantize })
   // An adapter was asked for, so there is one.
   const initial = yield* Peft.read(adapter, { layout: model.layout, adapter: model.adapter! })
   return { ...model, initial } satisfies Model

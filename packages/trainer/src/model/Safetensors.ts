@@ -7,6 +7,7 @@
  */
 import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Schema } from "effect"
+import type { PlatformError } from "effect/PlatformError"
 import { ModelError, unwritten } from "./ModelError.ts"
 
 export type SafetensorsType = "F32" | "F16" | "BF16" | "F64" | "I64" | "I32" | "I16" | "I8" | "U8" | "BOOL"
@@ -209,17 +210,20 @@ export const firstNotFinite = Effect.fn("Safetensors.firstNotFinite")(
   (effect, { file }) => Effect.mapError(effect, unreadable(file))
 )
 
+/** A tensor that is to be written. */
+export interface Description {
+  readonly name: string
+  readonly dtype: SafetensorsType
+  readonly shape: ReadonlyArray<number>
+}
+
 /** The head of a file: its length, and the JSON with the places of tensors in their order, padded to eight bytes. */
-const headBytes = (
-  tensors: Iterable<{ readonly name: string; readonly shape: ReadonlyArray<number>; readonly elements: number }>,
-  type: "F32" | "BF16",
-  metadata: { readonly [name: string]: string } = {}
-): Uint8Array => {
+const headBytes = (tensors: Iterable<Description>, metadata: { readonly [name: string]: string } = {}): Uint8Array => {
   let end = 0
-  const entries = Array.from(tensors, ({ elements, name, shape }) => {
+  const entries = Array.from(tensors, ({ dtype, name, shape }) => {
     const from = end
-    end += elements * sizes[type]
-    return [name, { dtype: type, shape, data_offsets: [from, end] }] as const
+    end += shape.reduce((product, dim) => product * dim, sizes[dtype])
+    return [name, { dtype, shape, data_offsets: [from, end] }] as const
   })
   const text = new TextEncoder().encode(
     JSON.stringify({ __metadata__: { format: "pt", ...metadata }, ...Object.fromEntries(entries) })
@@ -230,48 +234,41 @@ const headBytes = (
   return padded
 }
 
-/** Writes half-precision tensors of other files as float32, a stretch at a time, through to the disk. */
-export const writeWidened = Effect.fn("Safetensors.writeWidened")(
-  function* (path: string, entries: ReadonlyMap<string, Entry>) {
+/** Writes a file whose tensors' bytes `body` hands out in their order, through to the disk. */
+export const writeParts = Effect.fn("Safetensors.writeParts")(
+  function* <E extends { readonly message: string }, R>(
+    path: string,
+    tensors: Iterable<Description>,
+    body: (write: (bytes: Uint8Array) => Effect.Effect<void, PlatformError>) => Effect.Effect<void, E, R>
+  ) {
     const fs = yield* FileSystem.FileSystem
     const file = yield* fs.open(path, { flag: "wx" })
-    yield* file.writeAll(
-      headBytes(
-        entries.entries().map(([name, { length, shape }]) => ({ name, shape, elements: length / 2 })),
-        "F32"
-      )
-    )
-    for (const { dtype, file: source, length, offset } of entries.values()) {
-      for (let at = 0; at < length; at += 2 * stretch) {
-        const bytes = yield* readBytes(source, offset + at, Math.min(2 * stretch, length - at))
-        const values = new Float32Array(bytes.length / 2)
-        // Only half-precision entries are given.
-        widen(dtype as "BF16" | "F16", bytes, values)
-        yield* file.writeAll(new Uint8Array(values.buffer))
-      }
-    }
+    yield* file.writeAll(headBytes(tensors))
+    yield* body((bytes) => file.writeAll(bytes))
     yield* file.sync
   },
   Effect.scoped,
   (effect, path) => Effect.mapError(effect, unwritten(path))
 )
 
+/** A tensor to be written: its values, or how they are made when it is their turn. */
+export interface Written {
+  readonly name: string
+  readonly shape: ReadonlyArray<number>
+  readonly values: Float32Array | Effect.Effect<Float32Array, ModelError, FileSystem.FileSystem>
+}
+
 /** Writes tensors in their order, under another name until all is on the disk: a file that is there is whole. */
 export const write = Effect.fn("Safetensors.write")(
   function* (
     path: string,
-    tensors: ReadonlyArray<{
-      readonly name: string
-      readonly shape: ReadonlyArray<number>
-      readonly values: Float32Array
-    }>,
+    tensors: ReadonlyArray<Written>,
     type: "F32" | "BF16",
     metadata?: { readonly [name: string]: string }
   ) {
     const fs = yield* FileSystem.FileSystem
     const head = headBytes(
-      tensors.map(({ name, shape, values }) => ({ name, shape, elements: values.length })),
-      type,
+      tensors.map(({ name, shape }) => ({ name, shape, dtype: type })),
       metadata
     )
     const partial = `${path}.partial`
@@ -279,7 +276,8 @@ export const write = Effect.fn("Safetensors.write")(
       Effect.gen(function* () {
         const file = yield* fs.open(partial, { flag: "w" })
         yield* file.writeAll(head)
-        for (const { values } of tensors) {
+        for (const { values: given } of tensors) {
+          const values = Effect.isEffect(given) ? yield* given : given
           for (let at = 0; at < values.length; at += stretch) {
             const part = values.subarray(at, at + stretch)
             const stored = type === "F32" ? part : toBfloat16(part)

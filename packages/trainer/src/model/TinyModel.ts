@@ -5,13 +5,13 @@
  * Embeddings are normal with deviation 0.02 unless told otherwise, linear layers with 1/sqrt(in), those that write to
  * the residual stream (o and down) with 1/sqrt(2 layers) of that; norms start at one, biases at zero.
  */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import * as Pieces from "../base/Pieces.ts"
 import { uniform } from "../base/CounterRandom.ts"
 import * as Characters from "./Characters.ts"
 import * as Lora from "./Lora.ts"
 import type { Model } from "./Model.ts"
-import type { ModelConfig } from "./ModelConfig.ts"
+import { type ModelConfig, parse } from "./ModelConfig.ts"
 import * as ModelFolder from "./ModelFolder.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Peft from "./Peft.ts"
@@ -31,26 +31,28 @@ export interface Options {
 
 const headDim = 16
 
-const configOf = (vocabSize: number, { hiddenSize = 64, layers = 2, maxPositions = 64 }: Options): ModelConfig => ({
-  architecture: "qwen2",
-  vocabSize,
-  hiddenSize,
-  layers,
-  heads: hiddenSize / headDim,
-  kvHeads: hiddenSize / headDim / 2,
-  headDim,
-  intermediateSize: 2 * hiddenSize,
-  maxPositions,
-  ropeTheta: 10_000,
-  ropeScaling: undefined,
-  normEpsilon: 1e-6,
-  hasTiedHead: true,
-  hasQkvBias: true,
-  hasOutputBias: false,
-  hasMlpBias: false,
-  hasQkNorm: false,
-  eosTokenIds: [Characters.endId]
-})
+const configOf = (vocabSize: number, { hiddenSize = 64, layers = 2, maxPositions = 64 }: Options): ModelConfig =>
+  // All of it is given here, so it can be read.
+  Result.getOrThrow(
+    parse({
+      architectures: ["Qwen2ForCausalLM"],
+      model_type: "qwen2",
+      hidden_act: "silu",
+      vocab_size: vocabSize,
+      hidden_size: hiddenSize,
+      num_hidden_layers: layers,
+      num_attention_heads: hiddenSize / headDim,
+      num_key_value_heads: hiddenSize / headDim / 2,
+      head_dim: headDim,
+      intermediate_size: 2 * hiddenSize,
+      max_position_embeddings: maxPositions,
+      rms_norm_eps: 1e-6,
+      rope_theta: 10_000,
+      tie_word_embeddings: true,
+      eos_token_id: Characters.endId,
+      torch_dtype: "float32"
+    })
+  )
 
 /** Box and Muller's transform of two uniform numbers. */
 const normal = (seed: number, stream: number, at: number): number =>
@@ -115,9 +117,9 @@ export const withAdapter = (
   adapter: Lora.LoraSettings,
   seed: number
 ): Model => {
-  const projections = Lora.targets(adapter.targetModules)
-  if (typeof projections === "string") throw new RangeError(projections)
-  const layout = Lora.layout(model.config, adapter, projections)
+  const problem = Lora.problemOf(adapter, model.config)
+  if (problem !== undefined) throw new RangeError(problem)
+  const layout = Lora.layout(model.config, adapter)
   return {
     ...model,
     weights: Weights.fromVector(model.layout, parameters),

@@ -2,7 +2,7 @@
 import type { Effect, FileSystem, Path } from "effect"
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
-import type { Remat } from "./Decoder.ts"
+import type { Outputs, Remat } from "./Decoder.ts"
 import type { Shape } from "./ModelConfig.ts"
 import type { Layout } from "./Parameters.ts"
 
@@ -30,10 +30,7 @@ export interface PolicyIds {
   readonly attention: AttentionKind
 }
 
-export interface PolicyValues {
-  readonly hidden: Value
-  readonly head: Value
-}
+export type PolicyValues = Outputs
 
 export interface TrainableModel {
   /** Folder or hub id; a checkpoint of another model is refused. */
@@ -43,10 +40,14 @@ export interface TrainableModel {
   readonly hiddenSize: number
   /** What the graph's memory is estimated from; without it whole parts are computed again. */
   readonly shape?: Shape
+  /** Of frozen weights in 8 or 4 bits: the bytes of all weights, and the elements of the largest matrix. */
+  readonly rounded?: { readonly bytes: number; readonly largest: number }
   /** Longest sequence it is made for, tokens. */
   readonly maxPositions: number
   /** Values of the layout's parameters before the first update; equal seeds give equal values. */
   readonly initial: Float32Array
+  /** Values with which an adapter changes nothing, where zeros in every B are not enough. */
+  readonly neutral?: Float32Array
   /** Writes the parameters into a folder in the form that others load: a PEFT adapter, or a model. */
   readonly writeWeights: (
     folder: string,

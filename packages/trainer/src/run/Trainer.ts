@@ -17,6 +17,7 @@
  * - A step whose loss or gradient is not a number leaves the weights alone, counts, and consumes its batch;
  *   `max_non_finite` of them in a row stop the trainer, with the batch in `non_finite_step_<n>.jsonl` beside the
  *   checkpoints.
+ * - `stop_on` ends the stream with the step that breaks one of its rules, saved, and then fails.
  * - A step whose update leaves weights that nothing can be computed from stops it at once: they are neither published
  *   nor saved.
  * - Same batches, settings, values and number of threads give the same bits on the CPU, interrupted or not, in whatever
@@ -31,6 +32,7 @@ import { TrainerError } from "../learn/TrainerError.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as StepClock from "./StepClock.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
+import * as StopOn from "./StopOn.ts"
 import * as StepTrace from "./StepTrace.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
 import * as TrainerValues from "./TrainerValues.ts"
@@ -101,7 +103,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       objective,
       optimizer,
       maxLength: trainer.seqLen,
-      tokenBudget: trainer.tokenBudget,
+      ...(trainer.tokenBudget !== null && { tokenBudget: trainer.tokenBudget }),
       initial
     }
   })
@@ -140,7 +142,11 @@ export const make = Effect.fn("Trainer.make")(function* (
       Stream.suspend(() =>
         opened.progress.step >= trainer.trainingSteps
           ? Stream.empty
-          : stepsOf({ ...opened, publish, trainingSteps: trainer.trainingSteps }, batches, hooks)
+          : stepsOf(
+              { ...opened, publish, trainingSteps: trainer.trainingSteps, stop: StopOn.make(trainer.stopOn) },
+              batches,
+              hooks
+            )
       ),
     reopen: Effect.gen(function* () {
       yield* opened.close
@@ -153,11 +159,12 @@ interface Parts extends Pick<RunFolder.Resumed, "isUnsaved" | "progress" | "save
   readonly step: TrainingStep.TrainingStep
   readonly publish: Effect.Effect<void, TrainerError>
   readonly trainingSteps: number
+  readonly stop: StopOn.StopOn
 }
 
 /** A step for each batch that is new; those that were trained on before are settled, or wait for their checkpoint. */
 const stepsOf = <E, R>(
-  { isUnsaved, progress, publish, save: saveNow, step, trainingSteps }: Parts,
+  { isUnsaved, progress, publish, save: saveNow, step, stop, trainingSteps }: Parts,
   batches: Stream.Stream<Batch.Batch, E, R>,
   { record = () => Effect.void, settle = () => Effect.void }: Hooks = {}
 ): Stream.Stream<StepMetrics, TrainerError | E, R> => {
@@ -186,9 +193,10 @@ const stepsOf = <E, R>(
       return batches.pipe(
         Stream.mapEffect(take),
         Stream.flattenIterable,
-        Stream.takeUntil(({ step }) => step >= trainingSteps),
+        Stream.takeUntil((metrics) => stop.see(metrics) || metrics.step >= trainingSteps),
         // The batches ended early.
         Stream.concat(Stream.drain(Stream.fromEffect(save))),
+        Stream.concat(Stream.drain(Stream.fromEffect(stop.end))),
         Stream.onExit((exit) =>
           Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
             ? Effect.catchTag(save, "TrainerError", ({ message }) =>

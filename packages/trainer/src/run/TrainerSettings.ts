@@ -8,8 +8,10 @@
  */
 import { field, fromFields } from "@atropos/core/base/Settings"
 import { Effect, Schema } from "effect"
+import * as QuantizedWeights from "../model/QuantizedWeights.ts"
 import { LossSettings } from "../loss/LossSettings.ts"
 import * as Schedule from "../learn/Schedule.ts"
+import * as StopOn from "./StopOn.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const count = Schema.Natural
@@ -28,12 +30,17 @@ export const trainerFields = {
   model: field(
     Schema.NonEmptyString,
     "Qwen/Qwen2.5-0.5B-Instruct",
-    "model to train: a Hugging Face folder or hub id (Llama, Qwen2 or Qwen3); with up also scratch, a small character-level model"
+    "model to train: a Hugging Face folder or hub id, of an architecture that the page on models lists; bundled: the small model that comes with the command; with up also scratch, a small character-level model"
   ),
   trains: field(
     Schema.Literals(["adapter", "all"]),
     "adapter",
     "what to train: a LoRA adapter on the frozen model, or all of its weights"
+  ),
+  quantize: field(
+    Schema.Literals(["none", ...QuantizedWeights.kinds]),
+    "none",
+    "keep the frozen weights of linear layers in 8 or 4 bits (int8, int4), for an eighth to a third of their memory; they are rounded once, into the cache"
   ),
   engine: field(
     Schema.NonEmptyString,
@@ -55,9 +62,9 @@ export const trainerFields = {
   ),
   seqLen: field(positive, 2048, "maximum sequence length, in tokens; announced to the environments"),
   tokenBudget: field(
-    positive,
-    8192,
-    "tokens per micro-batch, including padding; limits memory, does not change results"
+    Schema.NullOr(positive),
+    null,
+    "tokens per micro-batch, including padding; limits memory, does not change results; if unset, 8192, or fewer where this machine has too little memory for them"
   ),
   tooLong: field(
     Schema.Literals(["cut", "drop"]),
@@ -82,6 +89,12 @@ export const trainerFields = {
     3,
     "consecutive steps with a NaN or infinite loss or gradient before training stops; up to then they are skipped"
   ),
+  stopOn: field(
+    StopOn.Names,
+    "",
+    "rules of the run's health that end it with exit code 3 once they are broken, separated by commas, such as collapse,not_finite; if empty, none"
+  ),
+  stopWebhook: field(Schema.String, "", "URL that is told by POST when stop_on ends the run; if empty, none"),
   maxStaleness: field(
     Schema.NullOr(count),
     null,
@@ -140,9 +153,15 @@ export const loraFields = {
   alpha: field(positiveNumber, 32, "scale: the adapter is multiplied by alpha / r, or by alpha / sqrt(r) with rslora"),
   targetModules: list(
     ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
-    "linear layers to adapt (in the original: q_proj and v_proj)"
+    "layers to adapt, also embed_tokens and lm_head; all-linear: every linear layer (in the original: q_proj and v_proj)"
   ),
-  rslora: field(Schema.Boolean, false, "rank-stabilised scaling (arXiv 2312.03732)")
+  rslora: field(Schema.Boolean, false, "rank-stabilised scaling (arXiv 2312.03732)"),
+  dora: field(
+    Schema.Boolean,
+    false,
+    "train the length of each row of the adapted weights too (DoRA, arXiv 2402.09353)"
+  ),
+  modulesToSave: list([], "beside the adapter, train whole: embed_tokens, lm_head")
 } as const
 
 const TrainerFields = Schema.Struct(trainerFields)
@@ -186,6 +205,8 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "tokenBudget",
   "maxMismatch",
   "maxNonFinite",
+  "stopOn",
+  "stopWebhook",
   "run",
   "atroposUrl",
   "weightSync",

@@ -18,6 +18,7 @@ import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as SamplingRequest from "./SamplingRequest.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
+import * as ToolChoice from "./ToolChoice.ts"
 
 const read = Parameters.reader(Parameters.Chat, ["messages", "tools", "tool_choice"])
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -43,14 +44,6 @@ export const messagesOf = Effect.fnUntraced(function* (value: unknown) {
   return messages
 })
 
-const toolsOf = Effect.fnUntraced(function* ({ tool_choice: choice = "auto", tools = [] }: Parameters.Body) {
-  if (!Array.isArray(tools)) return yield* ApiError.invalid("tools", "tools: a list of tools is needed")
-  if (tools.length > 0 && choice !== "auto" && choice !== "none") {
-    return yield* ApiError.unsupported("tool_choice", "tool_choice: only auto and none are supported")
-  }
-  return { tools: tools as ReadonlyArray<unknown>, areCalled: tools.length > 0 && choice === "auto" }
-})
-
 export const handle = (
   served: ServedPolicy.ServedPolicy
 ): Effect.Effect<
@@ -63,16 +56,21 @@ export const handle = (
     const parameters = yield* read(body)
     yield* checkOptions(parameters)
     const messages = yield* messagesOf(body["messages"])
-    const { areCalled, tools } = yield* toolsOf(body)
+    const { areCalled, forced, tools } = yield* ToolChoice.read(body, served.format)
     const addGenerationPrompt = parameters.add_generation_prompt ?? true
     const prompt = yield* Effect.mapError(
-      ChatPrompt.make(served, { messages, tools, areCalled, addGenerationPrompt }),
+      ChatPrompt.make(served, { messages, tools, areCalled, addGenerationPrompt, forced }),
       ApiError.fromPrompt("messages")
     )
+    if (forced !== undefined) yield* ToolChoice.check(prompt, forced)
     const promptTokens = prompt.ids
     const isLogprobsAsked = parameters.logprobs ?? false
+    const sampling = yield* Parameters.sampling(parameters)
+    if (forced !== undefined && sampling.schema !== undefined) {
+      return yield* ApiError.invalid("tool_choice", "tool_choice: the answer is held to another form already")
+    }
     const request: Completions.Request = {
-      ...SamplingRequest.toCompletions(Parameters.sampling(parameters), served),
+      ...SamplingRequest.toCompletions({ ...sampling, ...(forced && { schema: forced.schema }) }, served),
       promptTokens,
       maxTokens: yield* served.room(promptTokens.length, parameters.max_completion_tokens ?? parameters.max_tokens),
       ...(isLogprobsAsked && { topLogprobs: parameters.top_logprobs ?? 0 }),
@@ -105,7 +103,11 @@ export const handle = (
           ...envelope,
           object: "chat.completion",
           choices,
-          usage: Answers.usage(promptTokens.length, sum(all.map(({ tokens }) => tokens.length))),
+          usage: Answers.usage(
+            promptTokens.length,
+            sum(all.map(({ tokens }) => tokens.length)),
+            all[0]?.cachedTokens ?? 0
+          ),
           ...promptIds,
           ...Answers.origin(version)
         },
@@ -125,9 +127,11 @@ export const handle = (
     const begun = new Set<number>()
     const held = new Map<number, string>()
     let completionTokens = 0
+    let cachedTokens = 0
     const toEvents = Effect.fnUntraced(function* (piece: Completions.Piece) {
       const { index, policyVersion } = piece
       completionTokens += piece.tokens.length
+      cachedTokens = piece.cachedTokens
       const isFirst = begun.size === 0
       const opening = begun.has(index) ? "" : chunk([Answers.roleDelta(index, policyVersion)], isFirst ? promptIds : {})
       begun.add(index)
@@ -144,7 +148,8 @@ export const handle = (
       pieces: served.completions.stream(request),
       toEvents,
       toError,
-      last: () => (isUsageAsked ? chunk([], { usage: Answers.usage(promptTokens.length, completionTokens) }) : "")
+      last: () =>
+        isUsageAsked ? chunk([], { usage: Answers.usage(promptTokens.length, completionTokens, cachedTokens) }) : ""
     })
   })
 

@@ -4,6 +4,8 @@
  *
  * Thinking stays a part of the content as the model wrote it, but for formats whose text is no content of the chat
  * template (gpt-oss, Mistral): there it is kept apart.
+ *
+ * Where a call is forced, what stands before it is a part of the prompt, and the policy writes the call alone.
  */
 import { type Message, ToolCalls } from "@atropos/core"
 import { Effect } from "effect"
@@ -24,11 +26,13 @@ export interface Options {
   /** False: the tools are shown, and not to be called. */
   readonly areCalled: boolean
   readonly addGenerationPrompt: boolean
+  /** What stands around a call that has to be made; where absent, none has. */
+  readonly forced?: { readonly before: string; readonly behind: string } | undefined
 }
 
 export const make = Effect.fn("ChatPrompt.make")(function* (
   { encode, format, render }: ServedPolicy.ServedPolicy,
-  { addGenerationPrompt, areCalled, messages, tools }: Options
+  { addGenerationPrompt, areCalled, forced, messages, tools }: Options
 ) {
   const translator = ToolCalls.makeTranslator({ format })
   const hasTools = tools.length > 0
@@ -38,12 +42,16 @@ export const make = Effect.fn("ChatPrompt.make")(function* (
   })
   const isReadWhole = areCalled || !format.isContent
   return {
-    ids: yield* encode(prompt),
+    ids: yield* encode(forced === undefined ? prompt : prompt + forced.before),
     isReadWhole,
     keepsSpecialTokens: areCalled || format.hasSpecialMarks,
-    read: (text, finishReason) =>
-      isReadWhole
+    read: (said, finishReason) => {
+      // A call that was cut off is not closed.
+      const end = finishReason === "length" ? "" : (forced?.behind ?? "")
+      const text = forced === undefined ? said : forced.before + said + end
+      return isReadWhole
         ? translator.parse(text, finishReason, { tools, areCalled, prompt })
         : Effect.succeed({ content: text, toolCalls: [], finishReason })
+    }
   } satisfies ChatPrompt
 })

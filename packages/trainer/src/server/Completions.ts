@@ -3,8 +3,7 @@
  *
  * A completion that a stop string ends keeps all tokens up to the one that completed it (what was sampled, with its
  * logprobs); its text ends before the stop string. The token that ends a sequence is the last of the tokens and never
- * in the text. With stop strings the n completions of a request run until the last of them has ended, then their rows
- * are freed.
+ * in the text. A completion that a stop string ended gives its row back at once, whatever the others of its request do.
  */
 import type { Tokenizer } from "@atropos/core"
 import { Effect, Stream } from "effect"
@@ -29,7 +28,12 @@ export interface Piece {
   readonly logprobs: ReadonlyArray<number>
   /** One for each token, where asked for. */
   readonly alternatives: ReadonlyArray<Engine.Alternatives>
+  /** Of the oldest weights that drew one of its tokens. */
   readonly policyVersion: number
+  /** Of the weights that drew each of the tokens, where they changed in the middle. */
+  readonly policyVersions?: ReadonlyArray<number>
+  /** Tokens of the prompt whose keys and values were known. */
+  readonly cachedTokens: number
   /** This is the choice's last piece. */
   readonly finishReason?: Engine.FinishReason
   /** The stop string that ended it. */
@@ -54,19 +58,23 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
     Stream.suspend(() => {
       const rows = Array.from({ length: request.n }, (_, index) => makeRow(tokenizer, request, index))
       let ended = 0
-      return engine.stream(request).pipe(
-        Stream.map((event) => {
-          const piece = rows[event.index]?.take(event)
-          if (piece?.finishReason !== undefined) ended++
-          // Noted with the piece: events come in bunches, which are mapped before the next operator sees the first of
-          // them.
-          return { piece, isLast: ended === request.n }
-        }),
-        Stream.takeUntil(({ isLast }) => isLast),
-        Stream.concat(Stream.suspend(() => (ended === request.n ? Stream.empty : Stream.fail(cutShort)))),
-        Stream.map(({ piece }) => piece),
-        Stream.filter((piece) => piece !== undefined)
-      )
+      let end: ((index: number) => void) | undefined
+      return engine
+        .stream(request, (given) => (end = given))
+        .pipe(
+          Stream.map((event) => {
+            const piece = rows[event.index]?.take(event)
+            if (piece?.finishReason !== undefined) ended++
+            if (piece?.stop !== undefined && ended < request.n) end?.(piece.index)
+            // Noted with the piece: events come in bunches, which are mapped before the next operator sees the first of
+            // them.
+            return { piece, isLast: ended === request.n }
+          }),
+          Stream.takeUntil(({ isLast }) => isLast),
+          Stream.concat(Stream.suspend(() => (ended === request.n ? Stream.empty : Stream.fail(cutShort)))),
+          Stream.map(({ piece }) => piece),
+          Stream.filter((piece) => piece !== undefined)
+        )
     })
 
   const fromStream = (request: Request, hear: (piece: Piece) => void = () => {}) =>
@@ -89,6 +97,8 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
           logprobs: Array.from(logprobs),
           alternatives: generated.alternatives ?? [],
           policyVersion,
+          ...(generated.policyVersions && { policyVersions: Array.from(generated.policyVersions) }),
+          cachedTokens: generated.cachedTokens ?? 0,
           finishReason
         }
       })
@@ -109,11 +119,13 @@ const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: n
   let tokens: Array<number> = []
   let logprobs: Array<number> = []
   let alternatives: Array<Engine.Alternatives> = []
+  let versions: Array<number> = []
   let isEnded = false
   const take = (event: Engine.TokenEvent): Piece | undefined => {
     if (isEnded) return undefined
     tokens.push(event.token)
     logprobs.push(event.logprob)
+    versions.push(event.policyVersion)
     if (event.alternatives !== undefined) alternatives.push(event.alternatives)
     const isLast = event.finishReason !== undefined
     const isHidden = event.finishReason === "stop" && !request.includeStop
@@ -129,16 +141,26 @@ const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: n
       tokens,
       logprobs,
       alternatives,
-      policyVersion: event.policyVersion,
+      ...versionsOf(versions),
+      cachedTokens: event.cachedTokens ?? 0,
       ...(finishReason !== undefined && { finishReason }),
       ...(stop !== undefined && { stop })
     }
     tokens = []
     logprobs = []
+    versions = []
     alternatives = []
     return piece
   }
   return { take }
+}
+
+/** The oldest version, and all where there are several. */
+const versionsOf = (versions: ReadonlyArray<number>): Pick<Piece, "policyVersion" | "policyVersions"> => {
+  const policyVersion = versions.reduce((oldest, version) => Math.min(oldest, version), versions[0] ?? 0)
+  return versions.every((version) => version === policyVersion)
+    ? { policyVersion }
+    : { policyVersion, policyVersions: versions }
 }
 
 const joined = (pieces: ReadonlyArray<Piece>): Completion => {
@@ -148,7 +170,10 @@ const joined = (pieces: ReadonlyArray<Piece>): Completion => {
     tokens: pieces.flatMap(({ tokens }) => tokens),
     logprobs: pieces.flatMap(({ logprobs }) => logprobs),
     alternatives: pieces.flatMap(({ alternatives }) => alternatives),
-    policyVersion: last?.policyVersion ?? 0,
+    ...versionsOf(
+      pieces.flatMap(({ policyVersion, policyVersions, tokens }) => policyVersions ?? tokens.map(() => policyVersion))
+    ),
+    cachedTokens: last?.cachedTokens ?? 0,
     // The engine ends every choice.
     finishReason: last?.finishReason ?? "length",
     ...(last?.stop !== undefined && { stop: last.stop })

@@ -1,7 +1,7 @@
 /**
  * Answers in OpenAI's shape, whole and in chunks, with vLLM's additions (`token_ids`, `prompt_token_ids`,
- * `stop_reason`) and ours (`policy_version`, of each choice and of the answer, where it is the oldest; `logprobs_mode`:
- * what logprobs are of).
+ * `stop_reason`) and ours: `policy_version`, of each choice and of the answer, where it is the oldest;
+ * `policy_versions` of each token, where weights changed in the middle; `logprobs_mode`, what logprobs are of.
  *
  * `bytes` of a token are null where its text is not a whole character by itself. Pure; nothing here asks anything.
  */
@@ -28,12 +28,15 @@ export interface Usage {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly total_tokens: number
+  /** What of the prompt did not have to be computed: requests before began with it. */
+  readonly prompt_tokens_details: { readonly cached_tokens: number }
 }
 
-export const usage = (promptTokens: number, completionTokens: number): Usage => ({
+export const usage = (promptTokens: number, completionTokens: number, cachedTokens: number): Usage => ({
   prompt_tokens: promptTokens,
   completion_tokens: completionTokens,
-  total_tokens: promptTokens + completionTokens
+  total_tokens: promptTokens + completionTokens,
+  prompt_tokens_details: { cached_tokens: cachedTokens }
 })
 
 /** The piece of a completion, or all of it. */
@@ -141,7 +144,8 @@ const common = (part: Part, { returnTokenIds }: Telling) => ({
   finish_reason: part.finishReason ?? null,
   stop_reason: part.stop ?? null,
   ...(returnTokenIds && { token_ids: part.tokens }),
-  policy_version: part.policyVersion
+  policy_version: part.policyVersion,
+  ...(part.policyVersions && { policy_versions: part.policyVersions })
 })
 
 /**

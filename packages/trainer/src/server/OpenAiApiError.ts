@@ -50,7 +50,12 @@ export const fromEngine =
       case "PromptTooLong":
         return invalid(prompt, message, "context_length_exceeded")
       case "InvalidRequest":
-        return invalid(wireNames[error.field] ?? (error.field === "promptTokens" ? prompt : error.field), message)
+        return invalid(
+          wireNames[error.field] ?? (error.field === "promptTokens" ? prompt : error.field),
+          message.startsWith(error.field)
+            ? message.replace(error.field, wireNames[error.field] ?? error.field)
+            : message
+        )
       case "UnknownPolicy":
         return notFound(
           `the model \`${error.policy}\` does not exist; there are: ${error.loaded.join(", ")}`,
@@ -81,6 +86,12 @@ const wireNames: { readonly [field: string]: string } = {
   maxTokens: "max_tokens",
   topP: "top_p",
   topK: "top_k",
+  minP: "min_p",
+  schema: "response_format",
+  repetitionPenalty: "repetition_penalty",
+  presencePenalty: "presence_penalty",
+  frequencyPenalty: "frequency_penalty",
+  logitBias: "logit_bias",
   stopTokenIds: "stop_token_ids",
   topLogprobs: "top_logprobs",
   policy: "model"

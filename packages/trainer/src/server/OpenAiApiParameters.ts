@@ -2,11 +2,12 @@
  * Parameters of completions, read and checked: OpenAI's, and vLLM's where they have the same meaning here.
  *
  * Null is the same as absent. A parameter this server does not have is refused by name, unless it cannot change the
- * answer (`user`, `metadata`, …) or has the value that means "off" (`presence_penalty: 0`). Ranges are OpenAI's, except
+ * answer (`user`, `metadata`, …) or has the value that means "off" (`min_tokens: 0`). Ranges are OpenAI's, except
  * that temperature may be anything from 0, and 20 logprobs may be asked for everywhere.
  */
 import { Effect, Predicate, Schema, SchemaIssue } from "effect"
 import { invalid, type OpenAiApiError, unsupported } from "./OpenAiApiError.ts"
+import * as AnswerForm from "./AnswerForm.ts"
 import * as SamplingRequest from "./SamplingRequest.ts"
 
 export interface Body {
@@ -26,11 +27,19 @@ export const samplingFields = {
   top_p: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(1))),
   top_k: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(-1))),
   min_p: Schema.optionalKey(Schema.Finite.check(between(0, 1))),
+  repetition_penalty: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0))),
+  presence_penalty: Schema.optionalKey(Schema.Finite.check(between(-2, 2))),
+  frequency_penalty: Schema.optionalKey(Schema.Finite.check(between(-2, 2))),
+  logit_bias: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite.check(between(-100, 100)))),
   seed: Schema.optionalKey(Schema.Int),
   stop: Schema.optionalKey(
     Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(SamplingRequest.maxStops))])
   ),
   stop_token_ids: Schema.optionalKey(Schema.Array(Schema.Natural)),
+  /** What answers are held to: read by `AnswerForm`. */
+  response_format: Schema.optionalKey(Schema.Unknown),
+  structured_outputs: Schema.optionalKey(Schema.Unknown),
+  guided_json: Schema.optionalKey(Schema.Unknown),
   ignore_eos: Schema.optionalKey(Schema.Boolean),
   include_stop_str_in_output: Schema.optionalKey(Schema.Boolean),
   skip_special_tokens: Schema.optionalKey(Schema.Boolean)
@@ -100,20 +109,15 @@ const isEmpty = (value: unknown): boolean =>
 
 /** Parameters that are not here, with what they may be all the same. */
 const neutral: { readonly [parameter: string]: (value: unknown, body: Body) => boolean } = {
-  presence_penalty: (value) => value === 0,
-  frequency_penalty: (value) => value === 0,
-  repetition_penalty: (value) => value === 1,
   length_penalty: (value) => value === 1,
   min_tokens: (value) => value === 0,
   use_beam_search: (value) => value === false,
   early_stopping: (value) => value === false,
   best_of: (value, { n }) => value === (n ?? 1),
-  logit_bias: isEmpty,
   bad_words: isEmpty,
   suffix: isEmpty,
   functions: isEmpty,
   function_call: (value) => value === "none",
-  response_format: (value) => typeof value === "object" && value !== null && "type" in value && value.type === "text",
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === "text",
   chat_template_kwargs: isEmpty,
   documents: isEmpty,
@@ -169,10 +173,20 @@ export const withoutNulls = (body: unknown): Effect.Effect<Body, OpenAiApiError>
     : Effect.fail(invalid(null, "the body must be a JSON object"))
 
 /** What the parameters say of sampling. */
-export const sampling = (parameters: Sampled & { readonly max_tokens?: number }): SamplingRequest.SamplingRequest => {
+export const sampling = (
+  parameters: Sampled & { readonly max_tokens?: number }
+): Effect.Effect<SamplingRequest.SamplingRequest, OpenAiApiError> =>
+  Effect.map(AnswerForm.of(parameters), (schema) => ({
+    ...numbers(parameters),
+    ...(schema !== undefined && { schema })
+  }))
+
+const numbers = (parameters: Sampled & { readonly max_tokens?: number }): SamplingRequest.SamplingRequest => {
   const { max_tokens: maxTokens, min_p: minP, model, n, seed, stop, temperature, top_k: topK, top_p: topP } = parameters
   const { ignore_eos: ignoreEos, include_stop_str_in_output: includeStop } = parameters
   const { skip_special_tokens: skipSpecialTokens, stop_token_ids: stopTokenIds } = parameters
+  const { frequency_penalty: frequencyPenalty, logit_bias: logitBias } = parameters
+  const { presence_penalty: presencePenalty, repetition_penalty: repetitionPenalty } = parameters
   return {
     ...(model !== undefined && { model }),
     ...(n !== undefined && { n }),
@@ -181,6 +195,10 @@ export const sampling = (parameters: Sampled & { readonly max_tokens?: number })
     ...(topP !== undefined && { topP }),
     ...(topK !== undefined && { topK }),
     ...(minP !== undefined && { minP }),
+    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    ...(logitBias !== undefined && { logitBias }),
+    ...(presencePenalty !== undefined && { presencePenalty }),
+    ...(repetitionPenalty !== undefined && { repetitionPenalty }),
     ...(seed !== undefined && { seed }),
     ...(stop !== undefined && { stop }),
     ...(stopTokenIds !== undefined && { stopTokenIds }),

@@ -58,11 +58,12 @@ const plain = (text: string, finishReason: string) =>
 
 const toTokenChoice =
   (sampling: Sampling.Sampling) =>
-  ({ finishReason, logprobs, policyVersion, tokens }: Completions.Completion): TokenChoice => ({
+  ({ finishReason, logprobs, policyVersion, policyVersions, tokens }: Completions.Completion): TokenChoice => ({
     tokens,
     logprobs,
     finishReason,
     policyVersion,
+    ...(policyVersions && { policyVersions }),
     sampling
   })
 
@@ -78,7 +79,7 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
   const extraOf = Effect.fnUntraced(function* ({ extra, n = 1 }: SamplingOptions) {
     if (extra === undefined) return {}
     const words = yield* Parameters.withoutNulls({ n, ...extra })
-    return Parameters.sampling(yield* readExtra(words))
+    return yield* Parameters.sampling(yield* readExtra(words))
   })
 
   const sample = Effect.fnUntraced(function* (

@@ -38,6 +38,7 @@ export const layerEngine = (
             model: decodable,
             initial: { policy: model.name, policyVersion: 0, parameters },
             device,
+            tokenizer: model.tokenizer,
             settings
           })
       )

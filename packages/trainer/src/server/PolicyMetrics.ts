@@ -29,6 +29,9 @@ export const answered = (endpoint: string, status: number, elapsedSeconds: numbe
   return Metric.update(metric, elapsedSeconds)
 }
 
+const hitRatio = ({ cachedPromptTokens, promptTokens }: EngineStatus): number =>
+  cachedPromptTokens / Math.max(1, cachedPromptTokens + promptTokens)
+
 type Kind = "gauge" | "counter"
 
 const families: ReadonlyArray<
@@ -40,6 +43,9 @@ const families: ReadonlyArray<
   ["generated_tokens_total", "counter", "Tokens sampled", ({ generatedTokens }) => generatedTokens],
   ["prompt_tokens_total", "counter", "Prompt tokens processed", ({ promptTokens }) => promptTokens],
   ["prompt_tokens_cached_total", "counter", "Prompt tokens known before", (status) => status.cachedPromptTokens],
+  ["prefix_hit_ratio", "gauge", "Share of prompt tokens that were known before", (status) => hitRatio(status)],
+  ["guessed_tokens_total", "counter", "Tokens guessed ahead", ({ guessedTokens }) => guessedTokens],
+  ["guesses_accepted_total", "counter", "Tokens guessed ahead that were drawn", (status) => status.acceptedGuesses],
   ["kv_bytes", "gauge", "Memory of keys and values in use", ({ kvBytes }) => kvBytes],
   ["kv_limit_bytes", "gauge", "Memory for keys and values", ({ kvLimitBytes }) => kvLimitBytes],
   ["prefix_bytes", "gauge", "Memory of beginnings of prompts that are kept", ({ prefixBytes }) => prefixBytes],

@@ -21,7 +21,13 @@ export interface SamplingRequest {
   /** 0 and -1: all. */
   readonly topK?: number
   readonly minP?: number
+  readonly repetitionPenalty?: number
+  readonly presencePenalty?: number
+  readonly frequencyPenalty?: number
+  readonly logitBias?: { readonly [tokenId: string]: number }
   readonly seed?: number
+  /** A JSON schema, as text. */
+  readonly schema?: string
   readonly stop?: string | ReadonlyArray<string>
   readonly stopTokenIds?: ReadonlyArray<number>
   readonly ignoreEos?: boolean
@@ -45,34 +51,30 @@ export const check = ({ n = 1, stop }: SamplingRequest): Effect.Effect<void, Inv
  * The engine's request, but for the prompt and its room. `endTokenIds` end a sequence unless the request says to go on.
  */
 export const toCompletions = (
-  {
-    ignoreEos,
-    includeStop,
-    minP,
-    model,
-    n,
-    seed,
-    skipSpecialTokens,
-    stop,
-    stopTokenIds,
-    temperature,
-    topK,
-    topP
-  }: SamplingRequest,
+  request: SamplingRequest,
   served: { readonly modelName: string; readonly endTokenIds: ReadonlyArray<number> }
-): Omit<Completions.Request, "promptTokens" | "maxTokens"> => ({
-  n: n ?? 1,
-  temperature: temperature ?? 1,
-  topP: topP ?? 1,
-  topK: topK === undefined || topK === -1 ? 0 : topK,
-  minP: minP ?? 0,
-  ...(seed !== undefined && { seed }),
-  ...(isNamed(model, served.modelName) && { policy: model }),
-  stop: typeof stop === "string" ? [stop] : (stop ?? []),
-  stopTokenIds: [...(ignoreEos === true ? [] : served.endTokenIds), ...(stopTokenIds ?? [])],
-  includeStop: includeStop ?? false,
-  skipSpecialTokens: skipSpecialTokens ?? true
-})
+): Omit<Completions.Request, "promptTokens" | "maxTokens"> => {
+  const { ignoreEos, model, seed, stop, stopTokenIds = [], topK = 0 } = request
+  const { frequencyPenalty, logitBias, presencePenalty, repetitionPenalty } = request
+  return {
+    n: request.n ?? 1,
+    temperature: request.temperature ?? 1,
+    topP: request.topP ?? 1,
+    topK: topK === -1 ? 0 : topK,
+    minP: request.minP ?? 0,
+    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    ...(logitBias !== undefined && { logitBias }),
+    ...(presencePenalty !== undefined && { presencePenalty }),
+    ...(repetitionPenalty !== undefined && { repetitionPenalty }),
+    ...(seed !== undefined && { seed }),
+    ...(request.schema !== undefined && { schema: request.schema }),
+    ...(isNamed(model, served.modelName) && { policy: model }),
+    stop: typeof stop === "string" ? [stop] : (stop ?? []),
+    stopTokenIds: [...(ignoreEos === true ? [] : served.endTokenIds), ...stopTokenIds],
+    includeStop: request.includeStop ?? false,
+    skipSpecialTokens: request.skipSpecialTokens ?? true
+  }
+}
 
 /** What clients call a model when they do not care which. */
 export const anyModel = "default"

@@ -99,7 +99,7 @@ const callOf = Effect.fnUntraced(function* (served: ServedPolicy.ServedPolicy) {
   if (maxTokens === 0 && (!isEchoed || isStreamed)) {
     return yield* ApiError.invalid("max_tokens", "max_tokens: at least 1 (0 gives the prompt with echo, not streamed)")
   }
-  const sampling = SamplingRequest.toCompletions(Parameters.sampling(parameters), served)
+  const sampling = SamplingRequest.toCompletions(yield* Parameters.sampling(parameters), served)
   const top = parameters.logprobs
   const requests = yield* Effect.forEach(prompts, ({ tokens }) =>
     Effect.map(served.room(tokens.length, maxTokens), (maxTokens): Completions.Request => ({
@@ -197,11 +197,16 @@ const whole = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy
   )
   const version = Math.min(...choices.map(({ completion }) => completion.policyVersion))
   const completionTokens = choices.reduce((sum, { completion }) => sum + completion.tokens.length, 0)
+  // The choices of a prompt share one.
+  const cachedTokens = choices.reduce(
+    (sum, { completion }, at) => sum + (at % n === 0 ? completion.cachedTokens : 0),
+    0
+  )
   return HttpServerResponse.jsonUnsafe(
     {
       ...envelope,
       choices: choices.map(({ choice }) => choice),
-      usage: Answers.usage(promptTokensOf(call), completionTokens),
+      usage: Answers.usage(promptTokensOf(call), completionTokens, cachedTokens),
       ...Answers.origin(version)
     },
     { headers: { "x-policy-version": String(version) } }
@@ -216,6 +221,7 @@ const streamed = Effect.fnUntraced(function* ({ completions, engine }: ServedPol
     Answers.event({ ...envelope, choices, ...(includeUsage && { usage }) })
   const offsets = new Map<number, number>()
   let completionTokens = 0
+  const cached = new Map<number, number>()
   const openings = yield* Effect.forEach(prompts, (_, at) => openingOf(engine, call, at), {
     concurrency: "unbounded"
   }).pipe(Effect.mapError(toError))
@@ -229,6 +235,7 @@ const streamed = Effect.fnUntraced(function* ({ completions, engine }: ServedPol
     toEvents: (piece) => {
       const { index, prompt, tokens } = piece
       completionTokens += tokens.length
+      cached.set(prompt, piece.cachedTokens)
       const isFirst = !offsets.has(index)
       const opening = isFirst ? openings[prompt]! : silence
       const offset = offsets.get(index) ?? opening.text.length
@@ -238,7 +245,10 @@ const streamed = Effect.fnUntraced(function* ({ completions, engine }: ServedPol
       return Effect.succeed(chunk([{ ...choice, ...(isFirst && promptIds(call, prompts[prompt]!)) }]))
     },
     toError,
-    last: () => (includeUsage ? chunk([], Answers.usage(promptTokensOf(call), completionTokens)) : "")
+    last: () => {
+      const cachedTokens = cached.values().reduce((sum, tokens) => sum + tokens, 0)
+      return includeUsage ? chunk([], Answers.usage(promptTokensOf(call), completionTokens, cachedTokens)) : ""
+    }
   })
 })
 
@@ -263,5 +273,6 @@ const nothing = (policyVersion: number): Completions.Completion => ({
   logprobs: [],
   alternatives: [],
   policyVersion,
+  cachedTokens: 0,
   finishReason: "length"
 })

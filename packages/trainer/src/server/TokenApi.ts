@@ -3,7 +3,8 @@
  * example_trainer/vllm_api_server.py; core's `vllm` back end asks it), `POST /tokenize`, `POST /detokenize`.
  *
  * `/generate` takes `prompt` as a text or as `{ "prompt_token_ids": [...] }` and answers with `text`, `finish_reasons`,
- * `token_ids` and, where asked for, `logprobs` (`logprobs_mode` says of what): of each choice, for each position, a
+ * `token_ids`, `policy_versions` (of each token, where weights changed in the middle) and, where asked for, `logprobs`
+ * (`logprobs_mode` says of what): of each choice, for each position, a
  * list of `{ "<id>": logprob }`, the sampled token first. Positions of `prompt_logprobs` are such lists too, most
  * likely first, the prompt's own token last where it is not among them.
  */
@@ -71,7 +72,7 @@ export const generate = (served: ServedPolicy.ServedPolicy) =>
     const parameters = yield* read(body)
     const { text, tokens } = yield* promptOf(served, body["prompt"])
     const request: Completions.Request = {
-      ...SamplingRequest.toCompletions(Parameters.sampling(parameters), served),
+      ...SamplingRequest.toCompletions(yield* Parameters.sampling(parameters), served),
       promptTokens: tokens,
       maxTokens: yield* served.room(tokens.length, parameters.max_tokens ?? defaultMaxTokens),
       ...(parameters.logprobs !== undefined && { topLogprobs: parameters.logprobs })
@@ -99,6 +100,11 @@ export const generate = (served: ServedPolicy.ServedPolicy) =>
         finish_reasons: all.map(({ finishReason }) => finishReason),
         token_ids: all.map((completion) => completion.tokens),
         logprobs: parameters.logprobs === undefined ? null : all.map(positions),
+        ...(all.some(({ policyVersions }) => policyVersions !== undefined) && {
+          policy_versions: all.map(
+            ({ policyVersion, policyVersions, tokens }) => policyVersions ?? tokens.map(() => policyVersion)
+          )
+        }),
         ...(scored && { prompt_logprobs: promptPositions(tokens, scored) }),
         ...Answers.origin(version)
       },

@@ -19,6 +19,7 @@ import {
   Layer,
   Path,
   Random,
+  type Redacted,
   Result,
   Schema,
   type Scope
@@ -199,14 +200,15 @@ export const layer = (options: Options): Layer.Layer<WeightSync, never, FileSyst
 
 const address = /^(vllm|sglang|policy)\+(https?:\/\/\S+)$/
 
-/** The target of a setting, e.g. `vllm+http://host:8000`. */
+/** The target of a setting, e.g. `vllm+http://host:8000`; it is asked with the key where there is one. */
 export const targetOf = Effect.fn("WeightSync.targetOf")(function* (
-  setting: string
+  setting: string,
+  apiKey?: Redacted.Redacted
 ): Effect.fn.Return<Target, UnknownTarget, HttpClient.HttpClient> {
   const [, kind, url = ""] = address.exec(setting) ?? []
   if (kind === undefined || !URL.canParse(url)) return yield* new UnknownTarget({ target: setting })
   const make = { vllm: Vllm.vllm, sglang: Sglang.sglang, policy: Vllm.policyServer }[
     kind as "vllm" | "sglang" | "policy"
   ]
-  return yield* make({ url })
+  return yield* make({ url, ...(apiKey !== undefined && { apiKey }) })
 })

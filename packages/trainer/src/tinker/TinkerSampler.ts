@@ -7,6 +7,7 @@
  */
 import { Deferred, Effect, Stream } from "effect"
 import * as Engine from "../engine/Engine.ts"
+import * as LogitAdjustments from "../engine/LogitAdjustments.ts"
 import * as RequestCheck from "../engine/RequestCheck.ts"
 import * as SamplingSession from "./client/SamplingSession.ts"
 import type { Session } from "./client/Session.ts"
@@ -46,7 +47,16 @@ const toEngineError = (error: TinkerError): Engine.EngineError => {
 const failed = (message: string) => new Engine.EngineFailed({ message })
 
 /** What the protocol has no word for. */
-const problem = ({ minP = 0, policy, topLogprobs = 0 }: Engine.GenerateRequest, modelName: string) => {
+const problem = (request: Engine.GenerateRequest, modelName: string) => {
+  const { minP = 0, policy, topLogprobs = 0 } = request
+  if (request.schema !== undefined) {
+    return new Engine.InvalidRequest({ field: "schema", message: "a Tinker server holds no answer to a schema" })
+  }
+  if (LogitAdjustments.isAdjusting(request)) {
+    const message =
+      "a Tinker server knows neither repetition_penalty, presence_penalty, frequency_penalty nor logit_bias"
+    return new Engine.InvalidRequest({ field: "penalties", message })
+  }
   if (minP !== 0) return new Engine.InvalidRequest({ field: "min_p", message: "a Tinker server knows no min_p" })
   if (topLogprobs !== 0) {
     return new Engine.InvalidRequest({
@@ -154,6 +164,8 @@ export const make = Effect.fn("TinkerSampler.make")(function* (options: Options)
       generatedTokens,
       promptTokens,
       cachedPromptTokens: 0,
+      guessedTokens: 0,
+      acceptedGuesses: 0,
       kvBytes: 0,
       prefixBytes: 0,
       kvLimitBytes: 0,

@@ -1,16 +1,11 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Option, Path } from "effect"
-import { spawn } from "node:child_process"
-import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
 import * as Checkpoints from "../../src/checkpoint/Checkpoints.ts"
 import * as LeaseJournal from "../../src/checkpoint/LeaseJournal.ts"
 import * as StateFile from "../../src/local/StateFile.ts"
 import * as TrainerState from "../../src/checkpoint/TrainerState.ts"
 import * as Samples from "./Samples.ts"
-
-const program = fileURLToPath(new URL("saveForever.ts", import.meta.url))
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
@@ -23,25 +18,6 @@ const stateOf = (step: number): TrainerState.TrainerState => ({
   ...Samples.stateOf(step),
   weights: { engine: "local", path: "trainer_state.safetensors" }
 })
-
-/**
- * Saves in a process that is killed while it writes the checkpoint after the `saves`-th; the last step that was durable
- * before.
- */
-const killedWhileSaving = (target: string, from: number, saves: number) =>
-  Effect.callback<number>((resume) => {
-    const child = spawn(process.execPath, ["--conditions=atropos-src", program, target, String(from)], {
-      stdio: ["ignore", "pipe", "inherit"]
-    })
-    let last = from - 1
-    createInterface(child.stdout).on("line", (line) => {
-      last = Number(line)
-      // At some moment of the next one, a different one each time.
-      if (last === from + saves - 1) setTimeout(() => child.kill("SIGKILL"), (from * 7) % 13)
-    })
-    child.once("exit", () => resume(Effect.succeed(last)))
-    return Effect.sync(() => child.kill("SIGKILL"))
-  })
 
 layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => {
   it.effect("gives back what was saved, to the bit", () =>
@@ -150,26 +126,6 @@ layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => 
       assert.include(yield* read([first!, { ...second!, name: "b.weight" }]), "tensor b.weight is missing")
       assert.include(yield* read([first!]), "tensor norm.weight is not part of the model")
     })
-  )
-
-  it.effect(
-    "always has a whole checkpoint, the last durable one or the one after it, when killed while saving",
-    () =>
-      Effect.gen(function* () {
-        const target = yield* folder
-        let from = 1
-        for (let round = 0; round < 3; round++) {
-          const last = yield* killedWhileSaving(target, from, 3 + round)
-          assert.isAtLeast(last, from + 2 + round)
-          const { newest: found } = yield* newest(target)
-          assert.include([last, last + 1], found?.state.step)
-          const step = found!.state.step
-          assert.deepStrictEqual(found!.state, stateOf(step))
-          assert.deepStrictEqual(found!.opened, Samples.snapshotOf(step))
-          from = step + 1
-        }
-      }),
-    20_000
   )
 })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream, Struct } from "effect"
 import { Executor } from "../../src/exec/Executor.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
@@ -37,11 +37,13 @@ const request = (of: Partial<Engine.GenerateRequest> = {}): Engine.GenerateReque
   ...of
 })
 
-/** Waits until the engine says so; each question is a round trip to its thread. */
+/** Waits until the engine says so: a question is a round trip to its thread, where there is one at the time. */
 const until = Effect.fnUntraced(function* (engine: Engine.Shape, claim: (status: Engine.EngineStatus) => boolean) {
   for (;;) {
     const status = yield* engine.status
     if (claim(status)) return status
+    // Where there is no thread it answers at once: the core is left to the one that starts.
+    if (yield* Effect.isFailure(engine.health)) yield* Effect.sleep("5 millis")
   }
 })
 
@@ -198,13 +200,15 @@ const withEngine = <A, E>(
 
 describe("Engine", () => {
   it.live("computes of a turn what is new in it, and samples the same as if it computed everything", () => {
+    const known: Array<number | undefined> = []
     const turns = (engine: Engine.Shape, seed: number) =>
       Effect.gen(function* () {
         let chat = prompt(200, seed)
         const answers = []
         for (let turn = 0; turn < 4; turn++) {
           const answer = yield* engine.generate(request({ promptTokens: chat, n: 2, seed: seed + turn, maxTokens: 60 }))
-          answers.push(answer)
+          known.push(answer[0]!.cachedTokens)
+          answers.push(answer.map((choice) => Struct.omit(choice, ["cachedTokens"])))
           chat = [...chat, ...answer[0]!.tokens, ...prompt(40, seed + turn)]
         }
         return answers
@@ -223,6 +227,11 @@ describe("Engine", () => {
       const [kept, anew] = [yield* asked({}), yield* asked({ prefixCacheMegabytes: 0 })]
       assert.deepStrictEqual([kept.answers, kept.other], [anew.answers, anew.other])
       assert.strictEqual(anew.cachedPromptTokens, 0)
+      const told = known.splice(0).map((tokens = Number.NaN) => tokens)
+      assert.strictEqual(
+        told.reduce((sum, tokens) => sum + tokens, 0),
+        kept.cachedPromptTokens
+      )
       assert.strictEqual(kept.promptTokens + kept.cachedPromptTokens, anew.promptTokens)
       assert.isBelow(kept.promptTokens, anew.promptTokens / 2)
       assert.isAbove(kept.prefixBytes, kept.after.prefixBytes)
@@ -259,6 +268,66 @@ describe("Engine", () => {
         yield* engine.unload("other")
         assert.deepStrictEqual((yield* engine.generate(request()))[0], after)
         assert.strictEqual((yield* Effect.flip(engine.load("base", 3, new Float32Array(3))))._tag, "EngineFailed")
+      })
+    )
+  )
+
+  it.live("goes on under new weights in flight, with what it has, and says of every token which weights drew it", () =>
+    withEngine({ weightUpdates: "in_flight", maxRows: 3 }, (engine) =>
+      Effect.gen(function* () {
+        // Five choices, three rows: two begin after the weights have changed.
+        const long = request({ n: 5, maxTokens: 400, promptTokens: prompt(200) })
+        const running = yield* Effect.forkChild(engine.generate(long), { startImmediately: true })
+        const other = yield* Effect.forkChild(engine.generate(request({ maxTokens: 50, policy: "kept" })))
+        assert.strictEqual((yield* Effect.flip(Fiber.join(other)))._tag, "UnknownPolicy")
+        yield* until(engine, ({ generatedTokens }) => generatedTokens > 60)
+        yield* engine.load("base", 4, TinyDecoder.parameters(2))
+        const status = yield* engine.status
+        assert.deepStrictEqual(
+          status.policies.map(({ policyVersion, running }) => [policyVersion, running]),
+          [[4, 3]]
+        )
+        const choices = yield* Fiber.join(running)
+        for (const [index, { policyVersion, policyVersions, tokens }] of choices.entries()) {
+          assert.strictEqual(tokens.length, 400)
+          if (index >= 3) {
+            assert.deepStrictEqual([policyVersion, policyVersions], [4, undefined])
+            continue
+          }
+          const at = policyVersions!.indexOf(4)
+          assert.isTrue(at > 10 && at < 400)
+          assert.deepStrictEqual([...policyVersions!], [...Array(at).fill(0), ...Array(400 - at).fill(4)])
+          assert.strictEqual(policyVersion, 0)
+        }
+        // Prompts that are remembered are of the new weights alone.
+        const [after] = yield* engine.generate(request({ promptTokens: prompt(200) }))
+        assert.deepStrictEqual([after!.cachedTokens, after!.policyVersion], [128, 4])
+        const fresh = yield* withEngine(
+          {},
+          (other) => other.generate(request({ promptTokens: prompt(200) })),
+          model,
+          TinyDecoder.parameters(2)
+        )
+        assert.deepStrictEqual([after!.tokens, after!.logprobs], [fresh[0]!.tokens, fresh[0]!.logprobs])
+        const end = yield* engine.status
+        assert.deepStrictEqual([end.running, end.waiting, end.kvBytes], [0, 0, 0])
+      })
+    )
+  )
+
+  it.live("leaves requests that asked for weights by name on those, in flight too", () =>
+    withEngine({ weightUpdates: "in_flight" }, (engine) =>
+      Effect.gen(function* () {
+        const named = request({ maxTokens: 300, policy: "base" })
+        const [alone] = yield* engine.generate(named)
+        const [byName, newest] = yield* Effect.forEach([named, request({ maxTokens: 300, seed: 3 })], (of) =>
+          Effect.forkChild(engine.generate(of), { startImmediately: true })
+        )
+        yield* until(engine, ({ generatedTokens, running }) => generatedTokens > 320 && running === 2)
+        yield* engine.load("other", 2, TinyDecoder.parameters(2))
+        assert.deepStrictEqual(yield* Fiber.join(byName!), [alone!])
+        const [moved] = yield* Fiber.join(newest!)
+        assert.deepStrictEqual([moved!.policy, moved!.policyVersion, moved!.policyVersions?.at(-1)], ["other", 0, 2])
       })
     )
   )

@@ -47,9 +47,7 @@ const read = Effect.fnUntraced(function* (name: string) {
   const weights = ModelFolder.weights(config, yield* ModelFolder.readEntries(folder, config))
   const { lora_alpha: alpha, r, target_modules: targetModules, use_rslora: rslora } = file
   const adapter = { r, alpha, rslora, targetModules }
-  const projections = Lora.targets(targetModules)
-  assert(typeof projections !== "string")
-  const layout = Lora.layout(config, adapter, projections)
+  const layout = Lora.layout(config, adapter)
   const parameters = yield* Peft.read(`${folder}/adapter`, { adapter, layout })
   const model: DecodableModel = {
     config,

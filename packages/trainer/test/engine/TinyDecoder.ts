@@ -1,39 +1,37 @@
 /** A decoder small enough to run a thousand times in a test, with weights that are a function of a seed. */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { ExecutorShape } from "../../src/exec/Executor.ts"
 import { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 import * as Decoder from "../../src/model/Decoder.ts"
-import type { ModelConfig } from "../../src/model/ModelConfig.ts"
+import * as ModelConfig from "../../src/model/ModelConfig.ts"
 import * as PackedAttention from "../../src/model/PackedAttention.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 import * as CounterRandom from "../../src/base/CounterRandom.ts"
 import type { DecodableModel } from "../../src/model/DecodableModel.ts"
 
-export const config: ModelConfig = {
-  architecture: "qwen3",
-  vocabSize: 29,
-  hiddenSize: 32,
-  layers: 2,
-  heads: 4,
-  kvHeads: 2,
-  headDim: 8,
-  intermediateSize: 48,
-  maxPositions: 1024,
-  ropeTheta: 10_000,
-  ropeScaling: undefined,
-  normEpsilon: 1e-6,
-  hasTiedHead: true,
-  hasQkvBias: false,
-  hasOutputBias: false,
-  hasMlpBias: false,
-  hasQkNorm: true,
-  eosTokenIds: [0]
-}
+export const config = Result.getOrThrow(
+  ModelConfig.parse({
+    model_type: "qwen3",
+    hidden_act: "silu",
+    vocab_size: 29,
+    hidden_size: 32,
+    num_hidden_layers: 2,
+    num_attention_heads: 4,
+    num_key_value_heads: 2,
+    head_dim: 8,
+    intermediate_size: 48,
+    max_position_embeddings: 1024,
+    rms_norm_eps: 1e-6,
+    rope_theta: 10_000,
+    tie_word_embeddings: true,
+    eos_token_id: 0
+  })
+)
 
 /** All weights are parameters. */
-export const withConfig = (config: ModelConfig): DecodableModel => ({
+export const withConfig = (config: ModelConfig.ModelConfig): DecodableModel => ({
   config,
   layout: Parameters.layout(Tensors.all(config)),
   build: (graph, trainable, inputs) =>

@@ -1,7 +1,7 @@
 /** The objective over logprobs that came from elsewhere: equal to the training graph at these logprobs. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as HostObjective from "../../src/learn/HostObjective.ts"
 import type * as MicroBatch from "../../src/local/MicroBatch.ts"
 import * as TrainFeeds from "../../src/local/TrainFeeds.ts"
@@ -107,7 +107,7 @@ describe("HostObjective", () => {
         }
         const chained = yield* Effect.promise(() => trainedLocally(linear, { ...microBatch, tokenWeights: weights }))
         assert.isBelow(distance(chained.grad, local.grad), 1e-6)
-      }).pipe(Effect.scoped, Effect.provide(Ort.layer({ threads: 1 })))
+      }).pipe(Effect.scoped, Effect.provide(SharedOrt.layer))
     )
   }
 
@@ -127,7 +127,7 @@ describe("HostObjective", () => {
       }
       const empty = yield* host.evaluate({ sequences, items: [] }, [])
       assert.deepStrictEqual([empty.loss, empty.slopes], [0, []])
-    }).pipe(Effect.scoped, Effect.provide(Ort.layer({ threads: 1 })))
+    }).pipe(Effect.scoped, Effect.provide(SharedOrt.layer))
   )
 
   it.effect("says what is wrong with an answer, and which loss it cannot compute", () =>
@@ -155,6 +155,6 @@ describe("HostObjective", () => {
       const { message, reason } = yield* Effect.flip(HostObjective.make(objectiveOf("distill")))
       assert.strictEqual(reason, "settings")
       assert.include(message, "loss distill compares whole distributions")
-    }).pipe(Effect.scoped, Effect.provide(Ort.layer({ threads: 1 })))
+    }).pipe(Effect.scoped, Effect.provide(SharedOrt.layer))
   )
 })

@@ -14,7 +14,7 @@ import { Effect, FileSystem, Layer, References, Result, Schema, Stream, Struct }
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
 import * as SamplerCheck from "../../src/run/SamplerCheck.ts"
 import * as Preset from "../../src/loss/Preset.ts"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as Mismatch from "../../src/learn/Mismatch.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
@@ -28,18 +28,25 @@ const letters = "abcdefgh"
 const model = TinyModel.make({ characters: letters, seed: 1, maxPositions: 16, embeddingDeviation: 0.25 })
 
 interface Asked {
-  readonly sampling: Pick<ServerManager.SamplingOptions, "temperature" | "topP" | "topK" | "minP">
+  /** One for each group, in turns. */
+  readonly samplings: ReadonlyArray<ServerManager.SamplingOptions>
   /** What becomes of a trajectory on its way. */
   readonly change?: (trajectory: Trajectory.Trajectory) => Trajectory.Trajectory
 }
 
-const environment = ({ change = (same) => same, sampling }: Asked) =>
+const environment = ({ change = (same) => same, samplings }: Asked) =>
   Environment.layer("letters", Environment.settings({}), ({ groupSize }) =>
     Effect.map(ServerManager.ServerManager, (servers) => ({
       items: (cursor: number) => Stream.iterate(cursor, (index) => index + 1),
       collectTrajectories: (index: number) =>
         Effect.map(
-          servers.complete({ prompt: letters[index % 8]!, n: groupSize, maxTokens: 8, seed: index, ...sampling }),
+          servers.complete({
+            prompt: letters[index % 8]!,
+            n: groupSize,
+            maxTokens: 8,
+            seed: index,
+            ...samplings[index % samplings.length]
+          }),
           (all) => all.map(change)
         ),
       score: (index: number, group: ReadonlyArray<Trajectory.Trajectory>) =>
@@ -67,7 +74,7 @@ const run = (asked: Asked) =>
     Effect.scoped,
     Effect.provide(
       Layer.mergeAll(environment(asked), MemoryTrajectoryClient.layer(), LocalLearner.layerInProcess({ model })).pipe(
-        Layer.provide(Ort.layer({ threads: 1 })),
+        Layer.provide(SharedOrt.layer),
         Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
         Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
       )
@@ -83,34 +90,46 @@ const raw = (trajectory: Trajectory.Trajectory): Trajectory.Trajectory => ({
   sampling: { ...trajectory.sampling!, logprobs: "raw" }
 })
 
+/** Logprobs as a server reports them that takes them of what is left to draw from. */
+const processed = (trajectory: Trajectory.Trajectory): Trajectory.Trajectory => ({
+  ...trajectory,
+  sampling: { ...trajectory.sampling!, logprobs: "processed" }
+})
+
 describe("the record of sampling in the trainer", () => {
-  const agreeing: ReadonlyArray<Asked["sampling"]> = [
+  const samplings: Asked["samplings"] = [
     { temperature: 0.5 },
     { temperature: 1.7 },
     { temperature: 0.7, topP: 0.8 },
     { topK: 2, temperature: 1.2 },
-    { minP: 0.3 }
+    { minP: 0.3 },
+    {
+      temperature: 0.8,
+      repetitionPenalty: 1.3,
+      presencePenalty: 0.4,
+      frequencyPenalty: 0.2,
+      logitBias: { "3": 1, "5": -100 }
+    }
   ]
-  for (const sampling of agreeing) {
-    it.live(`makes trainer and sampler agree at ${JSON.stringify(sampling)}`, () =>
-      Effect.gen(function* () {
-        const { metrics } = yield* run({ sampling })
-        assert.strictEqual(metrics._tag, "Success")
-        if (metrics._tag !== "Success") return
-        assert.strictEqual(metrics.success.length, 4)
-        for (const { clippedFraction, mismatchOnPolicy, unknownLogprobs } of metrics.success) {
-          assert.isBelow(mismatchOnPolicy!, 1e-4)
-          assert.deepStrictEqual([clippedFraction, unknownLogprobs], [0, 0])
-        }
-      })
-    )
-  }
+  it.live("makes trainer and sampler agree, however each group of a batch is sampled", () =>
+    Effect.gen(function* () {
+      const { metrics } = yield* run({ samplings })
+      assert.strictEqual(metrics._tag, "Success")
+      if (metrics._tag !== "Success") return
+      assert.strictEqual(metrics.success.length, 4)
+      // Sixteen groups in four steps: every way of sampling is there at least twice.
+      for (const { clippedFraction, mismatchOnPolicy, unknownLogprobs } of metrics.success) {
+        assert.isBelow(mismatchOnPolicy!, 5e-5)
+        assert.deepStrictEqual([clippedFraction, unknownLogprobs], [0, 0])
+      }
+    })
+  )
 
   it.live(
     "removed on the way, the run is stopped within three steps, before it learns, and temperature is named first",
     () =>
       Effect.gen(function* () {
-        const { done, metrics } = yield* run({ sampling: { temperature: 0.5 }, change: withoutRecord })
+        const { done, metrics } = yield* run({ samplings: [{ temperature: 0.5 }], change: withoutRecord })
         assert.strictEqual(done, 0)
         assert.strictEqual(metrics._tag, "Failure")
         if (metrics._tag !== "Failure" || metrics.failure._tag !== "TrainerError") return assert.fail("no TrainerError")
@@ -122,9 +141,13 @@ describe("the record of sampling in the trainer", () => {
       })
   )
 
-  it.live("of raw logprobs at another temperature: they are counted as unknown and not compared", () =>
+  const unusable: ReadonlyArray<readonly [what: string, asked: Asked]> = [
+    ["raw logprobs at another temperature", { samplings: [{ temperature: 0.5 }], change: raw }],
+    ["logprobs of what penalties left", { samplings: [{ repetitionPenalty: 1.3 }], change: processed }]
+  ]
+  it.live.each(unusable)("of %s: they are counted as unknown and not compared", ([, asked]) =>
     Effect.gen(function* () {
-      const { metrics } = yield* run({ sampling: { temperature: 0.5 }, change: raw })
+      const { metrics } = yield* run(asked)
       if (metrics._tag !== "Success") return assert.fail("stopped")
       for (const one of metrics.success) {
         assert.strictEqual(one.unknownLogprobs, one.trainedTokens)

@@ -1,7 +1,7 @@
 /** Every preset holds the laws of objectives; broken ones are told apart, with what is wrong. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as ObjectiveLaws from "../../src/learn/ObjectiveLaws.ts"
 import * as Objective from "../../src/loss/Objective.ts"
 import { objectives } from "../loss/LossExamples.ts"
@@ -13,7 +13,7 @@ const broken = (objective: Objective.Objective) =>
       verdicts.flatMap(({ explanation, law }) => (explanation === undefined ? [] : [[law, explanation]]))
     ),
     Effect.scoped,
-    Effect.provide(Ort.layer({ threads: 1 }))
+    Effect.provide(SharedOrt.layer)
   )
 
 const laws = {

@@ -6,7 +6,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import type { ScoredGroup } from "@atropos/core"
 import { Effect, Layer, Result } from "effect"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as TrainingSequence from "../../src/learn/TrainingSequence.ts"
 import * as WeightedBatch from "../../src/learn/WeightedBatch.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
@@ -15,7 +15,7 @@ import * as Preset from "../../src/loss/Preset.ts"
 import { vocabulary } from "../loss/ToyPolicy.ts"
 import { group, model } from "../run/ToyTraining.ts"
 
-const layer = Layer.mergeAll(Ort.layer({ threads: 1 }), NodeServices.layer)
+const layer = Layer.mergeAll(SharedOrt.layer, NodeServices.layer)
 
 const steps = 12
 

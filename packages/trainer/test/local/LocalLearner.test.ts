@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as LearnerContract from "../learn/LearnerContract.ts"
 import { model } from "../run/ToyTraining.ts"
@@ -10,7 +10,7 @@ LearnerContract.suite("this machine", {
   layer: LocalLearner.layer({
     model,
     publish: ({ version }) => Effect.sync(() => void versions.push(version))
-  }).pipe(Layer.provide(Ort.layer({ threads: 1 }))),
+  }).pipe(Layer.provide(SharedOrt.layer)),
   tolerance: 0,
   learningRate: 0.01,
   published: Effect.sync(() => versions)

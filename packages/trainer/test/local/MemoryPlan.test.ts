@@ -30,13 +30,36 @@ describe("MemoryPlan", () => {
     assert.strictEqual(MemoryPlan.choose(workload, "cpu", 0.5 * gigabyte).remat, "parts")
   })
 
-  it("rearranges weights for the CPU where there is room for a copy", () => {
+  it("rearranges weights for the CPU where a copy of them is a small part of the memory", () => {
     const weights = MemoryPlan.weightBytes(shape)
     assert.approximately(weights / 4e6, 95, 1)
-    const enough = 2 * (2 * weights + MemoryPlan.activationBytes(workload, "elements", "rows"))
+    const enough = 16 * weights
     assert.isTrue(MemoryPlan.choose(workload, "cpu", enough).prepack)
-    assert.isFalse(MemoryPlan.choose(workload, "cpu", enough - weights).prepack)
+    assert.isFalse(MemoryPlan.choose(workload, "cpu", enough - 1).prepack)
     assert.isFalse(MemoryPlan.choose(workload, "webgpu", enough).prepack)
+  })
+
+  it("counts the weights of all experts, and the activations of those that a token passes", () => {
+    const layer = { window: undefined, rope: 0, isMixture: true }
+    const mixture = {
+      experts: 16,
+      perToken: 2,
+      intermediateSize: 768,
+      isNormed: true
+    } as const
+    const mixed = { ...shape, mixture, layerTraits: Array.from({ length: shape.layers }, () => layer) }
+    const experts = 4 * shape.hiddenSize * shape.layers * 3 * (16 * 768 - shape.intermediateSize)
+    assert.strictEqual(MemoryPlan.weightBytes(mixed) - MemoryPlan.weightBytes(shape), experts)
+    const activations = (of: typeof shape) => MemoryPlan.activationBytes({ ...workload, shape: of }, "elements", "rows")
+    assert.isBelow(activations(mixed), activations(shape))
+  })
+
+  it("has more room for activations under weights in fewer bits, and rearranges none of these", () => {
+    const rounded = { bytes: MemoryPlan.weightBytes(shape) / 4, largest: shape.hiddenSize * shape.intermediateSize }
+    const memory = 2 * (MemoryPlan.weightBytes(shape) + MemoryPlan.activationBytes(workload, "elements", "rows")) - 1
+    assert.strictEqual(MemoryPlan.choose(workload, "cpu", memory).remat, "parts")
+    assert.strictEqual(MemoryPlan.choose({ ...workload, rounded }, "cpu", memory).remat, "elements")
+    assert.isFalse(MemoryPlan.choose({ ...workload, rounded }, "cpu", 64 * gigabyte).prepack)
   })
 
   it("computes attention in blocks where rows are long, so that memory grows with the row and not with its square", () => {

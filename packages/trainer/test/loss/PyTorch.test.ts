@@ -8,7 +8,7 @@ import { Labels, Tokenizer, WireGroup } from "@atropos/core"
 import { Context, Effect, Layer, Result, Schema, type Scope } from "effect"
 import { fileURLToPath } from "node:url"
 import { Executor, type ExecutorError, type HostTensor } from "../../src/exec/Executor.ts"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import type { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 import { LossSettings } from "../../src/loss/LossSettings.ts"
@@ -73,7 +73,7 @@ const adapted = Layer.effect(
     const config = yield* ModelFolder.readConfig(folder)
     const weights = ModelFolder.weights(config, yield* ModelFolder.readEntries(folder, config))
     const adapter = { ...fixtures.lora, targetModules: Tensors.projectionNames, rslora: false }
-    const layout = Lora.layout(config, adapter, Tensors.projectionNames)
+    const layout = Lora.layout(config, adapter)
     const given: Readonly<Record<string, string>> = fixtures.theta
     const theta = new Float32Array(layout.size)
     for (const { name, offset } of layout.slots) theta.set(floats(given[name]!), offset)
@@ -92,7 +92,7 @@ const adapted = Layer.effect(
   })
 )
 
-const layerTest = adapted.pipe(Layer.provideMerge(Ort.layer({ threads: 1 })), Layer.provide(NodeServices.layer))
+const layerTest = adapted.pipe(Layer.provideMerge(SharedOrt.layer), Layer.provide(NodeServices.layer))
 
 /** The fixture's gradient, in its order of names, as one of the layout. */
 const arranged = ({ size, slots }: Layout, gradient: Float32Array): Float32Array => {
@@ -246,7 +246,7 @@ layer(layerTest)("a training step of a transformer in float64", (it) => {
           const here = Float64Array.from(theta)
           const { gradient } = yield* at(here)
           const h = 1e-6
-          const checked = Array.from({ length: 40 }, (_, i) => (i * 37) % layout.size)
+          const checked = Array.from({ length: 16 }, (_, i) => (i * 91) % layout.size)
           const differences = new Float64Array(checked.length)
           for (const [k, i] of checked.entries()) {
             const above = yield* at(here.with(i, here[i]! + h))

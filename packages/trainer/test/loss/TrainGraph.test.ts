@@ -107,7 +107,7 @@ describe("TrainGraph", () => {
         const h = 1e-5
         const numeric = ours.grad.slice()
         // A share of the parameters, of each objective other ones.
-        const every = trains === "all" ? 17 : 5
+        const every = trains === "all" ? 51 : 15
         for (let i = turn % every; i < theta.length; i += every) {
           const at = async (step: number) => (await plain(batches, theta.with(i, theta[i]! + step))).loss
           numeric[i] = ((await at(h)) - (await at(-h))) / (2 * h)

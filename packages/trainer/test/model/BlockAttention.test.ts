@@ -13,21 +13,32 @@ const headDim = 8
 
 type Kind = "whole" | "blocks"
 
-/** Σ attention · target, with its gradients by queries, keys and values. */
-const graphOf = (kind: Kind, real: DType, most: { readonly mostQueries?: number } = {}) => {
+/** What some architectures do beside the common. */
+interface Own {
+  readonly cap?: number | undefined
+  readonly window?: number | undefined
+  readonly hasSinks?: boolean
+}
+
+/** Σ attention · target, with its gradients by queries, keys, values and sinks. */
+const graphOf = (kind: Kind, real: DType, most: { readonly mostQueries?: number } = {}, own: Own = {}) => {
   const graph = new Graph(real)
   const input = (name: string, count: number) => graph.input(name, real, ["B", count, "T", headDim])
   const ids = (name: string) => graph.input(name, "int32", ["B", "T"])
   const [segmentIds, positionIds] = [ids("segments"), ids("positions")]
   const [q, k, v, target] = [input("q", heads), input("k", kvHeads), input("v", kvHeads), input("target", heads)]
+  const sinks = own.hasSinks === true ? graph.input("sinks", real, [heads]) : undefined
   const attention =
     kind === "whole"
       ? PackedAttention.make(graph, segmentIds, positionIds)
       : BlockAttention.make(graph, segmentIds, positionIds, heads, most)
-  const attended = graph.checkpoint([q, k, v], () => attention(0, q, k, v))
+  const attended = graph.checkpoint([q, k, v], () =>
+    attention({ layer: 0, scale: 0.3, cap: own.cap, window: own.window, sinks }, q, k, v)
+  )
   const loss = graph.sum(graph.mul(attended, target), [0, 1, 2, 3])
   graph.output("loss", loss)
-  grad(graph, loss, [q, k, v]).forEach((gradient, i) => graph.output(`gradient_${i}`, gradient))
+  const wrt = [q, k, v, ...(sinks === undefined ? [] : [sinks])]
+  grad(graph, loss, wrt).forEach((gradient, i) => graph.output(`gradient_${i}`, gradient))
   return graph
 }
 
@@ -60,6 +71,7 @@ const feedsOf = (rows: ReadonlyArray<ReadonlyArray<number>>, width: number) => {
     q: noise(size(heads), 1).map((x) => 4 * x),
     k: noise(size(kvHeads), 2),
     v: noise(size(kvHeads), 3),
+    sinks: noise(heads, 5).map((x) => 3 * x),
     target: noise(size(heads), 4).map((x, at) => (isPadded(at) ? 0 : x))
   }
 }
@@ -74,18 +86,27 @@ describe("BlockAttention", () => {
     [
       Schema.NonEmptyArray(Schema.Array(whole(1, 40)).check(Schema.isMaxLength(5))).check(Schema.isMaxLength(3)),
       whole(1, 70),
-      Schema.Literals([1, 7, 16, 256])
+      Schema.Literals([1, 7, 16, 256]),
+      Schema.Literals(["plain", "window", "both", "sinks"])
     ],
-    ([rows, width, mostQueries]) =>
+    ([rows, width, mostQueries, kind]) =>
       Effect.gen(function* () {
         const sizes = { B: rows.length, T: width }
+        const own = {
+          window: kind === "plain" ? undefined : 1 + (width % 9),
+          cap: kind === "both" ? 1.5 : undefined,
+          hasSinks: kind === "sinks"
+        }
         const feeds = feedsOf(rows, width)
-        const reference = yield* load(graphOf("whole", "float64"), sizes)
-        const blocks = yield* load(graphOf("blocks", "float64", { mostQueries }), sizes)
+        const reference = yield* load(graphOf("whole", "float64", {}, own), sizes)
+        const blocks = yield* load(graphOf("blocks", "float64", { mostQueries }, own), sizes)
         const [expected, found] = [yield* reference.run(feeds), yield* blocks.run(feeds)]
-        for (const name of outputs) {
+        for (const name of own.hasSinks ? [...outputs, "gradient_3"] : outputs) {
           const real = expected[name] as Float64Array
-          found[name]!.forEach((x, i) => assert.closeTo(Number(x), real[i]!, 1e-10, `${name}[${i}]`))
+          // Hundreds of thousands of numbers: one assertion over all of them.
+          const off = real.findIndex((x, i) => !(Math.abs(Number(found[name]![i]) - x) <= 1e-10))
+          assert.strictEqual(off, -1, `${name}[${off}]: ${found[name]![off]}, not ${real[off]}`)
+          assert.strictEqual(found[name]!.length, real.length)
         }
       }),
     { arbitrary: { runs: 25 } }

@@ -6,6 +6,7 @@ import { FetchHttpClient } from "effect/http"
 import * as Ort from "../../src/exec/Ort.ts"
 import type { LoraSettings } from "../../src/model/Lora.ts"
 import * as Peft from "../../src/model/Peft.ts"
+import * as Tensors from "../../src/model/Tensors.ts"
 import * as PretrainedModel from "../../src/model/PretrainedModel.ts"
 import * as Fixtures from "./Fixtures.ts"
 
@@ -38,6 +39,42 @@ layer(services, { excludeTestServices: true })("a decoder of a folder that trans
         const ours = logprobs(found, sequence.slice(1), vocabSize)
         assert.isBelow(Fixtures.greatestDifference(ours, Fixtures.floats(base.logprobs[i]!)), 1e-4)
       })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "begins with the model's own logits under an adapter of any kind, which is also what it is without it",
+    () =>
+      Effect.gen(function* () {
+        const { base, inputIds } = Fixtures.expected("llama")
+        const trains: LoraSettings = {
+          ...everywhere,
+          targetModules: [...Tensors.projectionNames, "lm_head"],
+          dora: true,
+          modulesToSave: ["embed_tokens"]
+        }
+        const model = yield* PretrainedModel.load(Fixtures.folder("llama"), { trains, seed: 1 })
+        assert.deepStrictEqual(model.neutral, model.initial)
+        const logits = yield* (yield* Fixtures.logitsOf(model))(Fixtures.grid([[inputIds[2]!]]), model.initial)
+        assert.isBelow(Fixtures.greatestDifference(logits, Fixtures.floats(base.logits[2]!)), 1e-4)
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect.each([
+    ["llama", { modulesToSave: ["q_proj"] }, /there is no "q_proj"; there are embed_tokens and lm_head/],
+    ["llama", { modulesToSave: ["lm_head"], targetModules: ["lm_head"] }, /lm_head is both/],
+    ["llama", { dora: true, targetModules: ["embed_tokens"] }, /DoRA on embed_tokens is not built/],
+    [
+      "llama",
+      { targetModules: ["qkv_proj"] },
+      /no linear layer "qkv_proj"; there are q_proj, .*, embed_tokens, lm_head/
+    ],
+    ["qwen2", { modulesToSave: ["embed_tokens"] }, /output matrix is its embedding/]
+  ] as const)("refuses an adapter that makes no sense on %s: %j", ([name, change, reason]) =>
+    Effect.gen(function* () {
+      const trains = { ...everywhere, ...change }
+      const error = yield* Effect.flip(PretrainedModel.load(Fixtures.folder(name), { trains, seed: 1 }))
+      assert.match(error.message, reason)
     }).pipe(Effect.scoped)
   )
 

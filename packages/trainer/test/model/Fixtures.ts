@@ -122,12 +122,12 @@ export const logitsOf = Effect.fnUntraced(function* (model: Model.Model) {
   const executor = yield* Executor
   const graph = new Graph()
   const { ids, parameters } = inputsOf(graph, model)
-  const { head, hidden } = Model.policy(model).build(graph, (name) => parameters.get(name), {
+  const built = Model.policy(model).build(graph, (name) => parameters.get(name), {
     ...ids,
     remat: false,
     attention: "rows"
   })
-  graph.output("logits", graph.gemm(hidden, head, false, true))
+  graph.output("logits", Decoder.logits(graph, built, built.hidden))
   const program = yield* executor.load(toOnnx(graph))
   return Effect.fnUntraced(function* (cells: Grid, values: Float32Array) {
     const { host } = yield* program.run(feedsOf(model, cells, values))

@@ -12,7 +12,7 @@ import * as Fixtures from "./Fixtures.ts"
 
 const config = Result.getOrThrow(ModelConfig.parse(llama))
 const adapter: Lora.LoraSettings = { r: 4, alpha: 8, rslora: false, targetModules: Tensors.projectionNames }
-const layout = Lora.layout(config, adapter, Tensors.projectionNames)
+const layout = Lora.layout(config, adapter)
 
 describe("Lora", () => {
   it("scales by alpha / r, and by alpha / sqrt(r) when rank-stabilised", () => {
@@ -88,16 +88,14 @@ layer(NodeServices.layer)("Peft", (it) => {
 
   it.effect.each([
     ["peft_type", "ADALORA", /it is "ADALORA", not LORA/],
-    ["use_dora", true, /option use_dora = true is not supported/],
     ["bias", "lora_only", /option bias = "lora_only" is not supported/],
     ["lora_bias", true, /option lora_bias/],
     ["fan_in_fan_out", true, /option fan_in_fan_out/],
-    ["modules_to_save", ["embed_tokens"], /option modules_to_save = \["embed_tokens"\]/],
     ["rank_pattern", { q_proj: 8 }, /option rank_pattern/],
     ["layers_to_transform", [0], /option layers_to_transform/],
     ["init_lora_weights", "pissa", /option init_lora_weights = "pissa"/],
     ["an_option_of_tomorrow", 1, /option an_option_of_tomorrow = 1 is not supported/],
-    ["target_modules", ["embed_tokens"], /no linear layer "embed_tokens"/],
+    ["target_modules", ["wte"], /no linear layer "wte"/],
     ["r", 0, /its rank is 0/],
     ["r", "4", /has no r, lora_alpha and target_modules/]
   ] as const)("refuses a folder whose %s is %j", ([key, value, reason]) =>
@@ -115,14 +113,14 @@ layer(NodeServices.layer)("Peft", (it) => {
         Effect.flatMap(written(change), (folder) => Effect.flip(Peft.read(folder, wanted)))
       assert.match((yield* failure((found) => (found["r"] = 8))).message, /its rank is 8, the model's 4/)
       assert.match((yield* failure((found) => (found["lora_alpha"] = 16))).message, /its scale is 4, the model's 2/)
-      const wide = Lora.layout({ ...config, hiddenSize: 64 }, adapter, Tensors.projectionNames)
+      const wide = Lora.layout({ ...config, hiddenSize: 64 }, adapter)
       assert.match(
         (yield* failure(same, { layout: wide, adapter })).message,
         /q_proj\.lora_A\.weight is \[4, 32\], the model needs \[4, 64\]/
       )
-      const fewer = Lora.layout(config, adapter, ["q_proj"])
+      const fewer = Lora.layout(config, { ...adapter, targetModules: ["q_proj"] })
       assert.match((yield* failure(same, { layout: fewer, adapter })).message, /has no place in the model's adapter/)
-      const deeper = Lora.layout({ ...config, layers: 3 }, adapter, Tensors.projectionNames)
+      const deeper = Lora.layout({ ...config, layers: 3 }, adapter)
       assert.match((yield* failure(same, { layout: deeper, adapter })).message, /layers\.2\..* is not there/)
     }).pipe(Effect.scoped)
   )

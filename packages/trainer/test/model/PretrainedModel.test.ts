@@ -63,7 +63,7 @@ const spoilt: ReadonlyArray<
         json((config) => (config["model_type"] = "mamba"))
       ),
     "unsupported",
-    /"mamba" is not supported; supported are llama, qwen2, qwen3/
+    /"mamba" is not supported; supported are llama \(Llama 2 and 3/
   ],
   ["no weights", "llama", ({ remove }) => remove("model.safetensors"), "missing", /no model\.safetensors and no model/],
   [
@@ -200,7 +200,7 @@ layer(services, { excludeTestServices: true })("PretrainedModel", (it) => {
       yield* model.write(folder, changed)
       const again = yield* PretrainedModel.load(folder, { trains: "all", seed: 1 })
       assert.deepStrictEqual(again.initial, changed)
-      assert.deepStrictEqual(again.config, model.config)
+      assert.deepStrictEqual({ ...again.config, file: model.config.file }, model.config)
       assert.deepStrictEqual(again.tokenizer.encode("a=1"), model.tokenizer.encode("a=1"))
     }).pipe(Effect.scoped)
   )
@@ -276,8 +276,8 @@ layer(services, { excludeTestServices: true })("PretrainedModel from the hub", (
         third.map(({ range }) => range),
         [undefined, "bytes=1000-"]
       )
-      const head = model.weights.get("lm_head.weight")?.data
-      assert.isTrue(head !== undefined && "file" in head && head.file.startsWith(home))
+      const head = model.weights.get("lm_head.weight")
+      assert.isTrue(head !== undefined && "data" in head && "file" in head.data && head.data.file.startsWith(home))
     }).pipe(Effect.scoped)
   )
 })

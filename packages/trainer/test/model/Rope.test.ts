@@ -4,19 +4,16 @@ import { Executor } from "../../src/exec/Executor.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
-import * as Rope from "../../src/model/Rope.ts"
+import * as RopeScaling from "../../src/model/family/RopeScaling.ts"
+import * as Rope from "../../src/model/family/Rope.ts"
 
-const base = { headDim: 8, ropeTheta: 500_000, ropeScaling: undefined }
+const rope = { width: 8, theta: 500_000, scaling: undefined }
 
 layer(Ort.layer({ threads: 1 }), { excludeTestServices: true })("Rope.angles", (it) => {
   it.effect.each([4096, 131_072])("are those of the position to single precision, up to %i positions", (maxPositions) =>
     Effect.gen(function* () {
       const graph = new Graph()
-      const { cos, sin } = Rope.angles(
-        graph,
-        { ...base, maxPositions },
-        graph.input("position_ids", "int32", ["B", "T"])
-      )
+      const { cos, sin } = Rope.angles(graph, rope, maxPositions, graph.input("position_ids", "int32", ["B", "T"]))
       graph.output("cos", cos)
       graph.output("sin", sin)
       const model = toOnnx(graph)
@@ -34,7 +31,7 @@ layer(Ort.layer({ threads: 1 }), { excludeTestServices: true })("Rope.angles", (
         maxPositions - 1
       )
       const { host } = yield* program.run({ position_ids: { dtype: "int32", shape: [2, 4], data: positions } })
-      const frequencies = Rope.frequencies(base)
+      const frequencies = RopeScaling.frequencies(rope, maxPositions)
       positions.forEach((position, at) => {
         for (let i = 0; i < 8; i++) {
           const angle = position * frequencies[i % 4]!

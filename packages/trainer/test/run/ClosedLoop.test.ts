@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Environment, MemoryTrajectoryClient, ServerManager, TrajectoryClient } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import { LearnerEngine } from "../../src/learn/LearnerEngine.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
@@ -60,7 +60,7 @@ const parts = (...items: Parameters<typeof environment>) => around(environment(.
 
 const around = (layer: Layer.Layer<Environment.Environment, unknown, ServerManager.ServerManager>) =>
   Layer.mergeAll(layer, MemoryTrajectoryClient.layer(), LocalLearner.layerInProcess({ model })).pipe(
-    Layer.provide(Ort.layer({ threads: 1 })),
+    Layer.provide(SharedOrt.layer),
     Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
     Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
   )
@@ -172,7 +172,7 @@ describe("ClosedLoop", () => {
         },
         Effect.scoped,
         // The executor has to outlive the layer of the engine.
-        Effect.provide([parts(endless), Ort.layer({ threads: 1 })], { local: true })
+        Effect.provide([parts(endless), SharedOrt.layer], { local: true })
       )
       const kept = yield* run([])
       const lost = yield* run([

@@ -33,7 +33,7 @@ const ofEnvironments = Effect.gen(function* () {
   const metrics = RolloutMetrics.make("names")
   for (const reason of Object.keys(GroupFilter.reasons) as ReadonlyArray<GroupFilter.DropReason>)
     metrics.dropped(reason)
-  metrics.rolledOut(group, 10)
+  metrics.rolledOut(group, { maxTokenLength: 10 })
   metrics.kept(group, 1)
   for (const outcome of ["succeeded", "succeeded", "failed", "failed"] as const) metrics.item(outcome, 1)
   const figures = { count: 1, failures: 0, retries: 0, inFlight: 0, tokensPerSecond: 1, healthy: true, server: "s" }
@@ -42,7 +42,7 @@ const ofEnvironments = Effect.gen(function* () {
   const table = RolloutTable.make({ groups: 1, perGroup: 1, decode: () => "" })
   table.add(group)
   const answered = { trajectory, correct: true, score: 1, rewards: { correct: 1 } }
-  const item = { item: "1", trajectories: [answered, answered] }
+  const item = { item: "1", id: "1", trajectories: [answered, answered] }
   const evaluated = { items: [item, item], failures: [], seconds: 1 }
   return [
     ...Object.keys(metrics.take()),
@@ -100,7 +100,7 @@ describe("docs/metrics.md", () => {
       // Those of helpers that environments use, by the names in their sources.
       const further = matches(
         yield* sources,
-        /"((?:answer_format|curriculum|queue|judge|opponent|openenv|python|agent)\/\w+)"/g
+        /"((?:answer_format|curriculum|queue|judge|math|opponent|openenv|python|agent)\/\w+)"/g
       )
       same(documented(text, "Environments"), [...(yield* ofEnvironments).map(general), ...further])
       same(documented(text, "Trainers"), ofTrainers)

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Batch, Environment, MemoryTrajectoryClient, ServerManager, TrajectoryClient } from "@atropos/core"
 import { Effect, FileSystem, Layer, Option, References, Stream } from "effect"
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
 import * as PolicyLayers from "../../src/server/PolicyLayers.ts"
@@ -71,7 +71,7 @@ const run = Effect.fnUntraced(
   },
   Effect.scoped,
   Effect.provide(
-    Layer.mergeAll(environment, MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
+    Layer.mergeAll(environment, MemoryTrajectoryClient.layer(), SharedOrt.layer).pipe(
       Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
       Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
     ),

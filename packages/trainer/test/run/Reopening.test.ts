@@ -4,7 +4,7 @@ import { assert, layer } from "@effect/vitest"
 import { MemoryTrajectoryClient, TrajectoryClient } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
 import * as TrainerState from "../../src/checkpoint/TrainerState.ts"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as Reopening from "../../src/run/Reopening.ts"
 import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
 import * as LosingEngine from "./LosingEngine.ts"
@@ -61,7 +61,7 @@ const run = Effect.fnUntraced(function* (losses: ReadonlyArray<LosingEngine.Loss
 
 const warnings: Array<string> = []
 const layerTest = Layer.mergeAll(
-  Ort.layer({ threads: 1 }),
+  SharedOrt.layer,
   NodeServices.layer,
   Logger.layer([Logger.make(({ message }) => void warnings.push(JSON.stringify(message)))]),
   Layer.succeed(References.MinimumLogLevel, "Warn")

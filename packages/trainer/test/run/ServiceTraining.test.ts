@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { MemoryTrajectoryClient, TrajectoryClient } from "@atropos/core"
 import { Deferred, Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import * as LeaseJournal from "../../src/checkpoint/LeaseJournal.ts"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
 import type * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 import * as Toy from "./ToyTraining.ts"
@@ -43,11 +43,7 @@ const nextStep = (client: TrajectoryClient.TrajectoryClient) =>
     Option.getOrUndefined(Option.map(batch, ({ step }) => step))
   )
 
-const layerTest = Layer.mergeAll(
-  Ort.layer({ threads: 1 }),
-  NodeServices.layer,
-  Layer.succeed(References.MinimumLogLevel, "None")
-)
+const layerTest = Layer.mergeAll(SharedOrt.layer, NodeServices.layer, Layer.succeed(References.MinimumLogLevel, "None"))
 
 layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
   it.effect.each([0, 1, 3])("trains on each batch once and leaves the rest, claiming %d ahead", (prefetch) =>

@@ -20,7 +20,7 @@ import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
 import type * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as Toy from "./ToyTraining.ts"
@@ -188,7 +188,7 @@ for (const [name, database] of databases) {
   )
   const layerTest = Layer.mergeAll(
     layerService,
-    Ort.layer({ threads: 1 }),
+    SharedOrt.layer,
     NodeServices.layer,
     // Trainers die here.
     Layer.succeed(References.MinimumLogLevel, "None")

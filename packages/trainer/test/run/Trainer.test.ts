@@ -6,7 +6,7 @@ import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Lease } from "../../src/run/Leases.ts"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import type * as LocalLearner from "../../src/local/LocalLearner.ts"
 import type * as Trainer from "../../src/run/Trainer.ts"
 import * as StepMetrics from "../../src/run/StepMetrics.ts"
@@ -44,7 +44,7 @@ const settling = () => {
 }
 
 const layerTest = Layer.mergeAll(
-  Ort.layer({ threads: 1 }),
+  SharedOrt.layer,
   NodeServices.layer,
   // Skipped steps and damaged folders are what is tested here.
   Layer.succeed(References.MinimumLogLevel, "None")
@@ -196,6 +196,28 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
         ]
       )
       assert.isTrue((yield* trainer.parameters).every(Number.isFinite))
+    })
+  )
+
+  it.effect("ends with the step that breaks a rule of stop_on, which is saved", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const settings = Toy.settings(target, { stopOn: " not_finite,collapse", checkpointInterval: 10 })
+      const steps: Array<number> = []
+      const error = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const trainer = yield* Toy.trainer(settings)
+          const all = Stream.make(Toy.batch(0), Toy.overflowing(1), Toy.batch(2))
+          return yield* Effect.flip(
+            Stream.runForEach(trainer.steps(all), ({ step }) => Effect.sync(() => steps.push(step)))
+          )
+        })
+      )
+      assert.deepStrictEqual([steps, error.reason], [[1, 2], "stopped"])
+      assert.include(error.message, "Not a number (not_finite): Loss or gradient was not a number at step 2")
+      const next = yield* Toy.trainer(Toy.settings(target, { stopOn: "" }))
+      assert.strictEqual(yield* next.step, 2)
+      assert.throws(() => Toy.settings(target, { stopOn: "collaps" }), "collaps is no rule")
     })
   )
 

@@ -4,7 +4,7 @@ import { assert, layer } from "@effect/vitest"
 import type { Batch, ScoredGroup } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, References, Stream, Struct } from "effect"
 import * as TrainerState from "../../src/checkpoint/TrainerState.ts"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as Objective from "../../src/loss/Objective.ts"
 import type * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 import { vocabulary } from "../loss/ToyPolicy.ts"
@@ -28,11 +28,7 @@ const run = Effect.fnUntraced(function* ({ batches: given = batches, loss, more,
   return { metrics, parameters: yield* trainer.parameters, version: yield* trainer.policyVersion, trainer }
 })
 
-const layerTest = Layer.mergeAll(
-  Ort.layer({ threads: 1 }),
-  NodeServices.layer,
-  Layer.succeed(References.MinimumLogLevel, "None")
-)
+const layerTest = Layer.mergeAll(SharedOrt.layer, NodeServices.layer, Layer.succeed(References.MinimumLogLevel, "None"))
 
 layer(layerTest, { excludeTestServices: true })("several updates with a batch", (it) => {
   for (const oldPolicy of ["engine", "trainer"] as const) {
@@ -179,7 +175,7 @@ layer(layerTest, { excludeTestServices: true })("a loss's own figures", (it) => 
 
 const warnings: Array<string> = []
 const layerWarnings = Layer.mergeAll(
-  Ort.layer({ threads: 1 }),
+  SharedOrt.layer,
   NodeServices.layer,
   Logger.layer([Logger.make(({ message }) => void warnings.push(JSON.stringify(message)))]),
   Layer.succeed(References.MinimumLogLevel, "Warn")

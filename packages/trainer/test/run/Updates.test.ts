@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Tokenizer, WireGroup } from "@atropos/core"
 import { Effect, Layer, Result } from "effect"
 import { fileURLToPath } from "node:url"
-import * as Ort from "../../src/exec/Ort.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as TrainingSequence from "../../src/learn/TrainingSequence.ts"
 import * as WeightedBatch from "../../src/learn/WeightedBatch.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
@@ -25,7 +25,7 @@ const model = Effect.gen(function* () {
   const folder = fileURLToPath(new URL("../fixtures/loss-model", import.meta.url))
   const config = yield* ModelFolder.readConfig(folder)
   const adapter = { ...losses.lora, targetModules: Tensors.projectionNames, rslora: false }
-  const layout = Lora.layout(config, adapter, Tensors.projectionNames)
+  const layout = Lora.layout(config, adapter)
   const theta: Readonly<Record<string, string>> = losses.theta
   const initial = new Float32Array(layout.size)
   for (const { name, offset } of layout.slots) initial.set(floats(theta[name]!), offset)
@@ -72,7 +72,7 @@ describe("several updates with one batch", () => {
         for (const [item, row] of after.entries()) {
           for (const [t, value] of row.entries()) assert.closeTo(value, logprobs[item]![t]!, 2e-3, `${item}, ${t}`)
         }
-      }).pipe(Effect.scoped, Effect.provide(Layer.merge(Ort.layer({ threads: 1 }), NodeServices.layer)))
+      }).pipe(Effect.scoped, Effect.provide(Layer.merge(SharedOrt.layer, NodeServices.layer)))
     )
   }
 })

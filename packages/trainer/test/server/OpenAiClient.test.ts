@@ -2,6 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import OpenAI, { type APIError, BadRequestError, NotFoundError, RateLimitError } from "openai"
+import { Tokenizer } from "@atropos/core"
+import type * as Engine from "../../src/engine/Engine.ts"
 import * as ScriptedEngine from "./ScriptedEngine.ts"
 import * as TestPolicyServer from "./TestPolicyServer.ts"
 
@@ -17,6 +19,20 @@ const failure = (ask: Promise<unknown>) =>
   )
 
 const hello = [{ role: "user" as const, content: "hi" }]
+
+const tool = (name: string) => ({
+  type: "function" as const,
+  function: { name, parameters: { type: "object", properties: { a: { type: "integer" } } } }
+})
+
+/** A call of the form that is asked for. */
+const said = (request: Engine.GenerateRequest) => {
+  const { properties } = JSON.parse(request.schema ?? '{"properties":{}}')
+  return JSON.stringify({
+    name: "add",
+    [properties === undefined ? "arguments" : Object.keys(properties)[1]!]: { a: 1 }
+  })
+}
 
 describe("openai package", () => {
   it.live("chat completions: text, reason, usage and the policy version", () =>
@@ -42,7 +58,8 @@ describe("openai package", () => {
       assert.deepStrictEqual(answer.usage, {
         prompt_tokens: asked!.promptTokens.length,
         completion_tokens: 18,
-        total_tokens: asked!.promptTokens.length + 18
+        total_tokens: asked!.promptTokens.length + 18,
+        prompt_tokens_details: { cached_tokens: 0 }
       })
       assert.deepStrictEqual([asked!.n, asked!.temperature, asked!.seed, asked!.stopTokenIds], [2, 0.5, 7, [258]])
       assert.strictEqual((answer as { policy_version?: number }).policy_version, 0)
@@ -173,7 +190,12 @@ describe("openai package", () => {
           ["xxx", "length"]
         ]
       )
-      assert.deepStrictEqual(chunks.at(-1)!.usage, { prompt_tokens: 4, completion_tokens: 11, total_tokens: 15 })
+      assert.deepStrictEqual(chunks.at(-1)!.usage, {
+        prompt_tokens: 4,
+        completion_tokens: 11,
+        total_tokens: 15,
+        prompt_tokens_details: { cached_tokens: 0 }
+      })
     })
   )
 
@@ -220,6 +242,53 @@ describe("openai package", () => {
       const streamed = final.choices[0]!
       assert.strictEqual(streamed.finish_reason, "tool_calls")
       assert.strictEqual(streamed.message.tool_calls?.[0]?.type, "function")
+    })
+  )
+
+  it.live("a tool that has to be called is, held to its schema", () =>
+    Effect.gen(function* () {
+      for (const [toolCallFormat, before] of [
+        ["hermes", "<tool_call>\n"],
+        ["llama3-json", ""]
+      ] as const) {
+        const server = yield* TestPolicyServer.serve(said, { toolCallFormat })
+        const client = clientOf(server.url)
+        const body = { model: "test-policy", messages: hello, tools: [tool("add"), tool("sub")] }
+        const choice = { ...body, tool_choice: { type: "function" as const, function: { name: "add" } } }
+        const answer = yield* Effect.promise(() => client.chat.completions.create(choice))
+        const streamed = yield* Effect.promise(() => client.chat.completions.stream(choice).finalChatCompletion())
+        for (const { choices } of [answer, streamed]) {
+          const { finish_reason: reason, message } = choices[0]!
+          assert.deepStrictEqual([reason, message.content || null], ["tool_calls", null])
+          const [call] = message.tool_calls!
+          assert.deepInclude(call?.type === "function" ? call.function : undefined, {
+            name: "add",
+            arguments: '{"a": 1}'
+          })
+        }
+        const [asked] = server.asked
+        assert.isTrue(Tokenizer.bytes.decode(asked!.promptTokens).endsWith(`assistant\n${before}`))
+        assert.deepStrictEqual(JSON.parse(asked!.schema!).properties.name, { const: "add" })
+        yield* Effect.promise(() => client.chat.completions.create({ ...body, tool_choice: "required" }))
+        assert.deepStrictEqual(
+          JSON.parse(server.asked.at(-1)!.schema!).anyOf.map(
+            ({ properties }: { readonly properties: { readonly name: object } }) => properties.name
+          ),
+          [{ const: "add" }, { const: "sub" }]
+        )
+        // Cut off in its middle it is no call.
+        const cut = yield* Effect.promise(() => client.chat.completions.create({ ...choice, max_tokens: 5 }))
+        assert.deepStrictEqual(
+          [cut.choices[0]!.finish_reason, cut.choices[0]!.message.tool_calls],
+          ["length", undefined]
+        )
+      }
+      const server = yield* TestPolicyServer.serve(said, { toolCallFormat: "glm" })
+      const body = { model: "test-policy", messages: hello, tools: [tool("add")], tool_choice: "required" as const }
+      const refused = yield* failure(clientOf(server.url).chat.completions.create(body))
+      assert.instanceOf(refused, BadRequestError)
+      assert.strictEqual(refused.param, "tool_choice")
+      assert.include(refused.message, "glm")
     })
   )
 

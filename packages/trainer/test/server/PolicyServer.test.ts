@@ -46,6 +46,9 @@ const text = (reply: Reply) => [reply.json.choices[0].text, reply.headers.get("x
 
 const message = [{ role: "user", content: "hi" }]
 
+const add = { type: "function", function: { name: "add", parameters: { type: "object" } } }
+const named = (name: string) => ({ type: "function", function: { name } })
+
 describe("policy server", () => {
   it.live("answers /generate with exact tokens and logprobs, in vLLM's shape", () =>
     Effect.gen(function* () {
@@ -138,13 +141,22 @@ describe("policy server", () => {
   )
 
   const wrong: ReadonlyArray<readonly [path: string, body: unknown, status: number, param: string | null]> = [
-    ["/v1/chat/completions", { messages: message, logit_bias: { "5": 1 } }, 400, "logit_bias"],
+    ["/v1/chat/completions", { messages: message, logit_bias: { "5": 101 } }, 400, "logit_bias.5"],
     ["/v1/chat/completions", { messages: message, temprature: 1 }, 400, "temprature"],
-    ["/v1/chat/completions", { messages: message, presence_penalty: 0.5 }, 400, "presence_penalty"],
-    ["/v1/chat/completions", { messages: message, response_format: { type: "json_object" } }, 400, "response_format"],
-    ["/v1/chat/completions", { messages: message, tools: [{}], tool_choice: "required" }, 400, "tool_choice"],
+    ["/v1/chat/completions", { messages: message, presence_penalty: 2.5 }, 400, "presence_penalty"],
+    ["/v1/chat/completions", { messages: message, response_format: { type: "xml" } }, 400, "response_format"],
+    ["/v1/completions", { prompt: "x", guided_json: { type: "text" } }, 400, "guided_json"],
+    ["/v1/completions", { prompt: "x", guided_json: { not: {} } }, 400, "guided_json"],
+    ["/v1/completions", { prompt: "x", structured_outputs: { regex: "a" } }, 400, "structured_outputs.regex"],
+    ["/v1/chat/completions", { messages: message, tools: [], tool_choice: "required" }, 400, "tool_choice"],
+    ["/v1/chat/completions", { messages: message, tools: [add], tool_choice: "any" }, 400, "tool_choice"],
+    ["/v1/chat/completions", { messages: message, tools: [add], tool_choice: named("sub") }, 400, "tool_choice"],
+    ["/v1/chat/completions", { messages: message, tools: [{}], tool_choice: "required" }, 400, "tools.0.function.name"],
     ["/v1/chat/completions", { messages: message, temperature: -1 }, 400, "temperature"],
     ["/v1/chat/completions", { messages: message, top_p: 0 }, 400, "top_p"],
+    ["/v1/completions", { prompt: "x", repetition_penalty: 0 }, 400, "repetition_penalty"],
+    ["/v1/completions", { prompt: "x", frequency_penalty: "high" }, 400, "frequency_penalty"],
+    ["/v1/completions", { prompt: "x", min_tokens: 3 }, 400, "min_tokens"],
     ["/v1/chat/completions", { messages: message, stop: ["a", "b", "c", "d", "e"] }, 400, "stop"],
     ["/v1/chat/completions", { messages: message, n: 0 }, 400, "n"],
     ["/v1/chat/completions", { messages: message, max_tokens: "8" }, 400, "max_tokens"],
@@ -311,6 +323,32 @@ describe("policy server", () => {
       })
     )
   }
+
+  it.live("hands sampling parameters on, in vLLM's words, at every endpoint", () =>
+    Effect.gen(function* () {
+      const server = yield* serve(() => "ok")
+      const words = {
+        temperature: 0.5,
+        top_p: 0.9,
+        top_k: 7,
+        min_p: 0.1,
+        repetition_penalty: 1.2,
+        presence_penalty: 0.3,
+        frequency_penalty: -0.4,
+        logit_bias: { "5": 2 },
+        stop_token_ids: [9]
+      }
+      yield* ask(server.url, "/v1/chat/completions", { messages: message, ...words })
+      yield* ask(server.url, "/v1/completions", { prompt: "x", ...words })
+      yield* ask(server.url, "/generate", { prompt: "x", ...words })
+      assert.strictEqual(server.asked.length, 3)
+      for (const { frequencyPenalty, logitBias, minP, presencePenalty, repetitionPenalty, ...rest } of server.asked) {
+        assert.deepStrictEqual([rest.temperature, rest.topP, rest.topK, minP], [0.5, 0.9, 7, 0.1])
+        assert.deepStrictEqual([repetitionPenalty, presencePenalty, frequencyPenalty], [1.2, 0.3, -0.4])
+        assert.deepStrictEqual([logitBias, rest.stopTokenIds], [{ "5": 2 }, [258, 9]])
+      }
+    })
+  )
 
   it.live("a stop string frees the row before the model would have ended", () =>
     Effect.gen(function* () {

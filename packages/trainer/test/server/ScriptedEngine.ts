@@ -225,6 +225,8 @@ export const make = (
         generatedTokens,
         promptTokens,
         cachedPromptTokens: 0,
+        guessedTokens: 0,
+        acceptedGuesses: 0,
         kvBytes: rows * 1024,
         prefixBytes: 0,
         kvLimitBytes: maxRows * 1024,

@@ -35,7 +35,8 @@ export const until = (isSo: () => boolean): Effect.Effect<void> =>
       ? Effect.void
       : Effect.andThen(
           Effect.callback<void>((resume) => {
-            setImmediate(() => resume(Effect.void))
+            // A pause, for the core may be wanted by what it waits for.
+            setTimeout(() => resume(Effect.void), 1)
           }),
           until(isSo)
         )

@@ -10,8 +10,13 @@ export interface Settings {
    * How long odd-sized groups wait to be combined to their environment's group size before they are queued as they are.
    */
   readonly bufferPatience: Duration.Input
-  /** Stored bytes of consumed groups kept for browsing; the oldest batches are dropped beyond it. */
+  /**
+   * Stored bytes of consumed groups kept for browsing, a KiB for each group's row and indexes among them; the oldest
+   * batches are dropped beyond it.
+   */
   readonly retainedBytes: number
+  /** Stored bytes of evaluations' samples kept; those of the oldest evaluations are dropped beyond it. */
+  readonly retainedSampleBytes: number
   /** How long the keys of dropped groups are remembered, so that a late repetition is recognised. */
   readonly keyMemory: Duration.Input
   /** How old what this process knows of other processes' writes may be where no notification came. */
@@ -25,6 +30,7 @@ export const defaults: Settings = {
   maxQueuedBytes: 8 * 1024 ** 3,
   bufferPatience: "60 seconds",
   retainedBytes: 1024 ** 3,
+  retainedSampleBytes: 1024 ** 3,
   keyMemory: "1 hour",
   viewLifetime: "250 millis",
   cacheBytes: 128 * 1024 ** 2

@@ -83,7 +83,7 @@ export const make = Effect.gen(function* () {
         -- For this transaction alone: Batches says why.
         set_config('synchronous_commit', ${claimCommits}, true)
     ), taken as materialized (
-      select grp.id, env_id, sequences, tokens, scores, policy_step, created_at, place, octet_length(payload) as bytes
+      select grp.id, env_id, sequences, tokens, scores, policy_step, created_at, place, stored_bytes(encoding, payload) as bytes
       from grp cross join numbered where grp.id = any(${ids}::bigint[])
     ), made as (
       insert into batch (

@@ -19,6 +19,7 @@ import type { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import {
   type ClaimedBatch,
+  type StoreError,
   type StoredGroup,
   type TrajectoryStoreShape,
   UnknownRun
@@ -28,6 +29,7 @@ import type { Changes } from "../base/Changes.ts"
 import * as Codec from "../base/Codec.ts"
 import * as Failure from "../base/Failure.ts"
 import * as BatchStatements from "./BatchStatements.ts"
+import type { Objects } from "../base/Objects.ts"
 import type { Leases } from "./Leases.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import * as Rows from "../base/Rows.ts"
@@ -59,7 +61,8 @@ export const make = Effect.fnUntraced(function* (
   changes: Changes,
   cache: PayloadCache,
   leases: Pick<Leases, "nack">,
-  clock: StoreClock
+  clock: StoreClock,
+  objects: Objects
 ): Effect.fn.Return<Batches, never, SqlClient.SqlClient | Database> {
   const statements = yield* BatchStatements.make
   // Claims wait for each other here, and not with a connection in their hands.
@@ -111,15 +114,18 @@ export const make = Effect.fnUntraced(function* (
   /** The groups of a batch, with their payloads, from memory where they are there. */
   const groupsOf = Effect.fnUntraced(function* (
     envelopes: ReadonlyArray<Rows.EnvelopeRow>
-  ): Effect.fn.Return<ReadonlyArray<StoredGroup>, SqlError> {
+  ): Effect.fn.Return<ReadonlyArray<StoredGroup>, SqlError | StoreError> {
     const cached = envelopes.map(({ id }) => cache.get(String(id)))
     const missing = envelopes.filter((_, i) => cached[i] === undefined).map(({ id }) => id)
     const rows = missing.length === 0 ? [] : yield* statements.payloads(missing)
     const decoded = new Map(
       yield* Effect.forEach(
         rows,
-        ({ encoding, id, payload }) =>
-          Effect.map(Codec.decode({ encoding, bytes: payload }), (payload) => [id, payload] as const),
+        (row) =>
+          objects.bring(row).pipe(
+            Effect.flatMap(({ encoding, payload }) => Codec.decode({ encoding, bytes: payload })),
+            Effect.map((payload) => [row.id, payload] as const)
+          ),
         { concurrency: "unbounded" }
       )
     )

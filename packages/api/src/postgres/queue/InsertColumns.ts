@@ -54,6 +54,10 @@ export const columns = (items: ReadonlyArray<Item>) => ({
     "bool",
     items.map(({ submission }) => submission.hasMessages ?? null)
   ),
+  items: Rows.array(
+    "text",
+    items.map(({ submission }) => submission.itemId ?? null)
+  ),
   payloads: Rows.array(
     "bytea",
     items.map(({ stored }) => stored.bytes)

@@ -104,15 +104,18 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
       with stored as (
         insert into grp (
           id, run_id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, has_messages,
-          payload, created_at
+          item_id, payload, created_at
         )
         select id, ${runId}, env_id, sequences, tokens, scores::float8[], score_mean, policy_step, submit_key, encoding,
-          has_messages, payload, ${now}
+          has_messages, item_id, payload, ${now}
         from unnest(
           ${ids}::bigint[], ${values.env}::int[], ${values.sequences}::int[], ${values.tokens}::bigint[],
           ${values.scores}::text[], ${values.means}::float8[], ${values.policySteps}::bigint[], ${values.keys}::uuid[],
-          ${values.encodings}::smallint[], ${values.messages}::bool[], ${values.payloads}::bytea[]
-        ) as i (id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, has_messages, payload)
+          ${values.encodings}::smallint[], ${values.messages}::bool[], ${values.items}::text[],
+          ${values.payloads}::bytea[]
+        ) as i (
+          id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, has_messages, item_id, payload
+        )
         where exists (select from run where run.id = ${runId} and ended_at is null)
         returning 1
       )
@@ -135,7 +138,7 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
           order by position) as ordered
       ) as entering
       where grp.id = entering.id
-      returning grp.env_id, grp.sequences, octet_length(grp.payload) as bytes
+      returning grp.env_id, grp.sequences, stored_bytes(grp.encoding, grp.payload) as bytes
     )
     insert into queued (run_id, env_id, sequences, groups, bytes)
     select ${runId}, env_id, sequences, count(*), sum(bytes) from placed

@@ -22,16 +22,18 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
         from unnest(
           ${values.env}::int[], ${values.sequences}::int[], ${values.tokens}::bigint[], ${values.scores}::text[],
           ${values.means}::float8[], ${values.policySteps}::bigint[], ${values.keys}::uuid[], ${values.encodings}::smallint[],
-          ${values.messages}::bool[]
+          ${values.messages}::bool[], ${values.items}::text[]
         ) with ordinality
-          as i (env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, has_messages, position)
+          as i (
+            env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, has_messages, item_id, position
+          )
       ), stored as (
         insert into grp (
           id, run_id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, place, encoding,
-          has_messages, payload, created_at
+          has_messages, item_id, payload, created_at
         )
         select id, ${runId}, env_id, sequences, tokens, scores::float8[], score_mean, policy_step, submit_key, id, encoding,
-          has_messages,
+          has_messages, item_id,
           -- Taken last: payloads in what is materialized and sorted would be copied three times, and spill to disk.
           (${values.payloads}::bytea[])[position::int], ${now}
         from (
@@ -41,7 +43,7 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
           order by position
         ) as fresh
         on conflict (submit_key) do nothing
-        returning id, env_id, sequences, octet_length(payload) as bytes
+        returning id, env_id, sequences, stored_bytes(encoding, payload) as bytes
       ), counted as (
         insert into queued (run_id, env_id, sequences, groups, bytes)
         select ${runId}, env_id, sequences, count(*), sum(bytes) from stored

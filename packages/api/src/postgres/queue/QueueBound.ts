@@ -5,6 +5,7 @@
 import { TrajectoryApiError } from "@atropos/core"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
+import { bytesOf } from "../base/Objects.ts"
 import type { Settings } from "../base/Settings.ts"
 import type { RunView, Views } from "../base/Views.ts"
 import type { Item } from "./InsertColumns.ts"
@@ -25,7 +26,7 @@ export interface QueueBound {
 
 export const amountOf = (items: ReadonlyArray<Item>): Amount => ({
   sequences: items.reduce((sum, { submission }) => sum + submission.sequences, 0),
-  bytes: items.reduce((sum, { stored }) => sum + stored.bytes.length, 0)
+  bytes: items.reduce((sum, { stored }) => sum + bytesOf(stored), 0)
 })
 
 const none: Amount = { sequences: 0, bytes: 0 }

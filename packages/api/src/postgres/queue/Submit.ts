@@ -11,6 +11,7 @@ import * as Codec from "../base/Codec.ts"
 import * as Failure from "../base/Failure.ts"
 import type { Item } from "./InsertColumns.ts"
 import * as Insert from "./Insert.ts"
+import type { Objects } from "../base/Objects.ts"
 import * as QueueBound from "./QueueBound.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import type { Readiness } from "../base/Readiness.ts"
@@ -65,7 +66,8 @@ export const make = Effect.fnUntraced(function* (
   views: Views,
   changes: Changes,
   cache: PayloadCache,
-  readiness: Pick<Readiness, "refuseWhenFull" | "wrote">
+  readiness: Pick<Readiness, "refuseWhenFull" | "wrote">,
+  objects: Objects
 ): Effect.fn.Return<Submit, never, SqlClient.SqlClient | Scope.Scope> {
   const bound = QueueBound.make(settings, views)
   const write = yield* Insert.make(views, changes, cache, bound)
@@ -127,14 +129,17 @@ export const make = Effect.fnUntraced(function* (
     const items = yield* Effect.forEach(
       submissions,
       (submission) =>
-        Effect.map(Codec.encode(submission.payload), (stored): Item => ({
-          submission,
-          stored,
-          key: submission.key ?? Uuid.v7(),
-          envColumn: Rows.toEnvColumn(submission.envId)
-        })),
+        Codec.encode(submission.payload).pipe(
+          Effect.flatMap(objects.outsource),
+          Effect.map((stored): Item => ({
+            submission,
+            stored,
+            key: submission.key ?? Uuid.v7(),
+            envColumn: Rows.toEnvColumn(submission.envId)
+          }))
+        ),
       { concurrency: "unbounded" }
-    )
+    ).pipe(Failure.orStoreError)
     const pending: Pending = {
       run,
       items,

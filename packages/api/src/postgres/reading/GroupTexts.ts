@@ -20,7 +20,7 @@ export interface GroupTexts {
 /** Each different word of a group is an entry of the index: so many are written in a few milliseconds. */
 const wordsAtOnce = 3000
 
-const nothing: Reply = { preview: null, body: null, count: 0 }
+const nothing: Reply = { preview: null, body: null, count: 0, figures: null }
 
 export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.Scope> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -62,13 +62,46 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
         "text",
         groups.map((one) => one[column])
       )
+    const figures = groups.filter((one) => one.figures !== null)
+    const figure = (type: "text" | "float8", of: (figures: NonNullable<Reply["figures"]>) => unknown) =>
+      Rows.array(
+        type,
+        figures.map(({ figures }) => of(figures!))
+      )
+    const known = Rows.array(
+      "int8",
+      figures.map(({ id }) => id)
+    )
     // Groups that were dropped meanwhile are left out. Nobody waits for the disk: what a crash takes is found anew.
     return sql`
-      insert into grp_text (group_id, preview, body)
-      select grp.id, i.preview, i.body
-      from unnest(${ids}::bigint[], ${texts("preview")}::text[], ${texts("body")}::text[]) as i (id, preview, body)
+      with texts as (
+        insert into grp_text (group_id, preview, body)
+        select grp.id, i.preview, i.body
+        from unnest(${ids}::bigint[], ${texts("preview")}::text[], ${texts("body")}::text[]) as i (id, preview, body)
+          join grp using (id)
+          cross join (select set_config('synchronous_commit', 'off', true)) as hasty
+        order by grp.id on conflict do nothing
+      )
+      insert into grp_figure (group_id, prompt, length, longest_best, truncated, tool_errors, surprise, surprise_best, components,
+        lengths, answers)
+      select grp.id, i.prompt, i.length, i.longest_best, i.truncated, i.tool_errors, i.surprise, i.surprise_best,
+        i.components::jsonb,
+        array(select json_array_elements_text(i.lengths::json)::int),
+        array(select json_array_elements_text(i.answers::json))
+      from unnest(
+          ${known}::bigint[], ${figure("text", ({ prompt }) => prompt)}::text[],
+          ${figure("float8", ({ length }) => length)}::float8[],
+          ${figure("float8", ({ longestBest }) => longestBest)}::float8[],
+          ${figure("float8", ({ truncated }) => truncated)}::float8[],
+          ${figure("float8", ({ toolErrors }) => toolErrors)}::float8[],
+          ${figure("float8", ({ surprise }) => surprise)}::float8[],
+          ${figure("float8", ({ surpriseBest }) => surpriseBest)}::float8[],
+          ${figure("text", ({ components }) => JSON.stringify(components))}::text[],
+          ${figure("text", ({ lengths }) => JSON.stringify(lengths))}::text[],
+          ${figure("text", ({ answers }) => JSON.stringify(answers))}::text[]
+        ) as i (id, prompt, length, longest_best, truncated, tool_errors, surprise, surprise_best, components,
+          lengths, answers)
         join grp using (id)
-        cross join (select set_config('synchronous_commit', 'off', true)) as hasty
       order by grp.id on conflict do nothing`
   }
 

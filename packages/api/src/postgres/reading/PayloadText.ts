@@ -1,29 +1,51 @@
-/** The text of a group as it is stored, in either form; apart from `RolloutText`, which browsers import too. */
+/** The text and the figures of a group as it is stored, in either form; apart from what browsers import too. */
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import { Result } from "effect"
+import type { TrajectoryApi } from "@atropos/core"
+import * as GroupFigures from "../../rollout/GroupFigures.ts"
 import * as RolloutText from "../../rollout/RolloutText.ts"
 import type { Payload } from "../../store/TrajectoryStore.ts"
 
 const decoder = new TextDecoder()
 
-interface Chats {
-  readonly messages?: unknown
-  readonly masks?: unknown
-}
+const numbersOf = (value: unknown): ReadonlyArray<number> =>
+  Array.isArray(value) && value.every((one) => typeof one === "number") ? value : []
 
-const chatsOf = ({ bytes, format }: Payload): Result.Result<Chats, unknown> =>
+const sentOf = ({ bytes, format }: Payload): Result.Result<GroupFigures.Sent, unknown> =>
   format === "packed"
-    ? Result.map(PackedGroup.messages(bytes), (messages) => ({
-        messages,
-        masks: Result.getOrElse(PackedGroup.masks(bytes), () => undefined)
-      }))
-    : Result.try((): Chats => {
-        const group: unknown = JSON.parse(decoder.decode(bytes))
-        return typeof group === "object" && group !== null ? group : {}
+    ? Result.map(
+        PackedGroup.decodeLabelled(bytes),
+        ({ inferenceLogprobs, masks, messages, overrides, scores }): GroupFigures.Sent => ({
+          scores,
+          masks,
+          messages,
+          logprobs: inferenceLogprobs,
+          overrides
+        })
+      )
+    : Result.try((): GroupFigures.Sent => {
+        const parsed: unknown = JSON.parse(decoder.decode(bytes))
+        const group: { readonly [key: string]: unknown } =
+          typeof parsed === "object" && parsed !== null ? { ...parsed } : {}
+        return {
+          scores: numbersOf(group["scores"]),
+          masks: group["masks"],
+          messages: group["messages"],
+          logprobs: group["inference_logprobs"],
+          overrides: group["overrides"]
+        }
       })
 
+export interface Told extends RolloutText.GroupText {
+  /** Null where the group cannot be read. */
+  readonly figures: TrajectoryApi.GroupFigures | null
+}
+
 /** The text of a stored group; none where it cannot be read. Takes milliseconds where the group is large. */
-export const payloadText = (payload: Payload): RolloutText.GroupText => {
-  const { masks, messages } = Result.getOrElse(chatsOf(payload), (): Chats => ({}))
-  return RolloutText.ofMessages(messages, masks)
+export const payloadText = (payload: Payload): Told => {
+  const sent = Result.getOrElse(sentOf(payload), () => undefined)
+  return {
+    ...RolloutText.ofMessages(sent?.messages, sent?.masks),
+    figures: sent === undefined ? null : GroupFigures.of(sent)
+  }
 }

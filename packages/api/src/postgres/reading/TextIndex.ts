@@ -13,8 +13,10 @@ import type { SqlError } from "effect/sql/SqlError"
 import { Database } from "../../database/Database.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
+import * as PayloadRows from "./PayloadRows.ts"
 import * as Rows from "../base/Rows.ts"
 import * as GroupTexts from "./GroupTexts.ts"
+import type { Objects } from "../base/Objects.ts"
 import * as TextFrontier from "./TextFrontier.ts"
 
 export interface TextIndex {
@@ -46,7 +48,8 @@ const longestRest = 1000
 const leaseMillis = Duration.toMillis("30 seconds")
 
 export const make = Effect.fnUntraced(function* (
-  changes: Changes
+  changes: Changes,
+  objects: Objects
 ): Effect.fn.Return<TextIndex, never, SqlClient.SqlClient | Database | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
@@ -61,14 +64,18 @@ export const make = Effect.fnUntraced(function* (
   /** The oldest that wait, few enough to be worked on at once. */
   const look = Effect.fnUntraced(function* (from: bigint) {
     const rows = yield* sql<Waiting>`
-      select id, octet_length(payload) as bytes from grp
+      select id, stored_bytes(encoding, payload)::int as bytes from grp
       where id > ${from} and id <= ${from + idsAtOnce} and ${isWaiting} order by id limit ${groupsAtOnce}`
     let bytes = 0
     return rows.filter((row, i) => (bytes += row.bytes) <= bytesAtOnce || i === 0)
   })
 
-  const read = (ids: ReadonlyArray<bigint>) => sql<GroupTexts.StoredRow>`
-    select id, encoding, payload from grp where id = any(${Rows.array("int8", ids)}::bigint[]) order by id`
+  const read = (ids: ReadonlyArray<bigint>) =>
+    Effect.flatMap(
+      sql<GroupTexts.StoredRow>`
+        select id, encoding, payload from grp where id = any(${Rows.array("int8", ids)}::bigint[]) order by id`,
+      (rows) => PayloadRows.bring(objects, rows)
+    )
 
   /** Whether this process may work: of several on one database one does. */
   const isMine = Effect.fnUntraced(function* (now: number) {
@@ -106,7 +113,10 @@ export const make = Effect.fnUntraced(function* (
   })
 
   const attempt = round.pipe(
-    Effect.catchTag("SqlError", Failure.warn("text of groups not indexed; trying again")),
+    Effect.catchTags({
+      SqlError: Failure.warn("text of groups not indexed; trying again"),
+      StoreError: ({ message }) => Effect.logWarning("text of groups not indexed; trying again", { reason: message })
+    }),
     Effect.catchDefect((cause) =>
       Effect.andThen(
         Effect.logError("text of groups cannot be indexed; trying again in a minute", { cause }),
@@ -124,12 +134,14 @@ export const make = Effect.fnUntraced(function* (
     previews: Effect.fnUntraced(function* (ids) {
       if (ids.length === 0) return new Map()
       const first = Rows.array("int8", ids.slice(0, previewsAtOnce))
+      const rows = yield* sql<GroupTexts.StoredRow>`
+        select id, encoding, payload from (
+          select id, encoding, payload, sum(stored_bytes(encoding, payload)) over (order by id desc) as bytes
+          from grp where id = any(${first}::bigint[])
+        ) as grp where bytes <= ${previewBytes} order by id desc`
+      // A page is worth showing without them.
       const previews = yield* texts.find(
-        yield* sql<GroupTexts.StoredRow>`
-          select id, encoding, payload from (
-            select id, encoding, payload, sum(octet_length(payload)) over (order by id desc) as bytes
-            from grp where id = any(${first}::bigint[])
-          ) as grp where bytes <= ${previewBytes} order by id desc`
+        yield* Effect.catchTag(PayloadRows.bring(objects, rows), "StoreError", () => Effect.succeed([]))
       )
       return new Map(previews.map(({ id, preview }) => [id, preview]))
     }),

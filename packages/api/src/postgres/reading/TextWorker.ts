@@ -4,6 +4,7 @@
  */
 import { parentPort } from "node:worker_threads"
 import { zstdDecompressSync } from "node:zlib"
+import type { TrajectoryApi } from "@atropos/core"
 import { payloadText } from "./PayloadText.ts"
 
 /** A group as it is stored (`Codec`). */
@@ -19,14 +20,15 @@ export interface Reply {
   readonly body: string | null
   /** Number of different words. */
   readonly count: number
+  readonly figures: TrajectoryApi.GroupFigures | null
 }
 
 const textOf = ({ bytes, encoding }: Task): Reply => {
-  const { body, preview, vocabulary } = payloadText({
+  const { body, figures, preview, vocabulary } = payloadText({
     format: encoding < 2 ? "json" : "packed",
     bytes: encoding % 2 === 0 ? bytes : zstdDecompressSync(bytes)
   })
-  return { preview, body: body === "" ? null : body, count: vocabulary }
+  return { preview, body: body === "" ? null : body, count: vocabulary, figures }
 }
 
 parentPort?.on("message", (tasks: ReadonlyArray<Task>) => parentPort?.postMessage(tasks.map(textOf)))

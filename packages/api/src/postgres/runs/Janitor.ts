@@ -1,22 +1,23 @@
 /**
  * Work beside the hot path, now and then and in small portions: releases what waited in a buffer too long, wakes
- * claimers when a lease has run out, drops the oldest consumed groups beyond the bound, and removes what a reset left
- * behind.
+ * claimers when a lease has run out, drops the oldest consumed groups beyond the bound, removes what a reset left
+ * behind, and objects that no group refers to.
  *
  * Several processes may do it at once: every step is one statement, and rows that another one works on are skipped.
  */
 import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql/SqlError"
-import type { Database } from "../../database/Database.ts"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import type { StoreError } from "../../store/TrajectoryStore.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
 import type { LastSeen } from "./LastSeen.ts"
+import * as ObjectSweep from "./ObjectSweep.ts"
 import * as Retention from "./Retention.ts"
 import type { Settings } from "../base/Settings.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
 
-const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<void, SqlError>) =>
+const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<void, SqlError | StoreError>) =>
   Effect.suspend(() => {
     // An outage is told once.
     let hasFailed = false
@@ -25,7 +26,10 @@ const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<vo
       Effect.matchEffect({
         onSuccess: () => Effect.sync(() => void (hasFailed = false)),
         onFailure: (error) => {
-          const tell = hasFailed ? Effect.void : Failure.warn("database maintenance failed")(error)
+          const warning = isSqlError(error)
+            ? Failure.warn("database maintenance failed")(error)
+            : Effect.logWarning("objects not swept", { reason: error.message })
+          const tell = hasFailed ? Effect.void : warning
           hasFailed = true
           return tell
         }
@@ -40,9 +44,10 @@ export const make = Effect.fnUntraced(function* (
   changes: Changes,
   lastSeen: LastSeen,
   clock: StoreClock
-): Effect.fn.Return<void, never, SqlClient.SqlClient | Database | Scope.Scope> {
+): Effect.fn.Return<void, never, SqlClient.SqlClient | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
   const { dropConsumed, dropUnreachable, forgetKeys } = yield* Retention.make(settings)
+  const sweepObjects = yield* ObjectSweep.make
   let lastTick: number | undefined
 
   const releaseBuffered = Effect.fnUntraced(function* (now: number) {
@@ -53,7 +58,7 @@ export const make = Effect.fnUntraced(function* (
         order by grp.id for update of grp skip locked
       ), placed as (
         update grp set place = nextval('grp_order') from late where grp.id = late.id
-        returning grp.run_id, grp.env_id, grp.sequences, octet_length(grp.payload) as bytes
+        returning grp.run_id, grp.env_id, grp.sequences, stored_bytes(grp.encoding, grp.payload) as bytes
       ), counted as (
         insert into queued (run_id, env_id, sequences, groups, bytes)
         select run_id, env_id, sequences, count(*), sum(bytes) from placed
@@ -81,4 +86,5 @@ export const make = Effect.fnUntraced(function* (
   yield* every("5 seconds", () => lastSeen.flush)
   yield* every("1 second", dropConsumed)
   yield* every("5 seconds", (now) => Effect.andThen(dropUnreachable(now), forgetKeys(now)))
+  yield* every("10 minutes", sweepObjects)
 })

@@ -8,6 +8,7 @@ import { SqlClient } from "effect/sql"
 import { type TrajectoryStoreShape, UnknownEnvironment } from "../../store/TrajectoryStore.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
+import type { Objects } from "../base/Objects.ts"
 import * as Rows from "../base/Rows.ts"
 
 /** First key of the advisory locks that order metrics; the second is the run's id. */
@@ -19,7 +20,8 @@ export type Records = Pick<
 >
 
 export const make = Effect.fnUntraced(function* (
-  changes: Changes
+  changes: Changes,
+  objects: Objects
 ): Effect.fn.Return<Records, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
@@ -93,7 +95,7 @@ export const make = Effect.fnUntraced(function* (
         from grp where run_id = run.id and place is not null order by id desc limit 1
       ) as newest
       where run.name = ${run} order by run.id desc limit 1`
-    return row === undefined ? Option.none() : Option.some(yield* Rows.toStoredGroup(row))
+    return row === undefined ? Option.none() : Option.some(yield* Rows.toStoredGroup(yield* objects.bring(row)))
   }, Failure.orStoreError)
 
   return { loadState, saveState, recordMetrics, recordPieces, recordReport, latest } satisfies Records

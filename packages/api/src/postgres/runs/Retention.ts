@@ -1,12 +1,13 @@
 /**
  * What is kept and what goes: the oldest consumed groups beyond the bound, what a reset left behind, keys of groups
- * that are long gone. In small portions: rows with large payloads are slow to remove, and nobody waits long for them.
+ * and batches that are long gone. In small portions: rows with large payloads are slow to remove, and nobody waits long
+ * for them. So that the files do not grow, the space of what went is made free as it goes (`Vacuum`).
  */
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
-import { Database } from "../../database/Database.ts"
 import type { Settings } from "../base/Settings.ts"
+import * as Vacuum from "./Vacuum.ts"
 
 export interface Retention {
   /** Removes the oldest consumed groups beyond `retainedBytes`. */
@@ -15,21 +16,23 @@ export interface Retention {
    * Removes what waited when its run was reset, but for the last that had entered the queue: it still is the example.
    */
   readonly dropUnreachable: (now: number) => Effect.Effect<void, SqlError>
-  /** Removes keys older than `keyMemory`. */
+  /** Removes keys older than `keyMemory`, and batches whose groups were dropped before that. */
   readonly forgetKeys: (now: number) => Effect.Effect<void, SqlError>
 }
 
 const portion = 64
 const batchesAtOnce = 4
+/** What a group takes beside its payload: its row and its places in the indexes. */
+const rowBytes = 1024
+/** The newest batches of a run are shown with their times, whether or not their groups are there. */
+const batchesShown = 100
 const breather: Duration.Input = "20 millis"
 
 export const make = Effect.fnUntraced(function* (
   settings: Settings
-): Effect.fn.Return<Retention, never, SqlClient.SqlClient | Database> {
+): Effect.fn.Return<Retention, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const database = yield* Database
-  let droppedSinceVacuum = 0
-  let textsSinceVacuum = 0
+  const vacuum = yield* Vacuum.make
 
   /** Removes groups and remembers their keys. */
   const forget = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>, now: number) {
@@ -37,20 +40,21 @@ export const make = Effect.fnUntraced(function* (
     yield* sql`
       with gone as (delete from grp where id = any(${text}::bigint[]) returning submit_key)
       insert into spent_key (submit_key, dropped_at) select submit_key, ${new Date(now)} from gone on conflict do nothing`
-    droppedSinceVacuum += ids.length
-    textsSinceVacuum += ids.length
+    vacuum.dropped(ids.length)
   })
 
   /** One statement for a few batches: their groups, the groups' keys, the mark that they are gone. */
   const dropConsumed = Effect.fnUntraced(function* (now: number) {
     for (;;) {
       const [dropped] = yield* sql<{ batches: number; groups: number }>`
-        with excess as materialized (
-          select id from (
-            select id, sum(bytes) over (order by id desc) as newer from batch
-            where acked_at is not null and dropped_at is null
-          ) as kept
-          where newer > ${settings.retainedBytes}::bigint order by id limit ${batchesAtOnce}
+        with kept as (
+          select id, bytes + ${rowBytes}::bigint * coalesce(groups, 1) as bytes from batch
+          where acked_at is not null and dropped_at is null
+        ), excess as materialized (
+          -- From the oldest, as long as too much is left: the rest is added up and not looked through.
+          select id from (select id, sum(bytes) over (order by id) - bytes as older from kept) as aged
+          where older < (select sum(bytes) from kept) - ${settings.retainedBytes}::bigint
+          order by id limit ${batchesAtOnce}
         ), gone as (
           delete from grp where batch_id in (select id from excess) returning submit_key
         ), remembered as (
@@ -60,8 +64,7 @@ export const make = Effect.fnUntraced(function* (
           update batch set dropped_at = ${new Date(now)} where id in (select id from excess)
         )
         select (select count(*)::int from excess) as batches, (select count(*)::int from gone) as groups`
-      droppedSinceVacuum += dropped?.groups ?? 0
-      textsSinceVacuum += dropped?.groups ?? 0
+      vacuum.dropped(dropped?.groups ?? 0)
       if (dropped === undefined || dropped.batches < batchesAtOnce) return
       yield* Effect.sleep(breather)
     }
@@ -70,11 +73,14 @@ export const make = Effect.fnUntraced(function* (
   const dropUnreachable = Effect.fnUntraced(function* (now: number) {
     for (;;) {
       const left = yield* sql<{ id: bigint }>`
-        select grp.id from run cross join lateral (
-          select id from grp where run_id = run.id and batch_id is null order by id limit ${portion}
-        ) as grp
+        select waiting.id from run cross join lateral (
+          -- Two, each by an index of what waits: consumed groups, which may be a million, are not looked at.
+          (select id from grp where run_id = run.id and place is null limit ${portion})
+          union all
+          (select id from grp where run_id = run.id and batch_id is null and place is not null limit ${portion})
+        ) as waiting
         where run.ended_at is not null
-          and grp.id is distinct from (
+          and waiting.id is distinct from (
             select id from grp as newest where newest.run_id = run.id and place is not null order by id desc limit 1
           )
         limit ${portion}`
@@ -87,18 +93,12 @@ export const make = Effect.fnUntraced(function* (
   })
 
   const forgetKeys = Effect.fnUntraced(function* (now: number) {
-    yield* sql`delete from spent_key where dropped_at < ${new Date(now - Duration.toMillis(settings.keyMemory))}`
-    // A server does this itself. Without it the embedded database's files would only grow.
-    if (database.kind === "pglite" && droppedSinceVacuum > 256) {
-      droppedSinceVacuum = 0
-      yield* sql.unsafe("vacuum grp")
-      yield* sql.unsafe("vacuum spent_key")
-    }
-    // Walks through the whole index of words, in a tenth of a second or two: seldom.
-    if (database.kind === "pglite" && textsSinceVacuum > 2048) {
-      textsSinceVacuum = 0
-      yield* sql.unsafe("vacuum grp_text")
-    }
+    const long = new Date(now - Duration.toMillis(settings.keyMemory))
+    yield* sql`delete from spent_key where dropped_at < ${long}`
+    yield* sql`
+      delete from batch using run
+      where run.id = batch.run_id and batch.dropped_at < ${long} and batch.step <= run.starting_step + run.batches - ${batchesShown}`
+    yield* vacuum.run
   })
 
   return { dropConsumed, dropUnreachable, forgetKeys }

@@ -41,14 +41,14 @@ export const make = Effect.fnUntraced(function* (
         changes.changed(spec.name)
         return Rows.toRun(rows[0].run)
       }
-      // The rest stays as it is; whoever trains now says how.
-      if (advantages !== null) {
-        const updated = yield* sql`
-          update run set advantages = ${advantages}::json
-          where name = ${spec.name} and ended_at is null and advantages::text is distinct from ${advantages}::json::text
-          returning id`
-        if (updated.length > 0) changes.changed(spec.name)
-      }
+      // The rest stays as it is; whoever trains now says how, and may train on: environments end with the run's steps.
+      const updated = yield* sql`
+        update run set num_steps = greatest(num_steps, ${spec.numSteps}), advantages = coalesce(${advantages}::json, advantages)
+        where name = ${spec.name} and ended_at is null and (
+          num_steps < ${spec.numSteps} or advantages::text is distinct from coalesce(${advantages}::json, advantages)::text
+        )
+        returning id`
+      if (updated.length > 0) changes.changed(spec.name)
       views.invalidate(spec.name)
       return (yield* viewOf(views, spec.name)).run
     },

@@ -6,6 +6,7 @@ import { type ReactNode, useEffect, useLayoutEffect, useMemo, useState } from "r
 import type { AdvantageRecipe } from "../source/Wire.ts"
 import { useHeight, useWidth } from "../ui/useSize.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
+import { scaleOf } from "./Components.tsx"
 import { type Group, longestAnswer, picturesOf, type Rollout, sharedMessages } from "./Group.ts"
 import type { Image } from "./message/Image.ts"
 import type { Message } from "./message/Message.ts"
@@ -46,6 +47,7 @@ export const Board = ({ current, group, id, raw, recipe, rollouts, run }: Props)
   const width = useWidth(scroller)
   const shared = useMemo(() => sharedMessages(group), [group])
   const pictures = useMemo(() => picturesOf(group), [group])
+  const components = useMemo(() => scaleOf(group.rollouts), [group])
   const longest = useMemo(() => longestAnswer(group, shared), [group, shared])
   const column = columnWidth(width, rollouts.length, narrowest(longest, width))
   const virtualizer = useVirtualizer({
@@ -97,7 +99,7 @@ export const Board = ({ current, group, id, raw, recipe, rollouts, run }: Props)
               style={{ width: column }}
               key={rollout.index}
             >
-              <RolloutHead run={run} id={id} raw={raw} recipe={recipe} rollout={rollout} />
+              <RolloutHead run={run} id={id} raw={raw} recipe={recipe} rollout={rollout} components={components} />
               <div className="rollout-body">
                 <Pictures images={pictures.own[rollout.index] ?? []} />
                 {rollout.messages === null ? (

@@ -40,6 +40,8 @@ export interface Rollout {
   readonly policyVersion: number | null
   /** What its score is made of, where the environment keeps that apart: raw values, before any weight. */
   readonly rewards: ReadonlyArray<readonly [component: string, value: number]>
+  /** Why it was scored so, in the words of whoever scored it. */
+  readonly rationale: string | null
   readonly overrides: Fields
   /** `stop`, `length`, … */
   readonly finishReason: string | null
@@ -99,6 +101,7 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
       images: imagesAreOfRollouts ? imagesOf(images[index]) : [],
       policyVersion: number(list(value["policy_versions"])[index]),
       rewards: components(own["rewards"]),
+      rationale: typeof own["rationale"] === "string" && own["rationale"] !== "" ? own["rationale"] : null,
       overrides: own,
       finishReason: typeof own["finish_reason"] === "string" ? own["finish_reason"] : null
     }

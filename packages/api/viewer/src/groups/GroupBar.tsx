@@ -3,12 +3,21 @@ import { CopyButton, type CopyState } from "../ui/Copy.tsx"
 import type { Rollout } from "./Group.ts"
 import { RolloutPicker } from "./RolloutPicker.tsx"
 
+/** How a group is looked at. */
+export type GroupView = "messages" | "tokens" | "compare"
+
+const views: ReadonlyArray<readonly [view: GroupView, label: string]> = [
+  ["messages", "Messages"],
+  ["tokens", "Tokens"],
+  ["compare", "Compare"]
+]
+
 interface GroupBarProps {
   readonly rollouts: ReadonlyArray<Rollout>
   /** Index of the rollout that is chosen. */
   readonly current: number | null
-  readonly isTokens: boolean
-  readonly onView: (showsTokens: boolean) => void
+  readonly view: GroupView
+  readonly onView: (view: GroupView) => void
   readonly reading: { readonly isSource: boolean; readonly unfolds: boolean }
   /** Null where no message has any. */
   readonly onReasoning: (() => void) | null
@@ -23,25 +32,26 @@ interface GroupBarProps {
 export const GroupBar = ({
   copied,
   current,
-  isTokens,
   onChoose,
   onReasoning,
   onSource,
   onView,
   raw,
   reading,
-  rollouts
+  rollouts,
+  view
 }: GroupBarProps) => (
   <div className="group-bar">
     <div className="segmented" role="group" aria-label="View">
-      <button type="button" className="small" aria-pressed={!isTokens} onClick={() => onView(false)}>
-        Messages
-      </button>
-      <button type="button" className="small" aria-pressed={isTokens} onClick={() => onView(true)}>
-        Tokens
-      </button>
+      {views
+        .filter(([name]) => name !== "compare" || rollouts.length > 1)
+        .map(([name, label]) => (
+          <button key={name} type="button" className="small" aria-pressed={view === name} onClick={() => onView(name)}>
+            {label}
+          </button>
+        ))}
     </div>
-    {!isTokens && (
+    {view === "messages" && (
       <>
         {onReasoning !== null && (
           <button type="button" className="small" aria-pressed={reading.unfolds} onClick={onReasoning}>

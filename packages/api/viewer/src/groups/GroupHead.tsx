@@ -15,6 +15,9 @@ import * as Remembered from "./list/Remembered.ts"
 import { policyTitle } from "./RolloutHead.tsx"
 import { Settings } from "./Settings.tsx"
 
+/** Characters of an item's id: enough to tell items apart. */
+const shownOfItem = 16
+
 export const GroupHead = ({
   group,
   id,
@@ -74,6 +77,11 @@ export const GroupHead = ({
       {stored !== null && (
         <p className="group-facts number">
           {stored.environment !== null && <span>{stored.environment}</span>}
+          {stored.item_id !== undefined && stored.item_id !== null && (
+            <Link href={groupsPath(run, stored.item_id)} title="All groups of this item, over the whole run">
+              item {stored.item_id.slice(0, shownOfItem)}
+            </Link>
+          )}
           {stored.step !== null && <span>step {stored.step}</span>}
           {stored.policy_step !== null && <span title={policyTitle}>policy {stored.policy_step}</span>}
           {source.hasService && <span>{stored.state}</span>}

@@ -14,11 +14,13 @@ import { Empty, Failure, Loading } from "../ui/Note.tsx"
 import { useTitle } from "../ui/useTitle.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { Board } from "./Board.tsx"
-import { GroupBar } from "./GroupBar.tsx"
+import { ComparePage } from "./compare/ComparePage.tsx"
+import { GroupBar, type GroupView } from "./GroupBar.tsx"
 import { GroupHead } from "./GroupHead.tsx"
 import { type Group, hasReasoning, jsonOfRollout, ordered, read } from "./Group.ts"
 import * as Filter from "./list/Filter.ts"
 import { Reading } from "./message/Reading.ts"
+import { NoteKeys } from "../notes/NoteKeys.tsx"
 import { TokenPage } from "./tokens/TokenPage.tsx"
 
 export const GroupPage = ({ params }: RouteComponentProps<{ readonly run: string; readonly id: string }>) => {
@@ -65,7 +67,9 @@ const Rollouts = ({
   const rollouts = useMemo(() => ordered(group), [group])
   const named = Filter.number(search.get("rollout"))
   const place = rollouts.findIndex(({ index }) => index === named)
-  const isTokens = search.get("view") === "tokens"
+  const wanted = search.get("view")
+  const view: GroupView = wanted === "tokens" || wanted === "compare" ? wanted : "messages"
+  const isTokens = view === "tokens"
   const current = rollouts[Math.max(0, place)]!
   const [reading, setReading] = useState({ isSource: false, unfolds: false })
   const [copied, copyText] = useCopied()
@@ -75,8 +79,10 @@ const Rollouts = ({
     const rollout = rollouts[Math.min(rollouts.length - 1, Math.max(0, place))]
     if (rollout !== undefined) setSearch({ rollout: rollout.index, token: null }, { replace: true })
   }
-  const showTokens = (shows: boolean) =>
-    setSearch(shows ? { view: "tokens", rollout: current.index } : { view: null, token: null })
+  const show = (view: GroupView) =>
+    setSearch(
+      view === "messages" ? { view: null, token: null, with: null } : { view, rollout: current.index, token: null }
+    )
   const toggleSource = () => setReading((reading) => ({ ...reading, isSource: !reading.isSource }))
   const toggleReasoning = () => setReading((reading) => ({ ...reading, unfolds: !reading.unfolds }))
 
@@ -91,7 +97,12 @@ const Rollouts = ({
       label: "previous rollout",
       run: () => choose(Math.max(0, place) - 1)
     },
-    { keys: ["t"], label: "token view, and back", run: () => showTokens(!isTokens) },
+    { keys: ["t"], label: "token view, and back", run: () => show(isTokens ? "messages" : "tokens") },
+    {
+      keys: ["d"],
+      label: "compare two rollouts, and back",
+      run: () => show(view === "compare" ? "messages" : "compare")
+    },
     {
       keys: ["c"],
       label: "copy the rollout as JSON",
@@ -104,16 +115,17 @@ const Rollouts = ({
       { keys: ["o"], label: "unfold all reasoning, and back", run: toggleReasoning },
       { keys: ["s"], label: "text as written, and back", run: toggleSource }
     ],
-    !isTokens
+    view === "messages"
   )
 
   return (
     <>
+      <NoteKeys group={id} rollout={current.index} />
       <GroupBar
         rollouts={rollouts}
         current={place === -1 && !isTokens ? null : current.index}
-        isTokens={isTokens}
-        onView={showTokens}
+        view={view}
+        onView={show}
         reading={reading}
         onReasoning={reasons ? toggleReasoning : null}
         onSource={toggleSource}
@@ -129,6 +141,16 @@ const Rollouts = ({
           rollout={current}
           token={Filter.number(search.get("token"))}
           onToken={(token) => setSearch({ token, rollout: current.index }, { replace: true })}
+        />
+      ) : view === "compare" ? (
+        <ComparePage
+          run={run}
+          id={id}
+          group={group}
+          rollouts={rollouts}
+          left={named}
+          right={Filter.number(search.get("with"))}
+          onChoose={(sides) => setSearch(sides, { replace: true })}
         />
       ) : (
         <Reading.Provider value={reading}>

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef } from "react"
 import { format } from "../route/Location.ts"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
+import { SaveMenu } from "../save/SaveMenu.tsx"
 import { useRemote } from "../state/useRemote.ts"
 import { useSource } from "../state/SourceContext.tsx"
 import { useRun } from "../state/useRun.tsx"
@@ -12,6 +13,8 @@ import { useShortcuts } from "../ui/useShortcuts.tsx"
 import * as Filter from "./list/Filter.ts"
 import { FilterForm } from "./list/FilterForm.tsx"
 import { GroupList } from "./list/GroupList.tsx"
+import { ListOrder } from "./list/ListOrder.tsx"
+import * as ListTable from "./list/ListTable.ts"
 import * as Remembered from "./list/Remembered.ts"
 import { useRollouts } from "./list/useRollouts.ts"
 
@@ -28,7 +31,12 @@ export const GroupsPage = () => {
       [...new Set([...(names.value ?? []), ...rollouts.rows.flatMap(({ environment }) => environment ?? [])])].sort(),
     [names.value, rollouts.rows]
   )
-  const { hasService } = useSource()
+  const components = useMemo(
+    () => [...new Set(rollouts.rows.flatMap(({ figures }) => Object.keys(figures?.components ?? {})))].sort(),
+    [rollouts.rows]
+  )
+  const source = useSource()
+  const { hasService } = source
   // Of files and of what they were saved to neither is known.
   const isPlain =
     !hasService &&
@@ -51,9 +59,12 @@ export const GroupsPage = () => {
         <p className="groups-count" role="status">
           {rollouts.total !== null && `${count(rollouts.total)}${Filter.active(filter) > 0 ? " match" : ""}`}
           {rollouts.unindexed > 0 &&
-            query.text !== undefined &&
+            Filter.needsReading(query) &&
             ` (${plural(rollouts.unindexed, "group")} not read yet)`}
         </p>
+        {rollouts.rows.length > 0 && (
+          <SaveMenu name={`groups of ${run}`} table={() => ListTable.load(source, run, query)} />
+        )}
         {rollouts.fresh > 0 && (
           <button type="button" className="small fresh" onClick={rollouts.reload}>
             {`${rollouts.fresh}${rollouts.freshIsMore ? " or more" : ""} new`}
@@ -66,6 +77,7 @@ export const GroupsPage = () => {
           searchField={searchField}
           onChange={change}
         />
+        <ListOrder filter={filter} isPlain={isPlain} components={components} onChange={change} />
       </div>
       <List
         rollouts={rollouts}
@@ -125,7 +137,7 @@ const List = ({
       rows={rows}
       total={total ?? rows.length}
       isStale={isStale}
-      shown={{ isPlain, isReading: rollouts.unindexed > 0 }}
+      shown={{ isPlain, isReading: rollouts.unindexed > 0, sort: filter.sort, component: filter.component }}
       onWant={want}
     />
   )

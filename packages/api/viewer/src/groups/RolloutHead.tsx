@@ -1,11 +1,13 @@
 /** The numbers of a rollout, and what can be done with it. */
 import { Link } from "wouter"
 import { groupPath } from "../route/Location.ts"
+import { NoteText, NoteTools } from "../notes/NoteTools.tsx"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 import { CopyButton } from "../ui/Copy.tsx"
 import { count, number } from "../ui/Format.ts"
 import { Icon } from "../ui/Icon.tsx"
 import * as AdvantageRule from "./AdvantageRule.ts"
+import { Components, type ComponentScale } from "./Components.tsx"
 import { jsonOfRollout, type Rollout } from "./Group.ts"
 import { Settings } from "./Settings.tsx"
 
@@ -16,16 +18,19 @@ interface Props {
   readonly raw: unknown
   readonly recipe: AdvantageRecipe | null
   readonly rollout: Rollout
+  /** Of the group's components. */
+  readonly components: ComponentScale
 }
 
 /** Steps that teach nothing, and so change no weights, make the version fall behind the step. */
 export const policyTitle = "version of the weights that sampled it: how often they had been updated"
 
-export const RolloutHead = ({ id, raw, recipe, rollout, run }: Props) => {
-  const { advantage, finishReason, index, policyVersion, rewards, score, tokens } = rollout
+export const RolloutHead = ({ components, id, raw, recipe, rollout, run }: Props) => {
+  const { advantage, finishReason, index, policyVersion, rationale, rewards, score, tokens } = rollout
   const { finish_reason: _, rewards: given, truncated: __, ...others } = rollout.overrides
   // What is no components is shown as it is.
-  const settings = given === undefined || rewards.length > 0 ? others : { ...others, rewards: given }
+  const shown = given === undefined || rewards.length > 0 ? others : { ...others, rewards: given }
+  const settings = rationale === null ? shown : { ...shown, rationale: null }
   const isCut = finishReason === "length" || rollout.overrides["truncated"] === true
   return (
     <header className="rollout-head">
@@ -42,16 +47,14 @@ export const RolloutHead = ({ id, raw, recipe, rollout, run }: Props) => {
           </span>
         )}
         {rollout.advantages !== null && <span title="the environment gave one for each token">adv by token</span>}
-        {rewards.map(([component, value]) => (
-          <span key={component} title={`component of the reward: ${component}`}>
-            {component} {number(value, 3)}
-          </span>
-        ))}
         <span>{count(tokens.length)} tok</span>
         {policyVersion !== null && <span title={policyTitle}>policy {policyVersion}</span>}
         {!isCut && finishReason !== null && finishReason !== "stop" && <span>{finishReason}</span>}
         <Settings of={[settings]} />
       </p>
+      {rationale !== null && <Rationale text={rationale} />}
+      {rewards.length > 0 && <Components rewards={rewards} scale={components} />}
+      <NoteText group={id} rollout={index} />
       <div className="rollout-tools">
         <Link
           className="button quiet small icon-button"
@@ -61,6 +64,7 @@ export const RolloutHead = ({ id, raw, recipe, rollout, run }: Props) => {
         >
           <Icon name="tokens" />
         </Link>
+        <NoteTools group={id} rollout={index} />
         <CopyButton
           label={`Copy rollout ${index} as JSON`}
           isIconOnly
@@ -70,6 +74,19 @@ export const RolloutHead = ({ id, raw, recipe, rollout, run }: Props) => {
     </header>
   )
 }
+
+/** So many characters need no folding. */
+const short = 160
+
+const Rationale = ({ text }: { readonly text: string }) =>
+  text.length <= short ? (
+    <p className="rationale">{text}</p>
+  ) : (
+    <details className="rationale">
+      <summary>Rationale: {text.slice(0, short / 2)}…</summary>
+      <p>{text}</p>
+    </details>
+  )
 
 export const Signed = ({ value }: { readonly value: number }) => (
   <span className={value > 0 ? "positive" : value < 0 ? "negative" : undefined}>

@@ -1,7 +1,8 @@
 /** Brand, run chooser, pages, theme and help. */
 import { Link, useLocation } from "wouter"
-import { groupsPath, runPath, servicePath } from "../route/Location.ts"
+import { evaluationsPath, format, groupsPath, hackingPath, notesPath, runPath, servicePath } from "../route/Location.ts"
 import { useSource } from "../state/SourceContext.tsx"
+import { useRemote } from "../state/useRemote.ts"
 import { useRuns } from "../state/useRun.tsx"
 import { type Theme, useTheme } from "../state/useTheme.ts"
 import { Icon, type IconName } from "../ui/Icon.tsx"
@@ -20,6 +21,9 @@ export const Header = ({ onHelp }: { readonly onHelp: () => void }) => {
       <nav aria-label="Pages">
         {source.hasMetrics && <PageLink href={runPath(run)} label="Run" isHere={path === "/"} />}
         <PageLink href={groupsPath(run)} label="Groups" isHere={path.startsWith("/groups")} />
+        <EvaluationsLink isHere={path.startsWith("/evaluations")} />
+        <PageLink href={hackingPath(run)} label="Hacking" isHere={path === "/hacking"} />
+        {source.notes !== null && <PageLink href={notesPath(run)} label="Notes" isHere={path === "/notes"} />}
         {source.hasService && <PageLink href={servicePath(run)} label="Service" isHere={path === "/service"} />}
       </nav>
       <div className="header-tools">
@@ -44,6 +48,15 @@ const PageLink = (props: { readonly href: string; readonly label: string; readon
   </Link>
 )
 
+/** Files may have evaluations in them; mostly they have none. */
+const EvaluationsLink = ({ isHere }: { readonly isHere: boolean }) => {
+  const { hasService } = useSource()
+  const { value } = useRemote(hasService ? null : "evaluations", (source, signal) => source.evaluations(signal))
+  return hasService || (value !== null && value.length > 0) ? (
+    <PageLink href={evaluationsPath()} label="Evaluations" isHere={isHere} />
+  ) : null
+}
+
 const RunChooser = () => {
   const { run, runs } = useRuns()
   const [path, navigate] = useLocation()
@@ -51,7 +64,13 @@ const RunChooser = () => {
   const shown = run === null || names.includes(run) ? names : [run, ...names]
   if (shown.length === 0) return null
   const choose = (name: string) =>
-    navigate(path === "/service" ? servicePath(name) : path.startsWith("/groups") ? groupsPath(name) : runPath(name))
+    navigate(
+      path.startsWith("/groups/")
+        ? groupsPath(name)
+        : path.startsWith("/evaluations/")
+          ? evaluationsPath(name)
+          : format(path, { run: name })
+    )
   return (
     <label className="run-chooser">
       <span className="sr-only">Run</span>

@@ -1,5 +1,6 @@
-/** Shows a page once there is a run to look at; until then says what is missing. */
+/** Shows a page once there is a run to look at; until then says what is missing. Evaluations need none. */
 import type { ReactNode } from "react"
+import { useLocation } from "wouter"
 import { useSource } from "../state/SourceContext.tsx"
 import { useRuns } from "../state/useRun.tsx"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
@@ -7,7 +8,8 @@ import { Empty, Failure, Loading } from "../ui/Note.tsx"
 export const RunGate = ({ children }: { readonly children: ReactNode }) => {
   const { isLive } = useSource()
   const { run, runs } = useRuns()
-  if (run !== null) return children
+  const [path] = useLocation()
+  if (run !== null || path.startsWith("/evaluations")) return children
   if (runs.error !== null) return <Failure error={runs.error} onRetry={runs.reload} />
   if (runs.value === null) return <Loading what="runs" />
   if (!isLive) {

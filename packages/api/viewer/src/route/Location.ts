@@ -1,7 +1,8 @@
 /**
  * The viewer's addresses, all behind `#`, so that they work on a service, on a file and in a bookmark.
  *
- * `#/?run=r`, `#/groups?run=r&<filter>`, `#/groups/r/17?rollout=2&view=tokens&token=40`, `#/service?run=r`.
+ * `#/?run=r`, `#/groups?run=r&<filter>`, `#/groups/r/17?rollout=2&view=tokens&token=40`, `#/service?run=r`,
+ * `#/evaluations/3?with=7&sample=12`.
  */
 
 export interface Location {
@@ -39,13 +40,19 @@ export const format = (
 }
 
 export const runPath = (run: string | null): string => format("/", { run })
-export const groupsPath = (run: string | null): string => format("/groups", { run })
+export const groupsPath = (run: string | null, item: string | null = null): string => format("/groups", { run, item })
+export const hackingPath = (run: string | null): string => format("/hacking", { run })
+export const notesPath = (run: string | null): string => format("/notes", { run })
+export const evaluationsPath = (run: string | null = null): string => format("/evaluations", { run })
+/** An evaluation, or two compared: the second with the first. */
+export const evaluationPath = (id: string, compared: string | null = null): string =>
+  format(`/evaluations/${encodeURIComponent(id)}`, { with: compared })
 export const servicePath = (run: string | null): string => format("/service", { run })
 
 /** Where to look in a group: which rollout (its place in the group, from 0), which token of it. */
 export interface GroupFocus {
   readonly rollout?: number | null
-  readonly view?: "tokens" | null
+  readonly view?: "tokens" | "compare" | null
   readonly token?: number | null
 }
 

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "react"
 import * as Catalog from "./Catalog.ts"
 import * as Format from "../ui/Format.ts"
-import { ChartFigure, type ChartFigureProps } from "./ChartFigure.tsx"
+import { ChartFigure, type ChartFigureProps } from "./chart/ChartFigure.tsx"
 
 interface AllMetricsProps extends Omit<ChartFigureProps, "chart"> {
   readonly names: ReadonlyArray<string>

@@ -32,6 +32,8 @@ export interface Chart {
   /** `stacked`: the traces are parts of a whole; `points`: few measurements, each shown, none smoothed. */
   readonly kind: "lines" | "stacked" | "points"
   readonly traces: ReadonlyArray<Trace>
+  /** Of this source alone. */
+  readonly source?: string
   /** Metrics of the queue are not recorded: they are watched while the page is open. */
   readonly isWatched?: boolean
 }
@@ -222,6 +224,30 @@ const spreadOf = (name: string, names: ReadonlyArray<string>): Spread | undefine
   return names.includes(`${name}_stderr`) ? { kind: "standardError", metric: `${name}_stderr`, label } : undefined
 }
 
+/** The trainer's figures of the reward, which are no components of it. */
+const wholes = new Set(["reward/mean", "reward/std"])
+
+/** A chart for each environment whose reward has components, with a curve each. */
+const components = (runs: ReadonlyArray<Tables>): ReadonlyArray<Chart> => {
+  const sources = new Map<string, Set<string>>()
+  for (const { table } of runs) {
+    for (const name of table.names()) {
+      if (!name.startsWith("reward/") || wholes.has(name)) continue
+      for (const source of table.sourcesOf(name)) sources.set(source, (sources.get(source) ?? new Set()).add(name))
+    }
+  }
+  return [...sources].map(([source, names]) => ({
+    ...lines(
+      `components:${source}`,
+      sources.size > 1 ? `Reward components · ${source}` : "Reward components",
+      "number",
+      "Means of what scores are made of, before any weight.",
+      [...names].sort().map((name) => trace(name.slice("reward/".length), name))
+    ),
+    source
+  }))
+}
+
 /** Runs with their metrics; the queue's are told apart, as they are known only since the page was opened. */
 interface Tables {
   readonly table: MetricTable
@@ -234,7 +260,8 @@ export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> =>
   const recorded = new Set(names)
   // One state of the queue is no curve.
   const watched = new Set(runs.flatMap(({ watched }) => (isCurve(watched) ? watched.names() : [])))
-  return [reward, evaluation(names), learning, rollouts, speed]
+  const scored: Section = { ...reward, charts: [...reward.charts, ...components(runs)] }
+  return [scored, evaluation(names), learning, rollouts, speed]
     .map(({ charts, title }) => ({
       title,
       charts: charts.filter(({ isWatched, traces }) => {

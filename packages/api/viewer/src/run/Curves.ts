@@ -65,6 +65,54 @@ export interface Gap {
 
 const tableOf = (chart: Chart, run: RunData): MetricTable => (chart.isWatched === true ? run.watched : run.table)
 
+/** A point that somebody wants to know more of. */
+export interface Picked {
+  readonly run: string
+  readonly source: string
+  readonly metric: string
+  readonly step: number
+}
+
+/** The recorded step at `x`, or next to it. */
+const stepAt = ({ run, source, trace }: Entry, x: number, axis: Axis): number => {
+  const { steps, times } = run.table.points(source, trace.metric)
+  if (steps.length === 0) return Math.round(x)
+  if (axis === "step") return steps[Line.nearest({ xs: steps, ys: steps }, x)!]!
+  const at = (run.table.times()?.first ?? 0) + x * 1000
+  return steps[
+    times.reduce((best, time, index) => (Math.abs(time - at) < Math.abs(times[best]! - at) ? index : best), 0)
+  ]!
+}
+
+export const picked = (entry: Entry, x: number, axis: Axis): Picked => ({
+  run: entry.run.name,
+  source: entry.source,
+  metric: entry.trace.metric,
+  step: stepAt(entry, x, axis)
+})
+
+/** Where a step is on the axis. */
+export const xOf = ({ run, source, trace }: Entry, step: number, axis: Axis): number => {
+  if (axis === "step") return step
+  const { steps, times } = run.table.points(source, trace.metric)
+  const at = Line.nearest({ xs: steps, ys: steps }, step)
+  return at === null || at === undefined ? 0 : (times[at]! - (run.table.times()?.first ?? 0)) / 1000
+}
+
+/** The trainer's steps within a range of the axis; null where there are none. */
+export const stepsWithin = (
+  { table }: RunData,
+  [from, to]: readonly [number, number],
+  axis: Axis
+): readonly [from: number, to: number] | null => {
+  if (axis === "step") return [Math.ceil(from), Math.floor(to)]
+  const [name] = ["reward/mean", "train/loss", "train/scores_mean"].filter((name) => table.sourcesOf(name).length > 0)
+  const { steps, times } = table.points(table.sourcesOf(name ?? "")[0] ?? "", name ?? "")
+  const start = table.times()?.first ?? 0
+  const within = steps.filter((_, at) => times[at]! >= start + from * 1000 && times[at]! <= start + to * 1000)
+  return within.length === 0 ? null : [within[0]!, within.at(-1)!]
+}
+
 /** The curves there are now, without those of which nothing is recorded. */
 export const layout = (chart: Chart, runs: ReadonlyArray<RunData>): ReadonlyArray<Entry> => {
   const found = runs.flatMap((run) => {
@@ -72,6 +120,7 @@ export const layout = (chart: Chart, runs: ReadonlyArray<RunData>): ReadonlyArra
     return chart.traces.flatMap((trace) =>
       table
         .sourcesOf(trace.metric)
+        .filter((source) => chart.source === undefined || chart.source === source)
         .filter((source) => trace.per === undefined || table.sourcesOf(trace.per).includes(source))
         .map((source) => ({ run, source, trace }))
     )

@@ -1,20 +1,27 @@
 /** A run's curves, alone or laid over those of other runs, as they come. */
 import { useMemo } from "react"
-import { Link } from "wouter"
+import { Link, useLocation } from "wouter"
+import * as Filter from "../groups/list/Filter.ts"
+import * as Guilty from "../health/Guilty.ts"
+import { HealthStrip } from "../health/HealthStrip.tsx"
+import { useHealth } from "../health/useHealth.ts"
 import { groupsPath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
+import { StepTimeline } from "../timeline/StepTimeline.tsx"
 import { useSource } from "../state/SourceContext.tsx"
 import { useRun, useRuns } from "../state/useRun.tsx"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { AllMetrics } from "./AllMetrics.tsx"
+import * as Arrangement from "./Arrangement.ts"
 import * as Catalog from "./Catalog.ts"
-import { ChartFigure } from "./ChartFigure.tsx"
+import { ChartFigure } from "./chart/ChartFigure.tsx"
+import * as Curves from "./Curves.ts"
 import { Headlines } from "./Headlines.tsx"
 import type { RunState } from "./RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
 import { usePageView } from "./usePageView.ts"
-import { usePlotStyle } from "./usePlotStyle.ts"
+import { usePlotStyle } from "./chart/usePlotStyle.ts"
 import { useRunMetrics, useRunShapes } from "./useRunMetrics.ts"
 import { ViewTools } from "./ViewTools.tsx"
 import { Waiting } from "./Waiting.tsx"
@@ -40,8 +47,10 @@ const Charts = ({ run }: { readonly run: string }) => {
   const [, states] = useRunShapes(metrics)
   const style = usePlotStyle()
   const names = useMemo(() => Catalog.namesOf(states), [states])
-  const sections = useMemo(() => Catalog.sections(states), [states])
+  const sections = useMemo(() => Arrangement.of(Catalog.sections(states), states), [states])
   const own = runs.find(({ name }) => name === run)
+  const findings = useHealth(metrics, run)
+  const [, navigate] = useLocation()
 
   useShortcuts("Run", [
     {
@@ -59,11 +68,22 @@ const Charts = ({ run }: { readonly run: string }) => {
     if (state.error !== null) return <Failure error={state.error} onRetry={() => metrics.retry(run)} />
     return hasService && own !== undefined ? <Waiting run={own} /> : <WithoutMetrics run={run} isSaved={!hasService} />
   }
-  const figure = { metrics, view, style, onZoom: (range: readonly [number, number] | null) => changeView({ range }) }
+  const pick = ({ metric, run, source, step }: Curves.Picked) =>
+    navigate(Guilty.address(run, Guilty.ofPoint(metric, source, step)))
+  const figure = {
+    metrics,
+    view,
+    style,
+    findings,
+    onPick: pick,
+    onZoom: (range: readonly [number, number] | null) => changeView({ range })
+  }
+  const zoomed = view.range === null || state === undefined ? null : Curves.stepsWithin(state, view.range, view.axis)
   return (
     <div className="page run-page">
       <Headlines metrics={metrics} runs={runs} colors={style.series} />
       <Failures states={states} onRetry={metrics.retry} />
+      <HealthStrip run={run} findings={findings} />
       <div className="run-tools">
         <RunPicker
           run={run}
@@ -73,23 +93,32 @@ const Charts = ({ run }: { readonly run: string }) => {
           onChange={(others) => changeView({ others })}
         />
         <ViewTools view={view} onChange={changeView} />
+        {zoomed !== null && (
+          <Link
+            className="button"
+            href={Guilty.address(run, { ...Filter.none, stepFrom: zoomed[0], stepTo: zoomed[1] })}
+          >
+            Groups of steps {zoomed[0]} to {zoomed[1]}
+          </Link>
+        )}
       </div>
-      {sections.map(({ charts, title }) => (
+      {sections.map(({ charts, isMain, title }) => (
         <section key={title} className="chart-section">
           <div className="section-head">
             <h2>{title}</h2>
           </div>
-          <div className="charts">
+          <div className={isMain ? "charts is-main" : "charts"}>
             {charts.flatMap((chart) =>
               chart.kind === "stacked" && states.length > 1
                 ? states.map(({ name }) => (
                     <ChartFigure key={`${chart.id} ${name}`} chart={chart} run={name} {...figure} />
                   ))
-                : [<ChartFigure key={chart.id} chart={chart} {...figure} />]
+                : [<ChartFigure key={chart.id} chart={chart} isMain={isMain} {...figure} />]
             )}
           </div>
         </section>
       ))}
+      {names.includes("train/step_time") && <StepTimeline metrics={metrics} run={run} />}
       <AllMetrics names={names} {...figure} />
     </div>
   )

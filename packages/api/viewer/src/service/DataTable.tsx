@@ -15,6 +15,7 @@ import {
   tableFeatures,
   useTable
 } from "@tanstack/react-table"
+import { SaveMenu } from "../save/SaveMenu.tsx"
 import { type ReactNode, useMemo, useState } from "react"
 import "./table.css"
 
@@ -74,46 +75,59 @@ export const DataTable = <Row extends object>({ caption, columns, rowKey, rows, 
   const titles = new Map(columns.map(({ id, title }) => [id, title]))
   const classOf = (id: string) => (numbers.has(id) ? "number" : undefined)
   return (
-    <div className="table-scroll">
-      <table className="data-table">
-        <caption className="sr-only">{caption}</caption>
-        <thead>
-          {table.getHeaderGroups().map((group) => (
-            <tr key={group.id}>
-              {group.headers.map((header) => {
-                const order = header.column.getIsSorted()
-                return (
-                  <th
-                    key={header.id}
-                    scope="col"
-                    className={classOf(header.column.id)}
-                    aria-sort={order === "asc" ? "ascending" : order === "desc" ? "descending" : undefined}
-                  >
-                    {sorter(header, order)}
-                  </th>
-                )
-              })}
-            </tr>
-          ))}
-        </thead>
-        <tbody>
-          {table.getRowModel().rows.map((row) => (
-            <tr key={row.id}>
-              {row.getAllCells().map((cell, index) =>
-                index === 0 ? (
-                  <th key={cell.id} scope="row">
-                    {shownCell(cell)}
-                  </th>
-                ) : (
-                  <td key={cell.id} className={classOf(cell.column.id)} data-title={titles.get(cell.column.id)}>
-                    {shownCell(cell)}
-                  </td>
-                )
-              )}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <div>
+      <div className="table-scroll">
+        <table className="data-table">
+          <caption className="sr-only">{caption}</caption>
+          <thead>
+            {table.getHeaderGroups().map((group) => (
+              <tr key={group.id}>
+                {group.headers.map((header) => {
+                  const order = header.column.getIsSorted()
+                  return (
+                    <th
+                      key={header.id}
+                      scope="col"
+                      className={classOf(header.column.id)}
+                      aria-sort={order === "asc" ? "ascending" : order === "desc" ? "descending" : undefined}
+                    >
+                      {sorter(header, order)}
+                    </th>
+                  )
+                })}
+              </tr>
+            ))}
+          </thead>
+          <tbody>
+            {table.getRowModel().rows.map((row) => (
+              <tr key={row.id}>
+                {row.getAllCells().map((cell, index) =>
+                  index === 0 ? (
+                    <th key={cell.id} scope="row">
+                      {shownCell(cell)}
+                    </th>
+                  ) : (
+                    <td key={cell.id} className={classOf(cell.column.id)} data-title={titles.get(cell.column.id)}>
+                      {shownCell(cell)}
+                    </td>
+                  )
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length > 0 && (
+        <div className="table-foot">
+          <SaveMenu
+            name={caption}
+            table={() => ({
+              columns: columns.map(({ title }) => title),
+              rows: table.getRowModel().rows.map(({ original }) => columns.map(({ value }) => value(original)))
+            })}
+          />
+        </div>
+      )}
     </div>
   )
 }

@@ -16,26 +16,31 @@ const kinds: { readonly [status: number]: SourceErrorKind } = {
 export interface HttpRequests {
   /** An answer below 400; `path` is below `/v1`, fields of `query` without a value are left out. */
   readonly request: (path: string, query?: object, signal?: AbortSignal) => Promise<Response>
+  /** Sends a body that nothing answers. */
+  readonly put: (path: string, body: object) => Promise<void>
   /** Its body. */
   readonly json: <A>(path: string, query?: object, signal?: AbortSignal) => Promise<A>
 }
 
 export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => {
-  const request = async (path: string, query: object = {}, signal?: AbortSignal): Promise<Response> => {
+  const request = (path: string, query: object = {}, signal?: AbortSignal): Promise<Response> => {
     const search = new URLSearchParams(
       Object.entries(query).flatMap(([key, value]) =>
         value === undefined || value === null || value === "" ? [] : [[key, String(value)]]
       )
     ).toString()
+    return send(`${path}${search === "" ? "" : `?${search}`}`, {}, signal)
+  }
+
+  const send = async (address: string, init: RequestInit, signal?: AbortSignal): Promise<Response> => {
     const bearer = Token.read()
-    const init: RequestInit = bearer === null ? {} : { headers: { authorization: `Bearer ${bearer}` } }
-    if (signal !== undefined) init.signal = signal
-    const response = await fetch(`${base}/v1${path}${search === "" ? "" : `?${search}`}`, init).catch(
-      (cause: unknown) => {
-        if (signal?.aborted === true) throw cause
-        throw unanswered()
-      }
-    )
+    const headers = new Headers(init.headers)
+    if (bearer !== null) headers.set("authorization", `Bearer ${bearer}`)
+    const given = { ...init, headers, ...(signal !== undefined && { signal }) }
+    const response = await fetch(`${base}/v1${address}`, given).catch((cause: unknown) => {
+      if (signal?.aborted === true) throw cause
+      throw unanswered()
+    })
     const kind = response.ok ? null : (kinds[response.status] ?? "failed")
     reach.tell(kind !== "unreachable")
     if (kind !== null) throw new SourceError(kind, await reasonOf(response))
@@ -57,7 +62,12 @@ export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => 
     })) as A
   }
 
-  return { json, request }
+  const put = async (path: string, body: object): Promise<void> => {
+    const headers = { "content-type": "application/json" }
+    await send(path, { method: "PUT", headers, body: JSON.stringify(body) })
+  }
+
+  return { json, put, request }
 }
 
 /** The service's own words (`{ error, message }`), else the status. */

@@ -3,6 +3,7 @@
  * own origin.
  */
 import { first, follow } from "./Events.ts"
+import * as HttpEvaluations from "./HttpEvaluations.ts"
 import * as HttpRequests from "./HttpRequests.ts"
 import * as Reach from "./Reach.ts"
 import type { Source } from "./Source.ts"
@@ -26,7 +27,7 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
     return runs
   }
   const reach = Reach.make(listRuns)
-  const { json, request } = HttpRequests.make(base, reach)
+  const { json, put, request } = HttpRequests.make(base, reach)
 
   return {
     reach,
@@ -51,6 +52,13 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
       return Object.assign({}, ...answers.map(({ pieces }) => pieces))
     },
     metrics: (run, query, signal) => json(`${of(run)}/metrics`, query, signal),
+    notes: isFiles
+      ? null
+      : {
+          list: async (run, signal) =>
+            (await json<{ readonly notes: ReadonlyArray<Wire.Note> }>(`${of(run)}/notes`, {}, signal)).notes,
+          write: (run, group, change) => put(`${of(run)}/rollouts/${encodeURIComponent(group)}/note`, change)
+        },
     environments: async (run, signal) =>
       (await json<{ readonly environments: ReadonlyArray<Wire.EnvironmentRow> }>(`${of(run)}/environments`, {}, signal))
         .environments,
@@ -58,6 +66,7 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
       (
         await json<{ readonly environments: ReadonlyArray<Wire.EnvironmentRow> }>(`${of(run)}/environments`, {}, signal)
       ).environments.map(({ name }) => name),
+    ...HttpEvaluations.make(json),
     batches: async (run, signal) =>
       (await json<{ readonly batches: ReadonlyArray<Wire.BatchRow> }>(`${of(run)}/batches`, {}, signal)).batches,
     summary: (run, signal) => json(`${of(run)}/summary`, {}, signal),

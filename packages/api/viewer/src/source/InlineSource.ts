@@ -6,7 +6,9 @@
  */
 import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
+import * as InlineEvaluations from "./InlineEvaluations.ts"
 import * as Reach from "./Reach.ts"
+import * as RowFilter from "./RowFilter.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 
@@ -53,14 +55,8 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
 
   const filtered = (run: StaticRun, query: Wire.RolloutQuery): ReadonlyArray<Wire.RolloutRow> => {
     const wanted = RolloutText.parse(query.text ?? "")
-    const { environment, score_from, score_to, step_from, step_to } = query
-    return run.rows.filter(
-      (row) =>
-        (environment === undefined || row.environment === environment) &&
-        isWithin(row.step, step_from, step_to) &&
-        isWithin(mean(row.scores), score_from, score_to) &&
-        (wanted === undefined || RolloutText.matches(wanted, textOf(run, row.id)))
-    )
+    const rows = RowFilter.select(run.rows, query)
+    return wanted === undefined ? rows : rows.filter((row) => RolloutText.matches(wanted, textOf(run, row.id)))
   }
 
   return {
@@ -85,12 +81,17 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
       })),
     browse: async (name, query) => {
       const rows = filtered(find(name), query)
-      const start = query.before === undefined ? 0 : rows.findIndex((row) => row.id === query.before) + 1
+      const start =
+        query.before === undefined
+          ? 0
+          : query.sort === undefined
+            ? rows.findIndex((row) => row.id === query.before) + 1
+            : Number(query.before)
       const end = start + (query.limit ?? 100)
       const page = rows.slice(start, end)
       return {
         rows: page,
-        next: end < rows.length ? (page.at(-1)?.id ?? null) : null,
+        next: end >= rows.length ? null : query.sort === undefined ? (page.at(-1)?.id ?? null) : String(end),
         total: query.before === undefined ? rows.length : null,
         unindexed: query.before === undefined ? 0 : null
       }
@@ -112,21 +113,19 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
         next: null
       }
     },
+    notes: null,
     environments: () => absent("environments"),
     environmentNames: async (name) => [...new Set(find(name).rows.flatMap(({ environment }) => environment ?? []))],
+    ...InlineEvaluations.make(data, (run, group) => {
+      const chats = messagesOf(unpack({ messages: messagesOf(runs.get(run)?.groups[group]) }))
+      return Array.isArray(chats) ? (chats[0] as unknown) : undefined
+    }),
     batches: () => absent("batches"),
     summary: () => absent("queue"),
     watchMetrics: () => () => {},
     watchSummary: () => () => {}
   }
 }
-
-const mean = (scores: ReadonlyArray<number>): number | null =>
-  scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
-
-/** Whether a value lies between the bounds that are given; an unknown one does where there are none. */
-const isWithin = (value: number | null, from: number | undefined, to: number | undefined): boolean =>
-  (from === undefined || (value !== null && value >= from)) && (to === undefined || (value !== null && value <= to))
 
 const messagesOf = (group: unknown): unknown =>
   typeof group === "object" && group !== null && "messages" in group ? group.messages : undefined

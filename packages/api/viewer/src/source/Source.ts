@@ -34,6 +34,12 @@ export interface Watcher<A> {
 /** Ends a watch. */
 export type Unwatch = () => void
 
+/** Notes on rollouts, where somebody keeps them. */
+export interface NoteKeeper {
+  readonly list: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.Note>>
+  readonly write: (run: string, group: string, change: Wire.NoteChange) => Promise<void>
+}
+
 export interface Source {
   /** Whether it answers. */
   readonly reach: Reach
@@ -55,9 +61,18 @@ export interface Source {
   /** Text of the ids that are known; others are absent. */
   readonly pieces: (run: string, ids: ReadonlyArray<number>, signal?: AbortSignal) => Promise<Wire.Pieces>
   readonly metrics: (run: string, query: Wire.MetricsQuery, signal?: AbortSignal) => Promise<Wire.MetricsPage>
+  /** Null where nobody keeps any. */
+  readonly notes: NoteKeeper | null
   readonly environments: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.EnvironmentRow>>
   /** Names to filter rollouts by. */
   readonly environmentNames: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<string>>
+  /** Newest first, at most 1000; of all runs, and of none. */
+  readonly evaluations: (signal?: AbortSignal) => Promise<ReadonlyArray<Wire.EvaluationRow>>
+  readonly evaluation: (id: string, signal?: AbortSignal) => Promise<Wire.EvaluationRow>
+  /** All that are stored, in their order. */
+  readonly evaluationSamples: (id: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.EvaluationSampleRow>>
+  /** A line of `samples.jsonl`, not checked here (see `evaluation/Sample.ts`). */
+  readonly evaluationSample: (id: string, number: number, signal?: AbortSignal) => Promise<unknown>
   /** Newest first, at most 100. */
   readonly batches: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.BatchRow>>
   readonly summary: (run: string, signal?: AbortSignal) => Promise<Wire.QueueSummary>

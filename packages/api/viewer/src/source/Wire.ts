@@ -51,6 +51,17 @@ export type BatchRow = (typeof TrajectoryApi.BatchRow)["Encoded"]
 
 export type QueueSummary = (typeof TrajectoryApi.QueueSummary)["Encoded"]
 
+/** What somebody noted on a rollout. */
+export type Note = (typeof TrajectoryApi.Note)["Encoded"]
+
+export type NoteChange = (typeof TrajectoryApi.NoteChange)["Encoded"]
+
+/** An evaluation; `stored` of its `samples` are there. */
+export type EvaluationRow = (typeof TrajectoryApi.EvaluationRow)["Encoded"]
+
+/** A sample as lists show it: without its chat, long texts cut. */
+export type EvaluationSampleRow = (typeof TrajectoryApi.EvaluationSampleRow)["Encoded"]
+
 /**
  * What a saved page carries in `#atropos-data`: lines of base64 of gzipped parts. The first is this as JSON; where the
  * groups are packed (`PackedPage`), the columns `ids`, `high` and `low` follow.
@@ -65,4 +76,14 @@ export interface StaticData {
     readonly metrics?: ReadonlyArray<MetricsRow>
   }>
   readonly tables?: PackedPage.Tables
+  /** Of files that are samples: the chat of a sample is that of the group `group` of the run. */
+  readonly evaluations?: ReadonlyArray<{
+    readonly row: EvaluationRow
+    readonly samples: ReadonlyArray<{
+      readonly head: EvaluationSampleRow
+      readonly group: string
+      /** What the line has beside its chat. */
+      readonly fields: { readonly [name: string]: unknown }
+    }>
+  }>
 }

@@ -20,7 +20,7 @@ interface Runs {
 const RunContext = createContext<Runs | null>(null)
 
 /** Pages that are of the run in their parameters. */
-const ofRuns: ReadonlySet<string> = new Set(["/", "/groups", "/service"])
+const ofRuns: ReadonlySet<string> = new Set(["/", "/groups", "/hacking", "/notes", "/service"])
 
 /** Runs begin and end while somebody looks. */
 const runsEveryMillis = 10_000

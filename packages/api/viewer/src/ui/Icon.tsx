@@ -17,6 +17,8 @@ const paths = {
   right: "M9.5 5.5 16 12l-6.5 6.5",
   search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13M15.5 15.5 21 21",
   tokens: "M3 6h5v4H3zM11 6h10v4H11zM3 14h9v4H3zM15 14h6v4h-6z",
+  bookmark: "M6 3.5h12V21l-6-4.5L6 21Z",
+  note: "M4 5h16v11H9l-4 4v-4H4z",
   filter: "M4 6h16M7 12h10M10 18h4"
 } as const
 

@@ -13,7 +13,12 @@ const packages = fileURLToPath(new URL("../../../../envs/test/long/python/packag
 /** Each with the fewest processes that there are while an answer is waited for: the interpreter, and programs of it. */
 const environments = [
   { name: "reasoning-gym", module: "reasoning_gym", settings: ["--env.dataset", "chain_sum"], fewest: 1 },
-  { name: "verifiers", module: "verifiers.v1", settings: ["--env.taskset", "reversal"], fewest: 2 },
+  {
+    name: "verifiers",
+    module: "verifiers.v1",
+    settings: ["--env.taskset", "reversal", "--env.harness", "bash"],
+    fewest: 2
+  },
   {
     name: "inspect",
     module: "inspect_ai",

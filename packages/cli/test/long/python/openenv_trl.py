@@ -12,6 +12,8 @@ import sys
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+# More threads wait for each other longer than so small a model takes, the more so on a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 import trl

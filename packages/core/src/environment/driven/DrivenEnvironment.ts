@@ -4,7 +4,8 @@
  *
  * Every reset begins an item: the next one, or the one of a number. Items that an environment puts back come first.
  * Episodes are independent of each other, so any number may be open at once. `check` refuses, with the reason, an
- * environment that cannot be stepped: one that asks nothing, several answers at once, or tokens.
+ * environment that cannot be stepped: one that asks nothing, several answers at once, or tokens, or that says that its
+ * rollouts have several scores.
  */
 import { Cause, Effect, Option, Queue, type Scope, Semaphore, Stream } from "effect"
 import * as Reason from "../../base/Reason.ts"
@@ -95,6 +96,10 @@ export const make = Effect.fn("DrivenEnvironment.make")(function* (
     return { first, step: (said) => Effect.mapError(step(said), named) }
   })
   const check = Effect.gen(function* () {
+    const { severalScores: which } = environment
+    if (which !== undefined) {
+      return yield* named(wrong(`its episodes have no one reward, they are scored apart: ${which}`, true))
+    }
     const { first } = yield* reset({ item: 0 })
     if (!first.isOver) return first
     return yield* named(wrong("it asks the policy nothing: its rollouts are there already", true))

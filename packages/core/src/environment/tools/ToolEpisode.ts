@@ -11,8 +11,10 @@ import { Effect, Option, Result, type Scope } from "effect"
 import * as Advantage from "../../Advantage.ts"
 import * as Budget from "../Budget.ts"
 import type { Score } from "../../Environment.ts"
+import { mean } from "../../Evaluation.ts"
 import type { InferenceError, SamplingOptions } from "../../inference/backend/Inference.ts"
 import { type Message, text } from "../../Message.ts"
+import { type Rewards, type Rule, scoreOf } from "../../RewardComponents.ts"
 import { ServerManager } from "../../inference/ServerManager.ts"
 import type { Trajectory } from "../../Trajectory.ts"
 import type { Toolbox } from "./Toolbox.ts"
@@ -136,3 +138,35 @@ export const scored = (
   outcomes: ReadonlyArray<number>,
   options: CreditOptions = {}
 ): ReadonlyArray<Score> => credited(group, group.map(turnRewards), outcomes, options)
+
+/** What an episode is made of that ends with an answer; `tools` is shown and does not count. */
+export const answeredRule: Rule = { weights: { tools: 0, correct: 1 } }
+
+/** `tools`: the mean of `turnRewards`; `correct`: whether its answer is right. */
+export const answered = (
+  episode: Pick<Trajectory, "messages">,
+  isRight: boolean
+): { readonly tools: number; readonly correct: number } => {
+  const turns = turnRewards(episode)
+  return { tools: turns.length === 0 ? 0 : mean(turns), correct: isRight ? 1 : 0 }
+}
+
+/** Scores with components, whose number by a rule is the outcome. Default for the turns: as in `scored`. */
+export const scoredParts = (
+  group: ReadonlyArray<Trajectory>,
+  rewards: ReadonlyArray<Rewards>,
+  rule: Rule,
+  {
+    turns = group.map(turnRewards),
+    ...options
+  }: CreditOptions & {
+    readonly turns?: ReadonlyArray<ReadonlyArray<number>>
+  } = {}
+): ReadonlyArray<Score> => {
+  const outcomes = rewards.map((parts) => scoreOf(parts, rule))
+  return credited(group, turns, outcomes, options).map((one, index): Score => ({
+    ...(typeof one === "number" ? {} : one),
+    score: outcomes[index]!,
+    rewards: rewards[index]!
+  }))
+}

@@ -7,21 +7,12 @@
 import { Effect, Schema, SchemaIssue } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
 import type { SamplingOptions } from "../../inference/backend/Inference.ts"
+import { SamplingSettings } from "../../SamplingSettings.ts"
 import type { SessionOptions } from "./Session.ts"
 
-const Sampled = Schema.Struct({
-  temperature: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
-  topP: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(1))),
-  topK: Schema.optionalKey(Schema.Natural),
-  minP: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
-  maxTokens: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
-  seed: Schema.optionalKey(Schema.Int),
-  stop: Schema.optionalKey(Schema.Array(Schema.String))
-}).pipe(Schema.encodeKeys({ topP: "top_p", topK: "top_k", minP: "min_p", maxTokens: "max_tokens" }))
-
 const Body = Schema.Struct({
-  defaults: Schema.optionalKey(Sampled),
-  enforced: Schema.optionalKey(Sampled),
+  defaults: Schema.optionalKey(SamplingSettings),
+  enforced: Schema.optionalKey(SamplingSettings),
   seed: Schema.optionalKey(Schema.Int)
 })
 

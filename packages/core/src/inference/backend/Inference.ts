@@ -7,7 +7,7 @@
 import { type Effect, Schema } from "effect"
 import type { Message, ToolCall } from "../../Message.ts"
 import type { Figures } from "./RollingBuffer.ts"
-import type { Sampling } from "../../Sampling.ts"
+import type { LogitBias, Sampling } from "../../Sampling.ts"
 import type { FinishReason, Trajectory } from "../../Trajectory.ts"
 import type { Relations } from "../session/Relation.ts"
 
@@ -49,6 +49,14 @@ export interface SamplingOptions {
   readonly topK?: number
   /** Least probability as a share of the likeliest token's; 0: all. */
   readonly minP?: number
+  /** Divides positive logits of tokens in prompt or answer, and multiplies negative ones; 1: off. */
+  readonly repetitionPenalty?: number
+  /** Taken from the logits of tokens in the answer so far; 0: off. */
+  readonly presencePenalty?: number
+  /** The same for each time that the answer has the token. */
+  readonly frequencyPenalty?: number
+  /** Added to logits, by token id. */
+  readonly logitBias?: LogitBias
   readonly stop?: ReadonlyArray<string>
   readonly seed?: number
   /** Default "train". */

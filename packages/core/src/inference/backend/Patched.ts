@@ -23,6 +23,8 @@ const Generated = Schema.Struct({
   finish_reasons: Schema.Array(Schema.NullOr(Schema.String)),
   token_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Array(Schema.Natural)))),
   policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
+  /** Of each token, where weights changed in the middle. */
+  policy_versions: Schema.optionalKey(Schema.Array(Schema.Array(Schema.Int))),
   /** What our own policy server says its logprobs are of. */
   logprobs_mode: Schema.optionalKey(Schema.NullOr(Sampling.LogprobsMode))
 })
@@ -73,7 +75,8 @@ export const make = Effect.fn("Patched.make")(function* (options: OpenAi.Options
         ...one,
         finishReason: body.finish_reasons[index] ?? "unknown",
         sampling: SamplingBody.recorded(request, body.logprobs_mode ?? undefined, identity),
-        ...(policyVersion === undefined ? {} : { policyVersion })
+        ...(policyVersion === undefined ? {} : { policyVersion }),
+        ...(body.policy_versions?.[index] && { policyVersions: body.policy_versions[index] })
       }))
     )
   })

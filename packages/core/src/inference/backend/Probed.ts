@@ -18,7 +18,10 @@ import * as Sglang from "./Sglang.ts"
 import * as Trl from "./Trl.ts"
 import * as Vllm from "./Vllm.ts"
 
-type Options = Omit<OpenAi.Options, "identity">
+interface Options extends Omit<OpenAi.Options, "identity"> {
+  /** Whether its answers may be trained on: only then their lack of tokens and logprobs is told. Default true. */
+  readonly isTrainedOn?: boolean
+}
 
 const make = (options: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> => {
   switch (options.identity.kind) {
@@ -71,9 +74,10 @@ export const find = Effect.fn("Probed.find")(function* (options: Options, tokeni
 export const warnings = (
   { adapterPrefix, modelName, serverType }: OpenAi.Options["settings"],
   server: string,
-  identity: Identity.Identity
+  identity: Identity.Identity,
+  isTrainedOn = true
 ): ReadonlyArray<string> => {
-  const shortcoming = Identity.shortcoming(server, identity)
+  const shortcoming = isTrainedOn ? Identity.shortcoming(server, identity) : undefined
   const isListed = identity.models.length === 0 || modelName === "default" || identity.models.includes(modelName)
   return [
     ...(Identity.isOfType(identity.kind, serverType)
@@ -98,7 +102,7 @@ const nothing: Capabilities = { tokens: false, promptLogprobs: false }
 
 export const backend = (options: Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> =>
   Effect.map(Semaphore.make(1), (one) => {
-    const { settings, transport } = options
+    const { isTrainedOn, settings, transport } = options
     const server = settings.baseUrl ?? ""
     let known: { readonly identity: Identity.Identity; readonly backend: Backend } | undefined
 
@@ -109,7 +113,9 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
             Effect.gen(function* () {
               known = found
               yield* Effect.logInfo("inference server", { server, is: Identity.describe(found.identity) })
-              for (const warning of warnings(settings, server, found.identity)) yield* Effect.logWarning(warning)
+              for (const warning of warnings(settings, server, found.identity, isTrainedOn)) {
+                yield* Effect.logWarning(warning)
+              }
             })
           )
     )

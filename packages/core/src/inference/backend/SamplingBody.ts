@@ -23,12 +23,17 @@ const common = ({ maxTokens, n = 1, seed, stop }: SamplingOptions): Body => ({
   ...(seed === undefined ? {} : { seed })
 })
 
+const isBiased = ({ logitBias = {} }: SamplingOptions): boolean => Object.keys(logitBias).length > 0
+
 /** OpenAI's own parameters, where they are given: hosted models refuse some at any value but their own. */
-export const openAi = ({ extra, temperature, topP, ...options }: SamplingOptions): Body => ({
+export const openAi = (options: SamplingOptions): Body => ({
   ...common(options),
-  ...(temperature === undefined ? {} : { temperature }),
-  ...(topP === undefined ? {} : { top_p: topP }),
-  ...extra
+  ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
+  ...(options.topP === undefined ? {} : { top_p: options.topP }),
+  ...(options.presencePenalty === undefined ? {} : { presence_penalty: options.presencePenalty }),
+  ...(options.frequencyPenalty === undefined ? {} : { frequency_penalty: options.frequencyPenalty }),
+  ...(isBiased(options) ? { logit_bias: options.logitBias } : {}),
+  ...options.extra
 })
 
 /** All that is given, and nothing else, in vLLM's words. */
@@ -36,6 +41,7 @@ export const given = (options: SamplingOptions): Body => ({
   ...openAi({ ...options, extra: {} }),
   ...(options.topK === undefined ? {} : { top_k: options.topK || -1 }),
   ...(options.minP === undefined ? {} : { min_p: options.minP }),
+  ...(options.repetitionPenalty === undefined ? {} : { repetition_penalty: options.repetitionPenalty }),
   ...options.extra
 })
 
@@ -43,14 +49,15 @@ export const given = (options: SamplingOptions): Body => ({
  * What decides the distribution, in vLLM's and SGLang's words. -1 is "all" to every version of both, 0 only to newer
  * ones.
  */
-const distribution = ({ minP = 0, temperature = 1, topK = 0, topP = 1 }: SamplingOptions): Body => ({
-  temperature,
-  top_p: topP,
-  top_k: topK || -1,
-  min_p: minP,
-  repetition_penalty: 1,
-  presence_penalty: 0,
-  frequency_penalty: 0
+const distribution = (options: SamplingOptions): Body => ({
+  temperature: options.temperature ?? 1,
+  top_p: options.topP ?? 1,
+  top_k: options.topK || -1,
+  min_p: options.minP ?? 0,
+  repetition_penalty: options.repetitionPenalty ?? 1,
+  presence_penalty: options.presencePenalty ?? 0,
+  frequency_penalty: options.frequencyPenalty ?? 0,
+  ...(isBiased(options) && { logit_bias: options.logitBias })
 })
 
 export const vllm = (options: SamplingOptions): Body => ({
@@ -74,11 +81,11 @@ export const sglang = (options: SamplingOptions): Body => {
  * one.
  */
 const transformers = ({ extra, maxTokens, seed, stop, ...options }: SamplingOptions): Body => {
-  const { minP, temperature, topK, topP } = Sampling.ofRequest(options, "raw")
+  const { minP, repetitionPenalty = 1, temperature, topK, topP } = Sampling.ofRequest(options, "raw")
   const config = {
     do_sample: temperature > 0,
     ...(temperature > 0 && { temperature, top_p: topP, top_k: topK, ...(minP > 0 && { min_p: minP }) }),
-    repetition_penalty: 1,
+    repetition_penalty: repetitionPenalty,
     // The server's own is 1024 where nothing is said.
     max_new_tokens: maxTokens ?? 1024
   }
@@ -100,7 +107,8 @@ export const text = (
   options: SamplingOptions
 ): Effect.Effect<Body, InferenceError> => {
   const { kind } = identity
-  const refused = kind === "openai" ? beyondOpenAi(options) : undefined
+  const refused =
+    kind === "openai" ? beyondOpenAi(options) : kind === "transformers" ? beyondRepetition(options) : undefined
   if (refused !== undefined) return refuse(server, identity, refused)
   return Effect.succeed(dialects[kind](options))
 }
@@ -116,15 +124,31 @@ const dialects: { readonly [K in Kind]: (options: SamplingOptions) => Body } = {
   openai: openAi
 }
 
-const beyondOpenAi = ({ minP = 0, topK = 0 }: SamplingOptions): string | undefined =>
-  topK > 0 ? "top_k" : minP > 0 ? "min_p" : undefined
+const beyondOpenAi = ({ minP = 0, repetitionPenalty = 1, topK = 0 }: SamplingOptions): string | undefined =>
+  topK > 0 ? "top_k" : minP > 0 ? "min_p" : repetitionPenalty !== 1 ? "repetition_penalty" : undefined
+
+/** The first parameter that a server cannot have whose only penalty is that of repetition. */
+export const beyondRepetition = (options: SamplingOptions): string | undefined =>
+  (options.presencePenalty ?? 0) !== 0
+    ? "presence_penalty"
+    : (options.frequencyPenalty ?? 0) !== 0
+      ? "frequency_penalty"
+      : isBiased(options)
+        ? "logit_bias"
+        : undefined
 
 export const refuse = (server: string, identity: Identity, parameter: string): Effect.Effect<never, InferenceError> =>
   unsupported(server, parameter, `${nameOf(identity)} does not take it, and would leave it out without a word`)
 
-/** What an answer was sampled by: what the server says of its logprobs, else what is known of it. */
+/**
+ * What an answer was sampled by: what the server says of its logprobs, else what is known of it. SGLang takes them
+ * after penalties and bias.
+ */
 export const recorded = (
   options: SamplingOptions,
   said: Sampling.LogprobsMode | undefined,
-  { logprobs }: Identity
-): Sampling.Sampling => Sampling.ofRequest(options, said ?? logprobs ?? "raw")
+  { kind, logprobs }: Identity
+): Sampling.Sampling => {
+  const sampling = Sampling.ofRequest(options, said ?? logprobs ?? "raw")
+  return kind === "sglang" && Sampling.isShifted(sampling) ? { ...sampling, logprobs: "processed" } : sampling
+}

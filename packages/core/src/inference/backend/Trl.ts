@@ -45,7 +45,9 @@ export const make = ({ identity, settings, transport }: Options, tokenizer: Toke
     const { max_tokens: limit, n, seed, stop, ...rest } = SamplingBody.vllm({ ...options, extra: {} })
     const sampling = Struct.omit(rest, ["frequency_penalty", "presence_penalty"])
     const more = { ...(stop === undefined ? {} : { stop }), ...(seed === undefined ? {} : { seed }) }
-    const [refused] = identity.fields.has("generation_kwargs") ? [] : Object.keys(more)
+    const [refused = SamplingBody.beyondRepetition(options)] = identity.fields.has("generation_kwargs")
+      ? []
+      : Object.keys(more)
     if (refused !== undefined) return SamplingBody.refuse(server, identity, refused)
     return Effect.succeed({
       prompts: [prompt],

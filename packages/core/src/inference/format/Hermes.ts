@@ -24,6 +24,7 @@ export const format: OutputFormat = Marked.make({
   ends: ["<|im_end|>", "<|endoftext|>"],
   separator: "\n",
   opens: [open],
+  forcedCall: { before: `${open}\n`, behind: `\n${close}`, argumentsKey: "arguments" },
   readCalls: (text) => {
     const first = text.indexOf(open)
     const calls: Array<ReadCall> = []

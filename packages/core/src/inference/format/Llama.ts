@@ -24,6 +24,7 @@ export const format: OutputFormat = Marked.make({
   ends: ["<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"],
   separator: "",
   opens: [mark, "{"],
+  forcedCall: { before: "", behind: "", argumentsKey: "parameters" },
   readCalls: (text) => {
     const marked = text.indexOf(mark)
     const first = marked === -1 ? CallJson.skipBlanks(text, 0) : marked + mark.length

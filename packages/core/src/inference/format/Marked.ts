@@ -36,6 +36,7 @@ export interface Grammar {
   readonly hasSpecialMarks?: boolean
   readonly forTemplate?: OutputFormat["forTemplate"]
   readonly callId?: OutputFormat["callId"]
+  readonly forcedCall?: OutputFormat["forcedCall"]
 }
 
 /** The calls of a message that came from somewhere. */
@@ -50,6 +51,7 @@ export const make = (grammar: Grammar): OutputFormat => ({
   hasSpecialMarks: grammar.hasSpecialMarks ?? false,
   forTemplate: grammar.forTemplate ?? ((messages) => messages),
   callId: grammar.callId ?? usualId,
+  ...(grammar.forcedCall && { forcedCall: grammar.forcedCall }),
   marks: { calls: grammar.opens, around: [grammar.thinking.open, grammar.thinking.close, ...grammar.ends] },
   read: (text, context = {}) => {
     const end = grammar.ends.find((one) => text.endsWith(one))

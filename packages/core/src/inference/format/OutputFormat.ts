@@ -61,6 +61,12 @@ export interface Reading {
   readonly beforeCalls: string
 }
 
+export interface ForcedCall {
+  readonly before: string
+  readonly behind: string
+  readonly argumentsKey: string
+}
+
 export interface OutputFormat {
   readonly name: FormatName
   readonly read: (text: string, context?: ReadContext) => Reading
@@ -86,6 +92,11 @@ export interface OutputFormat {
     /** What thinking begins and ends with, and what ends an answer. */
     readonly around: ReadonlyArray<string>
   }
+  /**
+   * How an answer is held to be a call: what stands before and behind an object of `name` and, under this key, the
+   * arguments. Absent where a call is no such object.
+   */
+  readonly forcedCall?: ForcedCall
   /** An id for a new call, of random letters and digits (at least 9), in the shape that the chat template takes. */
   readonly callId: (letters: string) => string
 }

@@ -9,6 +9,7 @@
 import { Cause, Clock, Effect, Exit, Latch, type Scope } from "effect"
 import { type EnvironmentError, type RolledOut, Unscorable } from "../../Environment.ts"
 import * as SequenceLimit from "../../inference/SequenceLimit.ts"
+import * as TrainingProgress from "../../TrainingProgress.ts"
 import * as Trace from "../../base/Trace.ts"
 import * as Backlog from "./Backlog.ts"
 import * as FailureStreak from "./FailureStreak.ts"
@@ -36,6 +37,8 @@ export interface PoolOptions extends Pick<ItemFeed.Options, "items" | "from" | "
   readonly timeoutSeconds: number
   /** Longest sequence, tokens, asked for every rollout; 0 or less: no limit is known. */
   readonly sequenceLimit: () => number
+  /** How far training has come, asked for every rollout. */
+  readonly progress: () => TrainingProgress.TrainingProgress
   readonly maxAttempts: number
   /** Failures in a row after which starts slow down. */
   readonly failuresBeforeSlowdown: number
@@ -129,12 +132,12 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
  * `backlog`.
  */
 const attempts = (
-  { maxAttempts, outcomes, sequenceLimit, timeoutSeconds }: PoolOptions,
+  { maxAttempts, outcomes, progress, sequenceLimit, timeoutSeconds }: PoolOptions,
   backlog: Backlog.Backlog,
   streak: FailureStreak.FailureStreak
 ): ((task: Task) => Effect.Effect<void>) => {
   const limited = ({ work }: Task) => {
-    const rollOut = SequenceLimit.within(sequenceLimit())(work.rollOut)
+    const rollOut = work.rollOut.pipe(SequenceLimit.within(sequenceLimit()), TrainingProgress.at(progress()))
     return timeoutSeconds <= 0 ? rollOut : Effect.timeout(rollOut, timeoutSeconds * 1000)
   }
 

@@ -7,7 +7,7 @@
 import { Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
 import * as Reason from "../../base/Reason.ts"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
-import * as WireGroup from "../../service/WireGroup.ts"
+import * as SavedGroup from "../../service/SavedGroup.ts"
 
 /** The file for saved groups cannot be made or written. */
 export class GroupFileError extends Schema.TaggedError<GroupFileError>()("GroupFileError", {
@@ -54,7 +54,7 @@ export const open = Effect.fn("GroupFile.open")(function* (wanted: string) {
       groups.length === 0
         ? Effect.void
         : opened
-            .writeAll(encoder.encode(groups.map((group) => `${WireGroup.encode(group)}\n`).join("")))
+            .writeAll(encoder.encode(groups.map((group) => `${SavedGroup.encode(group)}\n`).join("")))
             .pipe(Effect.mapError(failing(file)))
   }
   return saved

@@ -13,7 +13,7 @@
 import { Result } from "effect"
 import type { ContentPart, Message } from "../../Message.ts"
 import type { Overrides, ScoredGroup } from "../../ScoredGroup.ts"
-import { notSampled, trainedTokens } from "../../Trajectory.ts"
+import { isTooShort, notSampled, trainedTokens } from "../../Trajectory.ts"
 
 /** Why a group was not sent, and what that means. */
 export const reasons = {
@@ -22,6 +22,7 @@ export const reasons = {
   misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
   not_finite: "there is NaN or Infinity among scores, their components or advantages",
   identical_scores: "all scores are equal, and there are no token-level advantages",
+  too_short: "none of its sequences has min_trained_tokens trained tokens",
   too_long: "nothing to train is left of it: its sequences have more tokens than the run's seq_len",
   unscorable: "the environment could not judge it",
   rejected_by_service: "the service refused it; see the dead letters"
@@ -31,6 +32,8 @@ export type DropReason = keyof typeof reasons
 export interface FilterOptions {
   readonly groupSize: number
   readonly ensureScoresAreNotSame: boolean
+  /** Sequences with fewer trained tokens are not learned from. Default: 0. */
+  readonly minTrainedTokens?: number
   /** Trainers want chats: where a rollout has none, they are made from its tokens. */
   readonly includeMessages: boolean
   /** Chats that are there are sent for people to look at, unless they are very large (`largestChats`). */
@@ -51,6 +54,7 @@ export const filter = (group: ScoredGroup, options: FilterOptions): Result.Resul
   if (options.ensureScoresAreNotSame && group.advantages === undefined && hasOneScore(group.scores)) {
     return Result.fail("identical_scores")
   }
+  if (tooShort(group, options.minTrainedTokens ?? 0) === tokens.length) return Result.fail("too_short")
   const limit = options.maxTokenLength
   if (limit <= 0 || tokens.every((sequence) => sequence.length <= limit)) {
     return Result.succeed(withMessages(group, options))
@@ -107,6 +111,10 @@ const partCharacters = ({ image_url, text }: ContentPart): number => {
 /** Trained tokens of each sequence (G). */
 export const completionLengths = (group: ScoredGroup): ReadonlyArray<number> =>
   group.masks.map((mask) => trainedTokens({ mask }))
+
+/** How many of its sequences are too short to be learned from. */
+export const tooShort = ({ masks, tokens }: ScoredGroup, fewest: number): number =>
+  tokens.reduce((sum, sequence, i) => sum + (isTooShort({ tokens: sequence, mask: masks[i]! }, fewest) ? 1 : 0), 0)
 
 /** Whether there is but one distinct score. */
 export const hasOneScore = (scores: Float64Array): boolean => {

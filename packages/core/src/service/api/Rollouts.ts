@@ -1,27 +1,35 @@
 /** Stored rollouts, for reading. */
 import { Schema } from "effect"
 import { positive, rowId, wire } from "./Fields.ts"
+import { GroupFigures } from "./GroupFigures.ts"
+import { sorts } from "./RolloutOrder.ts"
+
+const state = Schema.Literals(["buffered", "queued", "formed", "leased", "consumed"])
 
 const rollout = {
   id: Schema.String,
   environment: Schema.NullOr(Schema.String),
   envId: Schema.NullOr(Schema.Int),
   step: Schema.NullOr(Schema.Int),
-  state: Schema.Literals(["buffered", "queued", "formed", "leased", "consumed"]),
+  state,
   createdAt: Schema.Finite,
   sequences: Schema.Int,
   tokens: Schema.Int,
   scores: Schema.Array(Schema.Finite),
   policyStep: Schema.NullOr(Schema.Int),
   /** The beginning of the last user message; null without messages, and until the group is indexed. */
-  preview: Schema.NullOr(Schema.String)
+  preview: Schema.NullOr(Schema.String),
+  /** Null without messages, and until the group is indexed. */
+  figures: Schema.NullOr(GroupFigures),
+  /** The lasting id of its item: of the same item always the same; null, or absent, where the sender told none. */
+  itemId: Schema.optionalKey(Schema.NullOr(Schema.String))
 }
 
 /** One stored group without its numbers. */
 export const RolloutRow = wire(rollout)
 export type RolloutRow = typeof RolloutRow.Type
 
-/** A page of rollouts, newest first; `next` is the `before` of the page after. */
+/** A page of rollouts, newest first where no other order is asked for; `next` is the `before` of the page after. */
 export const RolloutPage = wire({
   rows: Schema.Array(RolloutRow),
   next: Schema.NullOr(Schema.String),
@@ -36,14 +44,36 @@ export type RolloutPage = typeof RolloutPage.Type
 export const Rollout = wire({ ...rollout, group: Schema.Unknown })
 export type Rollout = typeof Rollout.Type
 
-/** Which rollouts. The score is the mean of a group's scores; the step is that of its batch. */
+const flag = Schema.Literal("true")
+
+/**
+ * Which rollouts, and in what order. The score is the mean of a group's scores; the step is that of its batch; `best…`
+ * are bounds of its highest score, `component…` of its mean of the component that `component` names. With `sort`,
+ * `before` counts the rows before the page.
+ */
 export const RolloutQuery = wire({
   environment: Schema.optionalKey(Schema.String),
+  /** The lasting id of an item, or the fingerprint of its prompt (`figures`). */
+  item: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(128))),
   stepFrom: Schema.optionalKey(Schema.Int),
   stepTo: Schema.optionalKey(Schema.Int),
   scoreFrom: Schema.optionalKey(Schema.Finite),
   scoreTo: Schema.optionalKey(Schema.Finite),
+  bestFrom: Schema.optionalKey(Schema.Finite),
+  bestTo: Schema.optionalKey(Schema.Finite),
+  state: Schema.optionalKey(state),
+  /** The first group of its item with a score above 0, after others of it without. */
+  newlySolved: Schema.optionalKey(flag),
+  /** With a result of a tool that is an error. */
+  toolErrors: Schema.optionalKey(flag),
+  /** With a rollout that ended at the token limit. */
+  truncated: Schema.optionalKey(flag),
+  component: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))),
+  componentFrom: Schema.optionalKey(Schema.Finite),
+  componentTo: Schema.optionalKey(Schema.Finite),
   text: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1000))),
+  sort: Schema.optionalKey(Schema.Literals(sorts)),
+  order: Schema.optionalKey(Schema.Literals(["ascending", "descending"])),
   before: Schema.optionalKey(rowId("a rollout")),
   limit: Schema.optionalKey(positive(1000))
 })

@@ -84,7 +84,11 @@ export class RunsGroup extends HttpApiGroup.make("runs")
   .add(
     HttpApiEndpoint.post("create", "/runs", { payload: RunSpec, success: Run, error: common })
       .annotate(Roles, trainers)
-      .annotateMerge(describe("Registers a run; where it is registered already, answers with it unchanged.")),
+      .annotateMerge(
+        describe(
+          "Registers a run; where it is registered already, answers with it: only `advantages`, and a larger `num_steps`, are taken over."
+        )
+      ),
     HttpApiEndpoint.get("get", "/runs/:run", { params: runParams, success: Run, error: common }),
     HttpApiEndpoint.post("reset", "/runs/:run/reset", {
       params: runParams,

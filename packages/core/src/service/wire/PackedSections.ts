@@ -6,9 +6,12 @@ import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, readPrelude } from "./PackedFrame.ts"
 import * as JsonSpans from "./JsonSpans.ts"
 import * as Sections from "./Sections.ts"
+import * as ContentId from "../../base/ContentId.ts"
 import { traceparentPattern } from "../../base/Trace.ts"
 
 const Section = Schema.Tuple([Schema.String, Schema.Literals(["i32", "f32", "f64"]), Schema.Natural])
+/** The lasting id of an item, as wires and addresses have it. */
+export const ItemId = Schema.String.check(Schema.makeFilter((id: string) => ContentId.isPlain(id) || ContentId.plain))
 const Shape = Schema.Struct({
   sequences: Schema.Natural,
   tokens: Schema.Natural,
@@ -17,6 +20,7 @@ const Shape = Schema.Struct({
   traceparent: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(traceparentPattern, { message: "a W3C traceparent" }))
   ),
+  item_id: Schema.optionalKey(ItemId),
   sections: Schema.Array(Section).check(Schema.isMaxLength(32))
 })
 

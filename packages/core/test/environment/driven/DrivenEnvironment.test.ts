@@ -216,6 +216,13 @@ describe("an environment stepped from outside", () => {
       const { isRefused, message } = yield* Effect.flip(episode.step({ text: "b" }))
       assert.isTrue(isRefused)
       assert.include(message, "2 sequences")
+      const told = yield* driven(
+        named("told", { collectTrajectories: () => Effect.succeed([]), severalScores: "by seat" })
+      )
+      assert.include(yield* Effect.flip(told.check), {
+        isRefused: true,
+        message: "told cannot be stepped from outside: its episodes have no one reward, they are scored apart: by seat"
+      })
     })
   )
 })

@@ -13,7 +13,7 @@ import * as TestServer from "../TestServer.ts"
 const inputIds = [1, 2, 3]
 
 /** What is logged of a server, asked twice. */
-const told = (url: string, settings: Partial<ServerSettings.Server> = {}) =>
+const told = (url: string, settings: Partial<ServerSettings.Server> = {}, isTrainedOn?: boolean) =>
   Effect.gen(function* () {
     const lines: Array<string> = []
     const logger = Logger.make<unknown, void>(({ message }) => {
@@ -24,7 +24,8 @@ const told = (url: string, settings: Partial<ServerSettings.Server> = {}) =>
         {
           settings: ServerSettings.server.complete({ baseUrl: `${url}/v1`, ...settings }),
           reasoning: Reasoning.off,
-          transport
+          transport,
+          ...(isTrainedOn !== undefined && { isTrainedOn })
         },
         undefined
       )
@@ -45,6 +46,15 @@ describe("what is told at the start", () => {
         assert.include(warning, "vllm serve")
         assert.deepStrictEqual(others, [])
       }
+    })
+  )
+
+  it.live("nothing of tokens where nobody trains on what it says", () =>
+    Effect.gen(function* () {
+      const server = yield* ServerFixture.serve(ServerFixture.read("transformers-5.23.0"))
+      const lines = yield* told(server.url, {}, false)
+      assert.strictEqual(lines.length, 1, lines.join("\n"))
+      assert.include(lines[0], "logprobs: no")
     })
   )
 

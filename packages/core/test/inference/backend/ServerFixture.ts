@@ -30,7 +30,13 @@ const folder = new URL("../../fixtures/servers/", import.meta.url)
 const decodeFixture = Schema.decodeUnknownSync(Schema.fromJsonString(Fixture))
 const decodeAnswer = Schema.decodeUnknownSync(Answer)
 
-export const read = (name: string): Fixture => decodeFixture(readFileSync(new URL(`${name}.json`, folder), "utf8"))
+const fixtures = new Map<string, Fixture>()
+
+export const read = (name: string): Fixture => {
+  const fixture = fixtures.get(name) ?? decodeFixture(readFileSync(new URL(`${name}.json`, folder), "utf8"))
+  fixtures.set(name, fixture)
+  return fixture
+}
 
 /** The bodies that are put through the servers' own classes when the fixtures are made. */
 export const recordedBodies = Schema.decodeSync(
@@ -42,15 +48,22 @@ export const recordedBodies = Schema.decodeSync(
   )
 )(readFileSync(new URL("requests.json", folder), "utf8"))
 
+/** Made once for each schema: it takes a tenth of a second. */
+const checks = new WeakMap<object, ValidateFunction>()
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true, code: { optimize: false } })
+
+const checkOf = (schema: object): ValidateFunction => {
+  const check = checks.get(schema) ?? ajv.compile({ ...schema, additionalProperties: false })
+  checks.set(schema, check)
+  return check
+}
+
 /** What a server of this kind would say of a body that its class refuses; nothing of one that it takes. */
 export const checker = ({ requests }: Fixture) => {
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
-  const checks = new Map<string, ValidateFunction>(
-    Object.entries(requests).map(([route, schema]) => [route, ajv.compile({ ...schema, additionalProperties: false })])
-  )
   return (route: string, body: unknown): string | undefined => {
-    const check = checks.get(route)
-    if (check === undefined) return `there is no ${route}`
+    const schema = requests[route]
+    if (schema === undefined) return `there is no ${route}`
+    const check = checkOf(schema)
     if (check(body)) return undefined
     return ajv.errorsText(check.errors) + ` ${JSON.stringify(check.errors?.map(({ params }) => params))}`
   }

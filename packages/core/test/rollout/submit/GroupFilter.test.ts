@@ -28,6 +28,16 @@ describe("GroupFilter", () => {
     assert.strictEqual(reasonFor(group(1, 1), { groupSize: 1 }), "identical_scores")
   })
 
+  it("drops a group of sequences that are all too short to be learned from", () => {
+    const trained = group(1).masks.map((mask) => mask.reduce((sum, one) => sum + one, 0))
+    const longest = Math.max(...trained)
+    assert.strictEqual(reasonFor(group(1), { minTrainedTokens: longest }), "kept")
+    assert.strictEqual(reasonFor(group(1), { minTrainedTokens: longest + 1 }), "too_short")
+    // What no tokenizer counted is not short.
+    const unknown = { ...group(1), tokens: group(1).tokens.map(() => new Int32Array()) }
+    assert.strictEqual(reasonFor(unknown, { minTrainedTokens: 10 }), "no_tokens")
+  })
+
   it("keeps sequences up to the token limit and drops a group of longer ones alone; without a limit keeps", () => {
     assert.strictEqual(reasonFor(group(1), { maxTokenLength: 3 }), "too_long")
     assert.strictEqual(reasonFor(group(1), { maxTokenLength: 4 }), "kept")

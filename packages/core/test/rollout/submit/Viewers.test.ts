@@ -293,7 +293,8 @@ describe("Rollout before an audience", () => {
           telemetry: Effect.succeedSome({
             recordMetrics: () => Effect.void,
             recordPieces: (pieces) => Effect.sync(() => void calls.push(`pieces ${[...pieces.keys()].join()}`)),
-            recordReport: (_envId, report) => Effect.sync(() => void reports.push(report))
+            recordReport: (_envId, report) => Effect.sync(() => void reports.push(report)),
+            recordEvaluation: () => Effect.void
           })
         },
         { spoolDirectory: yield* folder, maxItemAttempts: 1 }
@@ -328,7 +329,8 @@ describe("Rollout before an audience", () => {
           telemetry: Effect.succeedSome({
             recordMetrics: () => Effect.void,
             recordPieces: () => Effect.die("pieces"),
-            recordReport: () => Effect.die("reports")
+            recordReport: () => Effect.die("reports"),
+            recordEvaluation: () => Effect.void
           })
         },
         { spoolDirectory: yield* folder }

@@ -1,7 +1,9 @@
 /** Harbor tasks without containers: rewards of all kinds, verifiers that fail, and agents that are programs. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Jail from "@atropos/core/sandbox/Jail"
-import { Effect, FileSystem, type Path, Result } from "effect"
+import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
+import { Effect, FileSystem, Layer, Option, type Path, Result, Stream } from "effect"
+import * as Harbor from "../../../src/Harbor.ts"
 import * as Rolling from "../../harbor/Rolling.ts"
 
 const hasBubblewrap = Result.isSuccess(Result.try(Jail.bubblewrap))
@@ -25,6 +27,23 @@ describe(`Harbor tasks on this machine${skipped}`, () => {
       const idle = yield* Rolling.rolledOut(greeting, Rolling.commands())
       assert.deepStrictEqual(Array.from(idle.group!.scores), [0, 0])
     })
+  )
+
+  suite(
+    "a task's own solution is worth 1, though nobody made its script executable, and nothing done is worth 0",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      assert.strictEqual((yield* fs.stat(`${sum.tasks}/solution/solve.sh`)).mode & 0o111, 0)
+      const { claims } = yield* Environment.Environment
+      const [item] = yield* Stream.runCollect(Stream.take(Option.getOrThrow(claims).items, 1))
+      assert.deepStrictEqual(yield* item!.score([item!.gold[0]!, item!.wrong[0]!]), [1, 0])
+    }).pipe(
+      Effect.provide(
+        Harbor.layer(sum).pipe(
+          Layer.provide([ServerManager.layerScripted(script), Dataset.layer, Tokenizer.layerBytes])
+        )
+      )
+    )
   )
 
   suite(

@@ -5,7 +5,6 @@ import { Effect, Schema } from "effect"
 import { fileURLToPath } from "node:url"
 import * as BlackjackRules from "../../../src/games/BlackjackRules.ts"
 import * as TaxiRules from "../../../src/games/TaxiRules.ts"
-import * as Gymnasium from "../../../src/Gymnasium.ts"
 import * as Bridge from "../../../src/python/Bridge.ts"
 import { having, interpreter, run } from "./Python.ts"
 
@@ -90,17 +89,5 @@ describe.runIf(isPresent)(`gymnasium${absence}`, { timeout: 300_000 }, () => {
       const error = yield* Effect.flip(bridge.call("step", { episode, action: 0 }, Stepped))
       assert.include(error.message, "ended with the interpreter")
     }).pipe(Effect.scoped)
-  )
-
-  it.effect("an action is said by name or number, and nothing else is one", () =>
-    Effect.sync(() => {
-      const info = { actions: { count: 2, start: 0 } }
-      const said = (text: string) => Gymnasium.actionOf(`<action>${text}</action>`, info, ["stick", "hit"])
-      assert.deepStrictEqual(
-        [said("hit"), said(" Stick "), said("1"), said("2"), said("-1"), said("run")],
-        [1, 0, 1, undefined, undefined, undefined]
-      )
-      assert.isUndefined(Gymnasium.actionOf("hit", info, ["stick", "hit"]))
-    })
   )
 })

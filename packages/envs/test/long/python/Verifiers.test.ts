@@ -22,6 +22,9 @@ const python = (mark: string) => `env ${mark} 'PYTHONPATH=${packages}' ${interpr
 
 const one = { groupSize: 2, maxTokenLength: 1024, sessionTimeout: 200, evaluationItems: 2 }
 
+/** The seats of coins as programs. */
+const shells = Object.fromEntries(["left", "right", "referee"].map((seat) => [seat, { harness: { id: "bash" } }]))
+
 const first = ({ work }: Environment.EnvironmentShape) =>
   work(0).pipe(
     Stream.runHead,
@@ -150,7 +153,8 @@ describe.runIf(isPresent)(`verifiers${absence}`, { timeout: 300_000 }, () => {
         assert.strictEqual(groups.length, 2)
       }).pipe(
         Effect.provide(
-          Verifiers.layer({ ...one, python: python(mark), taskset: "coins" }).pipe(
+          // A plain chat has no program of its own.
+          Verifiers.layer({ ...one, python: python(mark), taskset: "coins", config: shells }).pipe(
             Layer.provide(ServerManager.layerScripted(script))
           )
         ),

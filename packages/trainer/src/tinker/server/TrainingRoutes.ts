@@ -64,7 +64,7 @@ const createModel = (service: Service) =>
     const session = yield* service.sessions.sessionOf(value.sessionId)
     const lora = value.loraConfig
     const kind = { rank: lora?.rank ?? 32, trainAttn: lora?.trainAttn ?? true, trainMlp: lora?.trainMlp ?? true }
-    if (modulesOf(kind).length === 0 || kind.rank < 1) {
+    if (modulesOf(service.base.config, kind).length === 0 || kind.rank < 1) {
       const message =
         kind.rank < 1
           ? `a rank is at least 1, not ${kind.rank}`

@@ -7,6 +7,7 @@
 import * as Pieces from "../../base/Pieces.ts"
 import * as Lora from "../../model/Lora.ts"
 import type { Model } from "../../model/Model.ts"
+import type { ModelConfig } from "../../model/ModelConfig.ts"
 import * as Parameters from "../../model/Parameters.ts"
 import * as Peft from "../../model/Peft.ts"
 import * as Tensors from "../../model/Tensors.ts"
@@ -24,14 +25,14 @@ export interface Adapted extends Model {
   readonly kind: Kind
 }
 
-export const modulesOf = ({ trainAttn, trainMlp }: Kind): ReadonlyArray<Tensors.Projection> =>
-  Tensors.projectionNames.filter((name) => (Tensors.projections[name] === "mlp" ? trainMlp : trainAttn))
+export const modulesOf = (config: ModelConfig, { trainAttn, trainMlp }: Kind): ReadonlyArray<Tensors.Projection> =>
+  Tensors.adaptable(config).filter((name) => (Tensors.projections[name] === "mlp" ? trainMlp : trainAttn))
 
 /** The base model with an adapter of a kind, whose values come from `seed`. */
 export const adapt = (base: Model, kind: Kind, alpha: number): Adapted => {
-  const projections = modulesOf(kind)
+  const projections = modulesOf(base.config, kind)
   const adapter = { r: kind.rank, alpha, rslora: false, targetModules: projections }
-  const layout = Lora.layout(base.config, adapter, projections)
+  const layout = Lora.layout(base.config, adapter)
   return {
     ...base,
     kind,

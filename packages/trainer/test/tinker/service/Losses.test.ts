@@ -1,7 +1,7 @@
 /** The losses that clients name: their values by hand, and the gradient of the graph by central differences. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Ort from "../../../src/exec/Ort.ts"
+import * as SharedOrt from "../../exec/SharedOrt.ts"
 import { Executor } from "../../../src/exec/Executor.ts"
 import { grad } from "../../../src/graph/Autodiff.ts"
 import { Graph } from "../../../src/graph/Graph.ts"
@@ -68,7 +68,7 @@ const byGraph = ({ objective }: Losses.Loss) =>
       advantages: feed(({ advantage }) => advantage)
     })
     return { losses: Array.from(host["loss"]!.data, Number), slopes: Array.from(host["slopes"]!.data, Number) }
-  }).pipe(Effect.provide(Ort.layer({ threads: 1 })), Effect.scoped)
+  }).pipe(Effect.provide(SharedOrt.layer), Effect.scoped)
 
 /** Why a loss is refused. */
 const wrong = (loss: string, config: Record<string, number>) =>

@@ -4,7 +4,9 @@ import type { ReactNode } from "react"
 import type * as Wire from "../../source/Wire.ts"
 import { Ago } from "../../ui/Ago.tsx"
 import { count, number } from "../../ui/Format.ts"
+import type { Sort } from "./Filter.ts"
 import { type Scale, ScoreStrip } from "./ScoreStrip.tsx"
+import { columnOf } from "./SortNames.ts"
 
 export const features = tableFeatures({})
 
@@ -26,6 +28,9 @@ export interface Shown {
   readonly isPlain: boolean
   /** Whether there are prompts that were not read yet. */
   readonly isReading: boolean
+  /** What the list goes by; its figure stands where else the tokens do. */
+  readonly sort: Sort | null
+  readonly component: string | null
 }
 
 const ofService = new Set(["step", "environment", "state"])
@@ -33,9 +38,10 @@ const ofService = new Set(["step", "environment", "state"])
 /** `link` draws the way to a group. */
 export const columns = (
   scaleOf: (row: Wire.RolloutRow) => Scale,
-  { isPlain, isReading }: Shown,
+  { component, isPlain, isReading, sort }: Shown,
   link: (row: Wire.RolloutRow, index: number) => ReactNode
 ) => {
+  const sorted = columnOf(sort, component)
   const all = helper.columns([
     helper.accessor("id", { header: "Group", cell: ({ row }) => link(row.original, row.index) }),
     helper.accessor("step", { header: "Step", cell: ({ getValue }) => getValue() ?? "–" }),
@@ -54,7 +60,10 @@ export const columns = (
           </span>
         )
     }),
-    helper.accessor("tokens", { header: "Tokens", cell: ({ getValue }) => count(getValue()) }),
+    helper.accessor("tokens", {
+      header: sorted?.head ?? "Tokens",
+      cell: ({ getValue, row }) => (sorted === null ? count(getValue()) : (sorted.shown(row.original) ?? "–"))
+    }),
     helper.accessor("state", {
       header: "State",
       cell: ({ getValue }) => (

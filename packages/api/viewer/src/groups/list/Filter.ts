@@ -1,32 +1,71 @@
 /**
- * Which groups to list: the form's values, the address's parameters and the service's query are three writings of it.
+ * Which groups to list, and in what order: the form's values, the address's parameters and the service's query are
+ * three writings of it.
  *
- * Parameters that make no sense (`step_from=x`) count as not given; a lower bound above the upper is told by
+ * Parameters that make no sense (`step_from=x`, `sort=x`) count as not given; a lower bound above the upper is told by
  * `problemOf`.
  */
-import type { RolloutQuery } from "../../source/Wire.ts"
+import * as RolloutOrder from "@atropos/core/service/api/RolloutOrder"
+import type { RolloutQuery, RolloutState } from "../../source/Wire.ts"
+
+export type Sort = RolloutOrder.Sort
 
 export interface Filter {
   readonly environment: string | null
+  /** The lasting id of an item. */
+  readonly item: string | null
   readonly stepFrom: number | null
   readonly stepTo: number | null
   /** Bounds of the mean score. */
   readonly scoreFrom: number | null
   readonly scoreTo: number | null
   readonly text: string
+  readonly state: RolloutState | null
+  /** The best score of the group is no higher. */
+  readonly bestTo: number | null
+  /** The best score of the group is no lower. */
+  readonly bestFrom: number | null
+  /** The first group of its item with a score above 0, after others without. */
+  readonly isNewlySolved: boolean
+  /** Only groups with a tool call that failed. */
+  readonly hasToolErrors: boolean
+  /** Only groups with a rollout that was cut off. */
+  readonly isTruncated: boolean
+  /** Of the reward: what `sort` "component" and the bounds look at. */
+  readonly component: string | null
+  readonly componentFrom: number | null
+  readonly componentTo: number | null
+  /** Null: the newest first. */
+  readonly sort: Sort | null
+  readonly isAscending: boolean
 }
 
 export const none: Filter = {
   environment: null,
+  item: null,
   stepFrom: null,
   stepTo: null,
   scoreFrom: null,
   scoreTo: null,
-  text: ""
+  text: "",
+  state: null,
+  bestTo: null,
+  bestFrom: null,
+  isNewlySolved: false,
+  hasToolErrors: false,
+  isTruncated: false,
+  component: null,
+  componentFrom: null,
+  componentTo: null,
+  sort: null,
+  isAscending: false
 }
 
 /** The service takes no longer search. */
 export const longestText = 1000
+const longestItem = 128
+
+export const states: ReadonlyArray<RolloutState> = ["buffered", "queued", "formed", "leased", "consumed"]
 
 export const fromSearch = (search: URLSearchParams): Filter => ({
   environment: search.get("environment") || null,
@@ -34,44 +73,148 @@ export const fromSearch = (search: URLSearchParams): Filter => ({
   stepTo: whole(number(search.get("step_to"))),
   scoreFrom: number(search.get("score_from")),
   scoreTo: number(search.get("score_to")),
-  text: (search.get("text") ?? "").slice(0, longestText)
+  text: (search.get("text") ?? "").slice(0, longestText),
+  state: states.find((state) => state === search.get("state")) ?? null,
+  item: search.get("item")?.slice(0, longestItem) || null,
+  bestTo: number(search.get("best_to")),
+  bestFrom: number(search.get("best_from")),
+  isNewlySolved: search.get("newly_solved") === "true",
+  hasToolErrors: search.get("tool_errors") === "true",
+  isTruncated: search.get("truncated") === "true",
+  component: search.get("component") || null,
+  componentFrom: number(search.get("component_from")),
+  componentTo: number(search.get("component_to")),
+  sort: RolloutOrder.sorts.find((sort) => sort === search.get("sort")) ?? null,
+  isAscending: search.get("order") === "ascending"
 })
+
+const flag = (value: boolean): "true" | null => (value ? "true" : null)
 
 /** The address's parameters; null where there is nothing to say. */
 export const toSearch = (filter: Filter): { readonly [name: string]: string | number | null } => ({
   environment: filter.environment,
+  item: filter.item,
   step_from: filter.stepFrom,
   step_to: filter.stepTo,
   score_from: filter.scoreFrom,
   score_to: filter.scoreTo,
-  text: filter.text === "" ? null : filter.text
+  text: filter.text === "" ? null : filter.text,
+  state: filter.state,
+  best_to: filter.bestTo,
+  best_from: filter.bestFrom,
+  newly_solved: flag(filter.isNewlySolved),
+  tool_errors: flag(filter.hasToolErrors),
+  truncated: flag(filter.isTruncated),
+  component: filter.component,
+  component_from: filter.componentFrom,
+  component_to: filter.componentTo,
+  sort: filter.sort,
+  order: filter.sort !== null && filter.isAscending ? "ascending" : null
 })
 
-export const toQuery = (filter: Filter): RolloutQuery => ({
-  ...(filter.environment !== null && { environment: filter.environment }),
-  ...(filter.stepFrom !== null && { step_from: filter.stepFrom }),
-  ...(filter.stepTo !== null && { step_to: filter.stepTo }),
-  ...(filter.scoreFrom !== null && { score_from: filter.scoreFrom }),
-  ...(filter.scoreTo !== null && { score_to: filter.scoreTo }),
-  ...(filter.text.trim() !== "" && { text: filter.text.trim() })
-})
+/** Whether there is a component to sort by, where that is wanted. */
+const sorts = ({ component, sort }: Filter): boolean => sort !== null && (sort !== "component" || component !== null)
 
-/** How many kinds of filter are in force. */
+export const toQuery = (filter: Filter): RolloutQuery => {
+  const text = filter.text.trim()
+  const given = { ...toSearch(filter), text: text === "" ? null : text }
+  const asked = sorts(filter) ? given : { ...given, sort: null, order: null }
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null))
+}
+
+/** Filters and orders that go by what is known of a group before it is read. */
+const ofRows = new Set([
+  "environment",
+  "step_from",
+  "step_to",
+  "score_from",
+  "score_to",
+  "best_from",
+  "best_to",
+  "state",
+  "order"
+])
+const ofScores: ReadonlySet<Sort | undefined> = new Set([
+  "mean",
+  "best",
+  "disagreement",
+  "deviation",
+  "staleness",
+  "state"
+])
+
+/** Whether groups must have been read to be found and put in order. */
+export const needsReading = (query: RolloutQuery): boolean =>
+  Object.keys(query).some((name) => !ofRows.has(name) && !(name === "sort" && ofScores.has(query.sort)))
+
+/** How many kinds of filter are in force; an order is none. */
 export const active = (filter: Filter): number =>
   [
     filter.environment !== null,
+    filter.item !== null,
     filter.stepFrom !== null || filter.stepTo !== null,
     filter.scoreFrom !== null || filter.scoreTo !== null,
-    filter.text.trim() !== ""
+    filter.text.trim() !== "",
+    filter.state !== null,
+    filter.bestTo !== null || filter.bestFrom !== null,
+    filter.isNewlySolved,
+    filter.hasToolErrors,
+    filter.isTruncated,
+    filter.component !== null && (filter.componentFrom !== null || filter.componentTo !== null)
   ].filter(Boolean).length
 
 /** What is wrong with it; null where it can be asked for. */
-export const problemOf = ({ scoreFrom, scoreTo, stepFrom, stepTo }: Filter): string | null => {
+export const problemOf = (filter: Filter): string | null => {
+  const { componentFrom, componentTo, scoreFrom, scoreTo, stepFrom, stepTo } = filter
   if (stepFrom !== null && stepTo !== null && stepFrom > stepTo) return `Steps run from ${stepFrom} down to ${stepTo}.`
   if (scoreFrom !== null && scoreTo !== null && scoreFrom > scoreTo)
     return `Scores run from ${scoreFrom} down to ${scoreTo}.`
+  if (componentFrom !== null && componentTo !== null && componentFrom > componentTo)
+    return `The component runs from ${componentFrom} down to ${componentTo}.`
   return null
 }
+
+/** A question that is asked often, as a filter: what of a filter it sets. */
+export interface Preset {
+  readonly name: string
+  readonly help: string
+  readonly sets: Partial<Filter>
+}
+
+/** Others are left as they are, but what presets set is taken back first. */
+export const presets: ReadonlyArray<Preset> = [
+  { name: "All wrong", help: "no rollout scored above 0", sets: { bestTo: 0 } },
+  {
+    name: "Newly solved",
+    help: "the first group of its item with a score above 0, after others without",
+    sets: { isNewlySolved: true }
+  },
+  { name: "Longest correct", help: "the longest best rollout first", sets: { bestFrom: 1e-9, sort: "longest_best" } },
+  {
+    name: "Reward on rare tokens",
+    help: "best rollouts that the policy itself found least likely",
+    sets: { bestFrom: 1e-9, sort: "surprise_best" }
+  },
+  { name: "Disagreement", help: "the widest range of scores first", sets: { sort: "disagreement" } }
+]
+
+const ofPresets: Partial<Filter> = {
+  bestTo: null,
+  bestFrom: null,
+  isNewlySolved: false,
+  sort: null,
+  isAscending: false
+}
+
+export const isSet = (filter: Filter, preset: Preset): boolean => {
+  const keys = Object.keys(ofPresets) as ReadonlyArray<keyof Filter>
+  const wanted = { ...none, ...preset.sets }
+  return keys.every((key) => filter[key] === wanted[key])
+}
+
+/** Pressed again, it is taken back. */
+export const toggled = (filter: Filter, preset: Preset): Filter =>
+  isSet(filter, preset) ? { ...filter, ...ofPresets } : { ...filter, ...ofPresets, ...preset.sets }
 
 /** What somebody typed as a number; null where it is none. */
 export const number = (text: string | null): number | null => {

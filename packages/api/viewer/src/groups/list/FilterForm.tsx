@@ -122,7 +122,8 @@ const SearchField = ({
   )
 }
 
-const Range = ({
+/** Bounds of a figure. */
+export const Range = ({
   from,
   name,
   onChange,

@@ -10,9 +10,12 @@ import { groupPath } from "../../route/Location.ts"
 import type * as Wire from "../../source/Wire.ts"
 import { phone, useMedia } from "../../ui/useMedia.ts"
 import { useShortcuts } from "../../ui/useShortcuts.tsx"
+import { useNotes } from "../../notes/NotesContext.tsx"
+import { plural } from "../../ui/Format.ts"
 import { columns, features, type Shown } from "./Columns.tsx"
 import * as Remembered from "./Remembered.ts"
 import { scalesOf } from "./ScoreStrip.tsx"
+import { nameOf } from "./SortNames.ts"
 
 interface Props {
   readonly run: string
@@ -82,11 +85,7 @@ export const GroupList = ({ isStale, listKey, onWant, rows, run, shown, total }:
   const at = current ?? -1
   const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / height) - 1)
   useShortcuts("Groups", [
-    {
-      keys: ["j", "ArrowDown"],
-      label: "next group",
-      run: () => go(at + 1)
-    },
+    { keys: ["j", "ArrowDown"], label: "next group", run: () => go(at + 1) },
     { keys: ["k", "ArrowUp"], label: "previous group", run: () => go(at - 1) },
     { keys: ["PageDown"], label: "a page down", run: () => go(at + page) },
     { keys: ["PageUp"], label: "a page up", run: () => go(at - page) },
@@ -95,10 +94,13 @@ export const GroupList = ({ isStale, listKey, onWant, rows, run, shown, total }:
   ])
 
   const scaleOf = useMemo(() => scalesOf(rows), [rows])
-  const { isPlain, isReading } = shown
+  const { component, isPlain, isReading, sort } = shown
   const ofTable = useMemo(
-    () => columns(scaleOf, { isPlain, isReading }, ({ id }, index) => <RowLink run={run} id={id} index={index} />),
-    [scaleOf, isPlain, isReading, run]
+    () =>
+      columns(scaleOf, { isPlain, isReading, sort, component }, ({ id }, index) => (
+        <RowLink run={run} id={id} index={index} />
+      )),
+    [scaleOf, isPlain, isReading, sort, component, run]
   )
   const table = useTable({ features, columns: ofTable, data: rows, getRowId: ({ id }) => id })
   const model = table.getRowModel().rows
@@ -111,7 +113,12 @@ export const GroupList = ({ isStale, listKey, onWant, rows, run, shown, total }:
       role="region"
       aria-label="List"
     >
-      <div role="table" aria-label="Groups, newest first" aria-rowcount={total + 1} aria-busy={isStale}>
+      <div
+        role="table"
+        aria-label={sort === null ? "Groups, newest first" : `Groups by ${nameOf(sort, component)}`}
+        aria-rowcount={total + 1}
+        aria-busy={isStale}
+      >
         <div role="rowgroup" className="group-head">
           {table.getHeaderGroups().map((group) => (
             <div role="row" aria-rowindex={1} className="group-row" key={group.id}>
@@ -188,8 +195,19 @@ const GroupRow = memo(
 /** The row in the tab order. */
 const CurrentRow = createContext(0)
 
-const RowLink = ({ id, index, run }: { readonly id: string; readonly index: number; readonly run: string }) => (
-  <Link className="row-link number" href={groupPath(run, id)} tabIndex={useContext(CurrentRow) === index ? 0 : -1}>
-    {id}
-  </Link>
-)
+const RowLink = ({ id, index, run }: { readonly id: string; readonly index: number; readonly run: string }) => {
+  const noted = useNotes().countOf(id)
+  return (
+    <>
+      <Link className="row-link number" href={groupPath(run, id)} tabIndex={useContext(CurrentRow) === index ? 0 : -1}>
+        {id}
+      </Link>
+      {noted > 0 && (
+        <span className="row-noted" title={plural(noted, "note")}>
+          <span aria-hidden="true"> ★</span>
+          <span className="sr-only">{plural(noted, "note")}</span>
+        </span>
+      )}
+    </>
+  )
+}

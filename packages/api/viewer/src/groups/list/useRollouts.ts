@@ -15,6 +15,7 @@ import { freshLimit, useFresh } from "./useFresh.ts"
 
 const firstPage = 200
 const largestPage = 1000
+const readAgainMillis = 2000
 
 export interface Rollouts {
   readonly rows: ReadonlyArray<Wire.RolloutRow>
@@ -65,7 +66,7 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
           const all: Remembered.Pages =
             loaded === 0 || pages === null
               ? { list, round, rows, next, total, unindexed: unindexed ?? 0 }
-              : { ...pages, rows: [...pages.rows, ...rows], next }
+              : { ...pages, rows: [...pages.rows, ...without(rows, pages.rows)], next }
           Remembered.keep(all)
           return all
         })
@@ -86,7 +87,16 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
     if (hasFailed && error.error.kind === "unreachable") setError(null)
   })
 
-  useFresh(run, query, isCurrent ? key : null, pages?.rows[0]?.id ?? null, (rows) => {
+  // What is not read yet has no place in an order that goes by what is in it.
+  const isIncomplete = isCurrent && query.sort !== undefined && pages.unindexed > 0
+  useEffect(() => {
+    if (!isIncomplete) return
+    const timer = setTimeout(() => setRound((round) => round + 1), readAgainMillis)
+    return () => clearTimeout(timer)
+  }, [isIncomplete, round])
+
+  // In another order, newer groups are not at its beginning.
+  useFresh(run, query, isCurrent && query.sort === undefined ? key : null, pages?.rows[0]?.id ?? null, (rows) => {
     if (pages === null) return
     const newest = BigInt(pages.rows[0]?.id ?? "0")
     const count = rows.filter(({ id }) => BigInt(id) > newest).length
@@ -119,3 +129,12 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
 /** The same row where nothing became of it, so that it is not drawn again. */
 const renew = (row: Wire.RolloutRow, now: Wire.RolloutRow | undefined): Wire.RolloutRow =>
   now === undefined || (now.state === row.state && now.step === row.step && now.preview === row.preview) ? row : now
+
+/** Rows that are counted move on when others come in before them. */
+const without = (
+  rows: ReadonlyArray<Wire.RolloutRow>,
+  seen: ReadonlyArray<Wire.RolloutRow>
+): ReadonlyArray<Wire.RolloutRow> => {
+  const ids = new Set(seen.map(({ id }) => id))
+  return rows.filter(({ id }) => !ids.has(id))
+}

@@ -8,7 +8,7 @@ import { useWidth } from "../../ui/useSize.ts"
 import { useShortcuts } from "../../ui/useShortcuts.tsx"
 import { type Colouring, strength } from "./Heat.ts"
 import { columnsOf, inLine, layOut, type Line, lineOf } from "./Lines.ts"
-import { label, type Token, type TokenModel } from "./TokenModel.ts"
+import { label, nextSurprise, type Token, type TokenModel } from "./TokenModel.ts"
 
 interface Props {
   readonly model: TokenModel
@@ -70,7 +70,9 @@ export const TokenGrid = ({ colouring, cursor, model, onCursor, onHover }: Props
     { keys: ["PageDown"], label: "a page down", run: () => go(inLine(lines, cursor, page)) },
     { keys: ["PageUp"], label: "a page up", run: () => go(inLine(lines, cursor, -page)) },
     { keys: ["Home"], label: "first token", run: () => go(0) },
-    { keys: ["End"], label: "last token", run: () => go(model.length - 1) }
+    { keys: ["End"], label: "last token", run: () => go(model.length - 1) },
+    { keys: ["x"], label: "next unlikely token (below 5%)", run: () => go(nextSurprise(model, cursor, 1) ?? cursor) },
+    { keys: ["X"], label: "previous unlikely token", run: () => go(nextSurprise(model, cursor, -1) ?? cursor) }
   ])
 
   return (

@@ -102,6 +102,24 @@ const trainedOf = ({ mask, tokens }: Rollout): ((index: number) => boolean) => {
   return (index) => index < mask.length && mask[index] !== untrained
 }
 
+/** The first token that is trained on; 0 where none is. */
+export const firstTrained = ({ length, token }: TokenModel): number => {
+  for (let index = 0; index < length; index++) if (token(index).isTrained) return index
+  return 0
+}
+
+/** Nats: one that the policy sampled with less than one in twenty. */
+const surprising = Math.log(1 / 20)
+
+/** The next trained token after `from` (before it, where `by` is -1) that was unlikely; undefined if there is none. */
+export const nextSurprise = ({ length, token }: TokenModel, from: number, by: 1 | -1): number | undefined => {
+  for (let index = from + by; index >= 0 && index < length; index += by) {
+    const { isTrained, logprob } = token(index)
+    if (isTrained && logprob !== null && logprob < surprising) return index
+  }
+  return undefined
+}
+
 /** Tokens in a row that are all trained or all not, as text; `unknown` where nobody told the text of any of them. */
 export interface Run {
   readonly isTrained: boolean

@@ -7,8 +7,10 @@ import type { Rollout } from "../Group.ts"
 import { available, type Colouring, names } from "./Heat.ts"
 import { Inspector } from "./Inspector.tsx"
 import { Legend } from "./Legend.tsx"
+import { Sparkline } from "./Sparkline.tsx"
 import { TokenGrid } from "./TokenGrid.tsx"
 import * as TokenModel from "./TokenModel.ts"
+import { TokenSearch } from "./TokenSearch.tsx"
 import { usePieces } from "./usePieces.ts"
 
 interface Props {
@@ -32,7 +34,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
     return pieces.error === null ? <Loading what="tokens" /> : <Failure error={pieces.error} onRetry={pieces.reload} />
   }
   if (model.length === 0) return <p className="note muted">This rollout has no tokens.</p>
-  const cursor = Math.min(token ?? 0, model.length - 1)
+  const cursor = Math.min(token ?? TokenModel.firstTrained(model), model.length - 1)
   return (
     <div className="tokens">
       <div className="tokens-bar">
@@ -47,6 +49,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
           </select>
         </label>
         <Legend colouring={colouring} model={model} />
+        <TokenSearch model={model} cursor={cursor} onCursor={onToken} />
         <p className="muted number">
           {`${count(model.length)} tokens, ${count(model.trained)} trained`}
           {model.meanLogprob !== null && `, mean logprob ${number(model.meanLogprob, 3)}`}
@@ -61,6 +64,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
             )}
           </p>
         )}
+        <Sparkline model={model} cursor={cursor} onCursor={onToken} />
       </div>
       <TokenGrid model={model} colouring={colouring} cursor={cursor} onCursor={onToken} onHover={setHovered} />
       <Inspector model={model} token={model.token(hovered ?? cursor)} rollout={rollout} />

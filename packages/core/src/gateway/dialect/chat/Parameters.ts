@@ -2,13 +2,14 @@
  * Parameters of a Chat Completions request, beside its messages and tools.
  *
  * Null is the same as absent. What cannot be honoured is refused by name, unless it has the value that switches it off
- * (`presence_penalty: 0`). Passed over, and named as such, is what changes nothing about sampling: whom a request is
+ * (`logprobs: false`). Passed over, and named as such, is what changes nothing about sampling: whom a request is
  * for, how it is billed and kept, `reasoning_effort` and `verbosity`. What would hold a model to something
  * (`response_format`, `parallel_tool_calls: false`, a forced tool) is a wish (`Wished`): where tokens are recorded the
  * answer is sampled from the model alone, so that a trainer can compute its probability.
  */
 import { Effect, Predicate } from "effect"
 import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
+import type { LogitBias } from "../../../Sampling.ts"
 import { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
 import * as Wished from "../Wished.ts"
@@ -54,14 +55,10 @@ const isEmpty = (value: unknown): boolean =>
 /** Parameters that are not here, with what they may be all the same. */
 const neutral: { readonly [parameter: string]: (value: unknown) => boolean } = {
   audio: () => false,
-  frequency_penalty: (value) => value === 0,
   function_call: (value) => value === "none" || value === "auto",
   functions: isEmpty,
-  logit_bias: isEmpty,
   logprobs: (value) => value === false,
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === "text",
-  presence_penalty: (value) => value === 0,
-  repetition_penalty: (value) => value === 1,
   top_logprobs: (value) => value === 0,
   web_search_options: () => false
 }
@@ -88,7 +85,15 @@ interface Kind {
 const count: Kind = { is: (value) => isWhole(value) && value > 0, right: "a whole number above 0" }
 const boolean: Kind = { is: (value) => typeof value === "boolean", right: "true or false" }
 
+const penalty: Kind = { is: (value) => isFinite(value) && Math.abs(value) <= 2, right: "a number from -2 to 2" }
+
+const isBias = (value: unknown): value is LogitBias =>
+  Predicate.isReadonlyObject(value) &&
+  Object.entries(value).every(([id, bias]) => /^\d+$/.test(id) && isFinite(bias) && Math.abs(bias) <= 100)
+
 const kinds: { readonly [parameter: string]: Kind } = {
+  frequency_penalty: penalty,
+  logit_bias: { is: isBias, right: "an object of token ids with numbers from -100 to 100" },
   max_completion_tokens: count,
   max_tokens: count,
   min_p: { is: (value) => isFinite(value) && value >= 0 && value <= 1, right: "a number from 0 to 1" },
@@ -105,6 +110,8 @@ const kinds: { readonly [parameter: string]: Kind } = {
     right: `a string, or at most ${mostStops} of them`
   },
   parallel_tool_calls: boolean,
+  presence_penalty: penalty,
+  repetition_penalty: { is: (value) => isFinite(value) && value > 0, right: "a number above 0" },
   stream: boolean,
   stream_options: { is: Predicate.isReadonlyObject, right: "an object" },
   temperature: { is: (value) => isFinite(value) && value >= 0, right: "a number from 0" },
@@ -193,31 +200,36 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<P
   }
 })
 
-/** The newer name for the limit of tokens wins. */
+/** Numbers by our names; of two names of one the later wins. */
+const numbers = [
+  ["max_tokens", "maxTokens"],
+  ["max_completion_tokens", "maxTokens"],
+  ["min_p", "minP"],
+  ["n", "n"],
+  ["seed", "seed"],
+  ["temperature", "temperature"],
+  ["top_p", "topP"],
+  ["frequency_penalty", "frequencyPenalty"],
+  ["presence_penalty", "presencePenalty"],
+  ["repetition_penalty", "repetitionPenalty"]
+] as const
+
 const samplingOf = (body: Body): SamplingOptions => {
-  const numberOf = (parameter: string): number | undefined => {
+  const numberOf = (parameter: string) => {
     const value = body[parameter]
     return typeof value === "number" ? value : undefined
   }
-  const maxTokens = numberOf("max_completion_tokens") ?? numberOf("max_tokens")
-  const [minP, n, seed, temperature, topK, topP] = [
-    numberOf("min_p"),
-    numberOf("n"),
-    numberOf("seed"),
-    numberOf("temperature"),
-    numberOf("top_k"),
-    numberOf("top_p")
-  ]
-  const { stop } = body
+  const said = numbers.flatMap(([parameter, name]) => {
+    const value = numberOf(parameter)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const topK = numberOf("top_k")
+  const { logit_bias: bias, stop } = body
   const stops = typeof stop === "string" ? [stop] : Array.isArray(stop) ? stop.map(String) : []
   return {
-    ...(maxTokens !== undefined && { maxTokens }),
-    ...(minP !== undefined && { minP }),
-    ...(n !== undefined && { n }),
-    ...(seed !== undefined && { seed }),
-    ...(stops.length > 0 && { stop: stops }),
-    ...(temperature !== undefined && { temperature }),
+    ...(Object.fromEntries(said) satisfies SamplingOptions),
     ...(topK !== undefined && { topK: Math.max(0, topK) }),
-    ...(topP !== undefined && { topP })
+    ...(stops.length > 0 && { stop: stops }),
+    ...(isBias(bias) && !isEmpty(bias) && { logitBias: bias })
   }
 }

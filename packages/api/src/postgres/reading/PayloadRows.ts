@@ -1,0 +1,33 @@
+/** Stored groups for the search of their text: with their payloads, wherever these are; without those that are lost. */
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql/SqlError"
+import type { StoreError } from "../../store/TrajectoryStore.ts"
+import type { Objects } from "../base/Objects.ts"
+import type { StoredRow } from "./GroupTexts.ts"
+
+/** Fails where a payload cannot be had now. */
+export const bring = (
+  objects: Objects,
+  rows: ReadonlyArray<StoredRow>
+): Effect.Effect<ReadonlyArray<StoredRow>, SqlError | StoreError> =>
+  Effect.map(
+    Effect.forEach(
+      rows,
+      (row) =>
+        objects.bring(row).pipe(
+          Effect.catchTag("StoreError", (error) =>
+            error.isTransient
+              ? Effect.fail(error)
+              : Effect.as(
+                  Effect.logWarning("the payload of a group is lost; searches skip it", {
+                    group: row.id,
+                    reason: error.message
+                  }),
+                  undefined
+                )
+          )
+        ),
+      { concurrency: "unbounded" }
+    ),
+    (rows) => rows.filter((row) => row !== undefined)
+  )

@@ -1,0 +1,114 @@
+/** Which stored groups somebody looks for, and in what order, as parts of a statement over `grp`. */
+import type { Sort } from "@atropos/core/service/api/RolloutOrder"
+import type { SqlClient } from "effect/sql"
+import type { Fragment } from "effect/sql/Statement"
+import type { RolloutFilter } from "../../store/RolloutReader.ts"
+import type * as RolloutText from "../../rollout/RolloutText.ts"
+import * as Rows from "../base/Rows.ts"
+import type { RunIds } from "../base/RunNames.ts"
+
+/** As Postgres writes it; words have no character that would have to be escaped. */
+const toTsquery = (query: RolloutText.Query): string =>
+  query
+    .flatMap(({ isWhole, words }) => words.map((word, i) => `'${word}'${isWhole || i < words.length - 1 ? "" : ":*"}`))
+    .join(" & ")
+
+/** How far a group has come, over `grp` and its `batch`. */
+export const state = `case
+  when batch.acked_at is not null then 'consumed'
+  when batch.lease_until is not null then 'leased'
+  when batch.id is not null then 'formed'
+  when grp.place is null then 'buffered'
+  else 'queued'
+end`
+
+/** Of an item without a lasting id, its prompt. */
+const item = "coalesce(grp.item_id, fig.prompt)"
+
+const best = "(select max(score) from unnest(grp.scores) as score)"
+
+/** Of these runs, the current one's groups all, of the others those that were consumed. */
+export const within = (sql: SqlClient.SqlClient, { current, ids }: RunIds): Fragment =>
+  ids.length === 1 && current !== undefined
+    ? sql`grp.run_id = ${current}`
+    : sql`grp.run_id = any(${Rows.array("int4", ids)}::int[]) and (grp.run_id = ${current ?? -1} or grp.batch_id is not null)`
+
+export const conditions = (sql: SqlClient.SqlClient, run: RunIds, filter: RolloutFilter): Fragment => {
+  const { before, component, componentFrom, componentTo, environment, scoreFrom, scoreTo, stepFrom, stepTo } = filter
+  const { text } = filter
+  const ids = Rows.array("int4", run.ids)
+  // "is true" keeps these from becoming joins, whose order would be guessed: few databases here have been analyzed.
+  const hasStep = stepFrom !== undefined || stepTo !== undefined
+  const ofComponent = sql`(fig.components ->> ${component ?? ""})::float8`
+  return sql.and([
+    // A batch has groups of its own run alone.
+    hasStep
+      ? sql`grp.batch_id in (
+          select id from batch
+          where run_id = any(${ids}::int[]) and step between ${stepFrom ?? 0} and ${stepTo ?? Number.MAX_SAFE_INTEGER}
+        )`
+      : within(sql, run),
+    ...(text === undefined ? [] : [sql`(grp.id in (select groups_with_words(${toTsquery(text)}::tsquery))) is true`]),
+    ...(environment === undefined
+      ? []
+      : [
+          sql`((grp.run_id, grp.env_id) in (
+            select run_id, env_id from env where run_id = any(${ids}::int[]) and name = ${environment}
+          )) is true`
+        ]),
+    ...(scoreFrom === undefined ? [] : [sql`grp.score_mean >= ${scoreFrom}::float8`]),
+    ...(scoreTo === undefined ? [] : [sql`grp.score_mean <= ${scoreTo}::float8`]),
+    ...(filter.bestFrom === undefined ? [] : [sql`${sql.literal(best)} >= ${filter.bestFrom}::float8`]),
+    ...(filter.bestTo === undefined ? [] : [sql`${sql.literal(best)} <= ${filter.bestTo}::float8`]),
+    ...(filter.state === undefined ? [] : [sql`${sql.literal(state)} = ${filter.state}`]),
+    ...(filter.item === undefined ? [] : [sql`(grp.item_id = ${filter.item} or fig.prompt = ${filter.item})`]),
+    ...(filter.truncated === undefined ? [] : [sql`fig.truncated > 0`]),
+    ...(filter.toolErrors === undefined ? [] : [sql`fig.tool_errors > 0`]),
+    ...(component === undefined || componentFrom === undefined
+      ? []
+      : [sql`${ofComponent} >= ${componentFrom}::float8`]),
+    ...(component === undefined || componentTo === undefined ? [] : [sql`${ofComponent} <= ${componentTo}::float8`]),
+    ...(filter.newlySolved === undefined
+      ? []
+      : [
+          sql`grp.id in (
+            select id from (
+              select grp.id, ${sql.literal(best)} as best,
+                max(${sql.literal(best)}) over (
+                  partition by grp.run_id, grp.env_id, ${sql.literal(item)} order by grp.id
+                  rows between unbounded preceding and 1 preceding
+                ) as before
+              from grp left join grp_figure as fig on fig.group_id = grp.id
+              where ${sql.literal(item)} is not null and ${within(sql, run)}
+            ) as tried where best > 0 and before <= 0
+          )`
+        ]),
+    // Rows of another order are counted, not compared.
+    ...(before === undefined || filter.sort !== undefined ? [] : [sql`grp.id < ${before}::bigint`])
+  ])
+}
+
+/** What orders the groups, over `grp`, its `batch` and its figures `fig`. */
+const keys: { readonly [S in Exclude<Sort, "component">]: string } = {
+  mean: "grp.score_mean",
+  best,
+  disagreement: "(select max(score) - min(score) from unnest(grp.scores) as score)",
+  deviation: "(select stddev_pop(score) from unnest(grp.scores) as score)",
+  length: "coalesce(fig.length, grp.tokens::float8 / greatest(1, grp.sequences))",
+  longest_best: "fig.longest_best",
+  truncated: "fig.truncated",
+  tool_errors: "fig.tool_errors",
+  staleness: "batch.step - grp.policy_step",
+  surprise: "fig.surprise",
+  surprise_best: "fig.surprise_best",
+  state: `array_position(array['buffered', 'queued', 'formed', 'leased', 'consumed'], ${state})`,
+  item
+}
+
+/** Newest first where nothing else is asked for, and among equals. */
+export const order = (sql: SqlClient.SqlClient, { component, order, sort }: RolloutFilter): Fragment => {
+  if (sort === undefined || (sort === "component" && component === undefined)) return sql.literal("grp.id desc")
+  const key =
+    sort === "component" ? sql`(fig.components ->> ${component ?? ""})::float8` : sql`${sql.literal(keys[sort])}`
+  return sql`${key} ${sql.literal(order === "ascending" ? "asc" : "desc")} nulls last, grp.id desc`
+}

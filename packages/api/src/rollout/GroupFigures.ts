@@ -1,0 +1,148 @@
+/**
+ * What lists of groups are sorted and filtered by, beside scores, found in a group as it was sent. Pure; the same in
+ * the service, over files and in saved pages.
+ *
+ * What others wrote is taken as far as it makes sense. Masks are labels (-100 where nothing is trained) or zeros and
+ * ones; logprobs are in nats, and not counted where nothing was sampled (NaN, or above 0).
+ */
+import { isFields } from "./Fields.ts"
+import * as Prompt from "./Prompt.ts"
+
+/** As the service tells it (`TrajectoryApi.GroupFigures`). */
+export interface Figures {
+  readonly prompt: string | null
+  readonly length: number
+  readonly longestBest: number
+  readonly truncated: number
+  readonly toolErrors: number
+  readonly surprise: number | null
+  readonly surpriseBest: number | null
+  readonly components: { readonly [component: string]: number }
+  readonly lengths: ReadonlyArray<number>
+  readonly answers: ReadonlyArray<string>
+}
+
+/** A group's fields, in any of its forms. */
+export interface Sent {
+  readonly scores: ArrayLike<number>
+  readonly masks?: unknown
+  readonly messages?: unknown
+  readonly logprobs?: unknown
+  readonly overrides?: unknown
+  /** The components, where they are apart from the overrides. */
+  readonly rewards?: unknown
+}
+
+const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+const isRow = (value: unknown): value is ArrayLike<number> => Array.isArray(value) || ArrayBuffer.isView(value)
+
+const untrainedOf = (mask: ArrayLike<number>): number => {
+  for (let at = 0; at < mask.length; at++) if (mask[at] !== 0 && mask[at] !== 1) return -100
+  return 0
+}
+
+interface Trained {
+  readonly tokens: number
+  /** Mean of minus the logprobs. */
+  readonly surprise: number | null
+}
+
+const trainedOf = (mask: unknown, logprobs: unknown): Trained => {
+  if (!isRow(mask)) return { tokens: 0, surprise: null }
+  const untrained = untrainedOf(mask)
+  const known = isRow(logprobs) ? logprobs : []
+  let [tokens, sum, told] = [0, 0, 0]
+  for (let at = 0; at < mask.length; at++) {
+    if (mask[at] === untrained) continue
+    tokens++
+    const logprob = known[at]
+    if (logprob === undefined || !(logprob <= 0) || !Number.isFinite(logprob)) continue
+    sum -= logprob
+    told++
+  }
+  return { tokens, surprise: told === 0 ? null : sum / told }
+}
+
+const isTruncated = (own: unknown): boolean =>
+  isFields(own) && (own["finish_reason"] === "length" || own["truncated"] === true)
+
+/** As our tools answer, and as Python's do. */
+const isToolError = (message: unknown): boolean =>
+  isFields(message) &&
+  message["role"] === "tool" &&
+  typeof message["content"] === "string" &&
+  /^(?:error\b|traceback )/i.test(message["content"].slice(0, 40).trimStart())
+
+const componentsOf = (rows: ReadonlyArray<unknown>): { readonly [component: string]: number } => {
+  const totals = new Map<string, { sum: number; count: number }>()
+  for (const row of rows) {
+    for (const [component, value] of Object.entries(isFields(row) ? row : {})) {
+      if (typeof value !== "number" || !Number.isFinite(value)) continue
+      const total = totals.get(component) ?? { sum: 0, count: 0 }
+      totals.set(component, { sum: total.sum + value, count: total.count + 1 })
+    }
+  }
+  return Object.fromEntries([...totals].map(([component, { count, sum }]) => [component, sum / count]))
+}
+
+/** Two sums of 32 bits (FNV-1a) of a text's units: not against malice, but against chance. */
+const fingerprint = (text: string): string => {
+  let [one, two] = [0x811c9dc5, 0x1000193]
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    one = Math.imul(one ^ unit, 0x01000193)
+    two = Math.imul(two ^ (unit + at), 0x01000193)
+  }
+  return `~${[one, two].map((part) => (part >>> 0).toString(16).padStart(8, "0")).join("")}`
+}
+
+/** Digits of an answer's fingerprint. */
+const answerDigits = 12
+
+const textsOf = ({ masks, messages }: Sent): Pick<Figures, "prompt" | "answers"> => {
+  const chats = list(messages).filter((chat): chat is ReadonlyArray<unknown> => Array.isArray(chat) && chat.length > 0)
+  const length = Prompt.lengthOf(chats, masks)
+  const prompt = chats[0]?.slice(0, length) ?? []
+  return {
+    prompt: prompt.length === 0 ? null : fingerprint(JSON.stringify(prompt)),
+    // Where a rollout has no chat, nobody knows whose answer is whose.
+    answers:
+      chats.length < list(messages).length
+        ? []
+        : chats.map((chat) => fingerprint(JSON.stringify(chat.slice(length))).slice(1, 1 + answerDigits))
+  }
+}
+
+const surpriseOf = (rollouts: ReadonlyArray<Trained>): number | null =>
+  rollouts.reduce<number | null>(
+    (most, { surprise }) => (surprise === null ? most : Math.max(surprise, most ?? surprise)),
+    null
+  )
+
+export const of = (sent: Sent): Figures => {
+  const { logprobs, masks, messages, overrides, rewards, scores } = sent
+  const size = scores.length
+  const own = list(overrides)
+  const trained = Array.from({ length: size }, (_, at) => trainedOf(list(masks)[at], list(logprobs)[at]))
+  let best = Number.NEGATIVE_INFINITY
+  for (let at = 0; at < size; at++) best = Math.max(best, scores[at]!)
+  const ofBest = trained.filter((_, at) => scores[at] === best)
+  return {
+    ...textsOf(sent),
+    length: trained.reduce((sum, { tokens }) => sum + tokens, 0) / Math.max(1, size),
+    longestBest: ofBest.reduce((most, { tokens }) => Math.max(most, tokens), 0),
+    lengths: trained.map(({ tokens }) => tokens),
+    truncated: own.filter(isTruncated).length / Math.max(1, size),
+    toolErrors: list(messages).flatMap(list).filter(isToolError).length,
+    surprise: surpriseOf(trained),
+    surpriseBest: surpriseOf(ofBest),
+    components: componentsOf(
+      rewards === undefined ? own.map((one) => (isFields(one) ? one["rewards"] : null)) : list(rewards)
+    )
+  }
+}
+
+/** Of a group as it is inside. */
+export const ofScoredGroup = (group: Omit<Sent, "logprobs"> & { readonly inferenceLogprobs?: unknown }): Figures =>
+  of({ ...group, logprobs: group.inferenceLogprobs })

@@ -1,0 +1,55 @@
+/**
+ * Evaluations for people who look, and where they come from.
+ *
+ * `PgTrajectoryStore.layer` provides both over the service's database. `EvaluationReader` can be implemented over
+ * anything else that has samples (`atropos view` does, over files); where there is none in the context, the endpoints
+ * that read evaluations find none.
+ */
+import { Context, type Effect, type Option, Schema } from "effect"
+import type { TrajectoryApi } from "@atropos/core"
+import type { StoreError } from "./TrajectoryStore.ts"
+
+export class UnknownEvaluation extends Schema.TaggedError<UnknownEvaluation>()("UnknownEvaluation", {
+  id: Schema.String
+}) {}
+
+export interface EvaluationFilter {
+  readonly run?: string
+  /** From the previous page's `next`. */
+  readonly before?: string
+  readonly limit: number
+}
+
+type Found<A> = Effect.Effect<Option.Option<A>, StoreError>
+
+export interface EvaluationReaderShape {
+  /** Newest first. */
+  readonly evaluations: (filter: EvaluationFilter) => Effect.Effect<TrajectoryApi.EvaluationPage, StoreError>
+  readonly evaluation: (id: string) => Found<TrajectoryApi.EvaluationRow>
+  /** Samples from a number on, in their order. */
+  readonly samples: (
+    id: string,
+    page: { readonly from: number; readonly limit: number }
+  ) => Effect.Effect<TrajectoryApi.EvaluationSamplePage, StoreError | UnknownEvaluation>
+  /** A sample whole. */
+  readonly sample: (id: string, number: number) => Found<unknown>
+}
+
+export class EvaluationReader extends Context.Service<EvaluationReader, EvaluationReaderShape>()(
+  "@atropos/api/EvaluationReader"
+) {}
+
+export interface EvaluationStoreShape {
+  /** A key is stored once. */
+  readonly record: (spec: TrajectoryApi.EvaluationSpec) => Effect.Effect<TrajectoryApi.EvaluationRow, StoreError>
+  /** Samples from a number on, each a sample (`SampleHead.of`); those that are there stay. */
+  readonly recordSamples: (
+    id: string,
+    from: number,
+    samples: ReadonlyArray<unknown>
+  ) => Effect.Effect<void, StoreError | UnknownEvaluation>
+}
+
+export class EvaluationStore extends Context.Service<EvaluationStore, EvaluationStoreShape>()(
+  "@atropos/api/EvaluationStore"
+) {}

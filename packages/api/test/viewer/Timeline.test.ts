@@ -1,0 +1,69 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Arrangement from "../../viewer/src/run/Arrangement.ts"
+import * as Catalog from "../../viewer/src/run/Catalog.ts"
+import * as MetricTable from "../../viewer/src/run/MetricTable.ts"
+import * as Timeline from "../../viewer/src/timeline/Timeline.ts"
+
+const row = (source: string, step: number, values: { readonly [name: string]: number }) => ({
+  source,
+  step,
+  at: 1_000_000 + step * 10_000,
+  values
+})
+
+const table = MetricTable.make(
+  [1, 2, 3].map((step) =>
+    row("trainer", step, {
+      "train/step_time": 10,
+      "train/data_fetch_time": 6,
+      "train/compute_time": 3,
+      "train/sync_time": 0.5
+    })
+  )
+)
+
+describe("Timeline", () => {
+  it("lays the parts of a step one after the other, up to its end", () => {
+    const timeline = Timeline.of(table, [], 2)!
+    assert.deepStrictEqual(
+      timeline.steps.map(({ from, step, to }) => [step, from, to]),
+      [
+        [2, 1_010_000, 1_020_000],
+        [3, 1_020_000, 1_030_000]
+      ]
+    )
+    assert.deepStrictEqual(timeline.steps[0]!.spans, [
+      { from: 1_010_000, to: 1_016_000, part: 0 },
+      { from: 1_016_000, to: 1_019_000, part: 2 },
+      { from: 1_019_000, to: 1_019_500, part: 4 }
+    ])
+    assert.isNull(Timeline.of(MetricTable.make(), [], 2))
+  })
+
+  it("says where the time goes, and what would help", () => {
+    const told = Timeline.told(Timeline.of(table, [], 20)!, (seconds) => `${seconds} s`)
+    assert.match(
+      told,
+      /^A step took 10 s on average over the last 3: 60% waiting for rollouts, 30% computing, 5% handing over weights, 5% other\. The trainer waits for rollouts/
+    )
+  })
+})
+
+const arranged = (rows: ReadonlyArray<ReturnType<typeof row>>) => {
+  const run = { name: "r", tone: 0, table: MetricTable.make(rows), watched: MetricTable.make() }
+  return Arrangement.of(Catalog.sections([run]), [run]).map(({ charts, title }) => [title, charts.map(({ id }) => id)])
+}
+
+describe("Arrangement", () => {
+  const figures = { "reward/mean": 1, "train/loss": 1, "grpo/kl": 1, "eval/percent_correct": 1 }
+
+  it("puts reward, evaluation and policy first, and shows a single environment's scores once", () => {
+    assert.deepStrictEqual(arranged([row("trainer", 1, figures), row("math", 1, { "train/scores_mean": 1 })]), [
+      ["Overview", ["reward", "eval/percent_correct", "kl"]],
+      ["Learning", ["loss"]]
+    ])
+    const two = ["math", "code"].map((source) => row(source, 1, { "train/scores_mean": 1 }))
+    assert.deepStrictEqual(arranged([row("trainer", 1, figures), ...two])[1], ["Reward", ["scores"]])
+    assert.deepStrictEqual(arranged(two)[0], ["Overview", ["scores"]])
+  })
+})

@@ -1,0 +1,133 @@
+/** The evaluations of the service, newest first: each leads to its samples, two of them to what changed. */
+import { useState } from "react"
+import { Link, useLocation } from "wouter"
+import { evaluationPath, evaluationsPath } from "../route/Location.ts"
+import { useSearch } from "../route/useHash.ts"
+import { type Column, DataTable } from "../service/DataTable.tsx"
+import type * as Wire from "../source/Wire.ts"
+import { useRemote } from "../state/useRemote.ts"
+import { Ago } from "../ui/Ago.tsx"
+import { count, number } from "../ui/Format.ts"
+import { Empty, Failure, Loading } from "../ui/Note.tsx"
+import { useTitle } from "../ui/useTitle.ts"
+import { useShortcuts } from "../ui/useShortcuts.tsx"
+import { Share } from "./Figures.tsx"
+import { figureOf, titleOf } from "./Title.ts"
+import "./evaluation.css"
+
+type Row = Wire.EvaluationRow
+
+export const EvaluationsPage = () => {
+  const run = useSearch().get("run")
+  const remote = useRemote("evaluations", (source, signal) => source.evaluations(signal))
+  const [chosen, setChosen] = useState<ReadonlyArray<string>>([])
+  const [, navigate] = useLocation()
+  useTitle("Evaluations", run ?? "all")
+  useShortcuts("Evaluations", [
+    { keys: ["r"], label: "load newer evaluations", run: remote.reload },
+    { keys: ["c"], label: "compare the two that are chosen", run: () => compare() }
+  ])
+  const { error, value } = remote
+  if (value === null)
+    return error === null ? <Loading what="evaluations" /> : <Failure error={error} onRetry={remote.reload} />
+  const rows = run === null ? value : value.filter((row) => row.run === run)
+  // The older one first: what changed since.
+  const pair = value.filter(({ id }) => chosen.includes(id)).toReversed()
+  const [before, after] = pair
+  const compare = () => {
+    if (before !== undefined && after !== undefined) navigate(evaluationPath(before.id, after.id))
+  }
+  const toggle = (id: string) =>
+    setChosen((chosen) => (chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id].slice(-2)))
+  return (
+    <div className="page">
+      <div className="section-head evaluations-head">
+        <h1>Evaluations</h1>
+        <p className="muted" role="status">
+          {run === null ? count(rows.length) : `${count(rows.length)} of ${run}`}
+        </p>
+        {run !== null && (
+          <Link className="button small" href={evaluationsPath()}>
+            All {count(value.length)}
+          </Link>
+        )}
+        <button type="button" className="primary" disabled={pair.length < 2} onClick={compare}>
+          {pair.length < 2 ? "Choose two to compare" : "Compare the two"}
+        </button>
+      </div>
+      {rows.length === 0 ? (
+        <Empty title="No evaluations yet">
+          <p>
+            Training records its own where the environment has held-out items (<code>steps_per_eval</code>;{" "}
+            <code>up</code> evaluates before and after). Others are sent with:
+          </p>
+          <pre>npx @atropos/cli evaluate --suite gsm8k --service http://localhost:8000</pre>
+        </Empty>
+      ) : (
+        <DataTable caption="Evaluations" columns={columnsOf(chosen, toggle)} rows={rows} rowKey={({ id }) => id} />
+      )}
+    </div>
+  )
+}
+
+const columnsOf = (chosen: ReadonlyArray<string>, toggle: (id: string) => void): ReadonlyArray<Column<Row>> => [
+  {
+    id: "name",
+    title: "Evaluation",
+    value: ({ name }) => name,
+    cell: ({ id, name }) => <Link href={evaluationPath(id)}>{name}</Link>
+  },
+  {
+    id: "chosen",
+    title: "Compare",
+    value: ({ id }) => (chosen.includes(id) ? 1 : 0),
+    cell: (row) => (
+      <input
+        type="checkbox"
+        checked={chosen.includes(row.id)}
+        aria-label={`Compare ${titleOf(row)}`}
+        onChange={() => toggle(row.id)}
+      />
+    )
+  },
+  { id: "run", title: "Run", value: ({ run }) => run },
+  { id: "step", title: "Step", isNumber: true, value: ({ step }) => step },
+  {
+    id: "model",
+    title: "Model",
+    value: ({ model }) => model,
+    cell: ({ model }) => <span className="mono">{model}</span>
+  },
+  {
+    id: "correct",
+    title: "Correct",
+    isNumber: true,
+    value: (row) => figureOf(row, "percent_correct"),
+    cell: (row) => {
+      const value = figureOf(row, "percent_correct")
+      const [lower, upper] = [figureOf(row, "percent_correct_ci_low"), figureOf(row, "percent_correct_ci_high")]
+      return value === null ? (
+        "–"
+      ) : (
+        <Share estimate={{ value, ...(lower !== null && upper !== null && { interval: { lower, upper } }) }} />
+      )
+    }
+  },
+  {
+    id: "score",
+    title: "Score",
+    isNumber: true,
+    value: (row) => figureOf(row, "mean_score"),
+    cell: (row) => shown(figureOf(row, "mean_score"))
+  },
+  { id: "items", title: "Items", isNumber: true, value: (row) => figureOf(row, "items") },
+  {
+    id: "failed",
+    title: "Failed",
+    isNumber: true,
+    value: (row) => figureOf(row, "failed_items")
+  },
+  { id: "at", title: "When", isNumber: true, value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> }
+]
+
+const shown = (value: number | null): string => (value === null ? "–" : number(value, 3))

@@ -1,0 +1,120 @@
+/** The items as a list of which only what is in view exists. One link at a time is in the tab order. */
+import { useVirtualizer } from "@tanstack/react-virtual"
+import { useEffect, useRef } from "react"
+import { Link } from "wouter"
+import { parse } from "../route/Location.ts"
+import { phone, useMedia } from "../ui/useMedia.ts"
+import * as Items from "./Items.ts"
+
+interface Props {
+  readonly items: ReadonlyArray<Items.Item>
+  readonly current: number | null
+  readonly hasCategories: boolean
+  readonly emptyText: string
+}
+
+/** Heights as in evaluation.css. */
+const rowHeight = 58
+const phoneRowHeight = 92
+
+export const ItemList = ({ current, emptyText, hasCategories, items }: Props) => {
+  const scroller = useRef<HTMLDivElement>(null)
+  const height = useMedia(phone) ? phoneRowHeight : rowHeight
+  const virtualizer = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => height,
+    overscan: 8
+  })
+  useEffect(() => virtualizer.measure(), [virtualizer, height])
+  useEffect(() => {
+    if (current !== null) virtualizer.scrollToIndex(current)
+  }, [virtualizer, current])
+  if (items.length === 0) return <p className="muted item-list-empty">{emptyText}</p>
+  return (
+    <div className="item-list" ref={scroller} tabIndex={0} role="region" aria-label="Items">
+      <ul style={{ height: virtualizer.getTotalSize() }}>
+        {virtualizer.getVirtualItems().map(({ index, start }) => {
+          const item = items[index]
+          return item === undefined ? null : (
+            <li
+              key={item.id}
+              style={{ transform: `translateY(${start}px)`, height }}
+              aria-posinset={index + 1}
+              aria-setsize={items.length}
+            >
+              <Row
+                item={item}
+                isCurrent={index === current}
+                isInTabOrder={index === (current ?? 0)}
+                hasCategories={hasCategories}
+              />
+            </li>
+          )
+        })}
+      </ul>
+    </div>
+  )
+}
+
+/** The present address with this item in it. */
+const pathOf = (id: string): string => {
+  const { path, search } = parse(window.location.hash)
+  const parameters = new URLSearchParams(search)
+  parameters.set("item", id)
+  parameters.delete("sample")
+  return `${path}?${parameters.toString()}`
+}
+
+const Row = ({
+  hasCategories,
+  isCurrent,
+  isInTabOrder,
+  item
+}: {
+  readonly item: Items.Item
+  readonly isCurrent: boolean
+  readonly isInTabOrder: boolean
+  readonly hasCategories: boolean
+}) => (
+  <Link
+    className="item-row"
+    href={pathOf(item.id)}
+    aria-current={isCurrent || undefined}
+    tabIndex={isInTabOrder ? 0 : -1}
+  >
+    <span className="item-marks">
+      {item.sides.map((side, at) => (
+        // oxlint-disable-next-line react/no-array-index-key -- the first and the second never change places
+        <Mark key={at} side={side} />
+      ))}
+    </span>
+    <span className="item-label">{item.label}</span>
+    {hasCategories && <span className="item-category muted">{item.category}</span>}
+    <span className="item-answers">
+      {item.gold !== "" && <span className="item-gold">{item.gold}</span>}
+      {item.sides.map(({ samples }, at) => {
+        const [first] = samples
+        return first === undefined ? null : (
+          // oxlint-disable-next-line react/no-array-index-key
+          <span key={at} className={first.correct ? "item-right" : "item-wrong"}>
+            {Items.shownAnswer(first)}
+          </span>
+        )
+      })}
+    </span>
+  </Link>
+)
+
+const Mark = ({ side: { samples, share } }: { readonly side: Items.Item["sides"][number] }) =>
+  samples.length === 1 ? (
+    <span className={share === 1 ? "item-mark is-right" : "item-mark is-wrong"}>
+      <span aria-hidden="true">{share === 1 ? "✓" : "✗"}</span>
+      <span className="sr-only">{share === 1 ? "right" : "wrong"}</span>
+    </span>
+  ) : (
+    <span className={`item-mark ${share === 1 ? "is-right" : share === 0 ? "is-wrong" : ""}`}>
+      {`${Math.round(share * samples.length)}/${samples.length}`}
+      <span className="sr-only"> right</span>
+    </span>
+  )

@@ -1,0 +1,126 @@
+/** The items of an evaluation, or of two joined, as their list shows them; pure. */
+import * as Comparison from "@atropos/core/evaluation/Comparison"
+import type * as Wire from "../source/Wire.ts"
+
+export type Sample = Wire.EvaluationSampleRow
+
+/** As comparisons and summaries take it. */
+export interface Answer extends Comparison.Answer {
+  readonly sample: Sample
+}
+
+export const answerOf = (sample: Sample): Answer => ({
+  item: sample.item,
+  id: sample.item,
+  ...(sample.category !== null && { category: sample.category }),
+  parsed: sample.parsed ?? null,
+  score: sample.score,
+  rewards: sample.rewards,
+  correct: sample.correct,
+  sample
+})
+
+/** What became of an item from the first evaluation to the second. */
+export type Course = "fixed" | "broken" | "unchanged"
+
+export interface Item {
+  readonly id: string
+  readonly label: string
+  readonly category: string | null
+  readonly gold: string
+  /** Of each evaluation: the item's samples, and the share that is correct. */
+  readonly sides: ReadonlyArray<{ readonly samples: ReadonlyArray<Sample>; readonly share: number }>
+  readonly course: Course | null
+}
+
+const sideOf = (answers: ReadonlyArray<Answer>) => ({
+  samples: answers.map(({ sample }) => sample),
+  share: answers.filter(({ correct }) => correct).length / answers.length
+})
+
+export type Items = Comparison.Items<Answer>
+
+export const group = (samples: ReadonlyArray<Sample>): Items => Comparison.byItem(samples.map(answerOf))
+
+const courseOf = (before: number, after: number): Course =>
+  after === before ? "unchanged" : after > before ? "fixed" : "broken"
+
+/** Items of one evaluation, or those that both have. */
+export const join = (first: Items, second: Items | null): ReadonlyArray<Item> =>
+  [...first].flatMap(([id, answers]) => {
+    const others = second?.get(id)
+    const [one] = answers
+    if (one === undefined || (second !== null && others === undefined)) return []
+    const sides = [sideOf(answers), ...(others === undefined ? [] : [sideOf(others)])]
+    const [before, after] = sides
+    return [
+      {
+        id,
+        label: one.sample.label,
+        category: one.sample.category,
+        gold: one.sample.gold[0] ?? "",
+        sides,
+        course: before === undefined || after === undefined ? null : courseOf(before.share, after.share)
+      }
+    ]
+  })
+
+/** What a model answered, in a line. */
+export const shownAnswer = ({ ending, parsed }: Sample): string =>
+  parsed === undefined || parsed === "" ? ending || "(nothing)" : (parsed ?? "(not read)")
+
+export type Show = "all" | "wrong" | "correct" | "some" | "unread" | "cut" | Course
+
+export interface Filter {
+  readonly show: Show
+  readonly category: string
+  readonly text: string
+}
+
+const holds: { readonly [S in Show]: (item: Item) => boolean } = {
+  all: () => true,
+  wrong: ({ sides }) => sides.some(({ share }) => share < 1),
+  correct: ({ sides }) => sides.every(({ share }) => share === 1),
+  some: ({ sides }) => sides.some(({ share }) => share > 0 && share < 1),
+  unread: ({ sides }) => sides.some(({ samples }) => samples.some(({ parsed }) => parsed === null)),
+  cut: ({ sides }) => sides.some(({ samples }) => samples.some(({ is_cut }) => is_cut)),
+  fixed: ({ course }) => course === "fixed",
+  broken: ({ course }) => course === "broken",
+  unchanged: ({ course }) => course === "unchanged"
+}
+
+export const shows: ReadonlyArray<readonly [Show, string]> = [
+  ["all", "all"],
+  ["wrong", "wrong"],
+  ["correct", "right"],
+  ["some", "right at times"],
+  ["unread", "answer not read"],
+  ["cut", "cut off"]
+]
+
+export const courses: ReadonlyArray<readonly [Show, string]> = [
+  ["all", "all"],
+  ["fixed", "fixed"],
+  ["broken", "broken"],
+  ["unchanged", "unchanged"],
+  ["wrong", "wrong in one"]
+]
+
+export const isShow = (word: string | null): word is Show => word !== null && word in holds
+
+const textOf = ({ gold, id, label, sides }: Item): string =>
+  [id, label, gold, ...sides.flatMap(({ samples }) => samples.map(shownAnswer))].join("\n").toLowerCase()
+
+/** Every word of the text occurs somewhere in what the list shows. */
+export const select = (items: ReadonlyArray<Item>, { category, show, text }: Filter): ReadonlyArray<Item> => {
+  const words = text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "")
+  return items.filter((item) => {
+    if (!holds[show](item) || (category !== "" && item.category !== category)) return false
+    if (words.length === 0) return true
+    const all = textOf(item)
+    return words.every((word) => all.includes(word))
+  })
+}

@@ -1,0 +1,59 @@
+/** A sample as its page shows it. Lines may be anyone's: what is not known is shown as it is. */
+import * as Predicate from "effect/Predicate"
+import { type Message, read as readMessage } from "../groups/message/Message.ts"
+
+export interface Sample {
+  readonly gold: ReadonlyArray<string>
+  /** Undefined where nobody reads answers, null where none could be read. */
+  readonly parsed: string | null | undefined
+  readonly score: number | null
+  readonly correct: boolean
+  readonly rewards: ReadonlyArray<readonly [name: string, value: number]>
+  readonly messages: ReadonlyArray<Message>
+  /** Why it has its score, as the environment, the suite or a judge says it. */
+  readonly explanation: ReadonlyArray<readonly [name: string, value: unknown]>
+  readonly isCut: boolean
+  readonly tokens: number | null
+}
+
+/** Keys that are shown elsewhere. */
+const told = new Set([
+  "item",
+  "label",
+  "id",
+  "row",
+  "category",
+  "gold",
+  "parsed",
+  "score",
+  "rewards",
+  "correct",
+  "completion",
+  "finish_reason",
+  "tokens",
+  "messages"
+])
+
+const chatOf = (line: { readonly [key: string]: unknown }): ReadonlyArray<Message> => {
+  const { completion, messages } = line
+  if (Array.isArray(messages) && messages.length > 0) return messages.map(readMessage)
+  return typeof completion === "string" ? [readMessage({ role: "assistant", content: completion })] : []
+}
+
+export const read = (value: unknown): Sample => {
+  const line = Predicate.isReadonlyObject(value) ? value : {}
+  const { correct, finish_reason: reason, gold, parsed, rewards, score, tokens } = line
+  return {
+    gold: (Array.isArray(gold) ? gold : []).filter((one) => typeof one === "string"),
+    parsed: typeof parsed === "string" || parsed === null ? parsed : undefined,
+    score: typeof score === "number" ? score : null,
+    correct: correct === true,
+    rewards: Predicate.isReadonlyObject(rewards)
+      ? Object.entries(rewards).filter((entry): entry is [string, number] => typeof entry[1] === "number")
+      : [],
+    messages: chatOf(line),
+    explanation: Object.entries(line).filter(([key, value]) => !told.has(key) && value !== null),
+    isCut: reason === "length",
+    tokens: typeof tokens === "number" ? tokens : null
+  }
+}

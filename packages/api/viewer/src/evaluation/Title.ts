@@ -1,0 +1,17 @@
+/** What an evaluation is called. */
+import type * as Wire from "../source/Wire.ts"
+import { time } from "../ui/Format.ts"
+
+type Row = Wire.EvaluationRow
+
+/** `gsm8k, my-run at step 40`. */
+export const titleOf = ({ at, model, name, run, step }: Row): string => {
+  const where = [run ?? model, step === null ? "" : `step ${step}`].filter((word) => word !== "").join(" at ")
+  return where === "" ? `${name}, ${time(at)}` : `${name}, ${where}`
+}
+
+const finite = (value: number | undefined): number | null =>
+  value !== undefined && Number.isFinite(value) ? value : null
+
+/** A recorded figure by its name in `docs/metrics.md`, without `eval/`. */
+export const figureOf = ({ figures }: Row, name: string): number | null => finite(figures[`eval/${name}`])

@@ -1,0 +1,135 @@
+/**
+ * All rollouts as a tree of what they begin with alike, each session on its own: sub-agents and rewritten histories are
+ * branches of it. A branch is drawn once it is opened.
+ */
+import { useMemo, useState } from "react"
+import { Link } from "wouter"
+import { groupPath } from "../../route/Location.ts"
+import { number, plural } from "../../ui/Format.ts"
+import type { Group } from "../Group.ts"
+import * as Beginnings from "./Beginnings.ts"
+import * as Sequences from "./Sequences.ts"
+
+interface TreeProps {
+  readonly run: string
+  readonly id: string
+  readonly group: Group
+  readonly sequences: Sequences.Sequences
+  readonly onCompare: (sides: { readonly rollout: number; readonly with: number }) => void
+}
+
+export const BeginningTree = (props: TreeProps) => {
+  const { group, sequences } = props
+  const sessions = useMemo(
+    () =>
+      Sequences.sessionsOf(group).map(({ members, name }) => ({
+        name,
+        members,
+        trees: Beginnings.of(sequences.units, members)
+      })),
+    [group, sequences]
+  )
+  return (
+    <section className="beginnings" aria-labelledby="beginnings-title">
+      <h2 id="beginnings-title">Shared beginnings</h2>
+      <p className="muted">
+        Each stretch that rollouts have in common, and how they go on from there: most of them first.
+      </p>
+      {sessions.map(({ members, name, trees }) => (
+        <div key={name ?? ""}>
+          {name !== null && (
+            <h3>
+              Session {name}{" "}
+              <span className="muted">
+                {plural(members.length, "sequence")}, {plural(trees.length, "conversation")}
+              </span>
+            </h3>
+          )}
+          <Branches {...props} branches={trees} depth={0} />
+        </div>
+      ))}
+    </section>
+  )
+}
+
+/** Branches that are drawn at once; the others when somebody asks. */
+const atOnce = 12
+/** Branches so deep are closed until somebody opens them. */
+const openDepth = 3
+
+type BranchesProps = TreeProps & { readonly branches: ReadonlyArray<Beginnings.Beginning>; readonly depth: number }
+
+const Branches = ({ branches, depth, ...props }: BranchesProps) => {
+  const [most, setMost] = useState(atOnce)
+  return (
+    <ul className="branches">
+      {branches.slice(0, most).map((branch) => (
+        <Branch key={branch.members[0]} {...props} branch={branch} depth={depth} />
+      ))}
+      {branches.length > most && (
+        <li>
+          <button type="button" className="small" onClick={() => setMost(most + 10 * atOnce)}>
+            {plural(branches.length - most, "more branch", "more branches")}
+          </button>
+        </li>
+      )}
+    </ul>
+  )
+}
+
+/** Characters of a stretch: its beginning and its end. */
+const shownText = 280
+
+const cut = (text: string): string =>
+  text.length <= shownText ? text : `${text.slice(0, shownText / 2)} … ${text.slice(-shownText / 2)}`
+
+/** Of a long stretch only its ends are put into words. */
+const textOf = ({ text }: Sequences.Sequences, member: number, from: number, to: number): string =>
+  to - from <= shownText
+    ? text(member, from, to)
+    : `${text(member, from, from + shownText)}${text(member, to - shownText, to)}`
+
+const Branch = ({
+  branch,
+  depth,
+  ...props
+}: TreeProps & { readonly branch: Beginnings.Beginning; readonly depth: number }) => {
+  const { group, id, onCompare, run, sequences } = props
+  const { ending, from, members, next, to } = branch
+  const [isOpen, setIsOpen] = useState(depth < openDepth)
+  const scores = members.flatMap((member) => group.rollouts[member]?.score ?? [])
+  const mean = scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
+  const [one, other] = [next[0]?.members[0], next[1]?.members[0] ?? ending[0]]
+  return (
+    <li>
+      <p className="branch-head">
+        <strong>{plural(members.length, "rollout")}</strong>
+        <span className="muted">
+          {sequences.unit}s {from} to {to - 1}
+        </span>
+        {mean !== null && (
+          <span className="number">
+            {members.length === 1 ? "score" : "mean score"} {number(mean, 3)}
+          </span>
+        )}
+        {ending.map((member) => (
+          <Link key={member} href={groupPath(run, id, { rollout: member, view: "tokens" })}>
+            rollout {member}
+          </Link>
+        ))}
+        {one !== undefined && other !== undefined && (
+          <button type="button" className="small quiet" onClick={() => onCompare({ rollout: one, with: other })}>
+            compare {one} with {other}
+          </button>
+        )}
+      </p>
+      <pre tabIndex={-1}>{cut(textOf(sequences, members[0]!, from, to))}</pre>
+      {next.length > 0 && (
+        <details open={isOpen} onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+          <summary>{plural(next.length, "branch", "branches")}</summary>
+          {isOpen && <Branches {...props} branches={next} depth={depth + 1} />}
+        </details>
+      )}
+    </li>
+  )
+}

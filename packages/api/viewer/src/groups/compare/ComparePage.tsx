@@ -1,0 +1,165 @@
+/**
+ * Two rollouts of a group against each other, the best and the worst until others are chosen: how far they are alike,
+ * where they part and what each was then worth; and all rollouts as a tree of shared beginnings.
+ */
+import { useMemo } from "react"
+import { Link } from "wouter"
+import { groupPath } from "../../route/Location.ts"
+import { useRemote } from "../../state/useRemote.ts"
+import { number, plural } from "../../ui/Format.ts"
+import { Loading } from "../../ui/Note.tsx"
+import { useShortcuts } from "../../ui/useShortcuts.tsx"
+import type { Group, Rollout } from "../Group.ts"
+import * as Beginnings from "./Beginnings.ts"
+import { BeginningTree } from "./BeginningTree.tsx"
+import { Differences } from "./Differences.tsx"
+import * as Sequences from "./Sequences.ts"
+import "./compare.css"
+
+interface ComparePageProps {
+  readonly run: string
+  readonly id: string
+  readonly group: Group
+  /** Best first. */
+  readonly rollouts: ReadonlyArray<Rollout>
+  /** Indices that the address names. */
+  readonly left: number | null
+  readonly right: number | null
+  readonly onChoose: (sides: { readonly rollout?: number; readonly with?: number }) => void
+}
+
+export const ComparePage = ({ group, id, left, onChoose, right, rollouts, run }: ComparePageProps) => {
+  const ids = useMemo(() => [...new Set(group.rollouts.flatMap(({ tokens }) => tokens))], [group])
+  const pieces = useRemote(`pieces ${run} ${id} all`, (source, signal) => source.pieces(run, ids, signal))
+  const known = pieces.isStale ? null : pieces.value
+  const sequences = useMemo(() => Sequences.of(group, known ?? {}), [group, known])
+  const placeOf = (index: number | null, otherwise: number) => {
+    const place = rollouts.findIndex((one) => one.index === index)
+    return place === -1 ? otherwise : place
+  }
+  const onLeft = placeOf(left, 0)
+  const worst = rollouts.length - 1
+  const places = [onLeft, placeOf(right, onLeft === worst ? 0 : worst)] as const
+  const chosen = (place: number) => rollouts[Math.min(rollouts.length - 1, Math.max(0, place))]!.index
+  useShortcuts("Comparison", [
+    { keys: ["J"], label: "next rollout on the right", run: () => onChoose({ with: chosen(places[1] + 1) }) },
+    { keys: ["K"], label: "previous rollout on the right", run: () => onChoose({ with: chosen(places[1] - 1) }) }
+  ])
+  if (pieces.isLoading && known === null) return <Loading what="text of tokens" />
+  if (rollouts.length < 2) return <p className="note muted">A group of one rollout has nothing to compare it with.</p>
+  const [one, other] = [rollouts[places[0]]!, rollouts[places[1]]!]
+  return (
+    <div className="compare" tabIndex={0} role="region" aria-label="Rollouts compared" data-scrolls>
+      <div className="compare-sides">
+        <Side name="Left" rollouts={rollouts} chosen={one.index} onChoose={(rollout) => onChoose({ rollout })} />
+        <Side name="Right" rollouts={rollouts} chosen={other.index} onChoose={(other) => onChoose({ with: other })} />
+      </div>
+      {one.index === other.index ? (
+        <p className="muted">This is the same rollout on both sides: choose another one.</p>
+      ) : (
+        <>
+          <Parting run={run} id={id} sequences={sequences} left={one} right={other} />
+          <Differences left={one} right={other} />
+        </>
+      )}
+      <BeginningTree run={run} id={id} group={group} sequences={sequences} onCompare={onChoose} />
+    </div>
+  )
+}
+
+const scoreOf = ({ score }: Rollout): string => (score === null ? "no score" : `score ${number(score, 3)}`)
+
+const Side = ({
+  chosen,
+  name,
+  onChoose,
+  rollouts
+}: {
+  readonly name: string
+  readonly rollouts: ReadonlyArray<Rollout>
+  readonly chosen: number
+  readonly onChoose: (rollout: number) => void
+}) => (
+  <label>
+    <span>{name}</span>
+    <select value={chosen} onChange={({ target }) => onChoose(Number(target.value))}>
+      {rollouts.map((rollout, place) => (
+        <option key={rollout.index} value={rollout.index}>
+          {`rollout ${rollout.index}, ${scoreOf(rollout)}`}
+          {place === 0 ? " (best)" : place === rollouts.length - 1 ? " (worst)" : ""}
+        </option>
+      ))}
+    </select>
+  </label>
+)
+
+/** Units that are shown before the place where they part, and after it. */
+const before = 60
+const after = 600
+
+interface PartingProps {
+  readonly run: string
+  readonly id: string
+  readonly sequences: Sequences.Sequences
+  readonly left: Rollout
+  readonly right: Rollout
+}
+
+const Parting = ({ id, left, right, run, sequences }: PartingProps) => {
+  const { text, unit, units } = sequences
+  const at = Beginnings.firstDifference(units[left.index]!, units[right.index]!)
+  const start = Math.max(0, at - before)
+  const isSame = at >= units[left.index]!.length && at >= units[right.index]!.length
+  return (
+    <section className="parting" aria-labelledby="parting-title">
+      <h2 id="parting-title">
+        {isSame ? "They are alike" : at === 0 ? "They begin differently" : `They part at ${unit} ${at}`}
+      </h2>
+      <p role="status">{toldOf(left, right, sequences, at)}</p>
+      {at > 0 && (
+        <pre className="parting-shared" aria-label="What both begin with" tabIndex={0}>
+          {start > 0 && <span className="muted">… </span>}
+          {text(left.index, start, at)}
+        </pre>
+      )}
+      {!isSame && (
+        <div className="parting-sides">
+          {[left, right].map((rollout) => (
+            <div key={rollout.index}>
+              <h3>
+                {unit === "token" ? (
+                  <Link href={groupPath(run, id, { rollout: rollout.index, view: "tokens", token: at })}>
+                    Rollout {rollout.index} at token {at}
+                  </Link>
+                ) : (
+                  `Rollout ${rollout.index}`
+                )}
+                <span className="muted">{scoreOf(rollout)}</span>
+              </h3>
+              <pre tabIndex={0} aria-label={`How rollout ${rollout.index} goes on`}>
+                <mark>{text(rollout.index, at, at + 1) || "(end)"}</mark>
+                {text(rollout.index, at + 1, at + after)}
+                {units[rollout.index]!.length > at + after && <span className="muted"> …</span>}
+              </pre>
+            </div>
+          ))}
+        </div>
+      )}
+    </section>
+  )
+}
+
+const probability = (logprob: number | undefined): string =>
+  logprob === undefined || !(logprob <= 0.5) ? "" : ` (probability ${number(Math.exp(Math.min(0, logprob)), 2)})`
+
+/** Where they part, in a sentence. */
+const toldOf = (left: Rollout, right: Rollout, { text, unit, units }: Sequences.Sequences, at: number): string => {
+  const sides = [left, right].map((rollout) => {
+    if (at >= units[rollout.index]!.length) return `rollout ${rollout.index} ends there`
+    const shown = JSON.stringify(text(rollout.index, at, at + 1).slice(0, 80))
+    return `rollout ${rollout.index} has ${shown}${unit === "token" ? probability(rollout.logprobs?.[at]) : ""}`
+  })
+  const length = at === 0 ? "They have no beginning in common" : `The first ${plural(at, unit)} are the same`
+  if (sides.every((side) => side.endsWith("ends there"))) return `${length}, and both end there.`
+  return `${length}. Then ${sides.join(", ")}.`
+}

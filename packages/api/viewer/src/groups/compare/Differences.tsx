@@ -1,0 +1,95 @@
+/** What two rollouts were worth, figure by figure. */
+import { number } from "../../ui/Format.ts"
+import { SaveMenu } from "../../save/SaveMenu.tsx"
+import type { Rollout } from "../Group.ts"
+import * as TokenModel from "../tokens/TokenModel.ts"
+
+interface Figure {
+  readonly name: string
+  readonly of: (rollout: Rollout) => number | string | null
+}
+
+const component = (name: string): Figure => ({
+  name,
+  of: ({ rewards }) => rewards.find(([own]) => own === name)?.[1] ?? null
+})
+
+const trainedOf = (rollout: Rollout): TokenModel.TokenModel => TokenModel.make(rollout, {})
+
+const figures: ReadonlyArray<Figure> = [
+  { name: "score", of: ({ score }) => score },
+  { name: "advantage", of: ({ advantage }) => advantage },
+  { name: "tokens", of: ({ tokens }) => tokens.length },
+  { name: "trained tokens", of: (rollout) => trainedOf(rollout).trained },
+  { name: "mean logprob", of: (rollout) => trainedOf(rollout).meanLogprob },
+  { name: "messages", of: ({ messages }) => messages?.length ?? null },
+  { name: "finish", of: ({ finishReason }) => finishReason },
+  { name: "policy", of: ({ policyVersion }) => policyVersion }
+]
+
+const shown = (value: number | string | null): string =>
+  value === null ? "–" : typeof value === "number" ? number(value) : value
+
+const change = (left: number | string | null, right: number | string | null): string =>
+  typeof left === "number" && typeof right === "number" && left !== right
+    ? `${right > left ? "+" : "−"}${number(Math.abs(right - left), 3)}`
+    : left === right
+      ? "="
+      : ""
+
+export const Differences = ({ left, right }: { readonly left: Rollout; readonly right: Rollout }) => {
+  const names = [...new Set([...left.rewards, ...right.rewards].map(([name]) => name))]
+  const rows = [...figures, ...names.map(component)]
+    .map(({ name, of }) => ({ name, left: of(left), right: of(right) }))
+    .filter((row) => row.left !== null || row.right !== null)
+  return (
+    <div>
+      <div className="table-scroll" tabIndex={0} role="region" aria-label="Figures of both rollouts">
+        <table className="data-table differences">
+          <caption className="sr-only">
+            Rollout {left.index} and rollout {right.index}
+          </caption>
+          <thead>
+            <tr>
+              <th scope="col">Figure</th>
+              <th scope="col" className="number">
+                Rollout {left.index}
+              </th>
+              <th scope="col" className="number">
+                Rollout {right.index}
+              </th>
+              <th scope="col" className="number">
+                Difference
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={row.name} className={row.left === row.right ? "muted" : undefined}>
+                <th scope="row">{row.name}</th>
+                <td className="number" data-title={`Rollout ${left.index}`}>
+                  {shown(row.left)}
+                </td>
+                <td className="number" data-title={`Rollout ${right.index}`}>
+                  {shown(row.right)}
+                </td>
+                <td className="number" data-title="Difference">
+                  {change(row.left, row.right)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div className="table-foot">
+        <SaveMenu
+          name={`rollouts ${left.index} and ${right.index}`}
+          table={() => ({
+            columns: ["figure", `rollout ${left.index}`, `rollout ${right.index}`],
+            rows: rows.map((row) => [row.name, row.left, row.right])
+          })}
+        />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,35 @@
+/** Where a text, or a token's id, stands in a rollout; pure. */
+import type { TokenModel } from "./TokenModel.ts"
+
+/** Upper and lower case are the same, as long as that changes no length. */
+const folded = (text: string): string => {
+  const lower = text.toLowerCase()
+  return lower.length === text.length ? lower : text
+}
+
+/** The first tokens of all places, in their order. Tokens without a text end what goes across borders. */
+export const find = ({ length, token }: TokenModel, wanted: string): ReadonlyArray<number> => {
+  if (wanted === "") return []
+  if (/^#\d+$/.test(wanted)) {
+    const id = Number(wanted.slice(1))
+    return Array.from({ length }, (_, index) => index).filter((index) => token(index).id === id)
+  }
+  const parts: Array<string> = []
+  const starts: Array<number> = []
+  let at = 0
+  for (let index = 0; index < length; index++) {
+    const part = folded(token(index).text ?? "\uFFFF")
+    starts.push(at)
+    parts.push(part)
+    at += part.length
+  }
+  const text = parts.join("")
+  const needle = folded(wanted)
+  const found: Array<number> = []
+  let index = 0
+  for (let place = text.indexOf(needle); place >= 0; place = text.indexOf(needle, place + 1)) {
+    while (index + 1 < length && (starts[index + 1] ?? 0) <= place) index++
+    if (found.at(-1) !== index) found.push(index)
+  }
+  return found
+}

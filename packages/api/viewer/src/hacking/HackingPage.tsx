@@ -1,0 +1,155 @@
+/**
+ * Signs of reward hacking in a run: what is found, in words and with the way to the rollouts; length against score,
+ * repeated answers, and phrases that go with a high score.
+ */
+import { useMemo, useState } from "react"
+import { Link, useLocation } from "wouter"
+import * as Filter from "../groups/list/Filter.ts"
+import * as Guilty from "../health/Guilty.ts"
+import { type Chart } from "../run/Catalog.ts"
+import { ChartFigure } from "../run/chart/ChartFigure.tsx"
+import { usePlotStyle } from "../run/chart/usePlotStyle.ts"
+import * as StaticMetrics from "../run/StaticMetrics.ts"
+import type { PageView } from "../run/PageView.ts"
+import { useRun } from "../state/useRun.tsx"
+import { count, plural } from "../ui/Format.ts"
+import { Empty, Failure, Loading } from "../ui/Note.tsx"
+import { useTitle } from "../ui/useTitle.ts"
+import { Phrases } from "./Phrases.tsx"
+import { Scatter } from "./Scatter.tsx"
+import * as Signs from "./Signs.ts"
+import { type GroupRows, useGroupRows } from "./useGroupRows.ts"
+import "uplot/dist/uPlot.min.css"
+import "../run/run.css"
+import "../health/health.css"
+import "./hacking.css"
+
+export const HackingPage = () => {
+  const run = useRun()
+  useTitle("Reward hacking", run)
+  const { reload, ...groups } = useGroupRows(run)
+  return (
+    <div className="page hacking-page">
+      <div className="section-head">
+        <h1>Reward hacking</h1>
+        <p className="muted" role="status">
+          {toldOf(groups)}
+        </p>
+      </div>
+      {groups.error !== null ? (
+        <Failure error={groups.error} onRetry={reload} />
+      ) : groups.rows.length === 0 ? (
+        groups.isDone ? (
+          <Empty title="No groups yet" />
+        ) : (
+          <Loading what="groups" />
+        )
+      ) : (
+        <SignsOf run={run} groups={groups} />
+      )}
+    </div>
+  )
+}
+
+const toldOf = ({ isDone, rows, total, unindexed }: GroupRows): string =>
+  [
+    rows.length < total
+      ? `${isDone ? "the newest " : ""}${count(rows.length)} of ${plural(total, "group")}`
+      : plural(rows.length, "group"),
+    ...(unindexed > 0 ? [`${plural(unindexed, "group")} not read yet`] : [])
+  ].join(", ")
+
+const chart = (sign: Signs.Sign, title: string, unit: Chart["unit"], help: string): Chart => ({
+  id: Signs.metrics[sign],
+  title,
+  unit,
+  help,
+  kind: "lines",
+  traces: [{ label: title.toLowerCase(), metric: Signs.metrics[sign] }]
+})
+
+const charts: ReadonlyArray<Chart> = [
+  chart(
+    "correlation",
+    "Length and score",
+    "number",
+    "Correlation within groups, step by step: above 0 the longer answer scores higher."
+  ),
+  chart("length", "Length", "tokens", "Trained tokens of an answer."),
+  chart("repeated", "Repeated answers", "share", "Answers that another rollout of the group gave too, word for word."),
+  chart("commonest", "The commonest answer", "share", "Its share in a step, where different items had it.")
+]
+
+/** How groups behind a sign are ordered: those first that show it best. */
+const orders: { readonly [S in Signs.Sign]: Pick<Filter.Filter, "sort" | "isAscending"> } = {
+  correlation: { sort: "longest_best", isAscending: false },
+  length: { sort: "length", isAscending: false },
+  repeated: { sort: "deviation", isAscending: true },
+  commonest: { sort: "deviation", isAscending: true }
+}
+
+const signOf = (metric: string): Signs.Sign =>
+  // The keys are the signs.
+  (Object.keys(Signs.metrics) as ReadonlyArray<Signs.Sign>).find((sign) => Signs.metrics[sign] === metric) ?? "length"
+
+const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; readonly groups: GroupRows }) => {
+  const [, navigate] = useLocation()
+  const style = usePlotStyle()
+  const [range, setRange] = useState<PageView["range"]>(null)
+  const table = useMemo(() => Signs.tableOf(rows), [rows])
+  const found = useMemo(() => Signs.find(table), [table])
+  const pairs = useMemo(() => Signs.pairs(rows, 600), [rows])
+  const metrics = useMemo(() => StaticMetrics.make(run, table), [run, table])
+  const hasSteps = rows.some(({ step }) => step !== null)
+  const view: PageView = { others: [], axis: "step", smoothing: 0, isLogX: false, isLogY: false, range }
+  const address = (sign: Signs.Sign, environment: string | null, from: number, to: number) =>
+    Guilty.address(run, {
+      ...Filter.none,
+      ...orders[sign],
+      environment,
+      ...(hasSteps && { stepFrom: from, stepTo: to })
+    })
+  return (
+    <>
+      {found.length === 0 ? (
+        isDone && <p>No sign was found: neither length nor repetition goes with the reward.</p>
+      ) : (
+        <ul className="findings" aria-label="Signs">
+          {found.map(({ environment, from, says, sign, title, to }) => (
+            <li key={`${title} ${environment}`} className="finding is-suspect">
+              <h2>{title}</h2>
+              <p>{says}</p>
+              <p className="finding-ways">
+                <Link className="button small" href={address(sign, environment, from, to)}>
+                  {hasSteps ? `Groups from step ${from}` : "Groups"}
+                </Link>
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
+      <p className="muted rule">
+        {Signs.rulesInWords}
+        {!hasSteps && " These groups have no steps: parts of the list, in its order, stand for them."}
+      </p>
+      <div className="charts">
+        {pairs.early.length + pairs.late.length > 0 && <Scatter {...pairs} />}
+        {charts.map((chart) => (
+          <ChartFigure
+            key={chart.id}
+            chart={chart}
+            metrics={metrics}
+            view={view}
+            style={style}
+            findings={[]}
+            onZoom={setRange}
+            onPick={({ metric, source, step }) =>
+              navigate(address(signOf(metric), source === "trainer" ? null : source, step, step))
+            }
+          />
+        ))}
+      </div>
+      {isDone && <Phrases run={run} rows={rows} />}
+    </>
+  )
+}

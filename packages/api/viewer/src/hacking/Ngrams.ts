@@ -1,0 +1,167 @@
+/**
+ * Phrases that go with a high score: word sequences that answers above their group's mean have more often than the
+ * others, and late ones no less often than early ones. Pure.
+ *
+ * Counted is in how many answers a phrase occurs, not how often. A phrase is counted only where the two shorter ones in
+ * it are frequent, so that long answers cost little.
+ */
+import * as RolloutText from "@atropos/api/rollout/RolloutText"
+
+export interface Answer {
+  readonly text: string
+  /** Whether its score is above the mean of its group. */
+  readonly isBetter: boolean
+  /** Whether it is of the last steps. */
+  readonly isLate: boolean
+}
+
+export interface Phrase {
+  readonly text: string
+  /** Answers that have it. */
+  readonly answers: number
+  /** Shares of the answers that have it. */
+  readonly better: number
+  readonly worse: number
+  readonly early: number
+  readonly late: number
+  /** How sure the difference of better and worse ones is, in standard errors. */
+  readonly sureness: number
+}
+
+const longest = 8
+const fewest = 5
+const surest = 3
+/** Words of an answer that are looked at. */
+const mostWords = 800
+
+interface Count {
+  better: number
+  worse: number
+  early: number
+  late: number
+}
+
+const countOf = (answers: ReadonlyArray<Answer>): Count => ({
+  better: answers.filter(({ isBetter }) => isBetter).length,
+  worse: answers.filter(({ isBetter }) => !isBetter).length,
+  early: answers.filter(({ isLate }) => !isLate).length,
+  late: answers.filter(({ isLate }) => isLate).length
+})
+
+/** A number for each different key, from 0, in the order in which they come. */
+const numbering = () => {
+  const numbers = new Map<string | number, number>()
+  return (key: string | number): number => {
+    const known = numbers.get(key)
+    if (known !== undefined) return known
+    numbers.set(key, numbers.size)
+    return numbers.size - 1
+  }
+}
+
+/** Phrases of one length: which begins at each place of each answer (-1: none), and in how many answers each is. */
+interface Level {
+  readonly places: ReadonlyArray<Int32Array>
+  readonly counts: ReadonlyArray<Count>
+  /** An answer and a place where each is. */
+  readonly found: ReadonlyArray<readonly [answer: number, place: number]>
+}
+
+/** Counts each phrase once an answer, and forgets those that few have. */
+const counted = (answers: ReadonlyArray<Answer>, places: ReadonlyArray<Int32Array>): Level => {
+  const counts: Array<Count> = []
+  const found: Array<readonly [number, number]> = []
+  const last: Array<number> = []
+  for (const [answer, row] of places.entries()) {
+    const { isBetter, isLate } = answers[answer]!
+    for (const [place, phrase] of row.entries()) {
+      if (phrase < 0 || last[phrase] === answer) continue
+      last[phrase] = answer
+      found[phrase] ??= [answer, place]
+      const own = (counts[phrase] ??= { better: 0, worse: 0, early: 0, late: 0 })
+      own[isBetter ? "better" : "worse"]++
+      own[isLate ? "late" : "early"]++
+    }
+  }
+  const isFrequent = counts.map(({ better, worse }) => better + worse >= fewest)
+  return {
+    places: places.map((row) => row.map((phrase) => (isFrequent[phrase] === true ? phrase : -1))),
+    counts,
+    found
+  }
+}
+
+/** Phrases of one word more: two that overlap, both frequent. */
+const longer = (answers: ReadonlyArray<Answer>, { counts, places }: Level): Level => {
+  const numberOf = numbering()
+  return counted(
+    answers,
+    places.map((row) =>
+      Int32Array.from(row, (first, at) => {
+        const second = row[at + 1] ?? -1
+        return first < 0 || second < 0 ? -1 : numberOf(first * counts.length + second)
+      })
+    )
+  )
+}
+
+const share = (part: number, whole: number): number => (whole === 0 ? 0 : part / whole)
+
+const phraseOf = (text: string, { better, early, late, worse }: Count, all: Count): Phrase => {
+  const pooled = share(better + worse, all.better + all.worse)
+  const error = Math.sqrt(pooled * (1 - pooled) * (1 / Math.max(1, all.better) + 1 / Math.max(1, all.worse)))
+  const shares = { better: share(better, all.better), worse: share(worse, all.worse) }
+  return {
+    text,
+    answers: better + worse,
+    ...shares,
+    early: share(early, all.early),
+    late: share(late, all.late),
+    sureness: error === 0 ? 0 : (shares.better - shares.worse) / error
+  }
+}
+
+/** Words in a row that two phrases share where they say the same of the answers. */
+const shared = 3
+
+/** Whether a phrase is in another one, or overlaps it, and about as many answers have it. */
+const isToldBy = (phrase: Phrase, other: Phrase): boolean => {
+  if (phrase.answers > 1.2 * other.answers || other.answers > 1.2 * phrase.answers) return false
+  const words = phrase.text.split(" ")
+  const size = Math.min(shared, words.length)
+  return Array.from({ length: words.length - size + 1 }, (_, at) => words.slice(at, at + size).join(" ")).some((part) =>
+    ` ${other.text} `.includes(` ${part} `)
+  )
+}
+
+/** The surest first; of equally sure ones the longest; what another phrase tells as well is left to that. */
+export const find = (answers: ReadonlyArray<Answer>, most = 30): ReadonlyArray<Phrase> => {
+  const words = answers.map(({ text }) => RolloutText.wordsOf(text).slice(0, mostWords))
+  const numberOf = numbering()
+  const all = countOf(answers)
+  const rising: Array<Phrase> = []
+  let level = counted(
+    answers,
+    words.map((row) => Int32Array.from(row, (word) => numberOf(word)))
+  )
+  for (let size = 1; size <= longest; size++) {
+    for (const [phrase, own] of level.counts.entries()) {
+      if (own.better + own.worse < fewest) continue
+      const [answer, place] = level.found[phrase]!
+      const shares = phraseOf(words[answer]!.slice(place, place + size).join(" "), own, all)
+      if (shares.sureness >= surest && shares.late >= shares.early) rising.push(shares)
+    }
+    level = longer(answers, level)
+  }
+  const kept: Array<Phrase> = []
+  // The surest of many: each is compared with all that are kept.
+  const candidates = rising
+    .sort((left, right) => right.sureness - left.sureness || right.text.length - left.text.length)
+    .slice(0, 40 * most)
+  for (const phrase of candidates) {
+    if (kept.length < most && !kept.some((other) => isToldBy(phrase, other))) kept.push(phrase)
+  }
+  return kept
+}
+
+export const rule = `At least ${fewest} answers have the phrase, and its shares in better and other answers differ by ${surest} standard errors or more.`

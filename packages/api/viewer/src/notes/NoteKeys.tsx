@@ -1,0 +1,23 @@
+/** The keys by which the rollout that is looked at gets a bookmark or a note. */
+import { useState } from "react"
+import { useShortcuts } from "../ui/useShortcuts.tsx"
+import { NoteDialog } from "./NoteDialog.tsx"
+import { useNotes } from "./NotesContext.tsx"
+
+export const NoteKeys = ({ group, rollout }: { readonly group: string; readonly rollout: number }) => {
+  const notes = useNotes()
+  const [isOpen, setIsOpen] = useState(false)
+  const toggle = () => {
+    const note = notes.of(group, rollout)
+    notes.write(group, rollout, { ...note, bookmarked: !note.bookmarked })
+  }
+  useShortcuts(
+    "Notes",
+    [
+      { keys: ["b"], label: "bookmark the rollout, and take it back", run: toggle },
+      { keys: ["a"], label: "write a note on the rollout", run: () => setIsOpen(true) }
+    ],
+    notes.isKept
+  )
+  return isOpen ? <NoteDialog group={group} rollout={rollout} onClose={() => setIsOpen(false)} /> : null
+}

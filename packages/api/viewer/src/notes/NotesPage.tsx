@@ -1,0 +1,114 @@
+/** All notes of a run, each with the way to its rollout. */
+import { useMemo, useState } from "react"
+import { Link } from "wouter"
+import { groupPath } from "../route/Location.ts"
+import * as Save from "../save/Save.ts"
+import { type Column, DataTable } from "../service/DataTable.tsx"
+import type * as Wire from "../source/Wire.ts"
+import { useRun } from "../state/useRun.tsx"
+import { Ago } from "../ui/Ago.tsx"
+import { plural } from "../ui/Format.ts"
+import { Empty, Loading } from "../ui/Note.tsx"
+import { useTitle } from "../ui/useTitle.ts"
+import { useNotes } from "./NotesContext.tsx"
+import "./notes.css"
+
+const columnsOf = (run: string): ReadonlyArray<Column<Wire.Note>> => [
+  {
+    id: "rollout",
+    title: "Rollout",
+    value: ({ group, rollout }) => `${group}/${rollout ?? ""}`,
+    cell: ({ group, rollout }) => (
+      <Link href={groupPath(run, group, { rollout })}>
+        {rollout === null ? `group ${group}` : `rollout ${rollout} of group ${group}`}
+      </Link>
+    )
+  },
+  {
+    id: "bookmarked",
+    title: "Bookmark",
+    value: ({ bookmarked }) => (bookmarked ? "yes" : null),
+    cell: ({ bookmarked }) => (bookmarked ? "★" : "–")
+  },
+  {
+    id: "labels",
+    title: "Labels",
+    value: ({ labels }) => labels.join(", ") || null,
+    cell: ({ labels }) =>
+      labels.length === 0
+        ? "–"
+        : labels.map((label) => (
+            <span key={label} className="note-label">
+              {label}
+            </span>
+          ))
+  },
+  {
+    id: "text",
+    title: "Note",
+    value: ({ text }) => text || null,
+    cell: ({ text }) => <span className="note-words">{text}</span>
+  },
+  { id: "at", title: "Changed", isNumber: true, value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> }
+]
+
+export const NotesPage = () => {
+  const run = useRun()
+  useTitle("Notes", run)
+  const notes = useNotes()
+  const [label, setLabel] = useState("")
+  const columns = useMemo(() => columnsOf(run), [run])
+  if (!notes.isKept) {
+    return (
+      <Empty title="Nobody keeps notes here">
+        <p>The service keeps them: open the run on its page.</p>
+      </Empty>
+    )
+  }
+  if (notes.all === null) return <Loading what="notes" />
+  const labels = [...new Set(notes.all.flatMap((note) => note.labels))].sort()
+  const shown = label === "" ? notes.all : notes.all.filter((note) => note.labels.includes(label))
+  return (
+    <div className="page notes-page">
+      <div className="section-head">
+        <h1>Notes</h1>
+        <p className="muted" role="status">
+          {notes.problem ?? plural(shown.length, "rollout")}
+        </p>
+        {labels.length > 0 && (
+          <label className="notes-filter">
+            Label
+            <select value={label} onChange={({ target }) => setLabel(target.value)}>
+              <option value="">all</option>
+              {labels.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        {shown.length > 0 && (
+          <button
+            type="button"
+            onClick={() => Save.text(`notes-${run}.jsonl`, Save.jsonLines(shown.map((note) => ({ run, ...note }))))}
+          >
+            Save as JSONL
+          </button>
+        )}
+      </div>
+      {notes.all.length === 0 ? (
+        <Empty title="No notes yet">
+          <p>
+            In a group, <kbd>b</kbd> bookmarks the rollout, and <kbd>a</kbd> writes a note with labels.
+          </p>
+        </Empty>
+      ) : (
+        <DataTable
+          caption="Notes"
+          columns={columns}
+          rows={shown}
+          rowKey={({ group, rollout }) => `${group}/${rollout ?? ""}`}
+        />
+      )}
+    </div>
+  )
+}

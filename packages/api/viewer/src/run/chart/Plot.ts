@@ -1,0 +1,244 @@
+/**
+ * A chart on a canvas, by uPlot: curves, bands, error bars, a crosshair that all charts of the page share, zoom by
+ * dragging.
+ *
+ * What is on it (curves, scales, colours) is fixed when it is made; `update` brings new points and a new range of x.
+ * Only as many points as there are pixels reach uPlot.
+ */
+import uPlot from "uplot"
+import type { Chart } from "../Catalog.ts"
+import type { Axis, Curve, Entry } from "../Curves.ts"
+import * as Line from "../Line.ts"
+import { drawErrorBars, drawGaps, drawMarks } from "./Marks.ts"
+import { colorOf, dashOf, type Mark, type PlotStyle } from "./PlotStyle.ts"
+import { followClicks, followTouch } from "./Pointers.ts"
+import { namesOfAxes, rangeOfY, ticksX, ticksY, timeSteps } from "./Scales.ts"
+
+export interface PlotOptions {
+  readonly chart: Chart
+  readonly entries: ReadonlyArray<Entry>
+  readonly axis: Axis
+  readonly isLogX: boolean
+  readonly isLogY: boolean
+  readonly style: PlotStyle
+  /** Where the crosshair is, by x; null when it is nowhere. */
+  readonly onCursor: (x: number | null) => void
+  /** Null: everything. */
+  readonly onZoom: (range: readonly [number, number] | null) => void
+  /** A click on the chart: the curve nearest to it, and where. */
+  readonly onPick: (entry: Entry, x: number) => void
+}
+
+export interface Plot {
+  readonly update: (curves: ReadonlyArray<Curve>, range: readonly [number, number], marks: ReadonlyArray<Mark>) => void
+  /** Moves the crosshair. */
+  readonly point: (x: number) => void
+  readonly resize: (width: number, height: number) => void
+  readonly destroy: () => void
+}
+
+const faint = (color: string, alpha: number): string => color.replace("rgb(", "rgba(").replace(")", `, ${alpha})`)
+
+/** What a curve gives to uPlot, in this order: bounds, values as recorded, the curve. */
+const linesOf = ({ band, drawn, raw }: Curve): ReadonlyArray<Line.Line> => [
+  band?.high ?? Line.empty,
+  band?.low ?? Line.empty,
+  raw ?? Line.empty,
+  drawn
+]
+const linesPerCurve = 4
+const seriesOf = (index: number) => ({
+  high: 1 + index * linesPerCurve,
+  low: 2 + index * linesPerCurve,
+  raw: 3 + index * linesPerCurve,
+  curve: 4 + index * linesPerCurve
+})
+
+const font = "11px ui-sans-serif, system-ui, sans-serif"
+const yAxisWidth = 50
+/** Pixels of an axis's name. */
+const nameSize = 15
+
+export const make = (
+  element: HTMLElement,
+  size: { readonly width: number; readonly height: number },
+  options: PlotOptions
+): Plot => {
+  let range: readonly [number, number] = [0, 1]
+  let curves: ReadonlyArray<Curve> = []
+  let marks: ReadonlyArray<Mark> = []
+  const plot = new uPlot(
+    settings(
+      options,
+      size,
+      () => range,
+      () => ({ curves, marks })
+    ),
+    [new Float64Array()],
+    element
+  )
+  const leaveTouch = followTouch(plot.over)
+  const leaveClicks = followClicks(plot.over, (left, top) => {
+    const x = plot.posToVal(left, "x")
+    const distances = curves.map(({ drawn }) => {
+      const at = Line.nearest(drawn, x)
+      return at === undefined ? Number.POSITIVE_INFINITY : Math.abs(plot.valToPos(drawn.ys[at]!, "y") - top)
+    })
+    const nearest = curves[distances.indexOf(Math.min(...distances))] ?? curves[0]
+    if (nearest !== undefined) options.onPick(nearest.entry, x)
+  })
+
+  const show = () => {
+    const [from, to] = range
+    const pixels = Math.max(50, Math.round(plot.bbox.width / uPlot.pxRatio))
+    const window = { from, to, buckets: pixels, isLog: options.isLogX }
+    const { xs, ys } = Line.align(curves.flatMap(linesOf).map((line) => Line.thin(line, window)))
+    plot.setData([xs, ...ys])
+  }
+  return {
+    update: (next, nextRange, nextMarks) => {
+      curves = next
+      range = nextRange
+      marks = nextMarks
+      show()
+    },
+    point: (x) => plot.setCursor({ left: plot.valToPos(x, "x"), top: plot.over.clientHeight / 2 }),
+    resize: (width, height) => {
+      if (width === plot.width && height === plot.height) return
+      plot.setSize({ width, height })
+      show()
+    },
+    destroy: () => {
+      leaveTouch()
+      leaveClicks()
+      plot.destroy()
+    }
+  }
+}
+
+const settings = (
+  options: PlotOptions,
+  size: { readonly width: number; readonly height: number },
+  range: () => readonly [number, number],
+  shown: () => { readonly curves: ReadonlyArray<Curve>; readonly marks: ReadonlyArray<Mark> }
+): uPlot.Options => {
+  const { axis, chart, entries, isLogX, isLogY, onCursor, onZoom, style } = options
+  const grid = { stroke: style.grid, width: 1 }
+  const names = namesOfAxes(chart, axis)
+  const isStacked = chart.kind === "stacked"
+  const plain = { stroke: style.text, font, ticks: { show: false }, gap: 6 }
+  return {
+    ...size,
+    padding: [8, 16, 0, 0],
+    legend: { show: false },
+    series: [{}, ...entries.flatMap((entry) => seriesFor(entry, options))],
+    bands: isStacked ? stackedBands(options) : entries.map((entry, index) => bandFor(entry, index, options)),
+    scales: {
+      x: { time: false, distr: isLogX ? 3 : 1, range: () => [...range()] },
+      y: isLogY ? { distr: 3 } : { range: (_, min, max) => rangeOfY(min, max) }
+    },
+    axes: [
+      {
+        ...plain,
+        size: 24,
+        label: names.x,
+        labelSize: nameSize,
+        labelFont: font,
+        grid: { show: false },
+        space: 64,
+        values: (_, splits) => ticksX(splits, axis),
+        ...(axis === "time" && !isLogX ? { incrs: timeSteps } : {})
+      },
+      {
+        ...plain,
+        size: yAxisWidth,
+        label: names.y,
+        labelSize: nameSize,
+        labelFont: font,
+        space: 30,
+        grid,
+        values: (_, splits) => ticksY(splits, chart.unit)
+      }
+    ],
+    cursor: {
+      y: false,
+      drag: { x: true, y: false, setScale: false, dist: 6 },
+      sync: {
+        key: "atropos-run",
+        scales: ["x", null],
+        // The crosshair is shared; where a drag begins and ends concerns one chart.
+        filters: { pub: (type) => type === "mousemove" || type === "mouseleave" }
+      },
+      points: { size: 9, show: (plot, index) => hoverPoint(plot, index, style, entries) },
+      // A click opens what is behind a point, so that two of them reset nothing.
+      bind: { dblclick: () => () => null }
+    },
+    hooks: {
+      setCursor: [
+        (plot) => {
+          const { left = -1 } = plot.cursor
+          onCursor(left < 0 ? null : plot.posToVal(left, "x"))
+        }
+      ],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select
+          if (width <= 0) return
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+          onZoom([plot.posToVal(left, "x"), plot.posToVal(left + width, "x")])
+        }
+      ],
+      draw: [
+        ...(chart.kind === "points" ? [(plot: uPlot) => drawErrorBars(plot, shown().curves, style)] : []),
+        (plot) => drawGaps(plot, shown().curves, style),
+        (plot) => drawMarks(plot, shown().marks, style)
+      ]
+    }
+  }
+}
+
+const seriesFor = (entry: Entry, { chart, style }: PlotOptions): ReadonlyArray<uPlot.Series> => {
+  const color = colorOf(entry, style.series)
+  // A step that lacks the value (undefined) is passed over; what is not finite (null) is a gap.
+  const common: uPlot.Series = { scale: "y", spanGaps: false, points: { show: false } }
+  // Bounds count for the scale; the band between them is filled, or bars are drawn.
+  const bound: uPlot.Series = { ...common, stroke: "transparent", width: 0 }
+  const curve: uPlot.Series = {
+    ...common,
+    stroke: color,
+    width: chart.kind === "stacked" ? 1 : 1.75,
+    dash: dashOf(entry),
+    points:
+      chart.kind === "points"
+        ? { show: true, size: 7, fill: color, stroke: style.surface, width: 1.5 }
+        : { size: 5, fill: color, stroke: color }
+  }
+  if (chart.kind === "stacked") curve.fill = faint(color, 0.45)
+  return [bound, bound, { ...common, stroke: faint(color, 0.28), width: 1 }, curve]
+}
+
+const bandFor = (entry: Entry, index: number, { chart, style }: PlotOptions): uPlot.Band => {
+  const { high, low } = seriesOf(index)
+  return {
+    series: [high, low],
+    fill: chart.kind === "points" ? "transparent" : faint(colorOf(entry, style.series), 0.14)
+  }
+}
+
+/** Between each edge and the one below it. */
+const stackedBands = ({ entries, style }: PlotOptions): Array<uPlot.Band> =>
+  entries.slice(1).map((entry, index) => ({
+    series: [seriesOf(index + 1).curve, seriesOf(index).curve],
+    fill: faint(colorOf(entry, style.series), 0.45)
+  }))
+
+/** The point of a curve under the crosshair; bounds and recorded values have none. */
+const hoverPoint = (plot: uPlot, index: number, style: PlotStyle, entries: ReadonlyArray<Entry>): HTMLElement => {
+  const entry = index > 0 && index % linesPerCurve === 0 ? entries[index / linesPerCurve - 1] : undefined
+  // uPlot takes what is no element as "no point", which its types do not say.
+  if (entry === undefined) return null as unknown as HTMLElement
+  const point = plot.root.ownerDocument.createElement("div")
+  point.className = "hover-point"
+  point.style.background = colorOf(entry, style.series)
+  return point
+}

@@ -1,0 +1,57 @@
+/** Where the axes of a chart end, and what stands at their ticks. Pure. */
+import * as Format from "../../ui/Format.ts"
+import type { Chart, Unit } from "../Catalog.ts"
+import type { Axis } from "../Curves.ts"
+import { compact, quantity } from "../Quantity.ts"
+
+/** What a quantity is counted in; of a plain number its chart's title says what it is. */
+const units: { readonly [U in Exclude<Unit, "number">]: string } = {
+  share: "share",
+  seconds: "seconds",
+  perSecond: "per second",
+  nats: "nats per token",
+  tokens: "tokens"
+}
+
+const longestName = 28
+
+/** What stands beside the axes of a chart. */
+export const namesOfAxes = ({ title, unit }: Chart, axis: Axis): { readonly x: string; readonly y: string } => ({
+  x: axis === "step" ? "step" : "time since the first step",
+  y: unit === "number" ? (title.length > longestName ? "value" : title.toLowerCase()) : units[unit]
+})
+
+/** Some room around the values, none beyond zero where they do not cross it. */
+export const rangeOfY = (min: number | null, max: number | null): [number, number] => {
+  if (min === null || max === null || (min === 0 && max === 0)) return [0, 1]
+  const room = max > min ? (max - min) * 0.06 : Math.abs(max) * 0.1
+  return [min >= 0 ? Math.max(0, min - room) : min - room, max <= 0 ? Math.min(0, max + room) : max + room]
+}
+
+/** Seconds between ticks: parts of minutes, hours and days. */
+export const timeSteps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30].concat(
+  [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 14_400].map((minutes) => minutes * 60)
+)
+
+/** Steps are whole; seconds become minutes and hours where they are many. */
+export const ticksX = (splits: ReadonlyArray<number | null>, axis: Axis): Array<string> => {
+  if (axis === "step") return splits.map((x) => (x !== null && Number.isInteger(x) ? compact(x) : ""))
+  const last = splits.findLast((x) => x !== null) ?? 0
+  const [size, unit] = last >= 7200 ? [3600, "h"] : last >= 120 ? [60, "min"] : [1, "s"]
+  return splits.map((x) => (x === null ? "" : `${Format.number(x / size)} ${unit}`))
+}
+
+/**
+ * Short enough for the axis, of numbers without the rounding errors of their sums; logarithmic axes leave ticks without
+ * a label.
+ */
+export const ticksY = (splits: ReadonlyArray<number | null>, unit: Unit): Array<string> => {
+  const isTiny = splits.every((value) => value === null || Math.abs(value) < 0.01)
+  return splits.map((tick) => {
+    if (tick === null) return ""
+    const value = Number(tick.toPrecision(6))
+    if (value === 0) return unit === "share" ? "0%" : "0"
+    if (unit === "seconds" || unit === "share") return quantity(value, unit)
+    return isTiny ? value.toExponential().replace("e-0", "e-") : compact(value)
+  })
+}

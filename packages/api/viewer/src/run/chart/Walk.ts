@@ -1,0 +1,20 @@
+/** The crosshair by keys: from value to value of a curve. Pure. */
+import * as Line from "../Line.ts"
+
+const moves: { readonly [key: string]: number } = {
+  ArrowRight: 1,
+  ArrowLeft: -1,
+  PageUp: 10,
+  PageDown: -10,
+  Home: Number.NEGATIVE_INFINITY,
+  End: Number.POSITIVE_INFINITY
+}
+
+/** Where a key leads from `x`, or from outside (null); undefined for other keys, and where there are no values. */
+export const to = (key: string, xs: Float64Array, x: number | null): number | undefined => {
+  const by = moves[key]
+  if (by === undefined || xs.length === 0) return undefined
+  const outside = by > 0 ? -1 : xs.length
+  const at = x === null ? outside : Line.nearest({ xs, ys: xs }, x)!
+  return xs[Math.min(xs.length - 1, Math.max(0, at + by))]
+}

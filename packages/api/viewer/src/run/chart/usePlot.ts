@@ -1,0 +1,181 @@
+/**
+ * Keeps a canvas up to date with the curves of a chart: new points and the legend's values come directly, a piece of
+ * each frame, and only while the chart is on the screen. The crosshair also goes by keys.
+ */
+import { useEffect, useRef, useState } from "react"
+import type { Finding } from "../../health/useHealth.ts"
+import type { Chart } from "../Catalog.ts"
+import * as Curves from "../Curves.ts"
+import * as Line from "../Line.ts"
+import type { PageView } from "../PageView.ts"
+import { duration, quantity } from "../Quantity.ts"
+import type { RunMetrics } from "../RunMetrics.ts"
+import * as Frames from "./Frames.ts"
+import { make, type Plot } from "./Plot.ts"
+import * as Walk from "./Walk.ts"
+import type { Mark, PlotStyle } from "./PlotStyle.ts"
+
+interface PlotInput {
+  readonly chart: Chart
+  readonly entries: ReadonlyArray<Curves.Entry>
+  readonly findings: ReadonlyArray<Finding>
+  readonly hidden: ReadonlySet<string>
+  readonly isLogY: boolean
+  readonly metrics: RunMetrics
+  readonly view: PageView
+  readonly style: PlotStyle
+  readonly onPick: (picked: Curves.Picked) => void
+  readonly onZoom: (range: readonly [number, number] | null) => void
+}
+
+/** Keeps a canvas in `host` up to date; the legend's elements are in `legend`, by the keys of the curves. */
+export const usePlot = (input: PlotInput) => {
+  const { chart, entries, findings, hidden, isLogY, metrics, onPick, onZoom, style, view } = input
+  const host = useRef<HTMLDivElement>(null)
+  const position = useRef<HTMLSpanElement>(null)
+  const gaps = useRef<HTMLParagraphElement>(null)
+  const [legend] = useState(() => new Map<string, HTMLElement>())
+  const latest = useRef({ view, onPick, onZoom })
+  const keys = useRef<(event: KeyboardEvent) => void>(() => {})
+  const redraw = useRef<() => void>(() => {})
+  const { axis, isLogX, range, smoothing } = view
+
+  useEffect(() => {
+    latest.current = { view, onPick, onZoom }
+  }, [view, onPick, onZoom])
+
+  useEffect(() => {
+    const element = host.current
+    if (element === null) return
+    const shown = entries.filter(({ key }) => !hidden.has(key))
+    // uPlot cannot lay out a chart without any series.
+    if (shown.length === 0) return
+    let plot: Plot | null = null
+    let curves: ReadonlyArray<Curves.Curve> = []
+    let isVisible = false
+    let isDue = true
+    let crosshair: number | null = null
+
+    const textAt = ({ line }: Curves.Curve, x: number | null): string => {
+      const value = valueAt(line, x)
+      return value === null ? "–" : quantity(value, chart.unit)
+    }
+    const showValues = () => {
+      for (const curve of curves) {
+        const text = textAt(curve, crosshair)
+        const cell = legend.get(curve.entry.key)
+        if (cell !== undefined && cell.textContent !== text) cell.textContent = text
+      }
+      if (position.current !== null) {
+        // Of few measurements the nearest is told, with its own step.
+        const [curve] = chart.kind === "points" ? curves : []
+        const at = crosshair === null || curve === undefined ? undefined : Line.nearest(curve.line, crosshair)
+        const told = at === undefined ? crosshair : curve!.line.xs[at]!
+        position.current.textContent = told === null ? "" : shownPosition(told, axis)
+      }
+      if (crosshair === null) return
+      const here = curves.map((curve) => `${curve.entry.label} ${textAt(curve, crosshair)}`)
+      element.setAttribute("aria-valuenow", String(crosshair))
+      element.setAttribute("aria-valuetext", `${shownPosition(crosshair, axis)}: ${here.join(", ")}`)
+    }
+    const follow = (x: number | null) => {
+      crosshair = x
+      showValues()
+    }
+    const zoom = (range: readonly [number, number] | null) => latest.current.onZoom(range)
+    const pick = (entry: Curves.Entry, x: number) => latest.current.onPick(Curves.picked(entry, x, axis))
+    keys.current = (event) => {
+      const [first] = curves
+      const to = first === undefined ? undefined : Walk.to(event.key, first.line.xs, crosshair)
+      if (to !== undefined) plot?.point(to)
+      else if (event.key === "Enter" && crosshair !== null && first !== undefined)
+        latest.current.onPick(Curves.picked(first.entry, crosshair, axis))
+      else return
+      event.preventDefault()
+      event.stopPropagation()
+    }
+
+    const work = () => {
+      isDue = !isVisible
+      if (!isVisible) return
+      const { view } = latest.current
+      const runs = metrics.states()
+      const wanted = view.range ?? Curves.domain(runs, axis) ?? [0, 1]
+      curves = Curves.draw(chart, shown, { axis, smoothing: view.smoothing })
+      plot ??= make(
+        element,
+        { width: element.clientWidth, height: element.clientHeight },
+        { chart, entries: shown, axis, isLogX, isLogY, style, onCursor: follow, onZoom: zoom, onPick: pick }
+      )
+      plot.update(curves, drawable(wanted, isLogX), marksOf(findings, shown, axis))
+      element.toggleAttribute("data-not-positive", isLogY && !curves.some(({ drawn }) => drawn.ys.some((y) => y > 0)))
+      showValues()
+      const withoutNumber = Curves.gapsTold(curves)
+      if (gaps.current !== null) {
+        gaps.current.hidden = withoutNumber === ""
+        if (gaps.current.textContent !== withoutNumber) gaps.current.textContent = withoutNumber
+      }
+      const told = curves.map((curve) => `${curve.entry.label} ${textAt(curve, null)}`)
+      element.setAttribute("aria-label", nameOf(chart, told, withoutNumber))
+    }
+
+    redraw.current = () => Frames.request(work)
+    const visibility = new IntersectionObserver(
+      ([entry]) => {
+        isVisible = entry?.isIntersecting === true
+        if (isVisible && isDue) Frames.request(work)
+      },
+      { root: element.closest(".main"), rootMargin: "240px" }
+    )
+    visibility.observe(element)
+    const size = new ResizeObserver(() => plot?.resize(element.clientWidth, element.clientHeight))
+    size.observe(element)
+    const unsubscribe = metrics.subscribe(redraw.current)
+    return () => {
+      unsubscribe()
+      visibility.disconnect()
+      size.disconnect()
+      redraw.current = () => {}
+      Frames.cancel(work)
+      plot?.destroy()
+    }
+  }, [chart, entries, findings, hidden, isLogX, isLogY, axis, metrics, style, legend])
+
+  useEffect(() => redraw.current(), [range, smoothing])
+
+  const onKeyDown = (event: { readonly nativeEvent: KeyboardEvent }) => keys.current(event.nativeEvent)
+  return { gaps, host, legend, onKeyDown, position }
+}
+
+/** What a chart is called by who does not see it. */
+const nameOf = (chart: Chart, told: ReadonlyArray<string>, withoutNumber: string): string =>
+  `${chart.title}, line chart. Last values: ${told.join(", ")}.${withoutNumber === "" ? "" : ` ${withoutNumber}.`}`
+
+/** Where the findings are on the curves that are shown. */
+const marksOf = (
+  findings: ReadonlyArray<Finding>,
+  entries: ReadonlyArray<Curves.Entry>,
+  axis: Curves.Axis
+): ReadonlyArray<Mark> =>
+  findings.flatMap(({ from, metric, severity, source, steps = [from] }) => {
+    const entry = entries.find((entry) => entry.source === source && entry.trace.metric === metric)
+    return entry === undefined ? [] : steps.map((step) => ({ x: Curves.xOf(entry, step, axis), severity }))
+  })
+
+/** The last value; with `x` the nearest one, if `x` is not beyond the curve's ends. */
+const valueAt = (line: Line.Line, x: number | null): number | null => {
+  if (line.xs.length === 0) return null
+  if (x === null) return line.ys.at(-1)!
+  const room = (line.xs.at(-1)! - line.xs[0]!) * 0.01
+  if (x < line.xs[0]! - room || x > line.xs.at(-1)! + room) return null
+  return line.ys[Line.nearest(line, x)!]!
+}
+
+const shownPosition = (x: number, axis: Curves.Axis): string =>
+  axis === "step" ? `step ${Math.round(x)}` : `after ${duration(Math.max(0, x))}`
+
+/** A range with some length, above zero where the axis is logarithmic. */
+const drawable = ([from, to]: readonly [number, number], isLog: boolean): readonly [number, number] => {
+  const start = isLog ? Math.max(from, 1) : from
+  return to > start ? [start, to] : [start, start + 1]
+}

@@ -1,0 +1,142 @@
+/** Where the time of the last steps went: in words, and as lanes of the trainer, its weights and the environments. */
+import { useMemo, useState } from "react"
+import { SaveMenu } from "../save/SaveMenu.tsx"
+import type { RunMetrics } from "../run/RunMetrics.ts"
+import { duration } from "../run/Quantity.ts"
+import { useRunStates } from "../run/useRunMetrics.ts"
+import type * as Wire from "../source/Wire.ts"
+import { useRemote } from "../state/useRemote.ts"
+import * as Timeline from "./Timeline.ts"
+import "./timeline.css"
+
+const most = 20
+const groupRows = 1000
+const noRows: ReadonlyArray<Wire.RolloutRow> = []
+
+export const StepTimeline = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: string }) => {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <details className="step-timeline" onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+      <summary>
+        <h2>Where does my step go?</h2>
+      </summary>
+      {isOpen && <Lanes metrics={metrics} run={run} />}
+    </details>
+  )
+}
+
+const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: string }) => {
+  const table = useRunStates(metrics).find(({ name }) => name === run)?.table
+  const version = table?.version() ?? 0
+  const last = table?.points("trainer", "train/step_time").steps.at(-1) ?? null
+  const query = last === null ? null : { step_from: Math.max(0, last - most), limit: groupRows }
+  const groups = useRemote(query === null ? null : `arrivals ${run} ${last}`, (source, signal) =>
+    source.browse(run, query ?? {}, signal)
+  )
+  const rows = groups.value?.rows ?? noRows
+  const timeline = useMemo(
+    () => (table === undefined ? null : Timeline.of(table, rows, most)),
+    // The table is the same object while rows come in.
+    // oxlint-disable-next-line react/exhaustive-deps
+    [table, version, rows]
+  )
+  if (timeline === null) return <p className="muted">The trainer has told no times of its steps.</p>
+  return (
+    <>
+      <p>{Timeline.told(timeline, duration)}</p>
+      <Picture timeline={timeline} />
+      <ul className="timeline-legend" aria-label="Parts of a step">
+        {Timeline.parts.map(({ name }, part) => (
+          <li key={name}>
+            <i className={`part-${part}`} aria-hidden="true" /> {name}
+          </li>
+        ))}
+        <li>
+          <i className="part-weights" aria-hidden="true" /> new weights
+        </li>
+        <li>
+          <i className="part-group" aria-hidden="true" /> a group came
+        </li>
+      </ul>
+      <SaveMenu name={`steps of ${run}`} table={() => tableOf(timeline)} />
+    </>
+  )
+}
+
+const tableOf = ({ steps }: Timeline.Timeline) => ({
+  columns: ["step", "seconds", ...Timeline.parts.map(({ name }) => name)],
+  rows: steps.map(({ from, spans, step, to }) => [
+    step,
+    (to - from) / 1000,
+    ...Timeline.parts.map(
+      (_, part) => spans.reduce((sum, span) => sum + (span.part === part ? span.to - span.from : 0), 0) / 1000
+    )
+  ])
+})
+
+const [width, left, lane, bar, head] = [1000, 130, 26, 16, 18]
+
+const Picture = ({ timeline }: { readonly timeline: Timeline.Timeline }) => {
+  const { arrivals, from, steps, to } = timeline
+  const x = (at: number) => left + ((at - from) / (to - from || 1)) * (width - left - 8)
+  const lanes = ["trainer", "new weights", ...arrivals.map(({ environment }) => environment)]
+  const height = head + lane * lanes.length + 22
+  const y = (place: number) => head + lane * place
+  const syncs = steps.flatMap(({ spans, step, to }) => {
+    const last = spans.find(({ part }) => Timeline.parts[part]?.metric === "train/sync_time")
+    return [{ step, at: last?.to ?? to }]
+  })
+  // Labels of steps stand apart.
+  const every = Math.max(1, Math.ceil(steps.length / 20))
+  return (
+    <div className="timeline-scroll" tabIndex={0} role="region" aria-label="Timeline of the last steps">
+      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={Timeline.told(timeline, duration)}>
+        {lanes.map((name, place) => (
+          <text key={name} x={left - 8} y={y(place) + bar - 3} textAnchor="end">
+            {name.length > 18 ? `${name.slice(0, 17)}…` : name}
+          </text>
+        ))}
+        {steps.map(({ from, spans, step, to }, place) => (
+          <g key={step}>
+            <title>{`step ${step}: ${duration((to - from) / 1000)}`}</title>
+            <path className="timeline-step" d={`M${x(from)} ${head - 4}V${height - 20}`} />
+            {place % every === 0 && (
+              <text x={x(from) + 3} y={head - 6}>
+                {step}
+              </text>
+            )}
+            {spans.map((span) => (
+              <rect
+                key={span.part}
+                className={`part-${span.part}`}
+                x={x(span.from)}
+                y={y(0)}
+                width={Math.max(0.5, x(span.to) - x(span.from))}
+                height={bar}
+              >
+                <title>{`step ${step}, ${Timeline.parts[span.part]?.name}: ${duration((span.to - span.from) / 1000)}`}</title>
+              </rect>
+            ))}
+          </g>
+        ))}
+        <path
+          className="timeline-weights"
+          d={syncs.map(({ at }) => `M${x(at)} ${y(1)}l5 ${bar / 2}l-5 ${bar / 2}l-5 ${-bar / 2}Z`).join("")}
+        />
+        {arrivals.map(({ environment, times }, place) => (
+          <path
+            key={environment}
+            className="timeline-group"
+            d={times.map((at) => `M${x(at).toFixed(1)} ${y(place + 2)}v${bar}`).join("")}
+          />
+        ))}
+        <text x={left} y={height - 4}>
+          0 s
+        </text>
+        <text x={width - 8} y={height - 4} textAnchor="end">
+          {`time: ${duration((to - from) / 1000)}`}
+        </text>
+      </svg>
+    </div>
+  )
+}

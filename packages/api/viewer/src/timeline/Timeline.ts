@@ -1,0 +1,122 @@
+/**
+ * Where the time of steps goes: the parts of each of the last steps one after the other, and when the groups of each
+ * environment came. From the trainer's metrics, whose rows are written at the end of a step, and the rows of groups.
+ * Pure.
+ */
+import type { MetricTable } from "../run/MetricTable.ts"
+import type * as Wire from "../source/Wire.ts"
+
+/** Parts of a step in their order. */
+export const parts = [
+  { metric: "train/data_fetch_time", name: "waiting for rollouts" },
+  { metric: "train/prepare_time", name: "preparing" },
+  { metric: "train/compute_time", name: "computing" },
+  { metric: "train/update_time", name: "updating" },
+  { metric: "train/sync_time", name: "handing over weights" },
+  { metric: "train/save_time", name: "saving" }
+] as const
+
+export interface Span {
+  /** Milliseconds since the epoch. */
+  readonly from: number
+  readonly to: number
+  /** Place among `parts`. */
+  readonly part: number
+}
+
+export interface Step {
+  readonly step: number
+  readonly from: number
+  readonly to: number
+  readonly spans: ReadonlyArray<Span>
+}
+
+export interface Timeline {
+  readonly from: number
+  readonly to: number
+  readonly steps: ReadonlyArray<Step>
+  /** When groups came, by environment. */
+  readonly arrivals: ReadonlyArray<{ readonly environment: string; readonly times: ReadonlyArray<number> }>
+}
+
+const trainer = "trainer"
+
+const byStep = (table: MetricTable, metric: string): ReadonlyMap<number, number> => {
+  const { steps, values } = table.points(trainer, metric)
+  return new Map(Array.from(steps, (step, at) => [step, values[at]!]))
+}
+
+/** The last steps, as many as are asked for; null where the trainer tells no times. */
+export const of = (table: MetricTable, rows: ReadonlyArray<Wire.RolloutRow>, most: number): Timeline | null => {
+  const whole = table.points(trainer, "train/step_time")
+  const shares = parts.map(({ metric }) => byStep(table, metric))
+  const steps = Array.from(whole.steps, (step, at) => ({ step, seconds: whole.values[at]!, to: whole.times[at]! }))
+    .filter(({ seconds }) => Number.isFinite(seconds) && seconds > 0)
+    .slice(-most)
+    .map(({ seconds, step, to }): Step => {
+      const from = to - seconds * 1000
+      let at = from
+      const spans = shares.flatMap((share, part): ReadonlyArray<Span> => {
+        const own = share.get(step) ?? 0
+        if (!(own > 0)) return []
+        const start = at
+        at = Math.min(to, at + own * 1000)
+        return [{ from: start, to: at, part }]
+      })
+      return { step, from, to, spans }
+    })
+  const [first, last] = [steps[0], steps.at(-1)]
+  if (first === undefined || last === undefined) return null
+  const within = rows.filter(({ created_at }) => created_at >= first.from && created_at <= last.to)
+  const groups = Map.groupBy(within, ({ environment }) => environment ?? "groups")
+  return {
+    from: first.from,
+    to: last.to,
+    steps,
+    arrivals: [...groups].map(([environment, own]) => ({ environment, times: own.map(({ created_at }) => created_at) }))
+  }
+}
+
+export interface Share {
+  readonly name: string
+  readonly seconds: number
+  /** Of the whole time of the steps. */
+  readonly share: number
+}
+
+/** What the steps were spent on, the largest part first; what no part accounts for is `other`. */
+export const sharesOf = ({ steps }: Timeline): ReadonlyArray<Share> => {
+  const whole = steps.reduce((sum, { from, to }) => sum + to - from, 0)
+  const own = parts.map(({ name }, part) => ({
+    name: name as string,
+    millis: steps
+      .flatMap(({ spans }) => spans)
+      .reduce((sum, span) => sum + (span.part === part ? span.to - span.from : 0), 0)
+  }))
+  const other = whole - own.reduce((sum, { millis }) => sum + millis, 0)
+  return [...own, { name: "other", millis: other }]
+    .filter(({ millis }) => millis > whole / 1000)
+    .map(({ millis, name }) => ({ name, seconds: millis / 1000 / steps.length, share: millis / whole }))
+    .sort((left, right) => right.share - left.share)
+}
+
+/** What somebody can do about the largest part. */
+const advice: { readonly [name: string]: string } = {
+  "waiting for rollouts":
+    "The trainer waits for rollouts: more inference servers, more workers or shorter answers make steps faster; a faster trainer does not.",
+  computing: "The trainer is the slow part: rollouts wait in the queue. More inference servers do not help.",
+  updating: "The optimizer is the slow part: fewer trained weights (an adapter) make steps faster.",
+  "handing over weights":
+    "Handing over the weights is the slow part: an adapter is smaller, and fewer hand-overs cost less.",
+  saving: "Checkpoints are the slow part: save less often."
+}
+
+/** In a sentence or two. */
+export const told = (timeline: Timeline, written: (seconds: number) => string): string => {
+  const shares = sharesOf(timeline)
+  const step = timeline.steps.reduce((sum, { from, to }) => sum + to - from, 0) / 1000 / timeline.steps.length
+  const [largest] = shares
+  const list = shares.map(({ name, share }) => `${Math.round(share * 100)}% ${name}`).join(", ")
+  const more = largest !== undefined && largest.share >= 0.5 ? ` ${advice[largest.name] ?? ""}` : ""
+  return `A step took ${written(step)} on average over the last ${timeline.steps.length}: ${list}.${more}`
+}

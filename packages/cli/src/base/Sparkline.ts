@@ -1,0 +1,21 @@
+/** Numbers as a line of blocks. */
+import { Evaluation } from "@atropos/core"
+
+const bars = "▁▂▃▄▅▆▇█"
+
+/**
+ * The values as a line of blocks, for logs and terminals: from 0 to 1, or from the lowest to the highest where they
+ * leave that.
+ */
+export const of = (values: ReadonlyArray<number>, width = 48): string => {
+  const columns = Math.min(width, values.length)
+  const means = Array.from({ length: columns }, (_, column) => {
+    const from = Math.floor((column * values.length) / columns)
+    const to = Math.max(from + 1, Math.floor(((column + 1) * values.length) / columns))
+    return Evaluation.mean(values.slice(from, to))
+  })
+  const [lowest, highest] = [Math.min(...means), Math.max(...means)]
+  const [floor, ceiling] = lowest >= 0 && highest <= 1 ? [0, 1] : [lowest, highest]
+  const range = ceiling > floor ? ceiling - floor : 1
+  return means.map((mean) => bars[Math.round(((mean - floor) / range) * (bars.length - 1))]).join("")
+}

@@ -1,0 +1,32 @@
+/** Flags of `evaluate`: the service that its samples go to, beside files. */
+import { Option } from "effect"
+import { Flag } from "effect/cli"
+import type * as ToService from "../evaluate/ToService.ts"
+
+export const flags = {
+  service: Flag.String("service").pipe(
+    Flag.withDescription("also send the samples to the trajectory service at this URL, whose viewer shows them"),
+    Flag.withMetavar("url"),
+    Flag.optional
+  ),
+  run: Flag.String("run").pipe(
+    Flag.withDescription("with --service: the run whose policy is evaluated [default: none]"),
+    Flag.optional
+  ),
+  step: Flag.Int("step").pipe(
+    Flag.withDescription("with --service: that run's step whose weights are evaluated"),
+    Flag.optional
+  )
+}
+
+/** What they say; none without `--service`. */
+export const of = (flags: {
+  readonly service: Option.Option<string>
+  readonly run: Option.Option<string>
+  readonly step: Option.Option<number>
+}): Option.Option<ToService.Target> =>
+  Option.map(flags.service, (url) => ({
+    url,
+    run: Option.getOrNull(flags.run),
+    step: Option.getOrNull(flags.step)
+  }))

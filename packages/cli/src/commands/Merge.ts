@@ -1,0 +1,55 @@
+/** `atropos merge`: an adapter and its model as one model, which any program loads without the adapter. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Merge from "@atropos/trainer/model/Merge"
+import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
+import { Console, Effect } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import * as BundledModel from "../config/BundledModel.ts"
+import * as Services from "../config/Services.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "merge"
+
+const types = { float32: "F32", bfloat16: "BF16" } as const
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set<string>(),
+    command: Command.make(
+      name,
+      {
+        folder: Argument.String("folder").pipe(Argument.withDescription("folder to write the merged model to")),
+        model: Flag.String("model").pipe(
+          Flag.withDescription("model that the adapter was trained on: a Hugging Face folder or hub id"),
+          Flag.withMetavar("folder|id")
+        ),
+        adapter: Flag.String("adapter").pipe(
+          Flag.withDescription("PEFT folder of the adapter: a checkpoint's, or one of PEFT"),
+          Flag.withMetavar("folder")
+        ),
+        type: Flag.Literals("type", ["float32", "bfloat16"]).pipe(
+          Flag.withDescription(
+            "type of the weights written; bfloat16 takes half the room and rounds [default: float32]"
+          ),
+          Flag.withDefault("float32" as const)
+        )
+      },
+      ({ adapter, folder, model, type }) =>
+        Effect.gen(function* () {
+          const base = yield* PretrainedModel.folderOf(BundledModel.located(model))
+          const { isUntied, tensors } = yield* Merge.merge({ model: base, adapter, to: folder, type: types[type] })
+          yield* Console.log(
+            `wrote ${folder}: ${tensors} tensors in ${type}${isUntied ? "; embedding and output matrix are two now" : ""}`
+          )
+        }).pipe(Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici]), Effect.mapError(Services.toFailure))
+    ).pipe(
+      Command.withExamples([
+        {
+          command:
+            "atropos merge merged --model Qwen/Qwen2.5-0.5B-Instruct --adapter trained_model_checkpoints/step_100",
+          description: "a checkpoint's adapter and its model"
+        }
+      ])
+    )
+  })

@@ -1,0 +1,101 @@
+/**
+ * `atropos reverify FILE --env NAME`: stored rollouts scored again by today's environment, and what changed. Exit code
+ * 1 where something changed or could not be scored; with `--write`, which keeps what changed, only the latter.
+ */
+import { ServerSettings, Settings } from "@atropos/core"
+import { Console, Effect, Option } from "effect"
+import { Argument, Flag } from "effect/cli"
+import * as FaultLog from "../base/FaultLog.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
+import * as Services from "../config/Services.ts"
+import * as Summary from "../job/Summary.ts"
+import * as Items from "../reverify/Items.ts"
+import * as Report from "../reverify/Report.ts"
+import * as Reverify from "../reverify/Reverify.ts"
+import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+
+const positive = (name: string, value: number): Effect.Effect<void, UsageError> =>
+  value > 0 ? Effect.void : Effect.fail(new UsageError({ message: `--${name} ${value}: expected a number above 0` }))
+
+export const make = EnvironmentVerb.make({
+  name: "reverify",
+  own: {
+    file: Argument.String("file.jsonl").pipe(
+      Argument.withDescription("saved groups, or the samples of an evaluation (samples.jsonl)")
+    ),
+    write: Flag.String("write").pipe(
+      Flag.withDescription("write the file with today's scores; all else stays as it is"),
+      Flag.withMetavar("file.jsonl"),
+      Flag.optional
+    ),
+    json: Flag.Boolean("json").pipe(
+      Flag.withDescription(
+        "print a line of JSON for each rollout that changed or could not be scored, and one for all"
+      ),
+      Flag.withDefault(false)
+    ),
+    show: Flag.Int("show").pipe(
+      Flag.withDescription("changes to print, the others being counted [default: 20]"),
+      Flag.withDefault(20)
+    ),
+    items: Flag.Int("items").pipe(
+      Flag.withDescription("items of the environment to look through for those of the file [default: 100000]"),
+      Flag.withDefault(100_000)
+    ),
+    workers: Flag.Int("workers").pipe(
+      Flag.withDescription("groups to score at a time [default: 8]"),
+      Flag.withDefault(8)
+    )
+  },
+  ownBooleans: ["json"],
+  examples: [
+    {
+      command: "atropos reverify data/groups.jsonl --env gsm8k",
+      description: "what today's grader says of rollouts of last week"
+    },
+    {
+      command: "atropos reverify groups.jsonl --env ./my-env.ts --write corrected.jsonl",
+      description: "a file with today's scores, to train or make data sets from"
+    }
+  ],
+  // It asks no policy, sends nothing and measures nothing.
+  ignored: [
+    "openai.",
+    "metrics.",
+    ...Object.keys(ServerSettings.managerFields).map(Settings.wireName),
+    ...Array.from(EnvironmentVerb.everyEnvironments).filter(
+      (flag) => !["env.reward_weights", "env.worker_timeout", "env.max_token_length"].includes(flag)
+    )
+  ],
+  handle: (settings, { file, items, json, show, workers, write }) =>
+    Effect.gen(function* () {
+      yield* positive("items", items)
+      yield* positive("workers", workers)
+      const listener = Items.listener()
+      const faults = FaultLog.make()
+      const report = Report.make({ json, show })
+      const result = yield* Reverify.run(
+        { file, write, items, workers, onOutcome: report.take, onFault: faults.tell },
+        listener
+      ).pipe(Services.provide(settings, listener.script), Effect.ensuring(faults.end))
+      const { changed, same, unscored } = report.counts()
+      if (json)
+        yield* Console.log(JSON.stringify({ ...report.figures(), items: result.items, by_question: result.byQuestion }))
+      else yield* Console.log(`\n${Summary.print(report.pairs(result))}`)
+      if (result.withoutTokens > 0) {
+        yield* Console.error(`${result.withoutTokens} of them have no tokens: a score that looks at lengths sees none`)
+      }
+      if (changed + same + unscored === 0) {
+        return yield* new CommandFailed({ message: `${file} has no groups to score` })
+      }
+      if (Option.isSome(write) && !json) yield* Console.log(`written: ${write.value}`)
+      if (unscored > 0) {
+        return yield* new CommandFailed({
+          message: `${unscored} of ${changed + same + unscored} could not be scored${Option.isSome(write) ? "; they stay as they were" : ""}`
+        })
+      }
+      if (changed > 0 && Option.isNone(write)) {
+        return yield* new CommandFailed({ message: `${changed} of ${changed + same} changed` })
+      }
+    })
+})

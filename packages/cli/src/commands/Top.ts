@@ -1,0 +1,49 @@
+/** `atropos top`: a run of a running service in the terminal. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Config, Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as Services from "../config/Services.ts"
+import * as Top from "../top/Top.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "top"
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set(["once"]),
+    command: Command.make(
+      name,
+      {
+        apiUrl: Flag.String("api-url").pipe(
+          Flag.withDescription("trajectory service to look at [default: http://localhost:8000]"),
+          Flag.withDefault("http://localhost:8000")
+        ),
+        run: Flag.String("run").pipe(
+          Flag.withDescription("run to look at [default: the one that something happened in last]"),
+          Flag.optional
+        ),
+        once: Flag.Boolean("once").pipe(
+          Flag.withDescription("print the state as one line and end"),
+          Flag.withDefault(false)
+        )
+      },
+      ({ apiUrl, once, run }) =>
+        Effect.gen(function* () {
+          const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
+          yield* Top.run({
+            url: apiUrl.replace(/(?<!\/)\/+$/, ""),
+            run: Option.getOrUndefined(run),
+            once,
+            ...(Option.isSome(token) && { token: token.value })
+          })
+        }).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
+    ).pipe(
+      Command.withExamples([
+        { command: "atropos top", description: "the service on this machine, until Ctrl-C" },
+        {
+          command: "atropos top --api-url http://trainer-node:8000 --run gsm8k-1",
+          description: "a run of another machine's service (set ATROPOS_TOKEN to a token with the role reader)"
+        }
+      ])
+    )
+  })

@@ -1,0 +1,93 @@
+/**
+ * Lines of a file as they are scored: a group, or the samples of one item of an evaluation, as the trajectories that
+ * they were.
+ *
+ * Whatever a score may look at is there: the chat, the last answer, why it ended, tokens and mask. A line of which that
+ * cannot be said (no chat, no answer in it) says so.
+ */
+import { Message, type RewardComponents, type SavedGroup, Trajectory } from "@atropos/core"
+import * as ContentId from "@atropos/core/base/ContentId"
+import { Result } from "effect"
+
+/** What was scored together. */
+export interface Stored {
+  /** One, or the samples of an item. */
+  readonly entries: ReadonlyArray<SavedGroup.Saved>
+  readonly itemId: string | undefined
+  /** What its chats begin with before each of their answers, as ids: one of them is what its item asks. */
+  readonly beginnings: ReadonlyArray<string>
+  /** Or why it cannot be scored. */
+  readonly trajectories: Result.Result<ReadonlyArray<Trajectory.Trajectory>, string>
+  readonly scores: ReadonlyArray<number>
+  readonly rewards: ReadonlyArray<RewardComponents.Rewards> | undefined
+}
+
+const isAnswer = ({ role }: Message.Message): boolean => role === "assistant"
+
+/** The id of a beginning of a chat: who says what, and nothing beside. */
+export const beginning = (messages: ReadonlyArray<Message.Message>): string =>
+  ContentId.of(messages.map(({ content, role }) => [role, content]))
+
+const beginningsOf = (chat: ReadonlyArray<Message.Message>): ReadonlyArray<string> =>
+  chat.flatMap((message, at) => (at > 0 && isAnswer(message) ? [beginning(chat.slice(0, at))] : []))
+
+/** What the model wrote last, its reasoning in front where a server kept that apart. */
+const completionOf = (message: Message.Message): string => {
+  const { reasoning_content: reasoning } = message
+  return reasoning ? `<think>${reasoning}</think>${Message.text(message)}` : Message.text(message)
+}
+
+const finishOf = (switches: { readonly [name: string]: unknown } | undefined, last: Message.Message): string => {
+  const said = switches?.["finish_reason"]
+  return typeof said === "string" ? said : (last.tool_calls ?? []).length > 0 ? "tool_calls" : "stop"
+}
+
+const trajectoryOf = (
+  { group, isEvaluation, sample }: SavedGroup.Saved,
+  index: number
+): Result.Result<Trajectory.Trajectory, string> => {
+  const messages = group.messages?.[index] ?? []
+  const last = messages.findLast(isAnswer)
+  if (messages.length === 0)
+    return Result.fail("it has no chats: they were left out when it was saved (include_messages)")
+  if (last === undefined) return Result.fail("a chat of it has no answer (a message of the role assistant)")
+  const switches = group.overrides?.[index]
+  // A sample says how many tokens it has, not which.
+  const told = sample?.["tokens"]
+  const count = typeof told === "number" && Number.isInteger(told) && told > 0 ? told : 0
+  const written = sample?.["completion"]
+  const logprobs = group.inferenceLogprobs?.[index]
+  const version = group.policyVersions?.[index]
+  return Result.succeed({
+    messages,
+    completion: typeof written === "string" ? written : completionOf(last),
+    finishReason: finishOf(switches, last),
+    tokens: isEvaluation ? new Int32Array(count) : group.tokens[index]!,
+    mask: isEvaluation ? Trajectory.maskFrom(0, count) : group.masks[index]!,
+    ...(logprobs && { logprobs }),
+    ...(typeof version === "number" && { policyVersion: version })
+  })
+}
+
+export const make = (entries: ReadonlyArray<SavedGroup.Saved>): Stored => {
+  const groups = entries.map(({ group }) => group)
+  const chats = groups.flatMap(({ messages = [] }) => messages)
+  const [first = [], ...others] = chats.map(beginningsOf)
+  const rewards = groups.flatMap(({ rewards }) => rewards ?? [])
+  return {
+    entries,
+    itemId: groups[0]?.itemId,
+    beginnings: first.filter((one) => others.every((known) => known.includes(one))),
+    trajectories: Result.all(
+      entries.flatMap((entry) => entry.group.tokens.map((_, index) => trajectoryOf(entry, index)))
+    ),
+    scores: groups.flatMap(({ scores }) => [...scores]),
+    rewards: rewards.length === 0 ? undefined : rewards
+  }
+}
+
+/** Samples of one item that stand together were scored together; any other line alone. */
+export const together = (entry: SavedGroup.Saved): string => {
+  const { group, isEvaluation, line } = entry
+  return isEvaluation ? ContentId.canonical(["item", group.overrides?.[0]?.["item"], group.itemId]) : `line ${line}`
+}

@@ -1,0 +1,108 @@
+/** What is known of a run of a service, from its metrics, queue and environments, and how it is shown. */
+import type { TrajectoryApi } from "@atropos/core"
+import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import * as StopOn from "@atropos/trainer/run/StopOn"
+import * as Terminal from "../base/Terminal.ts"
+import * as Board from "../train/Board.ts"
+import * as ProgressFigures from "../train/ProgressFigures.ts"
+import * as Steps from "./Steps.ts"
+
+/** One look at the service. */
+export interface Look {
+  readonly run: TrajectoryApi.Run
+  readonly summary: TrajectoryApi.QueueSummary
+  readonly environments: ReadonlyArray<TrajectoryApi.EnvironmentRow>
+  /** Rows that are new since the last look. */
+  readonly rows: ReadonlyArray<TrajectoryApi.MetricsRow>
+}
+
+export interface State {
+  readonly see: (look: Look) => void
+  /** Lines for a terminal of that width. */
+  readonly board: (options: { readonly width: number; readonly colour: boolean }) => ReadonlyArray<string>
+  /** The same in one line. */
+  readonly line: () => string
+}
+
+const window = 10
+/** As many as a sparkline shows. */
+const kept = 1000
+
+const solvedName = "eval/percent_correct"
+
+const count = (number: number, noun: string): string =>
+  `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`
+
+const queueOf = ({ summary }: Look): string =>
+  [
+    `${count(summary.queuedGroups, "group")} (${count(summary.queuedSequences, "sequence")}) waiting`,
+    ...(summary.bufferedGroups > 0 ? [`${summary.bufferedGroups} to be combined`] : []),
+    `${count(summary.leasedBatches, "batch")} with a trainer`,
+    ...(summary.formedBatches > 0 ? [`${summary.formedBatches} free`] : []),
+    ...summary.stuck.slice(0, 1).map(({ reason }) => reason)
+  ].join(" | ")
+
+const environmentOf = ({ connected, name, report }: TrajectoryApi.EnvironmentRow): string => {
+  if (!connected) return `${name} gone`
+  if (report === null) return name
+  const failed = report.failures > 0 ? `, ${report.failures} failed` : ""
+  return `${name} ${Math.round(report.itemsPerMinute)} items/min${failed}`
+}
+
+export const make = (): State => {
+  const recorder = StopOn.recorder()
+  let rewards: ReadonlyArray<number> = []
+  let recent: ReadonlyArray<StepMetrics> = []
+  const solved = new Map<string, { readonly step: number; readonly share: number }>()
+  let last: Look | undefined
+
+  const solvedText = (): string =>
+    [...solved].map(([source, { share, step }]) => `${source} ${(100 * share).toFixed(1)}% (step ${step})`).join(" | ")
+
+  const more = (look: Look): ReadonlyArray<readonly [name: string, text: string]> => [
+    ["queue", queueOf(look)],
+    ...(look.environments.length === 0 ? [] : [["envs", look.environments.map(environmentOf).join(" | ")] as const]),
+    ...(solved.size === 0 ? [] : [["solved", solvedText()] as const])
+  ]
+
+  return {
+    see: (look) => {
+      last = look
+      for (const row of look.rows) {
+        const share = row.values[solvedName]
+        if (share !== undefined) solved.set(row.source, { step: row.step, share })
+        const step = row.source === "trainer" ? Steps.ofRow(row) : undefined
+        if (step === undefined) continue
+        recorder.see(step)
+        rewards = [...rewards.slice(1 - kept), step.rewardMean]
+        recent = [...recent.slice(1 - window), step]
+      }
+    },
+    board: ({ colour, width }) => {
+      if (last === undefined) return []
+      const { run } = last
+      const lines = Board.render(
+        {
+          done: recent.at(-1)?.step ?? run.currentStep,
+          total: run.numSteps,
+          rewards: rewards.filter(Number.isFinite),
+          recent,
+          findings: recorder.findings(StopOn.rules)
+        },
+        { width, colour }
+      )
+      const added = more(last).map(([name, text]) => {
+        const line = `${name.padEnd(8)}${Terminal.escape(text).replaceAll("\n", " ")}`
+        return line.length > width ? `${line.slice(0, Math.max(0, width - 1))}…` : line
+      })
+      return [...lines, ...added]
+    },
+    line: () => {
+      if (last === undefined) return ""
+      const { run } = last
+      const step = `step ${recent.at(-1)?.step ?? run.currentStep}/${run.numSteps}`
+      const figures = recent.length === 0 ? [] : [ProgressFigures.detailOf(recent)]
+      return [step, ...figures, ...more(last).map(([name, text]) => `${name} ${text}`)].join("  ").replaceAll("\n", " ")
+    }
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * A run of a service as it goes on: a board on a terminal, else a line whenever a step was made, until it is stopped.
+ * While the service does not answer, that is shown, and it is asked again.
+ */
+import * as ServiceApi from "@atropos/core/service/ServiceApi"
+import type { TrajectoryApi, TrajectoryError } from "@atropos/core"
+import { Clock, Console, Effect, type Redacted, Schedule } from "effect"
+import * as Report from "../base/Report.ts"
+import * as Terminal from "../base/Terminal.ts"
+import { CommandFailed } from "../base/Failure.ts"
+import * as State from "./State.ts"
+
+export interface Options {
+  readonly url: string
+  readonly token?: Redacted.Redacted
+  /** Default: the one that something happened in last. */
+  readonly run: string | undefined
+  /** Shows it once and ends. */
+  readonly once: boolean
+}
+
+const every = "2 seconds"
+/** Steps before the newest that are looked at to begin with. */
+const past = 200
+const pageLength = 1000
+const lineEveryMillis = 5000
+
+const newestRun = Effect.fnUntraced(function* ({ api, call }: ServiceApi.ServiceApi) {
+  const { runs } = yield* call(api.reading.runs())
+  return runs[0]?.name
+})
+
+/** Asks for what happened since it was last asked. */
+const watch = (service: ServiceApi.ServiceApi, run: string) => {
+  const { api, call } = service
+  const params = { run }
+  let after: string | undefined
+  return Effect.gen(function* () {
+    const known = yield* call(api.runs.get({ params }))
+    const rows: Array<TrajectoryApi.MetricsRow> = []
+    for (;;) {
+      const query = after === undefined ? { fromStep: Math.max(0, known.currentStep - past) } : { after }
+      const page = yield* call(api.reading.metrics({ params, query: { ...query, limit: pageLength } }))
+      rows.push(...page.metrics)
+      after = page.metrics.at(-1)?.id ?? after
+      if (page.next === null) break
+    }
+    const summary = yield* call(api.runs.summary({ params }))
+    const { environments } = yield* call(api.reading.environments({ params }))
+    return { run: known, summary, environments, rows } satisfies State.Look
+  })
+}
+
+const failed = (url: string) => (error: TrajectoryError.TrajectoryError) =>
+  new CommandFailed({ message: `the trajectory service at ${url}: ${error.message}`, cause: error })
+
+export const run = Effect.fn("Top.run")(function* (options: Options) {
+  const place = yield* Terminal.Place
+  const { token, url } = options
+  const serviceOf = (run?: string) =>
+    ServiceApi.make({ url, ...(token !== undefined && { token }), ...(run !== undefined && { run }) })
+  const service = yield* serviceOf()
+  const named = options.run ?? (yield* Effect.mapError(newestRun(service), failed(url)))
+  if (named === undefined) {
+    return yield* new CommandFailed({ message: `the trajectory service at ${url} has no run yet` })
+  }
+  const look = watch(service, named)
+  const state = State.make()
+  state.see(yield* Effect.mapError(look, failed(url)))
+  if (options.once) return yield* Console.log(`${named}  ${state.line()}`)
+  // Whoever stops looking has stopped nothing.
+  yield* Report.done
+  const { columns } = place
+  const heading = `${named} at ${url}`
+  if (columns === undefined) {
+    let told = ""
+    let toldAt = Number.NEGATIVE_INFINITY
+    const tell = Effect.fnUntraced(function* (line: string) {
+      const now = yield* Clock.currentTimeMillis
+      if (line === told || now - toldAt < lineEveryMillis) return
+      told = line
+      toldAt = now
+      yield* Console.log(line)
+    })
+    yield* Console.log(heading)
+    yield* tell(state.line())
+    return yield* Effect.matchEffect(look, {
+      onSuccess: (seen) => Effect.suspend(() => (state.see(seen), tell(state.line()))),
+      onFailure: ({ message }) => tell(`no answer: ${message}`)
+    }).pipe(Effect.repeat(Schedule.spaced(every)))
+  }
+  const colour = !process.env["NO_COLOR"]
+  const show = (problem?: string) =>
+    Effect.sync(() => {
+      const width = Math.max(20, columns() - 1)
+      const first = problem === undefined ? heading : `${heading}: ${problem}`
+      place.show([Terminal.escape(first).replaceAll("\n", " ").slice(0, width), ...state.board({ width, colour })])
+    })
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => place.leave(state.board({ width: Math.max(20, columns() - 1), colour })))
+  )
+  yield* show()
+  return yield* Effect.matchEffect(look, {
+    onSuccess: (seen) => Effect.suspend(() => (state.see(seen), show())),
+    onFailure: ({ message }) => show(`no answer: ${message}`)
+  }).pipe(Effect.repeat(Schedule.spaced(every)))
+}, Effect.scoped)

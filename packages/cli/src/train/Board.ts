@@ -1,0 +1,148 @@
+/**
+ * A run on a terminal: how far it is, its rewards, what its policy does, how fast it goes, where the time of a step
+ * goes, and its health, in a few lines that stay below whatever else is printed.
+ *
+ * Figures are means over the last ten steps. Health is judged by the rules of the viewer and of `stop_on`, those that a
+ * trainer's own figures suffice for. No line is wider than the terminal.
+ */
+import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import * as StopOn from "@atropos/trainer/run/StopOn"
+import { Clock, Effect } from "effect"
+import * as Progress from "../base/Progress.ts"
+import * as Sparkline from "../base/Sparkline.ts"
+import * as Terminal from "../base/Terminal.ts"
+import * as Summary from "../job/Summary.ts"
+import * as ProgressFigures from "./ProgressFigures.ts"
+
+export interface State {
+  readonly done: number
+  readonly total: number
+  /** Of the steps of this process. */
+  readonly rewards: ReadonlyArray<number>
+  /** The last ten. */
+  readonly recent: ReadonlyArray<StepMetrics>
+  /** What is wrong with the run, in words, the gravest first. */
+  readonly findings: ReadonlyArray<string>
+}
+
+const window = 10
+
+const percent = (share: number): string => `${Math.round(100 * share)}%`
+
+const sum = (steps: ReadonlyArray<StepMetrics>, of: (metrics: StepMetrics) => number): number =>
+  steps.reduce((total, metrics) => total + of(metrics), 0)
+
+/** Where the time of the steps went, the longest first: what takes less than a hundredth is not told. */
+const timeOf = (steps: ReadonlyArray<StepMetrics>): string => {
+  const whole = sum(steps, ({ stepSeconds }) => stepSeconds)
+  if (whole <= 0) return ""
+  const parts: ReadonlyArray<readonly [string, number]> = [
+    ["sampling", sum(steps, ({ waitSeconds }) => waitSeconds)],
+    ["training", sum(steps, (one) => one.prepareSeconds + one.computeSeconds + one.updateSeconds)],
+    ["sync", sum(steps, ({ publishSeconds }) => publishSeconds)],
+    ["saving", sum(steps, ({ saveSeconds }) => saveSeconds)]
+  ]
+  return parts
+    .filter(([, seconds]) => seconds / whole >= 0.01)
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([name, seconds]) => `${name} ${percent(seconds / whole)}`)
+    .join(" | ")
+}
+
+/** Without the reward, which has a line of its own. */
+const policyOf = (steps: ReadonlyArray<StepMetrics>): string =>
+  ProgressFigures.detailOf(steps)
+    .split(" | ")
+    .filter((figure) => !figure.startsWith("reward "))
+    .join(" | ")
+
+const bar = (share: number, width: number): string => {
+  const full = Math.round(Math.min(1, Math.max(0, share)) * width)
+  return "█".repeat(full) + "░".repeat(width - full)
+}
+
+const red = (text: string): string => `\u001b[31m${text}\u001b[39m`
+
+/** The lines, each at most `width` columns wide. */
+export const render = (
+  { done, findings, recent, rewards, total }: State,
+  { colour, width }: { readonly width: number; readonly colour: boolean }
+): ReadonlyArray<string> => {
+  const seconds = sum(recent, ({ stepSeconds }) => stepSeconds)
+  const each = recent.length === 0 ? undefined : seconds / recent.length
+  const left = each === undefined || done >= total ? "" : `, ${Summary.time(1000 * each * (total - done))} left`
+  const reward = rewards.slice(-window)
+  const mean = reward.reduce((all, one) => all + one, 0) / reward.length
+  const value = reward.length === 0 ? "" : mean.toFixed(3)
+  const cut = (text: string): string => (text.length > width ? `${text.slice(0, Math.max(0, width - 1))}…` : text)
+  const [first, ...more] = findings
+  const ill =
+    first === undefined ? "no rule is broken" : `${first}${more.length > 0 ? ` (and ${more.length} more)` : ""}`
+  const health = cut(`health  ${Terminal.escape(ill).replaceAll("\n", " ")}`)
+  return [
+    cut(
+      `step    ${done}/${total} ${bar(total > 0 ? done / total : 0, width < 60 ? 8 : 24)} ${percent(total > 0 ? done / total : 0)}${left}`
+    ),
+    cut(`reward  ${value} ${Sparkline.of(rewards, Math.min(48, Math.max(4, width - 16)))}`),
+    cut(`policy  ${policyOf(recent)}`),
+    cut(`time    ${each === undefined ? "" : `${each.toFixed(each < 10 ? 2 : 0)} s a step | `}${timeOf(recent)}`),
+    colour && first !== undefined ? red(health) : health
+  ]
+}
+
+const everyMillis = 250
+
+export interface Steps {
+  readonly step: (metrics: StepMetrics) => Effect.Effect<void>
+}
+
+/** Until the scope closes: the board on a terminal, a line now and then elsewhere. */
+export const make = Effect.fn("Board.make")(function* (options: { readonly total: number; readonly done: number }) {
+  const place = yield* Terminal.Place
+  const { columns } = place
+  if ((yield* Progress.Presenter) !== "bar" || columns === undefined) {
+    const progress = yield* Progress.make({ unit: "steps", ...options })
+    const shown = ProgressFigures.make()
+    return {
+      step: (metrics) => {
+        shown.add(metrics)
+        return progress.update(metrics.step, shown.detail)
+      }
+    } satisfies Steps
+  }
+  const recorder = StopOn.recorder()
+  const rewards: Array<number> = []
+  let recent: ReadonlyArray<StepMetrics> = []
+  let { done } = options
+  const colour = !process.env["NO_COLOR"]
+  const lines = () =>
+    render(
+      { done, total: options.total, rewards, recent, findings: recorder.findings(StopOn.rules) },
+      { width: Math.max(20, columns() - 1), colour }
+    )
+  let shownAt = Number.NEGATIVE_INFINITY
+  let isOver = false
+  const leave = (): void => {
+    if (!isOver) place.leave(lines())
+    isOver = true
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => place.show(lines())),
+    // The last state stays where it is.
+    () => Effect.sync(leave)
+  )
+  return {
+    step: Effect.fnUntraced(function* (metrics) {
+      recorder.see(metrics)
+      rewards.push(metrics.rewardMean)
+      recent = [...recent.slice(1 - window), metrics]
+      done = metrics.step
+      const now = yield* Clock.currentTimeMillis
+      // What is printed then stands below it.
+      if (done >= options.total) return leave()
+      if (now - shownAt < everyMillis) return
+      shownAt = now
+      place.show(lines())
+    })
+  } satisfies Steps
+})

@@ -1,0 +1,42 @@
+/** The model that the trainer's settings name, of a folder or the hub, with what is to be trained of it. */
+import { type DeviceKind, Executor } from "@atropos/trainer/exec/Executor"
+import type { Model } from "@atropos/trainer/model/Model"
+import { ModelError } from "@atropos/trainer/model/ModelError"
+import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import { Effect } from "effect"
+import { UsageError } from "../base/Failure.ts"
+import * as BundledModel from "../config/BundledModel.ts"
+
+/** What is wrong with weights in fewer bits where the model runs on this device, and with all of it trained or not. */
+const problem = ({ quantize, trains }: TrainerSettings["trainer"], device: string): string | undefined => {
+  if (quantize === "none") return undefined
+  if (trains === "all") {
+    return `--quantize ${quantize} is for frozen weights under an adapter: leave it out, or train an adapter (--trains adapter)`
+  }
+  return device === "cpu"
+    ? undefined
+    : `--quantize ${quantize} runs on the CPU only, and the device is ${device}: --device cpu, or leave it out`
+}
+
+/** `check`: what speaks against it, known from the architecture alone. */
+export const load = Effect.fn("Pretrained.load")(function* (
+  { lora, trainer }: TrainerSettings,
+  check: (config: Model["config"], device: DeviceKind) => string | undefined = () => undefined
+) {
+  const { device } = yield* Executor
+  const message = problem(trainer, device.kind)
+  if (message !== undefined) return yield* new UsageError({ message })
+  return yield* PretrainedModel.load(BundledModel.located(trainer.model), {
+    trains: trainer.trains === "all" ? "all" : lora,
+    seed: trainer.seed,
+    maxPositions: trainer.seqLen,
+    quantize: trainer.quantize === "none" ? undefined : trainer.quantize,
+    check: (config) => {
+      const against = check(config, device.kind)
+      return against === undefined
+        ? Effect.void
+        : Effect.fail(new ModelError({ reason: "settings", model: trainer.model, message: against }))
+    }
+  })
+})

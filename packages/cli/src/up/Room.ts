@@ -1,0 +1,164 @@
+/**
+ * What a run on a model of one's own takes of memory, and how much of it caches may take: known from the model's
+ * configuration, before its weights are read. A run that cannot fit is refused with what would.
+ *
+ * The machine's memory decides (or what its container may take), not what is free at the moment: a run is built in the
+ * same way when it is resumed.
+ */
+import type { DeviceKind } from "@atropos/trainer/exec/Executor"
+import * as KvCache from "@atropos/trainer/engine/KvCache"
+import * as MemoryPlan from "@atropos/trainer/local/MemoryPlan"
+import * as Lora from "@atropos/trainer/model/Lora"
+import type { Model } from "@atropos/trainer/model/Model"
+import * as QuantizedWeights from "@atropos/trainer/model/QuantizedWeights"
+import * as Tensors from "@atropos/trainer/model/Tensors"
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+
+/** Of the process without a model: the service, its database, the command. */
+const processBytes = 600e6
+
+const mebibyte = 2 ** 20
+
+/** Limits of the engine's caches: as usual, or an eighth and a thirty-second of the memory. */
+export const caches = (memory: number) => ({
+  kvMemoryMegabytes: Math.max(64, Math.min(2048, Math.floor(memory / 8 / mebibyte))),
+  prefixCacheMegabytes: Math.min(512, Math.floor(memory / 32 / mebibyte))
+})
+
+/** Bytes. */
+export interface Needs {
+  /** Frozen weights, as training and sampling read them: a file that is mapped once. */
+  readonly weights: number
+  /** The engine's copy, in the order that products read. */
+  readonly rearranged: number
+  /** Activations, logits and optimizer. */
+  readonly training: number
+  /** Keys and values, at most. */
+  readonly caches: number
+  readonly all: number
+}
+
+type ModelConfig = Model["config"]
+type Settings = Pick<TrainerSettings, "lora" | "trainer">
+
+/** What the frozen weights are, as graphs read them. */
+const frozenOf = (config: ModelConfig, quantize: "none" | QuantizedWeights.Kind) => {
+  let bytes = 0
+  let largest = 0
+  for (const { name, shape } of Tensors.all(config)) {
+    const elements = shape.reduce((product, size) => product * size, 1)
+    const isRounded = quantize !== "none" && QuantizedWeights.isRounded(name, shape)
+    if (isRounded) largest = Math.max(largest, elements)
+    bytes += isRounded ? QuantizedWeights.bytesOf(elements, quantize) : 4 * elements
+  }
+  return { bytes, largest }
+}
+
+/** What a run takes at most. */
+export const needs = (
+  config: ModelConfig,
+  { lora, trainer }: Settings,
+  device: DeviceKind,
+  memory = MemoryPlan.memoryBytes(device)
+): Needs => {
+  const isWhole = trainer.trains === "all"
+  const { bytes, largest } = frozenOf(config, isWhole ? "none" : trainer.quantize)
+  const rowLength = Math.min(trainer.seqLen, config.maxPositions)
+  const workload = {
+    shape: config,
+    rowLength,
+    ...(trainer.quantize !== "none" && { rounded: { bytes, largest } })
+  }
+  const tokens = Math.max(rowLength, trainer.tokenBudget ?? MemoryPlan.tokensFor(workload, device, memory))
+  // Loading refuses an adapter that the model cannot have.
+  const adapted = Lora.problemOf(lora, config) === undefined ? Lora.layout(config, lora).size : 0
+  const trained = isWhole ? bytes / 4 : adapted
+  const plan = MemoryPlan.choose({ ...workload, tokens }, device, memory)
+  const peak = MemoryPlan.peakBytes({ ...workload, tokens }, plan, trained)
+  const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)
+  const cached = (kvMemoryMegabytes + prefixCacheMegabytes) * mebibyte
+  return {
+    weights: bytes,
+    rearranged: bytes,
+    training: peak - bytes,
+    caches: cached,
+    all: processBytes + bytes + peak + cached
+  }
+}
+
+/** Changes that take less, in the order of what they cost. */
+const changes = ({ trainer }: Settings): ReadonlyArray<readonly [string, Partial<Settings["trainer"]>]> => {
+  const shorter = [2, 4, 8].map((part) => Math.floor(trainer.seqLen / part)).filter((length) => length >= 512)
+  return [
+    ...(trainer.trains === "all" ? [["--trains adapter", { trains: "adapter" }] as const] : []),
+    ...(trainer.tokenBudget !== null && trainer.tokenBudget > trainer.seqLen
+      ? [[`--token_budget ${trainer.seqLen}`, { tokenBudget: trainer.seqLen }] as const]
+      : []),
+    ...(["int8", "int4"] as const)
+      .filter((kind) => kind !== trainer.quantize && trainer.quantize !== "int4")
+      .map((quantize) => [`--quantize ${quantize}`, { quantize, trains: "adapter" }] as const),
+    ...shorter.map((seqLen) => [`--seq_len ${seqLen}`, { seqLen }] as const),
+    ...shorter.map(
+      (seqLen) => [`--quantize int4 --seq_len ${seqLen}`, { quantize: "int4", trains: "adapter", seqLen }] as const
+    )
+  ]
+}
+
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
+
+/** Why a run cannot fit, and what would; undefined where it does. */
+export const problem = (
+  config: ModelConfig,
+  settings: Settings,
+  device: DeviceKind,
+  memory = MemoryPlan.memoryBytes(device)
+): string | undefined => {
+  // How much a GPU has is not known.
+  if (device !== "cpu") return undefined
+  const { all, caches: keys, rearranged, training, weights } = needs(config, settings, device, memory)
+  if (all <= memory) return undefined
+  const fitting = changes(settings).flatMap(([flags, changed]) => {
+    const less = needs(config, { ...settings, trainer: { ...settings.trainer, ...changed } }, device, memory)
+    return less.all <= memory ? [`${flags} (${gigabytes(less.all)})`] : []
+  })
+  const would = fitting.length === 0 ? "a smaller model would" : `${fitting.slice(0, 3).join(", or ")} would`
+  return (
+    `${settings.trainer.model} with rows of ${settings.trainer.seqLen.toLocaleString("en-US")} tokens (seq_len) takes ${gigabytes(all)}, and this machine has ${gigabytes(memory)}: ` +
+    `weights ${gigabytes(weights)}, rearranged for sampling ${gigabytes(rearranged)}, training ${gigabytes(training)}, keys and values up to ${gigabytes(keys)}; ${would} fit`
+  )
+}
+
+/** Sizes of a step. */
+export interface Step {
+  readonly batchSize: number
+  /** Prompt and answer together, tokens. */
+  readonly length: number
+  /** Positions of the micro-batch that was tried before the step. */
+  readonly tried: number
+}
+
+/** Bytes that a step takes beyond what the process had when a small one had been tried. */
+export const growth = (
+  config: ModelConfig,
+  { trainer }: Pick<Settings, "trainer">,
+  device: DeviceKind,
+  { batchSize, length, tried }: Step
+): number => {
+  const memory = MemoryPlan.memoryBytes(device)
+  const { bytes, largest } = frozenOf(config, trainer.quantize)
+  const rowLength = Math.min(trainer.seqLen, config.maxPositions)
+  const rounded = trainer.quantize === "none" ? {} : { rounded: { bytes, largest } }
+  const workload = { shape: config, rowLength, ...rounded }
+  const most = Math.max(rowLength, trainer.tokenBudget ?? MemoryPlan.tokensFor(workload, device, memory))
+  const plan = MemoryPlan.choose({ ...workload, tokens: most }, device, memory)
+  const takes = (tokens: number) => MemoryPlan.peakBytes({ ...workload, tokens }, plan, 0)
+  const positions = Math.min(most, batchSize * length)
+  const { headDim, kvHeads, layers } = config
+  const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)
+  const keys = KvCache.bytesFor({ headDim, kvHeads, layers }, batchSize, length)
+  return (
+    Math.max(0, takes(positions) - takes(Math.min(tried, positions))) +
+    Math.min(keys, kvMemoryMegabytes * mebibyte) +
+    Math.min(keys, prefixCacheMegabytes * mebibyte)
+  )
+}

@@ -1,0 +1,70 @@
+/** What a run takes of memory, known from the model's configuration: what fits, and what is said of what does not. */
+import * as ModelConfig from "../../../trainer/src/model/ModelConfig.ts"
+import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import * as Room from "../../src/up/Room.ts"
+
+const gigabyte = 2 ** 30
+
+const qwen = (hidden: number, layers: number, intermediate: number, heads: number) =>
+  Result.getOrThrow(
+    ModelConfig.parse({
+      model_type: "qwen2",
+      hidden_act: "silu",
+      vocab_size: 151_936,
+      hidden_size: hidden,
+      num_hidden_layers: layers,
+      num_attention_heads: heads,
+      num_key_value_heads: 2,
+      intermediate_size: intermediate,
+      max_position_embeddings: 32_768,
+      rms_norm_eps: 1e-6,
+      tie_word_embeddings: true,
+      eos_token_id: 0
+    })
+  )
+
+/** The shapes of Qwen2.5. */
+const half = qwen(896, 24, 4864, 14)
+const three = qwen(2048, 36, 11_008, 16)
+
+const settingsOf = (trainer: Partial<TrainerSettings.TrainerFields>) => TrainerSettings.complete({ trainer })
+
+describe("the room that a run takes", () => {
+  it("says what would fit of what does not", () => {
+    const long = settingsOf({ seqLen: 32_768 })
+    assert.isUndefined(Room.problem(half, settingsOf({ seqLen: 16_384 }), "cpu", 16 * gigabyte))
+    assert.include(Room.problem(half, long, "cpu", 16 * gigabyte), "--seq_len 16384 (13.7 GB)")
+    assert.isUndefined(Room.problem(half, settingsOf({ seqLen: 16_384, quantize: "int4" }), "cpu", 12 * gigabyte))
+    const problem = Room.problem(three, long, "cpu", 16 * gigabyte)!
+    assert.include(problem, "this machine has 17.2 GB")
+    assert.match(problem, /--quantize int4.* \(\d+\.\d GB\).* would fit$/)
+    assert.match(Room.problem(three, long, "cpu", gigabyte)!, /a smaller model would fit$/)
+  })
+
+  it("advises nothing that would be refused in its turn", () => {
+    const settings = settingsOf({ seqLen: 8192 })
+    for (let memory = gigabyte; memory <= 32 * gigabyte; memory += gigabyte) {
+      const problem = Room.problem(three, settings, "cpu", memory)
+      for (const [, kind] of problem?.matchAll(/--quantize (int8|int4) \(/g) ?? []) {
+        const changed = settingsOf({ seqLen: 8192, quantize: kind === "int8" ? "int8" : "int4" })
+        assert.isUndefined(Room.problem(three, changed, "cpu", memory))
+      }
+    }
+  })
+
+  const sizes = { seqLen: Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 32_768 })) }
+  it.prop("grows with rows, and shrinks with the bits of weights", sizes, ({ seqLen }) => {
+    const all = (trainer: Partial<TrainerSettings.TrainerFields>) =>
+      Room.needs(half, settingsOf(trainer), "cpu", 16 * gigabyte).all
+    assert.isBelow(all({ seqLen, quantize: "int8" }), all({ seqLen }))
+    assert.isBelow(all({ seqLen, quantize: "int4" }), all({ seqLen, quantize: "int8" }))
+    assert.isAtMost(all({ seqLen: Math.ceil(seqLen / 2), tokenBudget: 32_768 }), all({ seqLen, tokenBudget: 32_768 }))
+  })
+
+  it("leaves caches what they usually take, and less of less memory", () => {
+    assert.deepStrictEqual(Room.caches(32 * gigabyte), { kvMemoryMegabytes: 2048, prefixCacheMegabytes: 512 })
+    assert.deepStrictEqual(Room.caches(4 * gigabyte), { kvMemoryMegabytes: 512, prefixCacheMegabytes: 128 })
+  })
+})

@@ -1,0 +1,59 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Browser from "./Browser.ts"
+import { savedRuns } from "./SavedRollouts.ts"
+
+describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, { timeout: 60_000 }, () => {
+  const { open, save } = Browser.suite()
+  let saved: string | undefined
+  const visit = (address: string, options = {}) =>
+    open(`${(saved ??= save("compare", savedRuns()))}#${address}`, options)
+
+  it("shows by one key where the best and the worst of a group part, and leads to that token", async () => {
+    const { errors, page, requests } = await visit("/groups/kinds/1")
+    await page.waitForSelector(".rollout")
+    await page.keyboard.press("d")
+    await page.getByRole("heading", { name: /They part at token \d+/ }).waitFor()
+    assert.deepStrictEqual(
+      [await page.getByLabel("Left").inputValue(), await page.getByLabel("Right").inputValue()],
+      ["1", "0"]
+    )
+    const told = await page.locator(".parting [role=status]").innerText()
+    assert.match(
+      told,
+      /^The first \d+ tokens are the same\. Then rollout 1 has ".+" \(probability .+\), rollout 0 has /
+    )
+    assert.match(await page.locator(".differences").innerText(), /correct\s+1\s+0\s+−1/)
+    assert.deepStrictEqual(await Browser.violations(page), [])
+    await page.keyboard.press("K")
+    await Browser.becomes(() => page.getByLabel("Right").inputValue(), "2")
+    const at = /token (\d+)/.exec(await page.locator(".parting h2").innerText())?.[1]
+    await page.getByRole("link", { name: `Rollout 2 at token ${at}` }).click()
+    await page.waitForSelector(".token")
+    assert.include(await page.evaluate<string>("location.hash"), `rollout=2&view=tokens&token=${at}`)
+    assert.deepStrictEqual([requests, errors], [[], []])
+  })
+
+  it("shows the sessions of a group as trees of their branches, and compares two branches", async () => {
+    const { page } = await visit("/groups/sessions/1?view=compare")
+    await page.getByRole("heading", { name: "Shared beginnings" }).waitFor()
+    assert.deepStrictEqual(await page.locator(".beginnings h3").allInnerTexts(), [
+      "Session 0 1 sequence, 1 conversation",
+      "Session 1 3 sequences, 2 conversations"
+    ])
+    await page.getByRole("button", { name: "compare 1 with 2" }).click()
+    await page.getByText(/rollout 2 has "?\s*twice/).waitFor()
+    assert.include(await page.evaluate<string>("location.hash"), "rollout=1&with=2")
+  })
+
+  it("is quiet about a group that means harm, and fast with a huge one, on a phone too", async () => {
+    const { errors, page, requests } = await visit("/groups/kinds/4?view=compare", {
+      viewport: { width: 390, height: 800 }
+    })
+    await page.waitForSelector(".parting")
+    assert.isTrue(await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+    await page.goto(`${saved}#/groups/kinds/5?view=compare`)
+    await page.getByRole("heading", { name: "Shared beginnings" }).waitFor()
+    assert.isUndefined(await page.evaluate("window.harm"))
+    assert.deepStrictEqual([requests, errors], [[], []])
+  })
+})

@@ -1,0 +1,75 @@
+/**
+ * Two evaluations of the same items compared: the difference with its interval, and how likely chance makes as large a
+ * one.
+ *
+ * Where items are right or wrong: Tango's score interval (1998, https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8),
+ * which is to a difference of paired shares what Wilson's is to a share, and has a width when nothing changed; p by the
+ * exact test of McNemar, the binomial one over items that changed. Else Student's interval of the mean difference
+ * (Miller 2024, https://arxiv.org/abs/2411.00640, section 4.2).
+ */
+import * as Evaluation from "../Evaluation.ts"
+
+export interface Difference {
+  /** Mean of B minus mean of A. */
+  readonly value: number
+  readonly interval?: readonly [lower: number, upper: number]
+  /** Two-sided; of right and wrong alone. */
+  readonly p?: number
+}
+
+/** The score statistic of a difference of paired shares, from items that got better and worse of n. */
+const statistic = (better: number, worse: number, n: number, difference: number): number => {
+  // The likeliest share of items that got worse, under this difference.
+  const b = -better - worse + (2 * n - better + worse) * difference
+  const c = -worse * difference * (1 - difference)
+  const share = (Math.sqrt(Math.max(0, b * b - 8 * n * c)) - b) / (4 * n)
+  const variance = n * (2 * share + difference * (1 - difference))
+  const distance = better - worse - n * difference
+  return variance <= 0 ? (distance === 0 ? 0 : Math.sign(distance) * Infinity) : distance / Math.sqrt(variance)
+}
+
+const steps = 60
+
+/** Where the statistic, which falls, passes a value. */
+const solve = (better: number, worse: number, n: number, wanted: number, low: number, high: number): number => {
+  let [from, to] = [low, high]
+  for (let step = 0; step < steps; step++) {
+    const middle = (from + to) / 2
+    if (statistic(better, worse, n, middle) > wanted) from = middle
+    else to = middle
+  }
+  return (from + to) / 2
+}
+
+/** Tango's 95% interval. */
+export const tango = (better: number, worse: number, n: number): readonly [lower: number, upper: number] => {
+  const value = (better - worse) / n
+  return [
+    better === 0 && worse === n ? -1 : solve(better, worse, n, Evaluation.z95, -1, value),
+    worse === 0 && better === n ? 1 : solve(better, worse, n, -Evaluation.z95, value, 1)
+  ]
+}
+
+/** McNemar's exact test: the chance of a split as uneven, or more, where both are as likely. */
+export const mcnemar = (better: number, worse: number): number => {
+  const n = better + worse
+  const least = Math.min(better, worse)
+  let [term, sum] = [-n * Math.LN2, 0]
+  for (let k = 0; k <= least; k++) {
+    if (k > 0) term += Math.log((n - k + 1) / k)
+    sum += Math.exp(term)
+  }
+  return Math.min(1, 2 * sum)
+}
+
+/** The difference of items' values, each in A and in B. */
+export const difference = (pairs: ReadonlyArray<readonly [a: number, b: number]>): Difference => {
+  const changes = pairs.map(([a, b]) => b - a)
+  const value = Evaluation.mean(changes)
+  if (pairs.flat().every((one) => one === 0 || one === 1)) {
+    const [better, worse] = [changes.filter((one) => one > 0).length, changes.filter((one) => one < 0).length]
+    return { value, interval: tango(better, worse, pairs.length), p: mcnemar(better, worse) }
+  }
+  const interval = Evaluation.confidenceInterval(changes)
+  return { value, ...(interval !== undefined && { interval: [interval.lower, interval.upper] as const }) }
+}

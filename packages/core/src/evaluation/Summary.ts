@@ -1,0 +1,56 @@
+/**
+ * What the answers of an evaluation come to: shares and means over items, each with its 95% interval, whole and by
+ * category. Pure; also runs in browsers.
+ */
+import * as Evaluation from "../Evaluation.ts"
+import type { Answer, Items } from "./Comparison.ts"
+
+export interface Estimate {
+  readonly value: number
+  /** Absent of a mean of one item, of which nothing is known. */
+  readonly interval?: Evaluation.Interval
+}
+
+export interface Summary {
+  readonly items: number
+  readonly correct: Estimate
+  readonly score: Estimate
+  readonly rewards: { readonly [name: string]: Estimate }
+}
+
+const mean = (values: ReadonlyArray<number>): Estimate => {
+  const interval = Evaluation.confidenceInterval(values)
+  return { value: Evaluation.mean(values), ...(interval && { interval }) }
+}
+
+const summary = (items: ReadonlyArray<ReadonlyArray<Answer>>): Summary => {
+  const shares = items.map((answers) => Evaluation.mean(answers.map(({ correct }) => (correct ? 1 : 0))))
+  const trials = items.reduce((sum, { length }) => sum + length, 0)
+  const { interval, value } = Evaluation.share(Evaluation.sharesOf(shares, trials))
+  const names = new Set(items.flatMap((answers) => answers.flatMap(({ rewards = {} }) => Object.keys(rewards))))
+  const valuesOf = (name: string) =>
+    items.flatMap((answers) => {
+      const values = answers.flatMap(({ rewards }) => rewards?.[name] ?? [])
+      return values.length === 0 ? [] : [Evaluation.mean(values)]
+    })
+  return {
+    items: items.length,
+    correct: { value, interval },
+    score: mean(items.map((answers) => Evaluation.mean(answers.map(({ score }) => score)))),
+    rewards: Object.fromEntries([...names].sort().map((name) => [name, mean(valuesOf(name))]))
+  }
+}
+
+/** Undefined where there are no items. */
+export const of = (items: Items): Summary | undefined => (items.size === 0 ? undefined : summary([...items.values()]))
+
+/** By category, as far as items have one. */
+export const byCategory = (items: Items): { readonly [category: string]: Summary } => {
+  const groups = Map.groupBy(
+    [...items.values()].filter(([first]) => first?.category !== undefined),
+    ([first]) => first?.category ?? ""
+  )
+  return Object.fromEntries(
+    [...groups].sort(([a], [b]) => a.localeCompare(b)).map(([name, all]) => [name, summary(all)])
+  )
+}

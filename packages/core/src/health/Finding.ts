@@ -1,0 +1,75 @@
+/** What a rule of a run's health finds, and the words and windows that all rules share. */
+import * as Series from "./Series.ts"
+
+/** `broken`: the run does not do what it is for; `suspect`: somebody should look. */
+export type Severity = "broken" | "suspect"
+
+export interface Finding {
+  /** Name of its rule (`Health.rules`). */
+  readonly rule: string
+  readonly severity: Severity
+  /** Who recorded the metric that it is seen in: `trainer`, or an environment. */
+  readonly source: string
+  readonly metric: string
+  /** The first and the last step that it concerns. */
+  readonly from: number
+  readonly to: number
+  /** Where it is of single steps: these. */
+  readonly steps?: ReadonlyArray<number>
+  /** Component of the reward that it is about. */
+  readonly component?: string
+  /** What happened and when, in a sentence. */
+  readonly says: string
+}
+
+/** A kind of trouble: what it looks at, in words, and who has it. */
+export interface Rule {
+  readonly title: string
+  /** When it is told, with its thresholds. */
+  readonly words: string
+  readonly judge: (recorded: Series.Recorded) => ReadonlyArray<Omit<Finding, "rule">>
+}
+
+/** Over how many values figures are averaged. */
+export const window = 10
+
+/** Who trains. */
+export const trainer = "trainer"
+
+export const seriesOf = (recorded: Series.Recorded, source: string, metric: string) =>
+  Series.finite(recorded.points(source, metric))
+
+/** At most four digits. */
+export const written = (value: number): string => String(Number(value.toPrecision(3)))
+
+export const percent = (value: number): string => `${written(value * 100)}%`
+
+/** `3, 4 and 9`; of many the first ones. */
+export const listed = (steps: ReadonlyArray<number>): string =>
+  steps.length === 1
+    ? String(steps[0])
+    : steps.length <= 4
+      ? `${steps.slice(0, -1).join(", ")} and ${steps.at(-1)}`
+      : `${steps.slice(0, 3).join(", ")} and ${steps.length - 3} more up to ${steps.at(-1)}`
+
+/**
+ * Since when the mean of the last values has met a condition without a break: the step at which the values went there,
+ * which is before their mean did. Undefined where it does not now, or there are too few values.
+ */
+export const standing = (
+  { steps, values }: ReturnType<typeof Series.finite>,
+  isMet: (mean: number) => boolean
+): { readonly from: number; readonly to: number; readonly now: number } | undefined => {
+  const means = Series.meansOver(values, window)
+  const now = means.at(-1)
+  if (now === undefined || !isMet(now)) return undefined
+  let first = means.length - 1
+  while (first > 0 && isMet(means[first - 1]!)) first--
+  const start = Math.max(0, first - window)
+  const broken = first === 0 ? 0 : Series.breakOf(values.subarray(start, first + 2 * window))
+  return { from: steps[start + (broken ?? window - 1)]!, to: steps.at(-1)!, now }
+}
+
+/** The mean of the first values; undefined where they are not all before the last ones. */
+export const atFirst = ({ values }: ReturnType<typeof Series.finite>): number | undefined =>
+  values.length < 2 * window ? undefined : Series.mean(values.subarray(0, window))

@@ -1,0 +1,49 @@
+/**
+ * The health of a run: what its metrics say is wrong, since when, by which rule. Pure; one declaration for the viewer
+ * and the trainer (`train --stop_on`).
+ *
+ * Rules look at means over the last ten values, and name the step since which they hold; what is over is told only of
+ * single steps (not a number, a gradient that jumps). A metric that is not recorded is judged by no rule.
+ */
+import type { Finding, Rule } from "./Finding.ts"
+import * as PolicyRules from "./PolicyRules.ts"
+import * as RewardRules from "./RewardRules.ts"
+import type { Recorded } from "./Series.ts"
+
+export type { Finding, Rule } from "./Finding.ts"
+export { correlation, finite, mean, type Recorded, type Series } from "./Series.ts"
+export { type Course, courseOf } from "./RewardRules.ts"
+export { atFirst, percent, standing, window, written } from "./Finding.ts"
+
+/** By name, the gravest first. */
+export const rules = {
+  collapse: RewardRules.collapse,
+  not_finite: PolicyRules.notFinite,
+  skipped: PolicyRules.skipped,
+  stuck: RewardRules.stuck,
+  length_hacking: RewardRules.lengthHacking,
+  fall: RewardRules.fall,
+  entropy_low: PolicyRules.entropyLow,
+  entropy_high: PolicyRules.entropyHigh,
+  divergence: PolicyRules.divergence,
+  gradient: PolicyRules.gradient,
+  mismatch: PolicyRules.mismatch,
+  length: PolicyRules.length,
+  truncation: PolicyRules.truncation,
+  identical: RewardRules.zeroVariance
+} as const satisfies { readonly [name: string]: Rule }
+
+export type RuleName = keyof typeof rules
+
+// Object.keys forgets which.
+export const ruleNames = Object.keys(rules) as ReadonlyArray<RuleName> as readonly [
+  RuleName,
+  ...ReadonlyArray<RuleName>
+]
+
+/** What is wrong, the gravest first. */
+export const judge = (
+  recorded: Recorded,
+  names: ReadonlyArray<RuleName> = ruleNames
+): ReadonlyArray<Finding & { readonly rule: RuleName }> =>
+  names.flatMap((rule) => rules[rule].judge(recorded).map((finding) => ({ rule, ...finding })))

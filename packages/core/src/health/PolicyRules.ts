@@ -1,0 +1,201 @@
+/** Rules of the update and the policy: numbers that are none, entropy, divergence, gradient, length, mismatch. */
+import {
+  atFirst,
+  type Finding,
+  listed,
+  percent,
+  type Rule,
+  seriesOf,
+  standing,
+  trainer,
+  window,
+  written
+} from "./Finding.ts"
+import type * as Series from "./Series.ts"
+
+/** Steps of the trainer at which a figure of it is no number. */
+const oddSteps = (recorded: Series.Recorded, metric: string): ReadonlyArray<number> => {
+  const { steps, values } = recorded.points(trainer, metric)
+  return Array.from({ length: values.length }, (_, index) => index).flatMap((index) =>
+    Number.isFinite(values[index]) ? [] : [steps[index]!]
+  )
+}
+
+const markedSteps = (recorded: Series.Recorded, metric: string): ReadonlyArray<number> => {
+  const { steps, values } = seriesOf(recorded, trainer, metric)
+  return [...steps].filter((_, index) => values[index]! > 0)
+}
+
+export const notFinite: Rule = {
+  title: "Not a number",
+  words: "the loss or the gradient of a step was NaN or infinite: the step changed no weights",
+  judge: (recorded) => {
+    const found = new Set([
+      ...oddSteps(recorded, "train/loss"),
+      ...oddSteps(recorded, "train/grad_norm"),
+      ...markedSteps(recorded, "train/skipped_not_finite")
+    ])
+    const steps = [...found].sort((left, right) => left - right)
+    if (steps.length === 0) return []
+    return [
+      {
+        severity: "broken",
+        source: trainer,
+        metric: "train/loss",
+        from: steps[0]!,
+        to: steps.at(-1)!,
+        steps,
+        says: `Loss or gradient was not a number at ${steps.length === 1 ? "step" : "steps"} ${listed(steps)}: nothing was learned there.`
+      }
+    ]
+  }
+}
+
+const skippedFrom = 0.5
+
+export const skipped: Rule = {
+  title: "Steps skipped",
+  words: `half of the last ${window} steps changed no weights, because no group had anything to teach`,
+  judge: (recorded) => {
+    const odd = new Set(markedSteps(recorded, "train/skipped_not_finite"))
+    const { steps, values } = seriesOf(recorded, trainer, "train/skipped")
+    const own = values.map((value, index) => (odd.has(steps[index]!) ? 0 : value))
+    const found = standing({ steps, values: own }, (share) => share >= skippedFrom)
+    if (found === undefined) return []
+    return [
+      {
+        severity: "broken",
+        source: trainer,
+        metric: "train/skipped",
+        from: found.from,
+        to: found.to,
+        says: `${percent(found.now)} of the last ${window} steps changed no weights: their groups had nothing to teach (since step ${found.from}).`
+      }
+    ]
+  }
+}
+
+interface Level {
+  readonly metric: string
+  readonly title: string
+  readonly words: string
+  readonly sources?: "environments"
+  /** Whether a mean over the window is too far, seen from the first one. */
+  readonly isFar: (now: number, start: number) => boolean
+  readonly says: (now: number, start: number) => string
+}
+
+/** A figure whose mean over the last steps has gone too far. */
+const level = ({ isFar, metric, says, sources, title, words }: Level): Rule => ({
+  title,
+  words,
+  judge: (recorded) =>
+    recorded
+      .sourcesOf(metric)
+      .filter((source) => (source === trainer) === (sources === undefined))
+      .flatMap((source): ReadonlyArray<Omit<Finding, "rule">> => {
+        const series = seriesOf(recorded, source, metric)
+        const start = atFirst(series)
+        if (start === undefined) return []
+        const found = standing(series, (now) => isFar(now, start))
+        if (found === undefined) return []
+        const who = sources === undefined ? "" : ` (${source})`
+        return [
+          {
+            severity: "suspect",
+            source,
+            metric,
+            from: found.from,
+            to: found.to,
+            says: `${says(found.now, start)} since step ${found.from}${who}.`
+          }
+        ]
+      })
+})
+
+export const entropyLow = level({
+  metric: "grpo/entropy",
+  title: "Entropy gone",
+  words: `the policy's mean entropy over the last ${window} steps is below a fifth of that of the first ${window}, and below 0.3 nats`,
+  isFar: (now, start) => now < start / 5 && now < 0.3,
+  says: (now, start) => `Entropy is ${written(now)} nats, ${written(start)} at first: the policy has stopped exploring,`
+})
+
+export const entropyHigh = level({
+  metric: "grpo/entropy",
+  title: "Entropy rises",
+  words: `the policy's mean entropy over the last ${window} steps is three times that of the first ${window}, and above 1 nat`,
+  isFar: (now, start) => now > 3 * start && now > 1,
+  says: (now, start) => `Entropy is ${written(now)} nats, ${written(start)} at first: the policy is coming apart,`
+})
+
+const farFromReference = 0.2
+
+export const divergence = level({
+  metric: "grpo/kl",
+  title: "Far from the reference",
+  words: `the mean divergence from the reference over the last ${window} steps is above ${farFromReference} nats a token`,
+  isFar: (now) => now > farFromReference,
+  says: (now) => `Divergence from the reference is ${written(now)} nats a token,`
+})
+
+const mismatched = 0.05
+
+export const mismatch = level({
+  metric: "alignment/on_policy_diff",
+  title: "Sampler and trainer disagree",
+  words: `over the last ${window} steps, the logprobs of trainer and sampler for the same weights differ by more than ${mismatched} nats on average`,
+  isFar: (now) => now > mismatched,
+  says: (now) => `Trainer and sampler differ by ${written(now)} nats for the same weights,`
+})
+
+export const length = level({
+  metric: "train/completion_lengths",
+  sources: "environments",
+  title: "Length of completions",
+  words: `completions of the last ${window} rows are twice as long as the first ${window}, or half as long`,
+  isFar: (now, start) => now >= 2 * start || now <= start / 2,
+  says: (now, start) => `Completions have ${written(now)} tokens, ${written(start)} at first,`
+})
+
+const cutOff = 0.3
+
+export const truncation = level({
+  metric: "train/truncated_fraction",
+  sources: "environments",
+  title: "Answers cut off",
+  words: `over the last ${window} rows, ${percent(cutOff)} of the completions end at the token limit`,
+  isFar: (now) => now >= cutOff,
+  says: (now) => `${percent(now)} of the completions end at the token limit,`
+})
+
+/** Against so many values before it. */
+const backward = 20
+const tenfold = 10
+
+export const gradient: Rule = {
+  title: "Gradient jumps",
+  words: `the gradient's norm was more than ${tenfold} times that of most of the ${backward} steps before`,
+  judge: (recorded) => {
+    const { steps, values } = seriesOf(recorded, trainer, "train/grad_norm")
+    const isJump = (value: number, at: number): boolean => {
+      if (at < backward) return false
+      let lower = 0
+      for (let before = at - backward; before < at; before++) if (values[before]! * tenfold < value) lower++
+      return lower > backward / 2
+    }
+    const found = [...steps].filter((_, at) => isJump(values[at]!, at))
+    if (found.length === 0) return []
+    return [
+      {
+        severity: "suspect",
+        source: trainer,
+        metric: "train/grad_norm",
+        from: found[0]!,
+        to: found.at(-1)!,
+        steps: found,
+        says: `The gradient's norm was more than ${tenfold} times the usual at ${found.length === 1 ? "step" : "steps"} ${listed(found)}.`
+      }
+    ]
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * What is recorded of a run, as rules of its health read it, and the statistics they are made of. Pure.
+ *
+ * Values are by ascending step; NaN and the infinities are values too, and count for no mean.
+ */
+
+/** One metric of one source. */
+export interface Series {
+  readonly steps: ArrayLike<number>
+  readonly values: ArrayLike<number>
+}
+
+/** All that is recorded; a source that lacks the metric has an empty series of it. */
+export interface Recorded {
+  readonly names: () => ReadonlyArray<string>
+  readonly sourcesOf: (metric: string) => ReadonlyArray<string>
+  readonly points: (source: string, metric: string) => Series
+}
+
+/** The series without what is no number. */
+export const finite = ({ steps, values }: Series): { readonly steps: Float64Array; readonly values: Float64Array } => {
+  const kept = Array.from({ length: values.length }, (_, index) => index).filter((index) =>
+    Number.isFinite(values[index])
+  )
+  return {
+    steps: Float64Array.from(kept, (index) => steps[index]!),
+    values: Float64Array.from(kept, (index) => values[index]!)
+  }
+}
+
+export const mean = (values: ArrayLike<number>): number => {
+  let sum = 0
+  for (let index = 0; index < values.length; index++) sum += values[index]!
+  return sum / values.length
+}
+
+/** Of a sample; 0 of one value. */
+export const variance = (values: Float64Array): number => {
+  const center = mean(values)
+  return values.reduce((sum, value) => sum + (value - center) ** 2, 0) / Math.max(1, values.length - 1)
+}
+
+/** Standard error of the difference of two means. */
+export const errorBetween = (left: Float64Array, right: Float64Array): number =>
+  Math.sqrt(variance(left) / left.length + variance(right) / right.length)
+
+/** Mean of each stretch of so many values: one sum that moves on. */
+export const meansOver = (values: Float64Array, window: number): Float64Array => {
+  const means = new Float64Array(Math.max(0, values.length - window + 1))
+  let sum = 0
+  for (let index = 0; index < values.length; index++) {
+    sum += values[index]! - (index >= window ? values[index - window]! : 0)
+    if (index >= window - 1) means[index - window + 1] = sum / window
+  }
+  return means
+}
+
+/**
+ * Where a level breaks: the first value of the second of two stretches with a mean each, by least squares. A stretch
+ * has two values at least; undefined where there are too few.
+ */
+export const breakOf = (values: Float64Array): number | undefined => {
+  const total = values.reduce((sum, value) => sum + value, 0)
+  let [best, found, sum] = [Number.NEGATIVE_INFINITY, undefined as number | undefined, 0]
+  for (let index = 1; index < values.length - 1; index++) {
+    sum += values[index - 1]!
+    if (index < 2) continue
+    const [left, right] = [index, values.length - index]
+    const gained = sum ** 2 / left + (total - sum) ** 2 / right
+    if (gained > best) [best, found] = [gained, index]
+  }
+  return found
+}
+
+/** Pearson's correlation; undefined where one of the two does not vary, or there are fewer than three. */
+export const correlation = (xs: ArrayLike<number>, ys: ArrayLike<number>): number | undefined => {
+  if (xs.length < 3) return undefined
+  const [meanX, meanY] = [mean(xs), mean(ys)]
+  let [both, ofX, ofY] = [0, 0, 0]
+  for (let index = 0; index < xs.length; index++) {
+    const [x, y] = [xs[index]! - meanX, ys[index]! - meanY]
+    both += x * y
+    ofX += x * x
+    ofY += y * y
+  }
+  return ofX > 0 && ofY > 0 ? both / Math.sqrt(ofX * ofY) : undefined
+}
+
+/** The values of two series at the steps that both have. */
+export const together = (left: Series, right: Series): readonly [xs: Float64Array, ys: Float64Array] => {
+  const byStep = new Map(Array.from({ length: right.steps.length }, (_, at) => [right.steps[at]!, right.values[at]!]))
+  const pairs = Array.from({ length: left.steps.length }, (_, at) => [left.values[at]!, byStep.get(left.steps[at]!)])
+  const shared = pairs.filter((pair): pair is [number, number] => pair.every((value) => Number.isFinite(value)))
+  return [Float64Array.from(shared, ([x]) => x), Float64Array.from(shared, ([, y]) => y)]
+}

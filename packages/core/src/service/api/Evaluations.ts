@@ -1,0 +1,124 @@
+/** Evaluations: their figures, their samples, and how they come to the service. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authorization, describe, RequestErrors, Roles } from "./Access.ts"
+import { Name, positive, rowId, text, wire } from "./Fields.ts"
+import { common } from "./TrajectoryApiError.ts"
+
+const head = {
+  /** The run whose policy was asked; null: none of this service. */
+  run: Schema.NullOr(Name),
+  /** The environment or suite. */
+  name: Schema.NonEmptyString.check(Schema.isMaxLength(256)),
+  model: text,
+  /** Of the run's trainer; 0 before the first. */
+  step: Schema.NullOr(Schema.Int),
+  seconds: Schema.Finite,
+  /** By the names of `docs/metrics.md` (`eval/…`). */
+  figures: Schema.Record(Schema.String, Schema.Finite).check(Schema.isMaxProperties(1000)),
+  /** How many there are. */
+  samples: Schema.Natural
+}
+
+/** What somebody announces; a second one under the same key changes nothing. */
+export const EvaluationSpec = wire({ key: Schema.String.check(Schema.isUUID()), ...head })
+export type EvaluationSpec = typeof EvaluationSpec.Type
+
+/** An evaluation in a list; `stored` counts the samples that are there. */
+export const EvaluationRow = wire({ id: Schema.String, at: Schema.Finite, stored: Schema.Natural, ...head })
+export type EvaluationRow = typeof EvaluationRow.Type
+
+/** Newest first; `next` is the `before` of the page after. */
+export const EvaluationPage = wire({
+  evaluations: Schema.Array(EvaluationRow),
+  next: Schema.NullOr(Schema.String)
+})
+export type EvaluationPage = typeof EvaluationPage.Type
+
+export const EvaluationsQuery = wire({
+  run: Schema.optionalKey(Name),
+  before: Schema.optionalKey(rowId("an evaluation")),
+  limit: Schema.optionalKey(positive(1000))
+})
+export type EvaluationsQuery = typeof EvaluationsQuery.Type
+
+/** What lists and comparisons show of a sample (`evaluation/SampleHead`). */
+export const EvaluationSampleRow = wire({
+  /** Its place among the samples, from 0. */
+  number: Schema.Natural,
+  label: Schema.String,
+  item: Schema.String,
+  category: Schema.NullOr(Schema.String),
+  gold: Schema.Array(Schema.String),
+  parsed: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  ending: Schema.String,
+  score: Schema.Finite,
+  rewards: Schema.Record(Schema.String, Schema.Finite),
+  correct: Schema.Boolean,
+  tokens: Schema.NullOr(Schema.Finite),
+  isCut: Schema.Boolean
+})
+export type EvaluationSampleRow = typeof EvaluationSampleRow.Type
+
+/** In their order; `next` is the `from` of the page after. */
+export const EvaluationSamplePage = wire({
+  samples: Schema.Array(EvaluationSampleRow),
+  next: Schema.NullOr(Schema.Int)
+})
+export type EvaluationSamplePage = typeof EvaluationSamplePage.Type
+
+export const EvaluationSamplesQuery = wire({
+  from: Schema.optionalKey(Schema.Natural),
+  limit: Schema.optionalKey(positive(2000))
+})
+
+/** Samples from this number on; those that are there stay. */
+export const EvaluationSamples = wire({
+  from: Schema.Natural,
+  samples: Schema.Array(Schema.Unknown).check(Schema.isMaxLength(1000))
+})
+
+const params = { id: rowId("an evaluation") }
+
+/** What people look at. */
+export class EvaluationReadingGroup extends HttpApiGroup.make("evaluationReading")
+  .add(
+    HttpApiEndpoint.get("list", "/evaluations", { query: EvaluationsQuery, success: EvaluationPage, error: common }),
+    HttpApiEndpoint.get("get", "/evaluations/:id", { params, success: EvaluationRow, error: common }),
+    HttpApiEndpoint.get("samples", "/evaluations/:id/samples", {
+      params,
+      query: EvaluationSamplesQuery,
+      success: EvaluationSamplePage,
+      error: common
+    }).annotateMerge(describe("Samples without their chats, long texts cut.")),
+    HttpApiEndpoint.get("sample", "/evaluations/:id/samples/:number", {
+      params: { ...params, number: Schema.String.check(Schema.isPattern(/^\d{1,9}$/)) },
+      success: Schema.Struct({ sample: Schema.Unknown }),
+      error: common
+    }).annotateMerge(describe("A sample whole, as a line of samples.jsonl."))
+  )
+  .middleware(RequestErrors)
+  .middleware(Authorization)
+  .prefix("/v1") {}
+
+/** Evaluations in. */
+export class EvaluationsGroup extends HttpApiGroup.make("evaluations")
+  .add(
+    HttpApiEndpoint.post("record", "/evaluations", {
+      payload: EvaluationSpec,
+      success: EvaluationRow,
+      error: common
+    }).annotateMerge(describe("Announces an evaluation. A key is stored once.")),
+    HttpApiEndpoint.post("recordSamples", "/evaluations/:id/samples", {
+      params,
+      payload: EvaluationSamples,
+      success: HttpApiSchema.NoContent,
+      error: common
+    }).annotateMerge(
+      describe("Samples, each as a line of samples.jsonl: with `item`, `score`, `correct` and whatever else.")
+    )
+  )
+  .annotateEndpoints(Roles, ["environment", "trainer"])
+  .middleware(RequestErrors)
+  .middleware(Authorization)
+  .prefix("/v1") {}

@@ -1,0 +1,148 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Health from "../../src/health/Health.ts"
+import * as ProcessorTime from "../base/ProcessorTime.ts"
+
+type Values = ReadonlyArray<number>
+
+/** Of sources, the values of their metrics at the steps from 1 on. */
+const recorded = (sources: { readonly [source: string]: { readonly [metric: string]: Values } }): Health.Recorded => ({
+  names: () => [...new Set(Object.values(sources).flatMap((metrics) => Object.keys(metrics)))],
+  sourcesOf: (metric) => Object.keys(sources).filter((source) => sources[source]![metric] !== undefined),
+  points: (source, metric) => {
+    const values = sources[source]?.[metric] ?? []
+    return { steps: values.map((_, index) => index + 1), values }
+  }
+})
+
+const course = (length: number, value: (step: number) => number): Values =>
+  Array.from({ length }, (_, index) => value(index + 1))
+/** Small, and never the same twice in a row. */
+const noise = (step: number): number => 0.02 * Math.sin(step * 2.4)
+
+const found = (sources: Parameters<typeof recorded>[0]) => Health.judge(recorded(sources))
+const names = (sources: Parameters<typeof recorded>[0]) => found(sources).map(({ rule }) => rule)
+
+describe("Health", () => {
+  it("finds nothing in a run that learns", () => {
+    const trainer = {
+      "reward/mean": course(200, (step) => 0.2 + 0.6 * (1 - Math.exp(-step / 60)) + noise(step)),
+      "train/loss": course(200, noise),
+      "train/grad_norm": course(200, (step) => 1 + 10 * noise(step)),
+      "train/skipped": course(200, () => 0),
+      "train/skipped_not_finite": course(200, () => 0),
+      "grpo/entropy": course(200, (step) => 0.5 - step / 1000),
+      "grpo/kl": course(200, (step) => step / 10_000),
+      "alignment/on_policy_diff": course(200, () => 0.01),
+      "batch/groups": course(200, () => 8),
+      "batch/zero_variance_groups": course(200, (step) => step % 4)
+    }
+    const math_0 = {
+      "train/completion_lengths": course(200, (step) => 100 + step / 3),
+      "train/percent_identical": course(200, (step) => (step % 4) / 8),
+      "train/truncated_fraction": course(200, () => 0.05),
+      "train/items_sent_to_api": course(200, () => 8),
+      "train/scores_mean": course(200, () => 0.5),
+      "reward/correct": course(200, (step) => 0.2 + step / 400 + noise(step)),
+      "reward/format": course(200, (step) => 0.6 + step / 500 + noise(step))
+    }
+    assert.deepStrictEqual(found({ trainer, math_0 }), [])
+  })
+
+  it("names the step at which a reward collapsed, and its best", () => {
+    const reward = course(90, (step) => (step < 61 ? 0.2 + step / 100 : 0.1) + noise(step))
+    const [collapse, ...others] = found({ trainer: { "reward/mean": reward } })
+    assert.deepStrictEqual(others, [])
+    assert.strictEqual(collapse!.rule, "collapse")
+    assert.strictEqual(collapse!.severity, "broken")
+    assert.deepStrictEqual([collapse!.from, collapse!.to], [61, 90])
+    assert.strictEqual(collapse!.says, "Reward fell at step 61: 0.101 now, 0.754 at its best at step 60.")
+  })
+
+  it("tells a fall that is no collapse, and neither where it is chance", () => {
+    const falling = course(80, (step) => (step < 41 ? 0.2 + step / 100 : 0.45) + noise(step))
+    assert.deepStrictEqual(names({ trainer: { "reward/mean": falling } }), ["fall"])
+    const wild = course(80, (step) => 0.5 + 0.4 * Math.sin(step * 2.4))
+    assert.deepStrictEqual(names({ trainer: { "reward/mean": wild } }), [])
+    assert.deepStrictEqual(names({ trainer: { "reward/mean": [1, 0] } }), [])
+  })
+
+  it("judges the environments' scores where no trainer tells a reward", () => {
+    const scores = course(60, (step) => (step < 31 ? 0.8 : 0) + noise(step))
+    const [collapse] = found({ math_0: { "train/scores_mean": scores } })
+    assert.deepStrictEqual([collapse?.rule, collapse?.source, collapse?.from], ["collapse", "math_0", 31])
+  })
+
+  it("names the steps without numbers", () => {
+    const loss = course(40, (step) => (step === 7 || step === 19 ? Number.NaN : 0.1))
+    const norm = course(40, (step) => (step === 31 ? Number.POSITIVE_INFINITY : 1))
+    const [finding, ...others] = found({ trainer: { "train/loss": loss, "train/grad_norm": norm } })
+    assert.deepStrictEqual(others, [])
+    assert.deepStrictEqual(finding!.steps, [7, 19, 31])
+    assert.include(finding!.says, "steps 7, 19 and 31")
+    assert.deepStrictEqual(
+      names({ trainer: { "train/skipped_not_finite": course(3, (step) => (step === 2 ? 1 : 0)) } }),
+      ["not_finite"]
+    )
+  })
+
+  it("finds environments from which there is nothing to learn, and those that say nothing", () => {
+    const [same, ...others] = found({
+      maze_0: {
+        "train/percent_identical": course(40, (step) => (step < 12 ? 0.3 : 1)),
+        "train/scores_mean": course(40, () => 0)
+      },
+      math_0: { "train/percent_identical": course(40, () => 0.3), "train/scores_mean": course(40, () => 0.5) }
+    })
+    assert.deepStrictEqual(others, [])
+    assert.deepStrictEqual([same!.rule, same!.source, same!.from], ["stuck", "maze_0", 12])
+    assert.include(same!.says, "mean score is 0")
+    const [silent] = found({
+      maze_0: { "train/items_sent_to_api": course(40, (step) => (step < 12 ? 4 : 0)) },
+      math_0: { "train/items_sent_to_api": course(40, () => 4) }
+    })
+    assert.deepStrictEqual([silent!.rule, silent!.source, silent!.from], ["stuck", "maze_0", 11])
+    assert.deepStrictEqual(names({ maze_0: { "train/items_sent_to_api": course(40, () => 0) } }), [])
+  })
+
+  it("tells a component that is had by length from one that is earned", () => {
+    const lengths = course(60, (step) => 50 + 3 * step)
+    const thorough = course(60, (step) => (50 + 3 * step) / 400 + noise(step))
+    const flat = course(60, (step) => 0.5 + noise(step))
+    const [hacked] = found({
+      essay_0: { "train/completion_lengths": lengths, "reward/thorough": thorough, "reward/correct": flat }
+    }).filter(({ rule }) => rule === "length_hacking")
+    assert.deepStrictEqual([hacked?.component, hacked?.source], ["thorough", "essay_0"])
+    assert.notInclude(
+      names({
+        essay_0: { "train/completion_lengths": lengths, "reward/thorough": thorough, "reward/correct": thorough }
+      }),
+      "length_hacking"
+    )
+  })
+
+  it("sees entropy, divergence, gradient, mismatch, length, truncation and idle steps", () => {
+    const late = (before: number, after: number) => course(60, (step) => (step <= 40 ? before : after))
+    const trainer = (metrics: { readonly [metric: string]: Values }) => names({ trainer: metrics })
+    assert.deepStrictEqual(trainer({ "grpo/entropy": late(0.6, 0.05) }), ["entropy_low"])
+    assert.deepStrictEqual(trainer({ "grpo/entropy": late(0.6, 3) }), ["entropy_high"])
+    assert.deepStrictEqual(trainer({ "grpo/kl": late(0.01, 0.4) }), ["divergence"])
+    assert.deepStrictEqual(trainer({ "alignment/on_policy_diff": late(0.01, 0.1) }), ["mismatch"])
+    assert.deepStrictEqual(trainer({ "train/grad_norm": course(60, (step) => (step === 50 ? 90 : 1)) }), ["gradient"])
+    assert.deepStrictEqual(trainer({ "train/skipped": late(0, 1) }), ["skipped"])
+    assert.deepStrictEqual(trainer({ "batch/groups": late(8, 8), "batch/zero_variance_groups": late(1, 8) }), [
+      "identical"
+    ])
+    assert.deepStrictEqual(names({ math_0: { "train/completion_lengths": late(100, 20) } }), ["length"])
+    assert.deepStrictEqual(names({ math_0: { "train/truncated_fraction": late(0, 0.5) } }), ["truncation"])
+  })
+
+  it("judges ten thousand steps in a blink", () => {
+    const long = course(10_000, (step) => 0.5 + noise(step))
+    const all = recorded({
+      trainer: { "reward/mean": long, "train/loss": long, "train/grad_norm": long, "grpo/entropy": long },
+      math_0: { "train/completion_lengths": long, "train/percent_identical": long, "reward/a": long, "reward/b": long }
+    })
+    const turns = Array.from({ length: 3 }, () => ProcessorTime.millisOf(() => Health.judge(all)))
+    assert.isBelow(Math.min(...turns), 60)
+  })
+})

@@ -1,0 +1,179 @@
+/**
+ * How near the calls of an answer are to those that a plan makes, as t1_scoring.py of the original measures it.
+ *
+ * By names: precision, recall and F1 of the two multisets of names. By arguments: F1 over the named arguments of calls
+ * of the same name, paired so that the most alike go together. Where the plan makes no call, an answer without any has
+ * everything and one with any has nothing; where it makes some, an answer without any has nothing.
+ *
+ * Unlike there, no order of the calls counts, and calls whose plan has no arguments to compare can be wholly right
+ * (there they cost 0.3): those of `seek_information`, above all, whose question is in the policy's own words.
+ */
+import { Predicate } from "effect"
+import type { RewardComponents, ToolCalls } from "@atropos/core"
+
+interface Shares {
+  readonly precision: number
+  readonly recall: number
+  readonly f1: number
+}
+
+const sharesOf = (hits: number, given: number, expected: number): Shares => {
+  if (given === 0 && expected === 0) return { precision: 1, recall: 1, f1: 1 }
+  return {
+    precision: given === 0 ? 0 : hits / given,
+    recall: expected === 0 ? 0 : hits / expected,
+    f1: (2 * hits) / (given + expected)
+  }
+}
+
+const numberOf = (value: unknown): number =>
+  typeof value === "number" || typeof value === "boolean"
+    ? Number(value)
+    : typeof value === "string" && value.trim() !== ""
+      ? Number(value)
+      : Number.NaN
+
+/** As JSON, with the keys of objects in order. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, one: unknown) =>
+    Predicate.isReadonlyObject(one)
+      ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : one
+  ) ?? "undefined"
+
+/** Equal, but for case and blanks around texts, the order of a list, and numbers as texts. */
+export const isAlike = (a: unknown, b: unknown): boolean => {
+  if (typeof a === "string" && typeof b === "string" && a.trim().toLowerCase() === b.trim().toLowerCase()) return true
+  if (Array.isArray(a) && Array.isArray(b)) {
+    const [one, other] = [a, b].map((list: ReadonlyArray<unknown>) =>
+      canonical(list.map((one) => (typeof one === "string" ? one : canonical(one))).toSorted())
+    )
+    return one === other
+  }
+  return canonical(a) === canonical(b) || numberOf(a) === numberOf(b)
+}
+
+/** What it asks the user is in words of its own. */
+const inOwnWords = "seek_information"
+
+const argumentsOf = ({ arguments: given, name }: ToolCalls.Call): Readonly<Record<string, unknown>> =>
+  Predicate.isReadonlyObject(given) && name !== inOwnWords ? given : {}
+
+const inCommon = (expected: ToolCalls.Call, given: ToolCalls.Call): number => {
+  const there = argumentsOf(given)
+  return Object.entries(argumentsOf(expected)).filter(
+    ([name, value]) => Object.hasOwn(there, name) && isAlike(value, there[name])
+  ).length
+}
+
+const inOrder = (calls: ReadonlyArray<ToolCalls.Call>): ReadonlyArray<ToolCalls.Call> =>
+  calls.toSorted((a, b) => (canonical(a) < canonical(b) ? -1 : 1))
+
+/** Pairs of calls of the same name: the most alike first, and of these those with the fewest other arguments. */
+const paired = (plan: ReadonlyArray<ToolCalls.Call>, answer: ReadonlyArray<ToolCalls.Call>) => {
+  // Among equals none is first by where it stands.
+  const [expected, given] = [inOrder(plan), inOrder(answer)]
+  const size = (call: ToolCalls.Call) => Object.keys(argumentsOf(call)).length
+  const candidates = expected
+    .flatMap((one, i) =>
+      given.flatMap((other, j) =>
+        one.name === other.name
+          ? [{ i, j, hits: inCommon(one, other), arguments: [size(one), size(other)] as const }]
+          : []
+      )
+    )
+    .toSorted(
+      (a, b) => b.hits - a.hits || a.arguments[0] + a.arguments[1] - (b.arguments[0] + b.arguments[1]) || a.i - b.i
+    )
+  const [takenI, takenJ] = [new Set<number>(), new Set<number>()]
+  return candidates.filter(({ i, j }) => {
+    if (takenI.has(i) || takenJ.has(j)) return false
+    takenI.add(i)
+    takenJ.add(j)
+    return true
+  })
+}
+
+/** How often names stand in both lists. */
+const namesInCommon = (expected: ReadonlyArray<ToolCalls.Call>, given: ReadonlyArray<ToolCalls.Call>): number => {
+  const left = new Map<string, number>()
+  for (const { name } of given) left.set(name, (left.get(name) ?? 0) + 1)
+  return expected.filter(({ name }) => {
+    const count = left.get(name) ?? 0
+    left.set(name, count - 1)
+    return count > 0
+  }).length
+}
+
+/** What a turn is worth: 0.5 · F1 of names + 0.3 · F1 of arguments + 0.1 for calls + 0.1 for all the right names. */
+export const rule: RewardComponents.Rule = {
+  weights: { f1: 0.5, arguments: 0.3, format: 0.1, complete: 0.1, precision: 0, recall: 0, exact: 0 }
+}
+
+export interface Components {
+  readonly [name: string]: number
+  readonly f1: number
+  readonly arguments: number
+  /** Whether there are calls, and all can be read. */
+  readonly format: number
+  readonly complete: number
+  readonly precision: number
+  readonly recall: number
+  /** F1 of calls that are equal to the last argument. */
+  readonly exact: number
+}
+
+const all = (value: 0 | 1): Components => ({
+  f1: value,
+  arguments: value,
+  format: value,
+  complete: value,
+  precision: value,
+  recall: value,
+  exact: value
+})
+
+/** Of a turn that was never answered. */
+export const nothing: Components = all(0)
+
+/** Components of one answer; `given` has undefined for a call that cannot be read. */
+export const ofTurn = (
+  expected: ReadonlyArray<ToolCalls.Call>,
+  given: ReadonlyArray<ToolCalls.Call | undefined>
+): Components => {
+  if (expected.length === 0) return all(given.length === 0 ? 1 : 0)
+  if (given.length === 0) return all(0)
+  const read = given.filter((call) => call !== undefined)
+  const names = sharesOf(namesInCommon(expected, read), given.length, expected.length)
+  const pairs = paired(expected, read)
+  const total = (pick: (pair: (typeof pairs)[number]) => number) => pairs.reduce((sum, pair) => sum + pick(pair), 0)
+  const byArguments = sharesOf(
+    total(({ hits }) => hits),
+    total(({ arguments: [, given] }) => given),
+    total(({ arguments: [expected] }) => expected)
+  )
+  const equal = pairs.filter(({ arguments: [one, other], hits }) => hits === one && hits === other).length
+  return {
+    f1: names.f1,
+    arguments: pairs.length === 0 ? 0 : byArguments.f1,
+    format: read.length === given.length ? 1 : 0,
+    complete: names.f1 === 1 ? 1 : 0,
+    precision: names.precision,
+    recall: names.recall,
+    exact: sharesOf(equal, given.length, expected.length).f1
+  }
+}
+
+/** The means over the turns of a conversation. */
+export const mean = (turns: ReadonlyArray<Components>): Components => {
+  const of = (name: string) => turns.reduce((sum, turn) => sum + turn[name]!, 0) / turns.length
+  return {
+    f1: of("f1"),
+    arguments: of("arguments"),
+    format: of("format"),
+    complete: of("complete"),
+    precision: of("precision"),
+    recall: of("recall"),
+    exact: of("exact")
+  }
+}

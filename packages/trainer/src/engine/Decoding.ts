@@ -1,0 +1,77 @@
+/**
+ * One run of the model for all choices of a lane: the token each said last, and after it those it is guessed to say.
+ *
+ * All runs are equally wide, so that the numbers of a choice do not depend on the guesses of others. Logits are asked
+ * for at positions that a token can be drawn from alone.
+ */
+import { Effect } from "effect"
+import * as PromptLookup from "../base/PromptLookup.ts"
+import type { Choice } from "./Job.ts"
+import type { KvCache } from "./KvCache.ts"
+import type { RunInput } from "./ModelRunner.ts"
+
+/** What each choice may say after its next token, at most `count`; nothing where a grammar is asked after each. */
+export const guesses = <W>(choices: ReadonlyArray<Choice<W>>, count: number): ReadonlyArray<ReadonlyArray<number>> =>
+  choices.map(({ job, matcher, tokens }) => {
+    const { work } = job
+    if (work._tag !== "Generate" || matcher !== undefined) return []
+    const room = work.request.maxTokens - tokens.length - 1
+    return PromptLookup.guess(job.prompt, tokens, Math.min(count, room))
+  })
+
+export interface Run {
+  readonly input: RunInput
+  /** Of each choice the first of its rows of logits; the next ones are those after its guesses. */
+  readonly places: ReadonlyArray<number>
+}
+
+/** `rows`: at least two, as many as the cache has room for. */
+export const run = <W>(
+  choices: ReadonlyArray<Choice<W>>,
+  guessed: ReadonlyArray<ReadonlyArray<number>>,
+  cache: KvCache,
+  rows: number,
+  width: number
+): Run => {
+  const tokens = new Int32Array(rows * width)
+  const outputs: Array<number> = []
+  const inverses: Array<number> = []
+  const places = choices.map((choice, row) => {
+    const first = outputs.length
+    tokens.set([choice.tokens.at(-1)!, ...guessed[row]!], row * width)
+    for (let t = 0; t <= guessed[row]!.length; t++) {
+      outputs.push(row * width + t)
+      inverses.push(choice.job.inverseTemperature)
+    }
+    return first
+  })
+  // A single row of logits would be computed by another kernel, with slightly other numbers.
+  if (outputs.length === 1) {
+    outputs.push(width)
+    inverses.push(1)
+  }
+  return {
+    input: {
+      rows,
+      width,
+      tokens,
+      cache,
+      outputs: Int32Array.from(outputs),
+      inverseTemperatures: Float32Array.from(inverses)
+    },
+    places
+  }
+}
+
+/** Asks the grammars what choices that are held to a schema may go on with. */
+export const mask = <W>(choices: ReadonlyArray<Choice<W>>): Effect.Effect<void> => {
+  const held = choices.filter(({ matcher }) => matcher !== undefined)
+  return Effect.forEach(
+    held,
+    (choice) =>
+      Effect.map(choice.matcher!.mask, (mask) => {
+        choice.mask = mask
+      }),
+    { discard: true }
+  )
+}

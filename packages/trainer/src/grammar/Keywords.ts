@@ -1,0 +1,104 @@
+/**
+ * Whether a JSON schema says only what a grammar can hold an answer to. XGrammar passes over what it does not know, and
+ * an answer would then keep to another schema than was asked for: so everything it does not hold is refused by name.
+ */
+import { Predicate } from "effect"
+
+/** Keywords that change nothing. */
+const remarks = new Set([
+  "$schema",
+  "$id",
+  "$comment",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "deprecated",
+  "readOnly",
+  "writeOnly"
+])
+
+const values = new Set(["type", "enum", "const", "$ref", "required", "pattern", "format"])
+const counts = new Set(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"])
+const bounds = new Set(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"])
+const schemas = new Set(["items", "additionalProperties", "additionalItems"])
+const lists = new Set(["anyOf", "prefixItems"])
+const maps = new Set(["properties", "$defs", "definitions"])
+
+const types = new Set(["object", "array", "string", "number", "integer", "boolean", "null"])
+const formats = new Set(["date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"])
+
+const said = (value: unknown): string => JSON.stringify(value)?.slice(0, 60) ?? "nothing"
+
+/** What is wrong, and where (`properties.age`); undefined where nothing is. */
+export const problem = (schema: unknown, where = ""): string | undefined => {
+  if (typeof schema === "boolean") return undefined
+  const at = where === "" ? "the schema" : where
+  if (!Predicate.isReadonlyObject(schema) || Array.isArray(schema))
+    return `${at}: expected a schema, got ${said(schema)}`
+  for (const [keyword, value] of Object.entries(schema)) {
+    const found = ofKeyword(keyword, value, where === "" ? keyword : `${where}.${keyword}`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const ofKeyword = (keyword: string, value: unknown, where: string): string | undefined => {
+  if (remarks.has(keyword)) return undefined
+  if (values.has(keyword)) return ofValue(keyword, value, where)
+  if (counts.has(keyword)) {
+    return Number.isSafeInteger(value) && Number(value) >= 0
+      ? undefined
+      : `${where}: expected a count, got ${said(value)}`
+  }
+  if (bounds.has(keyword)) return Number.isFinite(value) ? undefined : `${where}: expected a number, got ${said(value)}`
+  if (schemas.has(keyword)) return problem(value, where)
+  if (lists.has(keyword)) {
+    if (!Array.isArray(value)) return `${where}: expected a list of schemas, got ${said(value)}`
+    return first(
+      value.map((one, i) => [String(i), one]),
+      where
+    )
+  }
+  if (maps.has(keyword)) {
+    if (!Predicate.isReadonlyObject(value)) return `${where}: expected an object of schemas, got ${said(value)}`
+    return first(Object.entries(value), where)
+  }
+  return `${where}: answers cannot be held to ${keyword} here; leave it out, and check for it afterwards`
+}
+
+const first = (entries: ReadonlyArray<readonly [string, unknown]>, where: string): string | undefined => {
+  for (const [name, one] of entries) {
+    const found = problem(one, `${where}.${name}`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const ofValue = (keyword: string, value: unknown, where: string): string | undefined => {
+  const isKnown = (type: unknown) => typeof type === "string" && types.has(type)
+  switch (keyword) {
+    case "type":
+      return (Array.isArray(value) ? value.length > 0 && value.every(isKnown) : isKnown(value))
+        ? undefined
+        : `${where}: expected one of ${[...types].join(", ")}, or a list of them, got ${said(value)}`
+    case "enum":
+      return Array.isArray(value) && value.length > 0 ? undefined : `${where}: expected a list, got ${said(value)}`
+    case "required":
+      return Array.isArray(value) && value.every((name) => typeof name === "string")
+        ? undefined
+        : `${where}: expected a list of names, got ${said(value)}`
+    case "$ref":
+      return typeof value === "string" && value.startsWith("#")
+        ? undefined
+        : `${where}: expected a place in this schema, such as "#/$defs/name", got ${said(value)}`
+    case "format":
+      return typeof value === "string" && formats.has(value)
+        ? undefined
+        : `${where}: expected one of ${[...formats].join(", ")}, got ${said(value)}`
+    case "pattern":
+      return typeof value === "string" ? undefined : `${where}: expected a regular expression, got ${said(value)}`
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * What the tokens of a tokenizer stand for, byte by byte: what a grammar must know of them.
+ *
+ * Vocabularies of byte-level BPE and of SentencePiece with byte fallback are taken as they are written; where a name
+ * says all (bytes, characters), tokens are written in the alphabet of byte-level BPE, which has a letter for each byte.
+ * Special tokens stand for nothing: no text has them.
+ */
+import type { Tokenizer } from "@atropos/core"
+import { Effect } from "effect"
+
+export interface Vocabulary {
+  readonly kind: "byte_level" | "byte_fallback"
+  /** By id, each ended by `separator`: one text, because that crosses to another thread far faster than a list. */
+  readonly text: string
+}
+
+const separator = "\u{0}"
+
+const isOwn = (byte: number): boolean => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173)
+
+/** The letter of each byte in byte-level BPE (GPT-2's `bytes_to_unicode`): printable ones are their own. */
+const alphabet: ReadonlyArray<string> = (() => {
+  let next = 256
+  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isOwn(byte) ? byte : next++))
+})()
+
+const encoder = new TextEncoder()
+const spelt = (text: string): string => Array.from(encoder.encode(text), (byte) => alphabet[byte]!).join("")
+
+/** Tokens looked at before others have their turn. */
+const atOnce = 2000
+
+/** Undefined where it cannot be told. */
+export const of = Effect.fnUntraced(function* (tokenizer: Tokenizer.TokenizerShape) {
+  const written = tokenizer.vocabulary?.()
+  const kind =
+    written === undefined || written.has("Ġ") ? "byte_level" : written.has("<0x0A>") ? "byte_fallback" : undefined
+  if (kind === undefined) return undefined
+  const names: Array<string> = []
+  for (const [name, id] of written ?? []) names[id] = name
+  const tokens: Array<string> = []
+  for (let id = 0; id < Math.max(tokenizer.vocabularySize, names.length); id++) {
+    const isSpecial = tokenizer.decode([id], { skipSpecialTokens: true }) === ""
+    // A byte of a character is no text by itself.
+    const own = tokenizer.name === "bytes" ? (alphabet[id] ?? "") : spelt(tokenizer.decode([id]))
+    tokens.push(isSpecial ? "" : written === undefined ? own : (names[id] ?? ""))
+    if (id % atOnce === atOnce - 1) yield* Effect.yieldNow
+  }
+  return { kind, text: tokens.map((token) => token + separator).join("") } satisfies Vocabulary
+})
+
+/** Its tokens, `size` of them: a model may have more than its tokenizer. */
+export const tokens = ({ text }: Vocabulary, size: number): ReadonlyArray<string> => {
+  const all = text.split(separator).slice(0, -1)
+  return Array.from({ length: size }, (_, id) => all[id] ?? "")
+}

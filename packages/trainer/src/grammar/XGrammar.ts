@@ -1,0 +1,68 @@
+/**
+ * XGrammar in WebAssembly (`@mlc-ai/web-xgrammar`, an optional peer), which says what tokens may follow in a text that
+ * a JSON schema holds.
+ *
+ * The package is a script for browsers that calls itself a module, so that Node can neither import nor require it: its
+ * text is run as the body of a function, which gets what CommonJS modules get. Every call gives an instance of its own.
+ */
+import * as Installed from "@atropos/core/base/Installed"
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import packageJson from "../../package.json" with { type: "json" }
+
+/** What of the library is used. */
+export interface Library {
+  readonly TokenizerInfo: {
+    readonly createTokenizerInfo: (
+      tokens: ReadonlyArray<string>,
+      kind: string,
+      prependsSpace: boolean,
+      size: number,
+      ends: ReadonlyArray<number>
+    ) => Promise<unknown>
+  }
+  readonly GrammarCompiler: {
+    readonly createGrammarCompiler: (tokenizer: unknown, isCached: boolean) => Promise<Compiler>
+  }
+  readonly GrammarMatcher: {
+    readonly createGrammarMatcher: (grammar: unknown, ends: ReadonlyArray<number>) => Promise<Matcher>
+  }
+}
+
+export interface Compiler {
+  readonly compileJSONSchema: (
+    schema: string,
+    anyWhitespace: boolean,
+    indent: undefined,
+    separators: undefined,
+    isStrict: boolean,
+    mostWhitespace: number
+  ) => Promise<unknown>
+}
+
+export interface Matcher {
+  readonly acceptToken: (token: number) => boolean
+  /** Bit i % 32 of word i / 32 is 1 where token i may follow. */
+  readonly getNextTokenBitmask: () => Promise<Int32Array>
+  readonly dispose: () => void
+}
+
+const name = "@mlc-ai/web-xgrammar"
+
+/** What to tell whoever has it not. */
+export const missing = `answers held to a JSON schema need the package ${name}, which is not installed: npm install ${name}@${packageJson.peerDependencies[name]}`
+
+/** Undefined where it is not installed. */
+export const load = (): Library | undefined => {
+  const folder = Installed.folder(name, import.meta.url)
+  if (folder === undefined) return undefined
+  const path = join(folder, "lib", "index.js")
+  const module = { exports: {} }
+  const parameters = ["exports", "module", "require", "__filename"]
+  // oxlint-disable-next-line typescript/no-implied-eval -- an installed package's own file, see above
+  const run = new Function(...parameters, readFileSync(path, "utf8")) as (...given: ReadonlyArray<unknown>) => void
+  run(module.exports, module, createRequire(import.meta.url), path)
+  // The shape is that of the pinned version.
+  return module.exports as Library
+}

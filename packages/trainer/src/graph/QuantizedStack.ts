@@ -1,0 +1,29 @@
+/**
+ * Matrices of experts in codes of 8 or 4 bits, [E, N, K], of which the body of a loop widens one at a time: the numbers
+ * of `QuantizedProduct` for learning, and the same for sampling.
+ */
+import type { Graph } from "./Graph.ts"
+import type { QuantizedMatrix } from "./QuantizedProduct.ts"
+import type { Shape } from "./Shape.ts"
+import type { Value } from "./Value.ts"
+
+/** Of all experts below one another: [E N, K]. */
+export const make = (graph: Graph, matrix: QuantizedMatrix, shape: Shape) => {
+  const { bits, blockSize, codes, name, scales } = matrix
+  const [experts, n, k] = shape as readonly [number, number, number]
+  const stored = graph.initializer(name, "uint8", [experts, n, (k * bits) / 8], codes)
+  const scaled = graph.initializer(`${name}.scales`, "float32", [experts, n, k / blockSize], scales)
+  const pick = (g: Graph, [all, factors]: ReadonlyArray<Value>, expert: Value): Value => {
+    const attributes = { bits, block_size: blockSize, gather_axis: 0, quantize_axis: 2 }
+    const widened = g.node(
+      "GatherBlockQuantized",
+      [all, expert, factors],
+      "float32",
+      [n, k],
+      attributes,
+      "com.microsoft"
+    )
+    return g.cast(widened, g.real)
+  }
+  return { captured: [stored, scaled], pick, trained: undefined }
+}

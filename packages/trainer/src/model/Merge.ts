@@ -1,0 +1,141 @@
+/**
+ * An adapter merged into its model: a Hugging Face folder that needs no adapter, with the logits of both together.
+ *
+ * W becomes W + s B A, with DoRA each row of it stretched to its length; the embedding E + s (B A)ᵀ; what is trained
+ * whole takes the base's place. Tensors are made and written one after the other, so that no second model is held. An
+ * output matrix that is the embedding, and an adapter on either, become two matrices (`tie_word_embeddings` false).
+ */
+import { Effect, FileSystem, Path } from "effect"
+import * as Lora from "./Lora.ts"
+import { encode, type ModelConfig } from "./ModelConfig.ts"
+import { ModelError } from "./ModelError.ts"
+import * as ModelFolder from "./ModelFolder.ts"
+import * as Parameters from "./Parameters.ts"
+import * as Peft from "./Peft.ts"
+import * as Safetensors from "./Safetensors.ts"
+import * as Tensors from "./Tensors.ts"
+
+export interface Options {
+  /** The folder of the model that the adapter was trained on. */
+  readonly model: string
+  /** The adapter's PEFT folder. */
+  readonly adapter: string
+  /** Made; what is there already is left alone, and the merge refused. */
+  readonly to: string
+  /** Of the weights written. */
+  readonly type: "F32" | "BF16"
+}
+
+/** Rows merged at once, after which others have their turn. */
+const rowsAtOnce = 256
+
+/** Parameters of the adapter by name. */
+type Read = (name: string) => Float32Array | undefined
+
+/** The rows of `weight` from `from` to `to`, with s B A added; A [r, in], B [out, r]. */
+const addLowRank = (
+  weight: Float32Array,
+  [from, to]: readonly [number, number],
+  { a, b, r, scale }: { readonly a: Float32Array; readonly b: Float32Array; readonly r: number; readonly scale: number }
+): void => {
+  const width = a.length / r
+  for (let row = from; row < to; row++) {
+    const target = weight.subarray(row * width, (row + 1) * width)
+    for (let k = 0; k < r; k++) {
+      const factor = scale * b[row * r + k]!
+      const source = a.subarray(k * width, (k + 1) * width)
+      for (let i = 0; i < width; i++) target[i] = target[i]! + factor * source[i]!
+    }
+  }
+}
+
+/** Rows stretched to these lengths. */
+const stretch = (weight: Float32Array, lengths: Float32Array): void => {
+  const width = weight.length / lengths.length
+  const own = Lora.rowLengths(weight, lengths.length)
+  for (let at = 0; at < weight.length; at++) {
+    const row = Math.floor(at / width)
+    weight[at] = (weight[at]! * lengths[row]!) / own[row]!
+  }
+}
+
+/** [rows, columns] to [columns, rows] */
+const transposed = (values: Float32Array, rows: number): Float32Array => {
+  const columns = values.length / rows
+  const result = new Float32Array(values.length)
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) result[column * rows + row] = values[row * columns + column]!
+  }
+  return result
+}
+
+/** The weight of a module with its adapter; `weight` is changed. */
+const mergeInto = Effect.fnUntraced(function* (
+  weight: Float32Array,
+  module: string,
+  { adapter, read }: { readonly adapter: Lora.LoraSettings; readonly read: Read }
+) {
+  const [first, second] = [read(Lora.nameOf(module, "A")), read(Lora.nameOf(module, "B"))]
+  if (first === undefined || second === undefined) return weight
+  const { r } = adapter
+  // Of the embedding, tokens are rows: what is A elsewhere is B transposed, and the reverse.
+  const isEmbedding = module === Tensors.embeddingModule
+  const [a, b] = isEmbedding ? [transposed(second, second.length / r), transposed(first, r)] : [first, second]
+  const rows = b.length / r
+  for (let from = 0; from < rows; from += rowsAtOnce) {
+    addLowRank(weight, [from, Math.min(rows, from + rowsAtOnce)], { a, b, r, scale: Lora.scaleOf(adapter) })
+    yield* Effect.yieldNow
+  }
+  const lengths = read(Lora.magnitudeOf(module))
+  if (lengths !== undefined) stretch(weight, lengths)
+  return weight
+})
+
+/** Whether the embedding and the output matrix, one in the base, differ once merged. */
+const unties = ({ hasTiedHead }: ModelConfig, { targetModules }: Lora.LoraSettings): boolean =>
+  hasTiedHead && targetModules.some((name) => name === "embed_tokens" || name === "lm_head")
+
+/** Writes the merged model; `config.json` comes last: a folder that has it is whole. */
+export const merge = Effect.fn("Merge.merge")(function* ({ adapter: adapterFolder, model, to, type }: Options) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: to, message })
+  if (yield* Effect.orElseSucceed(fs.exists(join(to, ModelFolder.configFile)), () => false)) {
+    return yield* fail("settings", `${to} holds a model already: name a folder that does not`)
+  }
+  const config = yield* ModelFolder.readConfig(model)
+  const entries = yield* ModelFolder.readEntries(model, config)
+  const adapter = yield* Peft.readSettings(adapterFolder)
+  const problem = Lora.problemOf(adapter, config)
+  if (problem !== undefined) return yield* fail("settings", problem)
+  const layout = Lora.layout(config, adapter)
+  const parameters = yield* Peft.read(adapterFolder, { adapter, layout })
+  const slots = new Map(layout.slots.map((slot) => [slot.name, slot]))
+  const read: Read = (name) => {
+    const slot = slots.get(name)
+    return slot === undefined ? undefined : Parameters.view(parameters, slot)
+  }
+  const isUntied = unties(config, adapter)
+  const tensors = Tensors.all({ ...config, hasTiedHead: config.hasTiedHead && !isUntied })
+  const written = tensors.map(({ name, shape }): Safetensors.Written => {
+    const values = Effect.gen(function* () {
+      const saved = read(name)
+      if (saved !== undefined) return saved
+      // Checked by `readEntries`; of a tied output matrix the embedding is what there is.
+      const weight = yield* Safetensors.floats(entries.get(name) ?? entries.get(Tensors.embedding)!)
+      return yield* mergeInto(weight, name.replace(/\.weight$/, ""), { adapter, read })
+    })
+    return { name, shape, values }
+  })
+  yield* fs.makeDirectory(to, { recursive: true }).pipe(Effect.mapError((cause) => fail("disk", cause.message)))
+  yield* Safetensors.write(join(to, ModelFolder.singleFile), written, type)
+  yield* ModelFolder.copyTokenizer(model, to)
+  yield* ModelFolder.writeJson(to, {
+    [ModelFolder.configFile]: {
+      ...encode(config),
+      torch_dtype: type === "F32" ? "float32" : "bfloat16",
+      ...(isUntied && { tie_word_embeddings: false })
+    }
+  })
+  return { tensors: written.length, isUntied }
+})

@@ -1,0 +1,233 @@
+/**
+ * The architectures, by `model_type`: each an entry with what its configuration says beyond the common, and how that
+ * differs from a Llama. An architecture that is made of what `Traits` has is added here, with a fixture
+ * (`scripts/make-architecture-fixtures.py`), and nowhere else; docs/models.md shows how.
+ */
+import type { ConfigFile } from "./ConfigFile.ts"
+import type { ModelConfig } from "./Traits.ts"
+
+type Own = Partial<
+  Pick<
+    ModelConfig,
+    | "hasQkvBias"
+    | "hasOutputBias"
+    | "hasMlpBias"
+    | "norms"
+    | "normOffset"
+    | "qkNorm"
+    | "isFused"
+    | "attentionScale"
+    | "attentionCap"
+    | "hasSinks"
+    | "embeddingScale"
+    | "residualScale"
+    | "logitScale"
+    | "logitCap"
+    | "mixture"
+  >
+>
+
+export interface Family {
+  /** Models people know, for docs and messages. */
+  readonly models: string
+  /** transformers' class. */
+  readonly className: string
+  /** Values of keys that published files leave out. */
+  readonly defaults?: { readonly [key: string]: unknown }
+  /** How it differs from a Llama without biases. */
+  readonly own: (file: ConfigFile) => Own
+  /** Whether a layer sees only a window; default: none does. */
+  readonly slides?: (file: ConfigFile, layer: number) => boolean
+  /** Whether `layer_types` of the file says which layers slide. */
+  readonly readsLayerTypes?: boolean
+  /** Layers with a window have rotary positions of their own, of this base where the file has none. */
+  readonly slidingTheta?: (file: ConfigFile) => number
+  /** Whether `partial_rotary_factor` of the file says how much of a head is turned. */
+  readonly turnsPart?: boolean
+  /** Whether positions are told to a layer; default: to all. */
+  readonly hasRope?: (file: ConfigFile, layer: number) => boolean
+  /** Whether a layer has a mixture of experts; default: all where there is one. */
+  readonly isMixture?: (file: ConfigFile, layer: number) => boolean
+  /** What would change the numbers and is not built. */
+  readonly refuse?: (file: ConfigFile) => string | undefined
+}
+
+/** Biases of all four projections of attention, where the file says so. */
+const biased = ({ attention_bias: bias }: ConfigFile): Own => ({
+  hasQkvBias: bias === true,
+  hasOutputBias: bias === true
+})
+
+/** Qwen's windows begin at a layer. */
+const lateWindows = (file: ConfigFile, layer: number): boolean =>
+  file.use_sliding_window === true && layer >= (file.max_window_layers ?? 28)
+
+const tellsPosition = ({ no_rope_layer_interval: interval, no_rope_layers: kept }: ConfigFile, layer: number) =>
+  kept == null ? (layer + 1) % (interval ?? 4) !== 0 : Boolean(kept[layer])
+
+const gemma = (file: ConfigFile): Own => ({
+  ...biased(file),
+  norms: "around",
+  normOffset: 1,
+  embeddingScale: Math.sqrt(file.hidden_size),
+  attentionScale: (file.query_pre_attn_scalar ?? 256) ** -0.5,
+  logitCap: file.final_logit_softcapping ?? undefined
+})
+
+const gemmaDefaults = {
+  hidden_activation: "gelu_pytorch_tanh",
+  tie_word_embeddings: true,
+  rms_norm_eps: 1e-6,
+  head_dim: 256
+} as const
+
+const qwenMixture = (file: ConfigFile): ModelConfig["mixture"] => ({
+  experts: file.num_experts ?? file.num_local_experts ?? 128,
+  perToken: file.num_experts_per_tok ?? 8,
+  intermediateSize: file.moe_intermediate_size ?? 768,
+  isNormed: file.norm_topk_prob === true
+})
+
+const ossMixture = (file: ConfigFile): ModelConfig["mixture"] => ({
+  experts: file.num_local_experts ?? file.num_experts ?? 128,
+  perToken: file.num_experts_per_tok ?? 4,
+  intermediateSize: file.intermediate_size,
+  isNormed: true,
+  joint: { alpha: file.swiglu_alpha ?? 1.702, limit: file.swiglu_limit ?? 7 }
+})
+
+const bothWays = (file: ConfigFile): string | undefined =>
+  file.use_bidirectional_attention ? "attention to later tokens (use_bidirectional_attention) is not built" : undefined
+
+export const families: { readonly [modelType: string]: Family } = {
+  llama: {
+    models: "Llama 2 and 3, SmolLM 1 and 2",
+    className: "LlamaForCausalLM",
+    own: (file) => ({ ...biased(file), hasMlpBias: file.mlp_bias === true })
+  },
+  mistral: {
+    models: "Mistral 7B, Nemo, Small (text)",
+    className: "MistralForCausalLM",
+    own: () => ({}),
+    slides: (file) => file.sliding_window != null
+  },
+  ministral: {
+    models: "Ministral 8B",
+    className: "MinistralForCausalLM",
+    own: () => ({}),
+    slides: (file) => file.sliding_window != null,
+    readsLayerTypes: true
+  },
+  qwen2: {
+    models: "Qwen 2 and 2.5",
+    className: "Qwen2ForCausalLM",
+    own: () => ({ hasQkvBias: true }),
+    slides: lateWindows,
+    readsLayerTypes: true
+  },
+  qwen3: {
+    models: "Qwen 3",
+    className: "Qwen3ForCausalLM",
+    own: (file) => ({ ...biased(file), qkNorm: "heads" }),
+    slides: lateWindows,
+    readsLayerTypes: true
+  },
+  qwen3_moe: {
+    models: "Qwen 3 with experts",
+    className: "Qwen3MoeForCausalLM",
+    own: (file) => ({ ...biased(file), qkNorm: "heads", mixture: qwenMixture(file) }),
+    isMixture: ({ decoder_sparse_step: step, mlp_only_layers: dense }, layer) =>
+      !(dense ?? []).includes(layer) && (layer + 1) % (step ?? 1) === 0,
+    refuse: (file) =>
+      file.use_sliding_window === true ? "sliding-window attention (use_sliding_window) is not built" : undefined
+  },
+  gpt_oss: {
+    models: "gpt-oss, weights in bfloat16",
+    className: "GptOssForCausalLM",
+    defaults: {
+      rope_theta: 150_000,
+      rope_scaling: {
+        rope_type: "yarn",
+        factor: 32,
+        beta_fast: 32,
+        beta_slow: 1,
+        truncate: false,
+        original_max_position_embeddings: 4096
+      },
+      sliding_window: 128,
+      attention_bias: true,
+      head_dim: 64
+    },
+    own: (file) => ({ ...biased(file), hasSinks: true, mixture: ossMixture(file) }),
+    slides: (_, layer) => layer % 2 === 0,
+    readsLayerTypes: true
+  },
+  smollm3: {
+    models: "SmolLM 3",
+    className: "SmolLM3ForCausalLM",
+    defaults: { tie_word_embeddings: true, rope_theta: 2e6 },
+    own: (file) => ({ ...biased(file), hasMlpBias: file.mlp_bias === true }),
+    slides: (file, layer) => file.use_sliding_window === true && !tellsPosition(file, layer),
+    readsLayerTypes: true,
+    hasRope: tellsPosition
+  },
+  gemma2: {
+    models: "Gemma 2",
+    className: "Gemma2ForCausalLM",
+    defaults: { ...gemmaDefaults, attn_logit_softcapping: 50, final_logit_softcapping: 30 },
+    own: (file) => ({ ...gemma(file), attentionCap: file.attn_logit_softcapping ?? undefined }),
+    slides: (_, layer) => layer % 2 === 0,
+    readsLayerTypes: true,
+    refuse: bothWays
+  },
+  gemma3_text: {
+    models: "Gemma 3 (text: 270M, 1B)",
+    className: "Gemma3ForCausalLM",
+    defaults: { ...gemmaDefaults, rope_theta: 1e6, sliding_window: 4096 },
+    // Scores have no cap here, whatever the file says: transformers reads that key and never uses it.
+    own: (file) => ({ ...gemma(file), qkNorm: "heads" }),
+    slides: (file, layer) => (layer + 1) % (file.sliding_window_pattern ?? 6) !== 0,
+    readsLayerTypes: true,
+    slidingTheta: (file) => file.rope_local_base_freq ?? 10_000,
+    refuse: bothWays
+  },
+  phi3: {
+    models: "Phi 3 and 4 (mini, medium, Phi-4)",
+    className: "Phi3ForCausalLM",
+    own: () => ({ isFused: true }),
+    turnsPart: true,
+    slides: (file) => file.sliding_window != null
+  },
+  olmo2: {
+    models: "OLMo 2",
+    className: "Olmo2ForCausalLM",
+    own: (file) => ({ ...biased(file), norms: "after", qkNorm: "width" })
+  },
+  olmo3: {
+    models: "OLMo 3",
+    className: "Olmo3ForCausalLM",
+    defaults: { sliding_window: 4096 },
+    own: (file) => ({ ...biased(file), norms: "after", qkNorm: "width" }),
+    slides: (_, layer) => (layer + 1) % 4 !== 0,
+    readsLayerTypes: true,
+    slidingTheta: (file) => file.rope_theta ?? 500_000
+  },
+  granite: {
+    models: "Granite 3 and 4 (dense)",
+    className: "GraniteForCausalLM",
+    own: (file) => ({
+      ...biased(file),
+      hasMlpBias: file.mlp_bias === true,
+      embeddingScale: file.embedding_multiplier ?? 1,
+      residualScale: file.residual_multiplier ?? 1,
+      attentionScale: file.attention_multiplier ?? 1,
+      logitScale: 1 / (file.logits_scaling ?? 1)
+    })
+  }
+}
+
+/** For messages and docs. */
+export const listed = (): string =>
+  Object.entries(families)
+    .map(([type, { models }]) => `${type} (${models})`)
+    .join(", ")

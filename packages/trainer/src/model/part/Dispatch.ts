@@ -1,0 +1,101 @@
+/**
+ * Which rows pass which expert, for a loop whose graph does not grow with the number of experts: the choices of all
+ * tokens, sorted by expert, fill blocks of equally many rows. A block belongs to one expert; what is left of its last
+ * block is empty, and so are experts that nobody chose.
+ *
+ * N tokens choose k of E experts each: A = N k choices, numbered along (N, k). S blocks of P rows, both known when the
+ * graph runs. All values are integers, and none is computed again in the backward pass.
+ */
+import type { Dim } from "../../graph/Dim.ts"
+import type { Graph } from "../../graph/Graph.ts"
+import type { Value } from "../../graph/Value.ts"
+
+/** The size of a block, P, the same in all layers. */
+const rowsOfBlock = "expert_rows"
+
+/** Fewer rows are no faster, and a single row would be computed by another kernel, with slightly other numbers. */
+const fewestRows = 4
+const mostRows = 64
+
+export interface Dispatch {
+  /** S, int64 [] */
+  readonly count: Value
+  readonly blocks: Dim
+  readonly rows: Dim
+  /** The choice in each row, int64 [S P]; A where the row is empty. */
+  readonly choices: Value
+  /** Its token, int64 [S, P]; of an empty row any. */
+  readonly tokens: Value
+  /** The row of each choice, int64 [N, k]. */
+  readonly places: Value
+  /** The expert of each block, int64 [S]. */
+  readonly experts: Value
+  /** Of each expert, its first block and that after its last: int64 [E]. */
+  readonly begins: Value
+  readonly ends: Value
+}
+
+/** 0, 1, … as int64 [size]. */
+const range = (graph: Graph, size: Dim): Value => {
+  const end = graph.reshape(graph.dim(size), [])
+  return graph.node("Range", [graph.scalar(0, "int64"), end, graph.scalar(1, "int64")], "int64", [size])
+}
+
+const ceilDiv = (graph: Graph, a: Value, b: Value): Value =>
+  graph.div(graph.sub(graph.add(a, b), graph.scalar(1, "int64")), b)
+
+/** Half of what an expert has on average: larger blocks are emptier, smaller ones read its weights more often. */
+const defineRows = (graph: Graph, choices: Dim, experts: number): void => {
+  if (graph.symbols.has(rowsOfBlock)) return
+  const half = ceilDiv(graph, graph.dim(choices), graph.ints([2 * experts]))
+  graph.define(rowsOfBlock, graph.min(graph.max(half, graph.ints([fewestRows])), graph.ints([mostRows])))
+}
+
+/** `chosen` int64 (N, k), of `experts`; `name` tells the mixtures of a graph apart. */
+export const make = (graph: Graph, chosen: Value, experts: number, name: string): Dispatch =>
+  graph.outside(() => {
+    const [tokens, perToken] = chosen.shape as [Dim, number]
+    const all = graph.dimMul(tokens, perToken)
+    defineRows(graph, all, experts)
+    const size = graph.dim(rowsOfBlock)
+    const length = graph.reshape(graph.dim(all), [])
+    const numbers = range(graph, all)
+    const flat = graph.reshape(chosen, [all])
+    const signature = { dtype: "int64", shape: [all] } as const
+    // Choices of one expert stay in the order of their tokens.
+    const keys = graph.add(graph.mul(flat, length), numbers)
+    const attributes = { axis: 0, largest: 0, sorted: 1 }
+    const order = graph.multi("TopK", [keys, graph.dim(all)], [signature, signature], attributes)[1]!
+    const sorted = graph.gather(flat, order)
+    const scattered = (into: Value, at: Value, values: Value, reduction: "add" | "none") =>
+      graph.node("ScatterElements", [into, at, values], "int64", into.shape, { axis: 0, reduction })
+    const filled = (x: Value, shape: ReadonlyArray<Dim>) => graph.expand(x, shape)
+    const zero = graph.scalar(0, "int64")
+    const ones = filled(graph.scalar(1, "int64"), [all])
+    const counts = scattered(filled(zero, [experts]), flat, ones, "add")
+    const perExpert = ceilDiv(graph, counts, size)
+    const ends = graph.cumsum(perExpert, 0)
+    const begins = graph.sub(ends, perExpert)
+    const before = graph.cumsum(counts, 0, { exclusive: true })
+    const rank = graph.sub(numbers, graph.gather(before, sorted))
+    const places = graph.add(graph.mul(graph.gather(begins, sorted), size), rank)
+    const blocks = `${name}_blocks`
+    const total = graph.slice(ends, 0, experts - 1, experts)
+    graph.define(blocks, total)
+    const cells = graph.dimMul(blocks, rowsOfBlock)
+    const choices = scattered(filled(length, [cells]), places, order, "none")
+    const token = graph.div(choices, graph.scalar(perToken, "int64"))
+    const last = graph.sub(graph.reshape(graph.dim(tokens), []), graph.scalar(1, "int64"))
+    const isPast = graph.lessEq(graph.reshape(ends, [1, experts]), graph.reshape(range(graph, blocks), [blocks, 1]))
+    return {
+      count: graph.reshape(total, []),
+      blocks,
+      rows: rowsOfBlock,
+      choices,
+      tokens: graph.reshape(graph.min(token, last), [blocks, rowsOfBlock]),
+      places: graph.reshape(scattered(filled(zero, [all]), order, places, "none"), [tokens, perToken]),
+      experts: graph.sum(graph.cast(isPast, "int64"), [1]),
+      begins,
+      ends
+    }
+  })

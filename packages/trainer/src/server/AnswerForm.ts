@@ -1,0 +1,84 @@
+/**
+ * The form that a request holds its answer to, as the text of a JSON schema: OpenAI's `response_format`, vLLM's
+ * `structured_outputs` and its older `guided_json`.
+ *
+ *     { "type": "json_schema", "json_schema": { "name": "…", "schema": { … } } }     or   { "type": "json_object" }
+ *     { "json": { … } }                                                              or   { "json_object": true }
+ *
+ * What a grammar cannot hold an answer to is refused by its place in the schema (`Keywords`).
+ */
+import { Effect, Predicate } from "effect"
+import * as Keywords from "../grammar/Keywords.ts"
+import { invalid, type OpenAiApiError, unsupported } from "./OpenAiApiError.ts"
+
+export interface Words {
+  readonly response_format?: unknown
+  readonly structured_outputs?: unknown
+  readonly guided_json?: unknown
+}
+
+const anyObject = JSON.stringify({ type: "object" })
+
+const said = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ?? "nothing"
+
+/** A schema, or its text. */
+const schemaOf = (given: unknown, param: string): Effect.Effect<string, OpenAiApiError> =>
+  Effect.gen(function* () {
+    const schema: unknown =
+      typeof given === "string"
+        ? yield* Effect.try({
+            try: (): unknown => JSON.parse(given),
+            catch: () => invalid(param, `${param}: expected a JSON schema, got text that is no JSON: ${said(given)}`)
+          })
+        : given
+    const problem = Keywords.problem(schema)
+    if (problem !== undefined) return yield* invalid(param, `${param}: ${problem}`)
+    return JSON.stringify(schema)
+  })
+
+const ofFormat = (format: unknown): Effect.Effect<string | undefined, OpenAiApiError> => {
+  const param = "response_format"
+  const type = Predicate.hasProperty(format, "type") ? format.type : undefined
+  if (type === "text") return Effect.undefined
+  if (type === "json_object") return Effect.succeed(anyObject)
+  if (type !== "json_schema" || !Predicate.hasProperty(format, "json_schema")) {
+    const right = 'expected { "type": "text" }, "json_object", or "json_schema" with a json_schema'
+    return Effect.fail(invalid(param, `${param}: ${right}, got ${said(format)}`))
+  }
+  const { json_schema: named } = format
+  return Predicate.hasProperty(named, "schema")
+    ? schemaOf(named.schema, `${param}.json_schema.schema`)
+    : Effect.fail(invalid(`${param}.json_schema`, `${param}.json_schema: the schema is missing`))
+}
+
+const ofOutputs = (outputs: unknown): Effect.Effect<string | undefined, OpenAiApiError> => {
+  const param = "structured_outputs"
+  if (!Predicate.isReadonlyObject(outputs)) {
+    return Effect.fail(invalid(param, `${param}: expected { "json": schema }, got ${said(outputs)}`))
+  }
+  const given = Object.entries(outputs).filter(([, value]) => value !== null && value !== false)
+  const [one, other] = given
+  if (one === undefined) return Effect.undefined
+  if (other !== undefined)
+    return Effect.fail(invalid(param, `${param}: give one of ${given.map(([word]) => word).join(", ")}`))
+  const [word, value] = one
+  if (word === "json") return schemaOf(value, `${param}.json`)
+  if (word === "json_object") return Effect.succeed(anyObject)
+  return Effect.fail(unsupported(`${param}.${word}`, `${param}.${word} is not supported: json and json_object are`))
+}
+
+/** Undefined where the answer is free. */
+export const of = (words: Words): Effect.Effect<string | undefined, OpenAiApiError> =>
+  Effect.gen(function* () {
+    const { guided_json: guided, response_format: format, structured_outputs: outputs } = words
+    const forms = [
+      ["response_format", format === undefined ? undefined : yield* ofFormat(format)],
+      ["structured_outputs", outputs === undefined ? undefined : yield* ofOutputs(outputs)],
+      ["guided_json", guided === undefined ? undefined : yield* schemaOf(guided, "guided_json")]
+    ] as const
+    const given = forms.filter(([, form]) => form !== undefined)
+    if (given.length > 1) {
+      return yield* invalid(given[1]![0], `${given[1]![0]}: ${given[0]![0]} says a form already; give one of them`)
+    }
+    return given[0]?.[1]
+  })

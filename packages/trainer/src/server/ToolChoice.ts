@@ -1,0 +1,110 @@
+/**
+ * `tools` and `tool_choice` of a chat: whether the policy may call tools, or has to call one.
+ *
+ * A call that has to be made is held to the tools' schemas by a grammar, where the model's format writes calls as JSON
+ * objects of a name and arguments (Hermes and its kind, Llama 3); elsewhere it is refused. The policy writes that one
+ * call and nothing else: no thinking, no text before it.
+ */
+import type { OutputFormat } from "@atropos/core"
+import { Effect, Predicate } from "effect"
+import * as Keywords from "../grammar/Keywords.ts"
+import type { ChatPrompt } from "./ChatPrompt.ts"
+import * as ApiError from "./OpenAiApiError.ts"
+
+/** A call that has to be made: what stands around it, and the schema it is held to, as text. */
+export interface Forced {
+  readonly before: string
+  readonly behind: string
+  readonly schema: string
+  /** A call as it would be written. */
+  readonly sample: string
+}
+
+const param = "tool_choice"
+
+const functionOf = (tool: unknown): { readonly [key: string]: unknown } | undefined =>
+  Predicate.hasProperty(tool, "function") && Predicate.isReadonlyObject(tool.function) ? tool.function : undefined
+
+/** The name that a choice asks for; undefined for any. */
+const nameIn = (choice: unknown): Effect.Effect<string | undefined, ApiError.OpenAiApiError> => {
+  if (choice === "required") return Effect.undefined
+  const name = functionOf(choice)?.["name"]
+  return typeof name === "string"
+    ? Effect.succeed(name)
+    : Effect.fail(
+        ApiError.invalid(
+          param,
+          `${param}: expected auto, none, required, or { "type": "function", "function": { "name": … } }`
+        )
+      )
+}
+
+/** The schema of a call of one tool. */
+const callOf = Effect.fnUntraced(function* (tool: unknown, index: number, argumentsKey: string) {
+  const { name, parameters = { type: "object" } } = functionOf(tool) ?? {}
+  const where = `tools.${index}.function`
+  if (typeof name !== "string") return yield* ApiError.invalid(`${where}.name`, `${where}.name: expected a name`)
+  const at = `${where}.parameters`
+  const problem = Keywords.problem(parameters)
+  if (problem !== undefined) return yield* ApiError.invalid(at, `${at}: ${problem}`)
+  // A place in the tool's schema would be one in the whole.
+  if (JSON.stringify(parameters).includes('"$ref":')) {
+    return yield* ApiError.unsupported(at, `${at}: a call cannot be held to $ref; write the schema out`)
+  }
+  const properties = { name: { const: name }, [argumentsKey]: parameters }
+  return { name, schema: { type: "object", properties, required: ["name", argumentsKey], additionalProperties: false } }
+})
+
+const forcedBy = Effect.fnUntraced(function* (
+  tools: ReadonlyArray<unknown>,
+  choice: unknown,
+  format: OutputFormat.OutputFormat
+) {
+  const wanted = yield* nameIn(choice)
+  if (tools.length === 0) return yield* ApiError.invalid(param, `${param}: there are no tools to choose from`)
+  const { forcedCall } = format
+  if (forcedCall === undefined) {
+    return yield* ApiError.unsupported(
+      param,
+      `${param}: a model that writes calls as ${format.name} cannot be held to one; only auto and none are supported`
+    )
+  }
+  const { argumentsKey, before, behind } = forcedCall
+  const calls = (yield* Effect.forEach(tools, (tool, index) => callOf(tool, index, argumentsKey))).filter(
+    ({ name }) => wanted === undefined || name === wanted
+  )
+  const [first] = calls
+  if (first === undefined) return yield* ApiError.invalid(param, `${param}: there is no tool named ${wanted}`)
+  const schemas = calls.map(({ schema }) => schema)
+  const forced: Forced = {
+    before,
+    behind,
+    schema: JSON.stringify(schemas.length === 1 ? schemas[0] : { anyOf: schemas }),
+    sample: JSON.stringify({ name: first.name, [argumentsKey]: {} })
+  }
+  return forced
+})
+
+export const read = Effect.fnUntraced(function* (
+  { tool_choice: given, tools: all }: { readonly [key: string]: unknown },
+  format: OutputFormat.OutputFormat
+) {
+  const [choice, tools] = [given ?? "auto", all ?? []]
+  if (!Array.isArray(tools)) return yield* ApiError.invalid("tools", "tools: a list of tools is needed")
+  const isFree = choice === "auto" || choice === "none"
+  return {
+    tools: tools as ReadonlyArray<unknown>,
+    areCalled: tools.length > 0 && choice !== "none",
+    forced: isFree ? undefined : yield* forcedBy(tools, choice, format)
+  }
+})
+
+/** Fails where the policy would not be read to have called: a template that begins answers with thinking. */
+export const check = Effect.fnUntraced(function* ({ read }: Pick<ChatPrompt, "read">, { sample }: Forced) {
+  const { toolCalls } = yield* read(sample, "stop")
+  if (toolCalls.length === 1) return
+  return yield* ApiError.unsupported(
+    param,
+    `${param}: the chat template begins answers with thinking, so a call cannot be forced; only auto and none are supported`
+  )
+})

@@ -1,0 +1,57 @@
+/** A run on frozen weights in 4 and 8 bits: resumed, it is the same to the bit. */
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { ConfigProvider, Effect, FileSystem, Layer, References, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as SharedOrt from "../exec/SharedOrt.ts"
+import * as Model from "../../src/model/Model.ts"
+import * as PretrainedModel from "../../src/model/PretrainedModel.ts"
+import * as QuantizedWeights from "../../src/model/QuantizedWeights.ts"
+import * as TinyModel from "../../src/model/TinyModel.ts"
+import * as Toy from "./ToyTraining.ts"
+
+const adapter = { r: 4, alpha: 8, rslora: false, targetModules: ["all-linear"] }
+const steps = 4
+
+const services = Layer.mergeAll(
+  SharedOrt.layer,
+  NodeServices.layer,
+  FetchHttpClient.layer,
+  Layer.succeed(References.MinimumLogLevel, "None")
+)
+
+layer(services, { excludeTestServices: true })("Trainer on rounded weights", (it) => {
+  it.effect.each(QuantizedWeights.kinds)("goes on from a checkpoint as if it had not stopped: %s", (quantize) =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const root = yield* fs.makeTempDirectoryScoped()
+      const tiny = TinyModel.make({
+        characters: "abcdefghijklmnopqrstuvwxyz0123456789",
+        seed: 3,
+        hiddenSize: 32,
+        layers: 1
+      })
+      yield* tiny.write(`${root}/model`, tiny.initial)
+      const load = Effect.provide(
+        PretrainedModel.load(`${root}/model`, { trains: adapter, seed: 1, quantize }),
+        ConfigProvider.layer(ConfigProvider.fromUnknown({ ATROPOS_CACHE_DIR: root }))
+      )
+      /** Steps from where the folder's run has come to: the parameters then. */
+      const train = Effect.fnUntraced(function* (folder: string, until: number) {
+        const trainer = yield* Toy.trainer(Toy.settings(`${root}/${folder}`, { trainingSteps: until }), {
+          model: Model.trainable(yield* load)
+        })
+        const from = yield* trainer.step
+        const batches = Array.from({ length: until - from }, (_, i) => Toy.batch(from + i))
+        yield* Stream.runDrain(trainer.steps(Stream.fromIterable(batches)))
+        return { from, parameters: yield* trainer.parameters }
+      }, Effect.scoped)
+      const whole = yield* train("whole", steps)
+      yield* train("parts", steps / 2)
+      const resumed = yield* train("parts", steps)
+      assert.deepStrictEqual([whole.from, resumed.from], [0, steps / 2])
+      assert.deepStrictEqual(resumed.parameters, whole.parameters)
+      assert.notDeepEqual(whole.parameters, (yield* load).initial)
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,79 @@
+/**
+ * The figures of groups in docs/environments.md: each environment as `FigureWorld` sets it, seed 0, with everything
+ * beside its policy in this process or on its loopback.
+ */
+import {
+  Dataset,
+  Environment,
+  Judge,
+  MathVerifier,
+  Opponent,
+  Sandbox,
+  ServerManager,
+  Teacher,
+  Tokenizer
+} from "@atropos/core"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { registry } from "@atropos/envs"
+import * as Jail from "@atropos/core/sandbox/Jail"
+import { Effect, Layer, Result, type Schema } from "effect"
+import * as Python from "../../packages/envs/test/long/python/Python.ts"
+import * as FigureServers from "./FigureServers.ts"
+import { type World, worlds } from "./FigureWorld.ts"
+import * as GroupFigure from "./GroupFigure.ts"
+import * as GroupRollout from "./GroupRollout.ts"
+
+/** What every entry of the registry has. */
+interface Runnable {
+  readonly settings: { readonly fields: Schema.Struct.Fields }
+  readonly fromEncoded: (settings: unknown) => Layer.Layer<Environment.Environment, unknown, Services>
+}
+
+type Services = Layer.Success<ReturnType<typeof services>>
+
+const mostRollouts = 4
+
+const services = (policy: Layer.Layer<ServerManager.ServerManager>) =>
+  Layer.mergeAll(
+    policy,
+    Dataset.layer,
+    MathVerifier.layer(),
+    Judge.layerScripted(FigureServers.judge),
+    // Holds every token for even odds.
+    Layer.provide(Teacher.layerNoDeps, Layer.fresh(ServerManager.layerScripted([""]))),
+    Opponent.layerScripted(FigureServers.customer),
+    Sandbox.layer({ longestMillis: 60_000 }),
+    NodeHttpClient.layerUndici
+  ).pipe(Layer.provideMerge(Layer.mergeAll(Tokenizer.layerBytes, NodeServices.layer)))
+
+const command = ({ pythonPath }: World): string =>
+  pythonPath === undefined ? Python.interpreter : `env 'PYTHONPATH=${pythonPath}' ${Python.interpreter}`
+
+/** Why the figure of an environment cannot be made on this machine, in words for a reader; undefined: it can be. */
+export const absence = (name: string): string | undefined => {
+  const { python } = worlds[name] ?? {}
+  if (python !== undefined && !Python.having(python).isPresent) return `${Python.interpreter} cannot import ${python}`
+  return name === "harbor" && Result.isFailure(Result.try(Jail.bubblewrap)) ? "there is no bubblewrap" : undefined
+}
+
+/** The figure of one environment. */
+export const make = Effect.fn("GroupFigures.make")(function* (name: string) {
+  const { layer } = (registry as unknown as { readonly [name: string]: { readonly layer: Runnable } })[name]!
+  const world: World = worlds[name] ?? {}
+  const { fields } = layer.settings
+  const settings = {
+    ...("seed" in fields && { seed: 0 }),
+    ...(world.python !== undefined && { python: command(world) }),
+    ...("rewardUrl" in fields && { reward_url: `${yield* FigureServers.rewards}/reward` }),
+    ...(world.isServed === true && { url: yield* FigureServers.openEnv }),
+    ...world.settings
+  }
+  const groups = yield* GroupRollout.groups(
+    (policy, size) => layer.fromEncoded({ group_size: size, ...settings }).pipe(Layer.provide(services(policy))),
+    mostRollouts,
+    world.rollouts
+  )
+  const note = world.note ?? (groups.length > 1 ? `The first of ${groups.length} groups of this item.` : undefined)
+  return GroupFigure.make(groups[0]!, note)
+}, Effect.scoped)

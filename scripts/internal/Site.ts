@@ -1,0 +1,176 @@
+/**
+ * The documentation as a static site: every page of Markdown that the repository has for its readers, and the sources
+ * that these link to, as HTML that needs no network. Addresses of headings are GitHub's, so that links are the same.
+ */
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { dirname, join, posix, relative } from "node:path"
+import { Marked } from "marked"
+import * as SiteLayout from "./SiteLayout.ts"
+
+/** Where a reader begins, and what follows; pages that no section names are under "More". */
+const sections: ReadonlyArray<readonly [title: string, pages: ReadonlyArray<string>]> = [
+  ["Start", ["README.md", "docs/installing.md", "docs/faq.md", "docs/troubleshooting.md", "examples/README.md"]],
+  [
+    "Train",
+    ["training", "losses", "models", "gpu", "engines", "tinker", "trl", "reward-does-not-rise"].map(
+      (name) => `docs/${name}.md`
+    )
+  ],
+  [
+    "Environments",
+    ["environments", "writing-an-environment", "agents", "python", "openenv", "harbor", "sandbox", "data-sets"].map(
+      (name) => `docs/${name}.md`
+    )
+  ],
+  ["Look", ["viewer", "metrics", "evaluations"].map((name) => `docs/${name}.md`)],
+  [
+    "Operate",
+    ["operations", "cluster", "protocol", "commands", "migration", "versioning"].map((name) => `docs/${name}.md`)
+  ],
+  ["Inside", ["docs/architecture.md", "docs/decisions.md", "bench/README.md", "CONTRIBUTING.md", "CHANGELOG.md"]]
+]
+
+const pagePattern = "{*.md,docs/*.md,bench/README.md,examples/**/*.md,integrations/*/README.md}"
+
+/** The address of a page or source in the site. */
+const addressOf = (path: string): string => {
+  if (path === "README.md") return "index.html"
+  return path.endsWith(".md") ? `${path.slice(0, -3)}.html` : `${path}.html`
+}
+
+/** As GitHub makes them. */
+const slugOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replaceAll(/\s/g, "-")
+
+const plain = (html: string): string =>
+  html
+    .replaceAll(/<[^<>]*>/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&")
+
+const titleOf = (path: string, markdown: string): string =>
+  path === "README.md" ? "Overview" : (/^# (.+)$/m.exec(markdown)?.[1]?.replaceAll("`", "") ?? path)
+
+export interface Entry {
+  readonly title: string
+  readonly heading: string
+  readonly url: string
+  readonly text: string
+}
+
+const images = "docs/images"
+
+/** Writes the site of the repository at `root` into `out`, which it empties; the addresses of its pages. */
+export const build = (root: string, out: string): ReadonlyArray<string> => {
+  rmSync(out, { recursive: true, force: true })
+  const pages = globSync(pagePattern, { cwd: root, exclude: ["**/node_modules/**"] })
+    .filter((path) => !path.includes("node_modules") && path !== "AGENTS.md")
+    .toSorted()
+  const text = new Map(pages.map((path) => [path, readFileSync(join(root, path), "utf8")]))
+  const named = new Set(sections.flatMap(([, paths]) => paths))
+  const navigation = [...sections, ["More", pages.filter((path) => !named.has(path))] as const].map(
+    ([title, paths]) => ({
+      title,
+      links: paths.flatMap((path) => {
+        const markdown = text.get(path)
+        return markdown === undefined ? [] : [{ address: addressOf(path), title: titleOf(path, markdown) }]
+      })
+    })
+  )
+  /** Sources that pages link to. */
+  const sources = new Set<string>()
+  const entries: Array<Entry> = []
+  const written: Array<string> = []
+
+  const write = (address: string, title: string, body: string): void => {
+    const file = join(out, address)
+    mkdirSync(dirname(file), { recursive: true })
+    const up = posix.relative(posix.dirname(address), ".") || "."
+    writeFileSync(file, SiteLayout.page({ title, body, up, address, navigation }))
+    written.push(address)
+  }
+
+  /** The link of a page as one of the site's. */
+  const linkOf = (page: string, href: string): string => {
+    if (/^[a-z]+:/i.test(href) || href.startsWith("#")) return href
+    const [path = "", heading] = href.split("#")
+    const target = posix.normalize(posix.join(posix.dirname(page), path)).replace(/\/$/, "")
+    const to = (address: string) => posix.relative(posix.dirname(addressOf(page)), address)
+    if (/\bimages\/[\w.-]+$/.test(target)) return to(target)
+    const readme = posix.join(target, "README.md")
+    const found = text.has(target) ? target : text.has(readme) ? readme : undefined
+    if (found === undefined && existsSync(join(root, target))) sources.add(target)
+    return `${to(addressOf(found ?? target))}${heading === undefined ? "" : `#${heading}`}`
+  }
+
+  for (const page of pages) {
+    const title = titleOf(page, text.get(page)!)
+    let heading = title
+    let anchor = ""
+    const marked = new Marked({ gfm: true })
+    marked.use({
+      renderer: {
+        heading({ depth, tokens }) {
+          const html = this.parser.parseInline(tokens)
+          heading = plain(html)
+          anchor = slugOf(heading)
+          entries.push({ title, heading, url: `${addressOf(page)}#${anchor}`, text: "" })
+          return `<h${depth} id="${anchor}">${html} <a class="here" href="#${anchor}" aria-label="link to this heading">#</a></h${depth}>\n`
+        },
+        table(token) {
+          const row = (cells: typeof token.header, tag: string) =>
+            `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("")}</tr>`
+          return `<div class="table"><table><thead>${row(token.header, "th")}</thead><tbody>${token.rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>\n`
+        }
+      },
+      walkTokens(token) {
+        if (token.type === "link" || token.type === "image") token["href"] = linkOf(page, String(token["href"]))
+      }
+    })
+    const body = marked.parse(text.get(page)!, { async: false })
+    for (const part of body.split(/(?=<h[1-6] id=")/)) {
+      const [, id] = /^<h[1-6] id="([^"]*)"/.exec(part) ?? []
+      const at = entries.findIndex(({ url }) => url === `${addressOf(page)}#${id ?? ""}`)
+      if (at !== -1) entries[at] = { ...entries[at]!, text: plain(part).replaceAll(/\s+/g, " ").slice(0, 4000) }
+    }
+    write(addressOf(page), title, body)
+  }
+  for (const source of sources) {
+    const path = join(root, source)
+    const body = statSync(path).isDirectory()
+      ? SiteLayout.folder(source, globSync("**/*", { cwd: path }).toSorted())
+      : SiteLayout.source(source, readFileSync(path, "utf8"))
+    write(addressOf(source), source, body)
+  }
+  for (const folder of [images, "examples/images"]) {
+    if (existsSync(join(root, folder))) cpSync(join(root, folder), join(out, folder), { recursive: true })
+  }
+  writeFileSync(join(out, "style.css"), SiteLayout.style)
+  writeFileSync(join(out, "search.js"), SiteLayout.search(entries))
+  return written
+}
+
+/** Links of the built site that lead nowhere. */
+export const broken = (out: string): ReadonlyArray<string> => {
+  const pages = globSync("**/*.html", { cwd: out })
+  const html = new Map(pages.map((page) => [page, readFileSync(join(out, page), "utf8")]))
+  const ids = new Map(
+    pages.map((page) => [page, new Set(Array.from(html.get(page)!.matchAll(/ id="([^"]*)"/g), ([, id]) => id!))])
+  )
+  return pages.flatMap((page) =>
+    Array.from(html.get(page)!.matchAll(/ (?:href|src)="(?![a-z]+:)([^"#]*)(?:#([^"]*))?"/g)).flatMap(
+      ([, path = "", id]) => {
+        const target = path === "" ? page : relative(".", join(dirname(page), path))
+        const isThere = existsSync(join(out, target)) && (id === undefined || ids.get(target)?.has(id) === true)
+        return isThere ? [] : [`${page}: ${path}${id === undefined ? "" : `#${id}`}`]
+      }
+    )
+  )
+}

@@ -1,0 +1,140 @@
+/**
+ * Byte pair encoding (Sennrich et al., arXiv 1508.07909) on bytes, as GPT-2 has it: trained here, written as the files
+ * that Hugging Face's libraries read.
+ *
+ * Text is cut into words first; digits stand alone. Of the pairs that are most frequent the one that comes first in the
+ * order of its text is merged, so that the same text gives the same tokenizer.
+ */
+
+/** Words with a sign or blank before them, digits, signs, blanks. Linear: no part of it can match in two ways. */
+const words = "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+|\\s+"
+const wordsPattern = new RegExp(words, "gu")
+
+const isPrintable = (byte: number): boolean =>
+  (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255)
+
+/** The printable character that stands for each byte in vocabularies. */
+const symbols: ReadonlyArray<string> = (() => {
+  let next = 256
+  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isPrintable(byte) ? byte : next++))
+})()
+
+interface Word {
+  parts: ReadonlyArray<string>
+  readonly count: number
+}
+
+const separator = " "
+
+const merged = (parts: ReadonlyArray<string>, left: string, right: string): ReadonlyArray<string> => {
+  const result: Array<string> = []
+  for (let at = 0; at < parts.length; at++) {
+    if (parts[at] === left && parts[at + 1] === right) {
+      result.push(left + right)
+      at++
+    } else result.push(parts[at]!)
+  }
+  return result
+}
+
+/** The merges, most frequent first, until the vocabulary has `most` tokens or no pair is there twice. */
+const merges = (texts: Iterable<string>, most: number): ReadonlyArray<readonly [string, string]> => {
+  const counts = new Map<string, number>()
+  for (const text of texts) {
+    for (const [word] of text.matchAll(wordsPattern)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  const encoder = new TextEncoder()
+  const all = Array.from(counts, ([word, count]): Word => ({
+    parts: Array.from(encoder.encode(word), (byte) => symbols[byte]!),
+    count
+  }))
+  const result: Array<readonly [string, string]> = []
+  while (result.length < most) {
+    const pairs = new Map<string, number>()
+    for (const { count, parts } of all) {
+      for (let at = 1; at < parts.length; at++) {
+        const pair = parts[at - 1]! + separator + parts[at]!
+        pairs.set(pair, (pairs.get(pair) ?? 0) + count)
+      }
+    }
+    let best: string | undefined
+    let times = 1
+    for (const [pair, count] of pairs) {
+      if (count > times || (count === times && best !== undefined && pair < best)) [best, times] = [pair, count]
+    }
+    if (best === undefined) break
+    const [left = "", right = ""] = best.split(separator)
+    result.push([left, right])
+    for (const word of all) word.parts = merged(word.parts, left, right)
+  }
+  return result
+}
+
+/** Tokens that text cannot spell; their ids are 0, 1, … */
+export interface Special {
+  /** Ends a text, and pads. */
+  readonly end: string
+  readonly turnStart: string
+  readonly turnEnd: string
+}
+
+/** Turns as ChatML has them. */
+const chatTemplate = ({ turnEnd, turnStart }: Special): string =>
+  `{% for message in messages %}{{ '${turnStart}' + message['role'] + '\\n' + message['content'] + '${turnEnd}\\n' }}{% endfor %}` +
+  `{% if add_generation_prompt %}{{ '${turnStart}assistant\\n' }}{% endif %}`
+
+/** `tokenizer.json` and `tokenizer_config.json` of a tokenizer trained on these texts. */
+export const files = (
+  texts: Iterable<string>,
+  special: Special,
+  vocabularySize: number,
+  maxPositions: number
+): { readonly [file: string]: unknown } => {
+  const named = [special.end, special.turnStart, special.turnEnd]
+  const pairs = merges(texts, vocabularySize - named.length - symbols.length)
+  const tokens = [...named, ...symbols, ...pairs.map(([left, right]) => left + right)]
+  const byteLevel = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false }
+  return {
+    "tokenizer.json": {
+      version: "1.0",
+      truncation: null,
+      padding: null,
+      added_tokens: named.map((content, id) => ({
+        id,
+        content,
+        single_word: false,
+        lstrip: false,
+        rstrip: false,
+        normalized: false,
+        special: true
+      })),
+      normalizer: null,
+      pre_tokenizer: {
+        type: "Sequence",
+        pretokenizers: [{ type: "Split", pattern: { Regex: words }, behavior: "Isolated", invert: false }, byteLevel]
+      },
+      post_processor: null,
+      decoder: byteLevel,
+      model: {
+        type: "BPE",
+        dropout: null,
+        unk_token: null,
+        continuing_subword_prefix: null,
+        end_of_word_suffix: null,
+        fuse_unk: false,
+        byte_fallback: false,
+        ignore_merges: false,
+        vocab: Object.fromEntries(tokens.map((token, id) => [token, id])),
+        merges: pairs
+      }
+    },
+    "tokenizer_config.json": {
+      tokenizer_class: "PreTrainedTokenizerFast",
+      eos_token: special.turnEnd,
+      pad_token: special.end,
+      model_max_length: maxPositions,
+      chat_template: chatTemplate(special),
+      clean_up_tokenization_spaces: false
+    }
+  }
+}

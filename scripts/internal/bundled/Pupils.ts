@@ -1,0 +1,95 @@
+/**
+ * How pupils solve an arithmetic story, well and badly: the answers that the bundled model is pretrained on.
+ *
+ * The hasty repeat the last number of the story; some stop before the last step; the rest go step by step, and slip now
+ * and then. A fifth of all forget to give the answer. So the right way is there, and where most are hasty it is not the
+ * usual one: what is left to reinforcement learning.
+ */
+import type { SeededRandom } from "@atropos/core"
+
+/** What a step does to the running total. */
+type Step =
+  | { readonly kind: "add" | "takeAway"; readonly number: number }
+  | { readonly kind: "bags"; readonly bags: number; readonly each: number }
+  | { readonly kind: "double" }
+
+interface Problem {
+  readonly start: number
+  readonly steps: ReadonlyArray<Step>
+}
+
+/** Of 100 pupils that are not hasty. */
+const stoppers = 30
+/** Of 100 steps. */
+const slips = 10
+/** Of 100 pupils. */
+const forgetful = 20
+
+const numbersIn = (sentence: string): ReadonlyArray<number> => (sentence.match(/\d+/g) ?? []).map(Number)
+
+const stepOf = (sentence: string): Step => {
+  const [first = 0, second = 0] = numbersIn(sentence)
+  if (sentence.includes(" finds ")) return { kind: "add", number: first }
+  if (sentence.includes(" buys ")) return { kind: "bags", bags: first, each: second }
+  if (sentence.includes(" gives away ")) return { kind: "takeAway", number: first }
+  return { kind: "double" }
+}
+
+/** What a question of the environment `arithmetic-stories` says. */
+export const read = (question: string): Problem => {
+  const [opening = "", ...rest] = question.split(". ")
+  return { start: numbersIn(opening)[0]!, steps: rest.slice(0, -1).map(stepOf) }
+}
+
+/** The sums of a step, and the total they come to. */
+const work = (total: number, step: Step): { readonly sums: string; readonly total: number } => {
+  switch (step.kind) {
+    case "add":
+      return { sums: `${total}+${step.number}=${total + step.number}.`, total: total + step.number }
+    case "takeAway":
+      return { sums: `${total}-${step.number}=${total - step.number}.`, total: total - step.number }
+    case "double":
+      return { sums: `${total}+${total}=${2 * total}.`, total: 2 * total }
+    case "bags": {
+      const bought = step.bags * step.each
+      return {
+        sums: `${step.bags}x${step.each}=${bought}. ${total}+${bought}=${total + bought}.`,
+        total: total + bought
+      }
+    }
+  }
+}
+
+/** The same step taken for another one. */
+const mistaken = (step: Step, total: number): Step => {
+  switch (step.kind) {
+    case "add":
+      return step.number <= total ? { kind: "takeAway", number: step.number } : { kind: "double" }
+    case "takeAway":
+      return { kind: "add", number: step.number }
+    case "bags":
+      return { kind: "add", number: step.each }
+    case "double":
+      return { kind: "add", number: 2 }
+  }
+}
+
+const ending = (random: SeededRandom.SeededRandom, answer: number, steps: number): string =>
+  random.between(1, 100) <= forgetful ? ` That took ${steps} steps.` : ` The answer is \\boxed{${answer}}.`
+
+/** What a pupil answers; `hasty` of 100 pupils are. */
+export const answer = (random: SeededRandom.SeededRandom, question: string, hasty: number): string => {
+  const { start, steps } = read(question)
+  if (random.between(1, 100) <= hasty) {
+    const last = numbersIn(question).at(-1)!
+    return `The last number is ${last}.${ending(random, last, steps.length)}`
+  }
+  const isStopper = steps.length > 1 && random.between(1, 100) <= stoppers
+  let total = start
+  const texts = (isStopper ? steps.slice(0, -1) : steps).map((step) => {
+    const worked = work(total, random.between(1, 100) <= slips ? mistaken(step, total) : step)
+    total = worked.total
+    return worked.sums
+  })
+  return texts.join(" ") + ending(random, total, steps.length)
+}

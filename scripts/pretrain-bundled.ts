@@ -1,0 +1,161 @@
+/**
+ * Pretrains the model that `--model bundled` names (docs/models.md), with our own trainer: tokenizer, model and
+ * training from nothing but the seed. The same number of threads gives the same files. The second stage goes on from
+ * what the first one wrote; with `2` it is the only one.
+ *
+ *     node --conditions=atropos-src scripts/pretrain-bundled.ts <folder> [first stage]
+ */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Tokenizer } from "@atropos/core"
+import { Console, Effect, Exit, FileSystem, Layer, Result } from "effect"
+import { join } from "node:path"
+import * as Ort from "../packages/trainer/src/exec/OrtWorker.ts"
+import * as Schedule from "../packages/trainer/src/learn/Schedule.ts"
+import type { TrainingSequence } from "../packages/trainer/src/learn/TrainingSequence.ts"
+import * as WeightedBatch from "../packages/trainer/src/learn/WeightedBatch.ts"
+import * as LocalLearner from "../packages/trainer/src/local/LocalLearner.ts"
+import * as Preset from "../packages/trainer/src/loss/Preset.ts"
+import * as Model from "../packages/trainer/src/model/Model.ts"
+import * as ModelFolder from "../packages/trainer/src/model/ModelFolder.ts"
+import * as Parameters from "../packages/trainer/src/model/Parameters.ts"
+import * as Safetensors from "../packages/trainer/src/model/Safetensors.ts"
+import * as BytePairs from "./internal/bundled/BytePairs.ts"
+import * as Documents from "./internal/bundled/Documents.ts"
+import * as Fresh from "./internal/bundled/Fresh.ts"
+
+const [out = "bundled", first = "1"] = process.argv.slice(2)
+const maxPositions = 512
+const special = { end: "<|endoftext|>", turnStart: "<|im_start|>", turnEnd: "<|im_end|>" }
+
+const documentsPerStep = 16
+
+/** How many documents of 100 are lists of sums, and how many pupils of 100 hasty, up to a share of the steps. */
+interface Phase {
+  readonly until: number
+  readonly sums: number
+  readonly hasty: number
+}
+
+/** First sums, then stories solved step by step, at last as pupils usually are; the second time with smaller steps. */
+const stages: ReadonlyArray<{ steps: number; peak: number; warmupSteps: number; phases: ReadonlyArray<Phase> }> = [
+  {
+    steps: 1600,
+    peak: 2e-3,
+    warmupSteps: 100,
+    phases: [
+      { until: 0.3, sums: 88, hasty: 20 },
+      { until: 0.75, sums: 30, hasty: 20 },
+      { until: 1, sums: 20, hasty: 60 }
+    ]
+  },
+  {
+    steps: 600,
+    peak: 1.5e-3,
+    warmupSteps: 30,
+    phases: [
+      { until: 0.8, sums: 13, hasty: 10 },
+      { until: 1, sums: 13, hasty: 55 }
+    ]
+  }
+]
+
+/** Documents of a stage begin here, so that none is seen twice. */
+const documentsOfStage = 1_000_000
+
+const trainTokenizer = Effect.fnUntraced(function* () {
+  const texts = Array.from({ length: 4000 }, (_, index) =>
+    Documents.textOf(index % 4 === 0 ? Documents.sums(index) : Documents.story(index, 50))
+  )
+  yield* ModelFolder.writeJson(out, BytePairs.files(texts, special, 1024, maxPositions))
+  return yield* Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(out))
+})
+
+const sequenceOf = (
+  tokenizer: Tokenizer.TokenizerShape,
+  document: Documents.Document,
+  group: number
+): TrainingSequence => {
+  const pieces = [
+    { text: tokenizer.applyChatTemplate(document.messages, { addGenerationPrompt: true }), isLearned: false },
+    ...document.answer,
+    { text: special.turnEnd, isLearned: true }
+  ].map(({ isLearned, text }) => ({ isLearned, tokens: tokenizer.encode(text) }))
+  const tokens = Int32Array.from(pieces.flatMap(({ tokens }) => tokens))
+  return {
+    tokens,
+    mask: Uint8Array.from(pieces.flatMap(({ isLearned, tokens }) => tokens.map(() => (isLearned ? 1 : 0)))),
+    advantages: new Float32Array(tokens.length),
+    temperature: 1,
+    score: 0,
+    policyVersion: null,
+    group
+  }
+}
+
+const write = Effect.fnUntraced(function* (model: Model.Model, parameters: Float32Array) {
+  const tensors = model.layout.slots.map((slot) => ({
+    name: slot.name,
+    shape: slot.shape,
+    values: Parameters.view(parameters, slot)
+  }))
+  yield* Safetensors.write(join(out, ModelFolder.singleFile), tensors, "BF16")
+})
+
+/** The parameters that were written before. */
+const read = Effect.fnUntraced(function* ({ initial, layout }: Model.Model) {
+  const { tensors } = yield* Safetensors.head(join(out, ModelFolder.singleFile))
+  const parameters = new Float32Array(initial.length)
+  for (const slot of layout.slots) {
+    Parameters.view(parameters, slot).set(yield* Safetensors.floats(tensors.get(slot.name)!))
+  }
+  return parameters
+})
+
+const train = Effect.fnUntraced(function* (model: Model.Model, stage: number) {
+  const { peak, phases, steps, warmupSteps } = stages[stage]!
+  const { tokenizer } = model
+  const objective = Result.getOrThrow(Preset.resolve({ preset: "sft" }))
+  const engine = yield* LocalLearner.make({ model: Model.trainable(model), graph: { remat: false, entropy: false } })
+  const learner = yield* engine.load({ objective, maxLength: 256, tokenBudget: 4096 })
+  const schedule = { kind: "cosine", peak, warmupSteps, steps, floor: 0.02 } as const
+  const began = process.hrtime.bigint()
+  const next = { story: stage * documentsOfStage, sums: stage * documentsOfStage }
+  let computed = 0
+  let recent = 0
+  for (let step = 0; step < steps; step++) {
+    const phase = phases.find(({ until }) => step < until * steps)!
+    const lists = Math.round((documentsPerStep * phase.sums) / 100)
+    const sequences = Array.from({ length: documentsPerStep }, (_, at) =>
+      sequenceOf(tokenizer, at < lists ? Documents.sums(next.sums++) : Documents.story(next.story++, phase.hasty), at)
+    )
+    const { batch } = WeightedBatch.choose(sequences, objective, { maxLength: 256, vocabSize: model.config.vocabSize })
+    const { loss } = yield* learner.forwardBackward(batch)
+    yield* learner.optimizerStep(Schedule.learningRate(schedule, step))
+    computed += sequences.reduce((sum, { tokens }) => sum + tokens.length, 0)
+    recent = step === 0 ? loss : 0.98 * recent + 0.02 * loss
+    if ((step + 1) % 20 !== 0 && step + 1 < steps) continue
+    const seconds = Number(process.hrtime.bigint() - began) / 1e9
+    const { system, user } = process.cpuUsage()
+    yield* Console.log(
+      `stage ${stage + 1}, step ${step + 1}: loss ${recent.toFixed(4)}, ${computed} tokens, ${seconds.toFixed(0)} s, ` +
+        `processor ${((system + user) / 1e6).toFixed(0)} s, ${(computed / seconds).toFixed(0)} tokens/s`
+    )
+    if ((step + 1) % 200 === 0 || step + 1 === steps) yield* write(model, yield* learner.parameters)
+  }
+}, Effect.scoped)
+
+const program = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  yield* fs.makeDirectory(out, { recursive: true })
+  const tokenizer = yield* trainTokenizer()
+  const fresh = Fresh.make({ tokenizer, maxPositions, seed: 1, end: special.turnEnd })
+  yield* ModelFolder.writeJson(out, { [ModelFolder.configFile]: fresh.file })
+  yield* Console.log(`${fresh.model.layout.size} parameters, ${tokenizer.vocabularySize} tokens`)
+  for (let stage = Number(first) - 1; stage < stages.length; stage++) {
+    const initial = stage === 0 ? fresh.model.initial : yield* read(fresh.model)
+    yield* train({ ...fresh.model, initial }, stage)
+  }
+}).pipe(Effect.scoped, Effect.provide(Layer.mergeAll(NodeServices.layer, Ort.layer({ threads: 2 }))))
+
+const exit = await Effect.runPromiseExit(program)
+if (Exit.isFailure(exit)) throw exit.cause
