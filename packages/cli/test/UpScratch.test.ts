@@ -99,7 +99,7 @@ describe("atropos up, from scratch", () => {
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
         const env = ["--env", "sort-letters", "--env", `${larger}:2`]
-        const words = [...env, "--model", "scratch", "--steps", "48", "--env.letters", "3"]
+        const words = [...env, "--model", "scratch", "--steps", "72", "--env.letters", "3", "--seed", "2"]
         const { code, stderr, stdout } = yield* up(cwd, ...words)
         assert.strictEqual(code, 0, stderr)
         for (const name of ["sort-letters", "larger"]) {
