@@ -3,6 +3,7 @@ import type { RolloutGroup } from "./Environment.ts"
 import * as Sampling from "./Sampling.ts"
 import type { Judged } from "./Score.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
+import * as Timings from "./Timings.ts"
 import { isTooShort } from "./Trajectory.ts"
 
 /** What a trainer has to know of a rollout that its token limit cut off. */
@@ -13,12 +14,17 @@ const leftAlone: Overrides = { set_advantage_to_zero: true }
 
 /**
  * The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. Rollouts with
- * fewer trained tokens than `minTrainedTokens` keep their scores and are not learned from.
+ * fewer trained tokens than `minTrainedTokens` keep their scores and are not learned from. With an origin, what
+ * trajectories know of the times of their turns goes along.
  */
 export const toScoredGroup = (
   group: RolloutGroup,
   details: ReadonlyArray<Judged>,
-  { itemId, minTrainedTokens = 0 }: { readonly minTrainedTokens?: number; readonly itemId?: string } = {}
+  {
+    itemId,
+    minTrainedTokens = 0,
+    origin
+  }: { readonly minTrainedTokens?: number; readonly itemId?: string; readonly origin?: Timings.Origin } = {}
 ): ScoredGroup => {
   const { scores: _scores, trajectories, ...beside } = group
   const own = { ...beside.groupOverrides, ...beside.generationParams }
@@ -36,6 +42,7 @@ export const toScoredGroup = (
     }
     return Object.keys(all).length === 0 ? undefined : all
   })
+  const timings = origin === undefined ? [] : trajectories.map(({ turns }) => Timings.since(turns, origin))
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
   return {
     ...beside,
@@ -61,6 +68,7 @@ export const toScoredGroup = (
     ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
       policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
     }),
+    ...(timings.some((one) => one !== null) && { timings }),
     ...(itemId !== undefined && { itemId })
   }
 }

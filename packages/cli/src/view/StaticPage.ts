@@ -12,7 +12,7 @@ import * as Payloads from "@atropos/api/store/Payloads"
 import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
-import { Labels, SavedGroup, ScoredGroup, type Tokenizer, TrajectoryApi } from "@atropos/core"
+import { Labels, SavedGroup, ScoredGroup, Timings, type Tokenizer, TrajectoryApi } from "@atropos/core"
 import { Effect, FileSystem, Option, Path, Schema, type Scope, Stream } from "effect"
 import { createGzip } from "node:zlib"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
@@ -78,7 +78,8 @@ const groupOf = (group: ScoredGroup.ScoredGroup, { decimals, masks, texts, token
   env_id: group.envId,
   distill_token_ids: group.distillTokenIds?.map(plain),
   distill_logprobs: group.distillLogprobs?.map(rounded),
-  policy_versions: group.policyVersions
+  policy_versions: group.policyVersions,
+  timings: group.timings?.map(Timings.toJson)
 })
 
 const encodeFigures = Schema.encodeSync(TrajectoryApi.GroupFigures)

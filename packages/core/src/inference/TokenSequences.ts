@@ -88,7 +88,8 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
       mask,
       logprobs,
       ...(policyVersion !== undefined && { policyVersion }),
-      ...(sampling !== undefined && { sampling })
+      ...(sampling !== undefined && { sampling }),
+      turns: links.slice(0, end + 1).map(({ answer }) => answer.data.time)
     }
   }
 }

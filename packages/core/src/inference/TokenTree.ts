@@ -9,6 +9,7 @@
 import type { TokenChoice } from "./backend/Inference.ts"
 import type { Answer, Prompt } from "./session/SessionTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
+import type { Turn } from "../Timings.ts"
 import type { FinishReason } from "../Trajectory.ts"
 import type * as Sampling from "../Sampling.ts"
 
@@ -54,6 +55,7 @@ export interface AnswerTokens {
   readonly isStopped: boolean
   /** Of prompt and answer. */
   readonly checksum: number
+  readonly time: Turn
 }
 
 export type TokenPrompt = Prompt<PromptTokens, AnswerTokens>
@@ -105,8 +107,7 @@ export const checksum = (before: number, ids: ArrayLike<number>, from = 0, to = 
 export const sampled = (
   tokenizer: TokenizerShape,
   { finishReason, logprobs, policyVersion, policyVersions, sampling, tokens }: TokenChoice,
-  prompt: number,
-  isStopped: boolean
+  { isStopped, prompt, time }: { readonly prompt: number; readonly isStopped: boolean; readonly time: Turn }
 ): AnswerTokens => ({
   ids: Int32Array.from(tokens),
   logprobs: Float32Array.from(logprobs.length > tokens.length ? logprobs.slice(0, tokens.length) : logprobs),
@@ -115,7 +116,8 @@ export const sampled = (
   finishReason,
   isEnded: isEnd(tokenizer, tokens.at(-1), finishReason),
   isStopped,
-  checksum: checksum(prompt, tokens)
+  checksum: checksum(prompt, tokens),
+  time
 })
 
 /** Whether a last token ends a turn: the end token, or, where the model stopped by itself, a special one. */

@@ -143,6 +143,13 @@ export interface TokenChoice {
   readonly policyVersions?: ReadonlyArray<number>
   /** How it was sampled and what `logprobs` are of, where that is known. */
   readonly sampling?: Sampling
+  readonly served?: Served
+}
+
+/** When the request of an answer was sent to its server, and when it came back: milliseconds since the epoch. */
+export interface Served {
+  readonly sent: number
+  readonly answered: number
 }
 
 /** Top-k logprobs of each prompt position; empty lists where the server reports none (the first position). */
