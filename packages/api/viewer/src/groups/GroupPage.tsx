@@ -1,5 +1,5 @@
 /**
- * One group: its rollouts side by side, or one of them token by token. The address says which
+ * One group: its rollouts side by side, or one of them token by token, or by the time it took. The address says which
  * (`?rollout=2&view=tokens&token=40`).
  */
 import { useMemo, useState } from "react"
@@ -22,6 +22,7 @@ import * as Filter from "./list/Filter.ts"
 import { Reading } from "./message/Reading.ts"
 import { NoteKeys } from "../notes/NoteKeys.tsx"
 import { TokenPage } from "./tokens/TokenPage.tsx"
+import { WaterfallPage } from "./waterfall/WaterfallPage.tsx"
 
 export const GroupPage = ({ params }: RouteComponentProps<{ readonly run: string; readonly id: string }>) => {
   const run = decode(params.run)
@@ -68,7 +69,7 @@ const Rollouts = ({
   const named = Filter.number(search.get("rollout"))
   const place = rollouts.findIndex(({ index }) => index === named)
   const wanted = search.get("view")
-  const view: GroupView = wanted === "tokens" || wanted === "compare" ? wanted : "messages"
+  const view: GroupView = wanted === "tokens" || wanted === "compare" || wanted === "times" ? wanted : "messages"
   const isTokens = view === "tokens"
   const current = rollouts[Math.max(0, place)]!
   const [reading, setReading] = useState({ isSource: false, unfolds: false })
@@ -104,6 +105,11 @@ const Rollouts = ({
       run: () => show(view === "compare" ? "messages" : "compare")
     },
     {
+      keys: ["w"],
+      label: "where its time went, and back",
+      run: () => show(view === "times" ? "messages" : "times")
+    },
+    {
       keys: ["c"],
       label: "copy the rollout as JSON",
       run: () => copyText(JSON.stringify(jsonOfRollout(raw, current.index)))
@@ -123,7 +129,7 @@ const Rollouts = ({
       <NoteKeys group={id} rollout={current.index} />
       <GroupBar
         rollouts={rollouts}
-        current={place === -1 && !isTokens ? null : current.index}
+        current={place === -1 && !isTokens && view !== "times" ? null : current.index}
         view={view}
         onView={show}
         reading={reading}
@@ -141,6 +147,13 @@ const Rollouts = ({
           rollout={current}
           token={Filter.number(search.get("token"))}
           onToken={(token) => setSearch({ token, rollout: current.index }, { replace: true })}
+        />
+      ) : view === "times" ? (
+        <WaterfallPage
+          id={id}
+          rollouts={rollouts}
+          current={current}
+          onChoose={(index) => setSearch({ rollout: index, token: null }, { replace: true })}
         />
       ) : view === "compare" ? (
         <ComparePage

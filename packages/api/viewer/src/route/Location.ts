@@ -52,7 +52,7 @@ export const servicePath = (run: string | null): string => format("/service", { 
 /** Where to look in a group: which rollout (its place in the group, from 0), which token of it. */
 export interface GroupFocus {
   readonly rollout?: number | null
-  readonly view?: "tokens" | "compare" | null
+  readonly view?: "tokens" | "compare" | "times" | null
   readonly token?: number | null
 }
 
