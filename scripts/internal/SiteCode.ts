@@ -1,13 +1,17 @@
 /** Code of the documentation site with its syntax marked while the site is built, so that a reader's browser has nothing to do. */
-import hljs from "highlight.js/lib/core"
-import bash from "highlight.js/lib/languages/bash"
-import json from "highlight.js/lib/languages/json"
-import python from "highlight.js/lib/languages/python"
-import typescript from "highlight.js/lib/languages/typescript"
-import yaml from "highlight.js/lib/languages/yaml"
+import { createRequire } from "node:module"
 
-for (const [name, language] of Object.entries({ bash, json, python, typescript, yaml })) {
-  hljs.registerLanguage(name, language)
+/** What is used of highlight.js. Its own types bring those of browsers, which then hold for every file of the project. */
+interface Highlighter {
+  registerLanguage(name: string, language: unknown): void
+  getLanguage(name: string): unknown
+  highlight(code: string, options: { readonly language: string; readonly ignoreIllegals: boolean }): { value: string }
+}
+
+const require = createRequire(import.meta.url)
+const hljs: Highlighter = require("highlight.js/lib/core")
+for (const name of ["bash", "json", "python", "typescript", "yaml"]) {
+  hljs.registerLanguage(name, require(`highlight.js/lib/languages/${name}`))
 }
 
 export const escaped = (text: string): string =>
