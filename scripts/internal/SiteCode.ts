@@ -1,7 +1,7 @@
-/** Code of the documentation site with its syntax marked while the site is built, so that a reader's browser has nothing to do. */
+/** Code of the documentation site, its syntax marked while the site is built: a reader's browser has nothing to do. */
 import { createRequire } from "node:module"
 
-/** What is used of highlight.js. Its own types bring those of browsers, which then hold for every file of the project. */
+/** What is used of highlight.js. Its own types bring those of browsers, which then hold for the whole project. */
 interface Highlighter {
   registerLanguage(name: string, language: unknown): void
   getLanguage(name: string): unknown

@@ -1,4 +1,4 @@
-/** What every page of the documentation site has around its text: navigation, search, and the headings of a long page. */
+/** What every page of the documentation site has around its text: navigation, search, headings of a long page. */
 import * as SiteCode from "./SiteCode.ts"
 
 export interface Page {

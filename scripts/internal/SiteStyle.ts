@@ -1,4 +1,7 @@
-/** How the documentation site looks, by day and by night, on a desk and on a phone; and what its pages do: find, and show where one is. */
+/**
+ * How the documentation site looks, by day and by night, on a desk and on a phone; and what its pages do: find, and
+ * show where one is.
+ */
 import type { Entry } from "./Site.ts"
 
 export const style = `:root { --text: #1d2430; --quiet: #5b6675; --back: #fff; --side: #f5f7fa; --line: #d9dfe7; --link: #0b57b5;
@@ -66,7 +69,7 @@ img { max-width: 100%; height: auto; border-radius: 6px; }
 }
 `
 
-/** What follows the entries in the page's script: sections whose text has all the words, those with a word in the heading first. */
+/** Finds sections whose text has all the words, those with a word in the heading first; `entries` stand before it. */
 const script = `
 const input = document.getElementById("search"), list = document.getElementById("found")
 input.addEventListener("input", () => {
