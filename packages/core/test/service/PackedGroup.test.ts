@@ -76,7 +76,7 @@ describe("PackedGroup", () => {
       envId: 3,
       policyVersions: [4, null],
       itemId: "0123456789abcdef",
-      timings: full.timings
+      timings: full.timings ?? null
     })
   })
 
