@@ -50,7 +50,7 @@ const cells = (page: Page) =>
     .locator(".waterfall-table tbody tr")
     .evaluateAll((rows) =>
       rows.map((row) =>
-        [...row.querySelectorAll("th, td:not([aria-hidden])")].map((cell) => (cell as HTMLElement).innerText.trim())
+        [...row.querySelectorAll("th, td:not([aria-hidden])")].map(({ textContent }) => textContent.trim())
       )
     )
 
