@@ -159,7 +159,7 @@ const working = <Item, E, R>(
   closed: Closed<Item, E, R>,
   minTrainedTokens: number
 ): ((item: Item) => Work) => {
-  const { boundary, definition, id, label, scored } = closed
+  const { boundary, definition, id, label, scored, solved } = closed
   const { afterScore, collectTrajectories, requeued } = definition
   const judged = Effect.fnUntraced(
     function* (item: Item, group: RolloutGroup, startedAt: number) {
@@ -176,7 +176,7 @@ const working = <Item, E, R>(
         {}
       const outcome =
         leaveOut === undefined
-          ? toScoredGroup(group, scores, { minTrainedTokens, itemId: id(item), origin })
+          ? toScoredGroup(group, scores, { minTrainedTokens, itemId: id(item), origin, isSolved: solved.isCorrect })
           : new Unscorable({ message: leaveOut })
       return { outcome, requeue }
     },

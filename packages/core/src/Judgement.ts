@@ -1,5 +1,6 @@
 /** What a judgement makes of a group: the group as it is sent, with its scores, advantages and overrides. */
 import type { RolloutGroup } from "./Environment.ts"
+import type { Rewards } from "./RewardComponents.ts"
 import * as Sampling from "./Sampling.ts"
 import type { Judged } from "./Score.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
@@ -23,8 +24,14 @@ export const toScoredGroup = (
   {
     itemId,
     minTrainedTokens = 0,
+    isSolved,
     origin
-  }: { readonly minTrainedTokens?: number; readonly itemId?: string; readonly origin?: Timings.Origin } = {}
+  }: {
+    readonly minTrainedTokens?: number
+    readonly itemId?: string
+    readonly origin?: Timings.Origin
+    readonly isSolved?: (score: number, rewards?: Rewards) => boolean
+  } = {}
 ): ScoredGroup => {
   const { scores: _scores, trajectories, ...beside } = group
   const own = { ...beside.groupOverrides, ...beside.generationParams }
@@ -68,6 +75,7 @@ export const toScoredGroup = (
     ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
       policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
     }),
+    ...(isSolved !== undefined && { solved: details.map(({ rewards, score }) => isSolved(score, rewards)) }),
     ...(timings.some((one) => one !== null) && { timings }),
     ...(itemId !== undefined && { itemId })
   }

@@ -49,6 +49,8 @@ export interface ScoredGroup {
   readonly policyVersions?: ReadonlyArray<number | null>
   /** (G) when the turns of each rollout happened, null where nobody knows; not on the original's wire. */
   readonly timings?: ReadonlyArray<Timings | null>
+  /** (G) whether each score counts as solved, by its environment; not on the original's wire. */
+  readonly solved?: ReadonlyArray<boolean>
   /** The lasting id of its item: the same whenever that comes; not on the original's wire. */
   readonly itemId?: string
   /** Where in its trace the group was sent (`Trace`); not on the original's wire. */

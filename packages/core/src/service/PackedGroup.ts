@@ -5,7 +5,7 @@
  *
  *     "ATPG" | version u32 = 1 | bytes of shape u32 | bytes of rest u32      16 bytes
  *     shape    JSON: { sequences, tokens, env_id, policy_versions, traceparent?, item_id?,
- *              sections: [[name, type, length], …] }
+ *              solved?, sections: [[name, type, length], …] }
  *     rest     JSON: { messages, generation_params, overrides, group_overrides, images }, those that are given
  *     sections in the order told: "i32", "f32" or "f64" numbers
  *
@@ -167,6 +167,7 @@ const pack = (
       policy_versions: group.policyVersions ?? null,
       traceparent: group.traceparent,
       item_id: group.itemId,
+      solved: group.solved,
       sections: sections.map(([name, type, numbers]) => [name, type, numbers.length])
     })
   )
@@ -254,6 +255,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(shape.policy_versions && { policyVersions: shape.policy_versions }),
       ...(shape.traceparent && { traceparent: shape.traceparent }),
       ...(shape.item_id !== undefined && { itemId: shape.item_id }),
+      ...(shape.solved && { solved: shape.solved }),
       ...(timings && { timings })
     })
   })

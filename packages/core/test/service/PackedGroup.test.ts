@@ -21,6 +21,7 @@ const full: ScoredGroup.ScoredGroup = {
   distillLogprobs: [[new Float32Array(), Float32Array.of(-0.5, -1)], []],
   policyVersions: [4, null],
   itemId: "0123456789abcdef",
+  solved: [true, false],
   timings: [
     {
       turns: [

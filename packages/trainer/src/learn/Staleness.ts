@@ -48,6 +48,7 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     messages,
     overrides,
     policyVersions,
+    solved,
     timings
   } = group
   const size = ScoredGroup.size(group)
@@ -64,6 +65,7 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     ...(distillTokenIds && { distillTokenIds: only(distillTokenIds, kept) }),
     ...(distillLogprobs && { distillLogprobs: only(distillLogprobs, kept) }),
     ...(policyVersions && { policyVersions: only(policyVersions, kept) }),
+    ...(solved && { solved: only(solved, kept) }),
     ...(timings && { timings: only(timings, kept) }),
     ...(Array.isArray(images) && images.length === size && { images: only<unknown>(images, kept) })
   }

@@ -62,6 +62,9 @@ const reward: Section = {
   title: "Reward",
   charts: [
     lines("reward", "Reward", "number", "Mean score of the sequences of a batch.", [trace("batch", "reward/mean")]),
+    lines("solved", "Solved", "share", "Sequences of a batch that their environment counts as solved.", [
+      trace("batch", "reward/solved_fraction")
+    ]),
     lines("scores", "Reward by environment", "number", "Mean score of the groups an environment sent.", [
       trace("mean", "train/scores_mean", {
         spread: {

@@ -21,6 +21,7 @@ const Shape = Schema.Struct({
     Schema.String.check(Schema.isPattern(traceparentPattern, { message: "a W3C traceparent" }))
   ),
   item_id: Schema.optionalKey(ItemId),
+  solved: Schema.optionalKey(Schema.Array(Schema.Boolean)),
   sections: Schema.Array(Section).check(Schema.isMaxLength(32))
 })
 
