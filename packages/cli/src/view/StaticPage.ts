@@ -26,6 +26,8 @@ export interface PageOptions {
   readonly out: string
   /** Gives tokens their text, where it is known. */
   readonly tokenizer: Option.Option<Tokenizer.TokenizerShape>
+  /** Of the first file: what scoring its groups again came to (`Reverified` of the viewer). */
+  readonly reverified?: object
   /** Sees every line that is no group. */
   readonly onFault: (fault: string) => Effect.Effect<void>
   /** Sees what else there is to tell. */
@@ -171,7 +173,7 @@ const mayWrite = Effect.fnUntraced(function* (out: string) {
 export const write = Effect.fn("StaticPage.write")(function* (
   options: PageOptions
 ): Effect.fn.Return<WrittenPage, Failure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
-  const { files, onFault, onNote, out, title, tokenizer } = options
+  const { files, onFault, onNote, out, reverified, title, tokenizer } = options
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* mayWrite(out)
@@ -234,8 +236,11 @@ export const write = Effect.fn("StaticPage.write")(function* (
             onNone: () => ({}),
             onSome: ({ decode }) => Object.fromEntries([...used].map((id) => [id, decode([id])]))
           })
+          const again = index === 0 && reverified !== undefined ? `,"reverified":${JSON.stringify(reverified)}` : ""
           // Newest first, as the service has them.
-          return Stream.succeed(`},"rows":${JSON.stringify(rows.toReversed())},"pieces":${JSON.stringify(pieces)}}`)
+          return Stream.succeed(
+            `},"rows":${JSON.stringify(rows.toReversed())},"pieces":${JSON.stringify(pieces)}${again}}`
+          )
         })
         const start = `${index === 0 ? "" : ","}{"name":${JSON.stringify(names[index])},"groups":{`
         return Stream.concat(Stream.concat(Stream.succeed(start), body), end)

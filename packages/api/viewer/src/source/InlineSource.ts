@@ -113,6 +113,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
         next: null
       }
     },
+    reverified: async (name) => find(name).reverified ?? null,
     notes: null,
     environments: () => absent("environments"),
     environmentNames: async (name) => [...new Set(find(name).rows.flatMap(({ environment }) => environment ?? []))],

@@ -29,6 +29,31 @@ export type RolloutQuery = (typeof TrajectoryApi.RolloutQuery)["Encoded"]
 
 export type RolloutPage = (typeof TrajectoryApi.RolloutPage)["Encoded"]
 
+/**
+ * What scoring a run's groups again came to, by the environment of today. Rows are groups, or the samples of an item,
+ * whose scores changed or that could not be scored (`reason`); values are told in the rollouts' order.
+ */
+export interface Reverified {
+  readonly environment: string
+  /** How many stayed the same. */
+  readonly same: number
+  readonly rows: ReadonlyArray<ReverifiedRow>
+}
+
+export interface ReverifiedRow {
+  /** One, or a group for each sample. */
+  readonly groups: ReadonlyArray<string>
+  readonly item: string | null
+  readonly label?: string
+  readonly before?: ReadonlyArray<number>
+  readonly after?: ReadonlyArray<number>
+  /** Components that changed. */
+  readonly components?: {
+    readonly [name: string]: readonly [before: ReadonlyArray<number | null>, after: ReadonlyArray<number | null>]
+  }
+  readonly reason?: string
+}
+
 /** Text of token ids. */
 export type Pieces = (typeof TrajectoryApi.Pieces)["Encoded"]["pieces"]
 
@@ -74,6 +99,7 @@ export interface StaticData {
     readonly groups: { readonly [id: string]: unknown }
     readonly pieces?: Pieces
     readonly metrics?: ReadonlyArray<MetricsRow>
+    readonly reverified?: Reverified
   }>
   readonly tables?: PackedPage.Tables
   /** Of files that are samples: the chat of a sample is that of the group `group` of the run. */
