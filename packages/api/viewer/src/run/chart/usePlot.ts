@@ -89,6 +89,7 @@ export const usePlot = (input: PlotInput) => {
         {
           chart,
           entries: shown,
+          hasAxisNames: beside === undefined,
           axis,
           isLogX,
           isLogY,
