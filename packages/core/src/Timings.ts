@@ -6,7 +6,8 @@
  * and the next question the environment acts: its tools, its game, its other players. They are for people alone: no
  * score, advantage or batch depends on them, and the original's wire has none.
  *
- *     row (packed)   Int32: scored from, scored to (-1, -1: unknown), then asked, sent, answered of every turn; empty: null
+ *     row (packed)   Int32: scored from, scored to (-1, -1: unknown), then asked, sent, answered of every turn;
+ *                    empty: null
  *     JSON           { "turns": [[asked, sent, answered], …], "scored": [from, to] }, or null
  */
 import { Predicate } from "effect"

@@ -41,7 +41,7 @@ export const policyStep = (versions: ReadonlyArray<number | null> | null | undef
   return steps.length === 0 ? null : steps.reduce((oldest, version) => Math.min(oldest, version))
 }
 
-/** The object of 14 keys with `policy_versions` and, where they are known, `timings` at its end: what people look at. */
+/** The object of 14 keys with `policy_versions` and, where known, `timings` at its end: what people look at. */
 export const toViewedJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint8Array>> =>
   Effect.gen(function* () {
     const pieces = yield* toJson(payload)

@@ -10,7 +10,8 @@
  *     sections in the order told: "i32", "f32" or "f64" numbers
  *
  * A matrix is one section with its rows joined, and `<name>.lengths` (i32) where its rows are not as long as the
- * tokens' (always for `tokens`, and for `timings`, rows of `Timings`); distillation matrices also have `<name>.positions`, the number of rows per sequence.
+ * tokens' (always for `tokens`, and for `timings`, rows of `Timings`); distillation matrices also have
+ * `<name>.positions`, the number of rows per sequence.
  *
  * `decode` believes nothing: every length is checked against the bytes that are there, and the numbers against the
  * rules of `WireGroup` (finite, token ids from 0 to 2^31 - 1, one entry per sequence and per token). Where alignment

@@ -155,7 +155,7 @@ export const parse = (
   })
 }
 
-/** The line of a group, without its line break: the original's object, the id of its item and the times of its turns. */
+/** The line of a group, without its line break: the original's object, the id of its item, the times of its turns. */
 export const encode = (group: ScoredGroup): string => {
   const { itemId, timings } = group
   const beside = JSON.stringify({
