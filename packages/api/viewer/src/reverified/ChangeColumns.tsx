@@ -39,7 +39,7 @@ const Scores = ({ change, run }: { readonly change: Change; readonly run: string
           <li key={index} className="number">
             <Link
               href={groupPath(run, group, { rollout })}
-              aria-label={`rollout ${rollout} of group ${group}: ${number(old)}, now ${number(now)}`}
+              aria-label={`${number(old)} → ${number(now)}, rollout ${rollout} of group ${group}`}
             >
               {number(old)} → {number(now)}
             </Link>
