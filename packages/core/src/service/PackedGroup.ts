@@ -23,7 +23,7 @@ import { failed, groupMagic, PackedGroupError, preludeBytes, writePrelude } from
 import * as Labels from "../Labels.ts"
 import { type LabelledGroup, toScoredGroup } from "./wire/LabelledGroup.ts"
 import { checkLabelled } from "./wire/PackedRules.ts"
-import { floats, ints, numbersOf, open, type Opened, readCube, readMatrix } from "./wire/PackedSections.ts"
+import { floats, ints, numbersOf, open, readCube, readMatrix, readTimings } from "./wire/PackedSections.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"
 import type { Message } from "../Message.ts"
@@ -259,16 +259,6 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(shape.solved && { solved: shape.solved }),
       ...(timings && { timings })
     })
-  })
-
-const readTimings = (bytes: Uint8Array, opened: Opened): Result.Result<ScoredGroup["timings"], PackedGroupError> =>
-  Result.gen(function* () {
-    const rows = yield* readMatrix(bytes, opened, "timings", ints(bytes, opened, "timings"), [])
-    const timings = rows?.map(Timings.ofRow)
-    const odd = timings?.indexOf(undefined) ?? -1
-    if (odd >= 0)
-      return yield* failed(`timings.${odd}`, "should be times from 0 on, in milliseconds: 2, and 3 per turn")
-    return timings?.map((one) => one ?? null)
   })
 
 /** Counts and scores; the numbers of the sequences are not looked at. */

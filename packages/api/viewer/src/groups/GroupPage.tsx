@@ -17,7 +17,7 @@ import { Board } from "./Board.tsx"
 import { ComparePage } from "./compare/ComparePage.tsx"
 import { GroupBar, type GroupView } from "./GroupBar.tsx"
 import { GroupHead } from "./GroupHead.tsx"
-import { type Group, hasReasoning, jsonOfRollout, ordered, read } from "./Group.ts"
+import { type Group, hasReasoning, jsonOfRollout, ordered, read, type Rollout } from "./Group.ts"
 import * as Filter from "./list/Filter.ts"
 import { Reading } from "./message/Reading.ts"
 import { NoteKeys } from "../notes/NoteKeys.tsx"
@@ -139,7 +139,42 @@ const Rollouts = ({
         raw={raw}
         copied={copied}
       />
-      {isTokens ? (
+      <Shown
+        run={run}
+        id={id}
+        group={group}
+        raw={raw}
+        recipe={recipe}
+        rollouts={rollouts}
+        place={place}
+        view={view}
+        reading={reading}
+      />
+    </>
+  )
+}
+
+interface ShownProps {
+  readonly run: string
+  readonly id: string
+  readonly group: Group
+  readonly raw: unknown
+  readonly recipe: AdvantageRecipe | null
+  /** In the order shown. */
+  readonly rollouts: ReadonlyArray<Rollout>
+  /** Of the one that the address names; -1: none. */
+  readonly place: number
+  readonly view: GroupView
+  readonly reading: { readonly isSource: boolean; readonly unfolds: boolean }
+}
+
+const Shown = ({ group, id, place, raw, reading, recipe, rollouts, run, view }: ShownProps) => {
+  const search = useSearch()
+  const setSearch = useSetSearch()
+  const current = rollouts[Math.max(0, place)]!
+  switch (view) {
+    case "tokens":
+      return (
         <TokenPage
           key={current.index}
           run={run}
@@ -148,24 +183,30 @@ const Rollouts = ({
           token={Filter.number(search.get("token"))}
           onToken={(token) => setSearch({ token, rollout: current.index }, { replace: true })}
         />
-      ) : view === "times" ? (
+      )
+    case "times":
+      return (
         <WaterfallPage
           id={id}
           rollouts={rollouts}
           current={current}
           onChoose={(index) => setSearch({ rollout: index, token: null }, { replace: true })}
         />
-      ) : view === "compare" ? (
+      )
+    case "compare":
+      return (
         <ComparePage
           run={run}
           id={id}
           group={group}
           rollouts={rollouts}
-          left={named}
+          left={Filter.number(search.get("rollout"))}
           right={Filter.number(search.get("with"))}
           onChoose={(sides) => setSearch(sides, { replace: true })}
         />
-      ) : (
+      )
+    case "messages":
+      return (
         <Reading.Provider value={reading}>
           <Board
             run={run}
@@ -177,7 +218,6 @@ const Rollouts = ({
             current={place === -1 ? null : place}
           />
         </Reading.Provider>
-      )}
-    </>
-  )
+      )
+  }
 }

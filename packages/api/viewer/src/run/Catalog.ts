@@ -1,8 +1,7 @@
 /**
  * Which charts there are, and of which metrics (docs/metrics.md): plain values.
  *
- * A chart shows one line per trace, source and run that has the metric; charts of which nothing is recorded are not
- * shown. Every metric can be looked at by its name below them.
+ * A chart has a line per trace, source and run with the metric; without one it is not shown. Below, all have names.
  */
 import type { MetricTable } from "./MetricTable.ts"
 
