@@ -94,9 +94,11 @@ export const GroupHead = ({
           )}
           {group !== null && <span title={AdvantageRule.formula(recipe)}>{AdvantageRule.name(recipe)}</span>}
           {group !== null && <Settings of={[group.generationParams, group.groupOverrides]} />}
-          <Link href={reverifiedPath(run)} title="Old scores beside those of today's environment">
-            score again
-          </Link>
+          {source.isLive && (
+            <Link href={reverifiedPath(run)} title="Old scores beside those of today's environment">
+              score again
+            </Link>
+          )}
           <Ago at={stored.created_at} />
         </p>
       )}
