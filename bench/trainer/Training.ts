@@ -16,17 +16,17 @@ export interface Options extends Child.Turns, Checkpoint.Cut {
   readonly steps?: number
   /** Of our frozen weights; the reference has float32. */
   readonly quantize?: string | undefined
+  /** We compute whole parts again, however much memory there is. */
+  readonly isSparing?: boolean
 }
 
 export const measure = async (shape: Checkpoint.ShapeName, options: Options = {}): Promise<ReadonlyArray<Row>> => {
-  const { length = 256, quantize, rows = 4, steps = usualSteps[shape] } = options
+  const { isSparing = false, length = 256, quantize, rows = 4, steps = usualSteps[shape] } = options
   const folder = await Checkpoint.folderOf(shape, options)
   const args = ["train", folder, String(steps), "cpu", String(rows), String(length)]
-  const { ours, reference } = await Child.besides(
-    [...args, ...(quantize === undefined ? [] : [quantize])],
-    args,
-    options
-  )
+  const isCut = (options.layers ?? options.vocabulary) !== undefined
+  const own = [quantize, isCut && `planned=${shape}`, isSparing && "parts"].filter((word) => typeof word === "string")
+  const { ours, reference } = await Child.besides([...args, ...own], args, options)
   return [
     {
       what: `training, ${Checkpoint.described(shape, options)}, ${rows} x ${length}`,

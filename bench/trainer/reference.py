@@ -59,6 +59,8 @@ def train(folder, steps, device="cpu", batch=4, length=256):
     if is_sparing:
         model.enable_input_require_grads()
         model.gradient_checkpointing_enable({"use_reentrant": False})
+        # transformers checkpoints in training mode alone, and loads models in the other.
+        model.train()
     seconds, processor = [], []
     for step in range(steps + 1):
         ids = torch.randint(0, vocabulary, (batch, length + 1), generator=generator).to(device)

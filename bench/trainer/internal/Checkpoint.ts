@@ -115,7 +115,7 @@ const writeWeights = (folder: string, { config, dtype }: Shape) => {
 /** The folder of a shape's model; made if it is not there. Cut where told. */
 export const folderOf = async (name: ShapeName, { layers, vocabulary }: Cut = {}): Promise<string> => {
   const { config, dtype }: Shape = shapes[name]
-  const cut = `${layers === undefined ? "" : `-${layers}-layers`}${vocabulary === undefined ? "" : `-${vocabulary}-words`}`
+  const cut = [layers && `-${layers}-layers`, vocabulary && `-${vocabulary}-tokens`].filter(Boolean).join("")
   const folder = join(tmpdir(), `atropos-bench-model-${name}${cut}`)
   if (existsSync(folder)) return folder
   const shape = { config: cutTo(config, { layers, vocabulary }), dtype }

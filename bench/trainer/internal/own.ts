@@ -1,15 +1,18 @@
 /**
  * Ours, as a process of its own: the same work as `reference.py`, the same line of JSON at the end.
  *
- *     node own.ts train FOLDER STEPS [DEVICE [BATCH LENGTH]] [int8|int4]
+ *     node own.ts train FOLDER STEPS [DEVICE [BATCH LENGTH]] [int8|int4] [planned=SHAPE] [parts]
  *     node own.ts generate FOLDER BATCH TOKENS [greedy] [int8|int4]
  *     node own.ts converse FOLDER TURNS CACHE_MEGABYTES
  *
- * THREADS is that of each graph run, one for each core unless told.
+ * With `planned` the graph is built as it would be for that shape, of which FOLDER has a part: what is computed again
+ * depends on how much the whole model would keep. `parts`: whole parts are, however much memory there is. THREADS is
+ * that of each graph run, one for each core unless told.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import type { DeviceChoice } from "@atropos/trainer/exec/Device"
+import { DeviceChoice } from "@atropos/trainer/exec/Device"
+import * as Checkpoint from "./Checkpoint.ts"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as LocalLearner from "../../../packages/trainer/src/local/LocalLearner.ts"
@@ -62,14 +65,19 @@ interface Training {
   readonly batch: number
   readonly length: number
   readonly quantize: Quantize
+  readonly planned: Checkpoint.ShapeName | undefined
+  readonly isSparing: boolean
 }
 
-const train = Effect.fnUntraced(function* ({ batch, folder, length, quantize, steps }: Training) {
+const train = Effect.fnUntraced(function* ({ batch, folder, isSparing, length, planned, quantize, steps }: Training) {
   const model = yield* load(folder, quantize)
   const { vocabSize } = model.config
   const { device } = yield* Executor
   const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
-  const engine = yield* LocalLearner.make({ model: Model.trainable(model) })
+  const engine = yield* LocalLearner.make({
+    model: { ...Model.trainable(model), ...(planned && { shape: Checkpoint.shapes[planned].config }) },
+    ...(isSparing && { graph: { remat: "parts" } })
+  })
   const learner = yield* engine.load({ objective, optimizer: adam, maxLength: length, tokenBudget: batch * length })
   let best = Infinity
   let processor = Infinity
@@ -179,16 +187,25 @@ const [command, folder = "", ...rest] = process.argv.slice(2)
 const [first = 0, second = 0, third = 0] = rest.filter((word) => /^\d+$/.test(word)).map(Number)
 const words = rest.filter((word) => !/^\d+$/.test(word))
 const quantize = QuantizedWeights.kinds.find((kind) => words.includes(kind))
-const isGreedy = words.includes("greedy")
-const device = (words.find((word) => word !== quantize && word !== "greedy") ?? "cpu") as DeviceChoice
+const names = Object.keys(Checkpoint.shapes) as ReadonlyArray<Checkpoint.ShapeName>
+const planned = names.find((name) => words.includes(`planned=${name}`))
+const device = DeviceChoice.literals.find((name) => words.includes(name)) ?? "cpu"
 
 const figures = await (command === "train"
   ? Effect.runPromise(
-      train({ folder, steps: first, batch: second || 4, length: third || 256, quantize }).pipe(
-        Effect.provide([OrtWorker.layer({ device, threads }), NodeServices.layer])
-      )
+      train({
+        folder,
+        steps: first,
+        batch: second || 4,
+        length: third || 256,
+        quantize,
+        planned,
+        isSparing: words.includes("parts")
+      }).pipe(Effect.provide([OrtWorker.layer({ device, threads }), NodeServices.layer]))
     )
   : command === "converse"
     ? Effect.runPromise(converse(folder, first, second))
-    : Effect.runPromise(generate({ folder, batch: first, tokens: second, quantize, temperature: isGreedy ? 0 : 1 })))
+    : Effect.runPromise(
+        generate({ folder, batch: first, tokens: second, quantize, temperature: words.includes("greedy") ? 0 : 1 })
+      ))
 console.log(JSON.stringify(figures))
