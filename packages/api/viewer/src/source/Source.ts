@@ -63,6 +63,8 @@ export interface Source {
   readonly metrics: (run: string, query: Wire.MetricsQuery, signal?: AbortSignal) => Promise<Wire.MetricsPage>
   /** What scoring its groups again came to; null where nobody did. */
   readonly reverified: (run: string) => Promise<Wire.Reverified | null>
+  /** What the run was started with: its trainer, then its environments; none where nobody told. */
+  readonly settings: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.SourceSettings>>
   /** Null where nobody keeps any. */
   readonly notes: NoteKeeper | null
   readonly environments: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.EnvironmentRow>>

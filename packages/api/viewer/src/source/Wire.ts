@@ -74,6 +74,9 @@ export type EnvironmentRow = (typeof TrajectoryApi.EnvironmentRow)["Encoded"]
 
 export type BatchRow = (typeof TrajectoryApi.BatchRow)["Encoded"]
 
+/** What a source of a run was started with. */
+export type SourceSettings = (typeof TrajectoryApi.SourceSettingsRow)["Encoded"]
+
 export type QueueSummary = (typeof TrajectoryApi.QueueSummary)["Encoded"]
 
 /** What somebody noted on a rollout. */
@@ -100,6 +103,7 @@ export interface StaticData {
     readonly pieces?: Pieces
     readonly metrics?: ReadonlyArray<MetricsRow>
     readonly reverified?: Reverified
+    readonly settings?: ReadonlyArray<SourceSettings>
   }>
   readonly tables?: PackedPage.Tables
   /** Of files that are samples: the chat of a sample is that of the group `group` of the run. */
