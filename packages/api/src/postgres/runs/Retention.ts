@@ -1,7 +1,7 @@
 /**
- * What is kept and what goes: the oldest consumed groups beyond the bound, what a reset or a deletion left behind,
- * keys of groups and batches that are long gone. In small portions: rows with large payloads are slow to remove, and nobody waits long
- * for them. So that the files do not grow, the space of what went is made free as it goes (`Vacuum`).
+ * What is kept and what goes: the oldest consumed groups beyond the bound, what a reset or a deletion left behind, keys
+ * of groups and batches that are long gone. In small portions: rows with large payloads are slow to remove, and nobody
+ * waits long for them. So that the files do not grow, the space of what went is made free as it goes (`Vacuum`).
  */
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
