@@ -26,6 +26,13 @@ const evaluation = (run: string) => ({
   samples: 0
 })
 
+const refusal = (run: string) =>
+  Effect.gen(function* () {
+    const error = yield* Effect.flip((yield* TrajectoryStore).deleteRun(run))
+    assert.strictEqual(error._tag, "RunInUse")
+    return error.message
+  })
+
 layer(PgTrajectoryStore.layer.pipe(Layer.provideMerge(database)), { timeout: "60 seconds" })("deleted runs", (it) => {
   /** A started run with a consumed group, one that waits, a note, metrics, a state, an evaluation. */
   const full = Effect.fnUntraced(function* (run: string) {
@@ -45,13 +52,6 @@ layer(PgTrajectoryStore.layer.pipe(Layer.provideMerge(database)), { timeout: "60
     yield* (yield* EvaluationStore).record(evaluation(run))
     return { store, reader, batch, sent }
   })
-
-  const refusal = (run: string) =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip((yield* TrajectoryStore).deleteRun(run))
-      assert.strictEqual(error._tag, "RunInUse")
-      return error.message
-    })
 
   it.effect("are only those that nobody is at work on, unless they were reset", () =>
     Effect.gen(function* () {

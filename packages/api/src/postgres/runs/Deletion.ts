@@ -18,6 +18,8 @@ export type Deletion = Pick<TrajectoryStoreShape, "deleteRun">
 /** Who was heard of since then is at work: trainers record every step, environments ask for their status. */
 const quiet = Duration.toMillis("1 minute")
 
+const ago = (millis: number): string => `${Math.max(0, Math.round(millis / 1000))} s ago`
+
 interface Signs {
   readonly id: number
   readonly lease_owner: string | null
@@ -33,8 +35,6 @@ export const make = Effect.fnUntraced(function* (
   lastSeen: LastSeen
 ): Effect.fn.Return<Deletion, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-
-  const ago = (millis: number): string => `${Math.max(0, Math.round(millis / 1000))} s ago`
 
   /** What is going on in the current run, in words; undefined where nothing is. */
   const useOf = ({ environments, id, lease_owner, recorded, source }: Signs, now: number): string | undefined => {
