@@ -204,6 +204,6 @@ export const fill = (url: string) =>
     for (const step of [0, evaluatedAt]) {
       const one = evaluation(step)
       yield* recordEvaluation(one)
-      yield* recordMetrics({ source: registered[0]!.name, step, values: one.figures })
+      yield* recordMetrics({ source: registered[0].name, step, values: one.figures })
     }
   }).pipe(Effect.provide(TrajectoryClientHttp.layer({ url, run: name })))

@@ -1,4 +1,4 @@
-/** What the pages of a run are used for beside looking: opening, filtering, saving; and on the smallest and the largest screens. */
+/** What the pages of a run are used for beside looking: opening, filtering, saving; on small and on large screens. */
 import { assert, describe, it } from "@effect/vitest"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
