@@ -146,7 +146,7 @@ try {
   )
   await picture("compare", ui(`/groups/${chats.run}/${chats.mathematics}?view=compare`), sees(".compare"))
   await picture("hacking", ui(`/hacking?run=${BrokenRun.name}`), sees(".finding"))
-  await picture("timeline", ui(`/?run=${BrokenRun.name}`), async (page) => {
+  await picture("timeline", ui("/?run=sort-letters-1"), async (page) => {
     await page.getByText("Where does my step go?").click()
     await sees(".step-timeline svg")(page)
     await page.locator(".step-timeline").evaluate((element) => element.scrollIntoView({ block: "start" }))
@@ -154,7 +154,7 @@ try {
   await note(url, chats.run, chats.mathematics, 0, ["right"], "Takes the shortest way; a good example for the report.")
   await note(url, chats.run, chats.mathematics, 3, ["cut off"], "Ran out of tokens before the answer.")
   await note(url, chats.run, chats.code, 1, ["hack?"], "Prints the expected output instead of computing it?")
-  await picture("notes", ui(`/notes?run=${chats.run}`), sees(".note-text"))
+  await picture("notes", ui(`/notes?run=${chats.run}`), sees(".note-words"))
   await picture("evaluations", ui("/evaluations"), sees(".data-table"))
   // Before the training and after it, the first two that the service has.
   await picture("evaluation", ui("/evaluations/1?with=2&show=broken"), async (page) => {
