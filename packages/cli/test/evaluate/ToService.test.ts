@@ -34,11 +34,9 @@ describe("atropos evaluate --service", () => {
       const { url } = yield* model
       const service = yield* InProcess.start(["api", "--port", "0"])
       const [, at = ""] = yield* service.says(/trajectory service at (http:\S+)/)
+      const fixed = ["--openai.base_url", `${url}/v1`, "--openai.model_name", "m", "--openai.health_check", "false"]
       const evaluate = (...words: ReadonlyArray<string>) =>
-        InProcess.run([
-          ...["evaluate", "--suite", "mmlu", "--data", "rows.jsonl", "--openai.base_url", `${url}/v1`],
-          ...["--openai.model_name", "m", "--openai.health_check", "false", ...words]
-        ])
+        InProcess.run(["evaluate", "--suite", "mmlu", "--data", "rows.jsonl", ...fixed, ...words])
       const { code, stderr, stdout } = yield* evaluate("--service", at, "--run", "r", "--step", "7")
       assert.strictEqual(code, 0, stderr)
       const { evaluations } = yield* read<Listed>(`${at}/v1/evaluations?run=r`)
