@@ -73,7 +73,7 @@ const claimOne = (client: Client) => Effect.flatMap(client.claim(claimed), Effec
 export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryStore, E>) => {
   const run = (test: string) => (kind.isVersioned ? `${kind.name.replaceAll(/\W/g, "-")}-${test}` : "default")
 
-  layer(services, { timeout: "60 seconds", excludeTestServices: true })(`TrajectoryClient over ${kind.name}`, (it) => {
+  layer(services, { excludeTestServices: true })(`TrajectoryClient over ${kind.name}`, (it) => {
     it.effect("tells what the trainer registered, and that nothing is before", () =>
       Effect.gen(function* () {
         const client = yield* kind.client(run("info"))
@@ -133,11 +133,11 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
       Effect.gen(function* () {
         const client = yield* kind.client(run("wait"))
         const envId = yield* started(client, run("wait"))
-        const waiting = yield* Effect.forkChild(client.claim({ ...claimed, wait: "20 seconds" }), {
+        const waiting = yield* Effect.forkChild(client.claim({ ...claimed, wait: "5 minutes" }), {
           startImmediately: true
         })
         yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
-        const batch = yield* Fiber.join(waiting).pipe(Effect.timeout("15 seconds"))
+        const batch = yield* Fiber.join(waiting).pipe(Effect.timeout("4 minutes"))
         assert.isTrue(Option.isSome(batch))
       })
     )
@@ -255,11 +255,11 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
         yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
         const first = yield* claimOne(client)
         assert.isTrue(Option.isNone(yield* client.claim(claimed)))
-        const waiting = yield* Effect.forkChild(client.claim({ ...claimed, wait: "20 seconds" }), {
+        const waiting = yield* Effect.forkChild(client.claim({ ...claimed, wait: "5 minutes" }), {
           startImmediately: true
         })
         yield* client.nack(first)
-        const second = Option.getOrThrow(yield* Fiber.join(waiting).pipe(Effect.timeout("15 seconds")))
+        const second = Option.getOrThrow(yield* Fiber.join(waiting).pipe(Effect.timeout("4 minutes")))
         assert.strictEqual(second.id, first.id)
         assert.strictEqual(second.step, first.step)
         assert.strictEqual(second.deliveries, 2)
@@ -303,10 +303,10 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
         const client = yield* kind.client(run("extend"))
         const envId = yield* started(client, run("extend"))
         yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
-        const first = yield* Effect.flatMap(client.claim({ ...claimed, lease: "300 millis" }), Effect.fromOption)
+        const first = yield* Effect.flatMap(client.claim({ ...claimed, lease: "2 seconds" }), Effect.fromOption)
         yield* client.extend(first, "1 minute")
         // Beyond the first lease: whoever asks in the meantime gets nothing.
-        assert.isTrue(Option.isNone(yield* client.claim({ ...claimed, wait: "500 millis" })))
+        assert.isTrue(Option.isNone(yield* client.claim({ ...claimed, wait: "2500 millis" })))
         yield* client.extend(first, "1 millis")
         const second = yield* Effect.eventually(claimOne(client))
         assert.strictEqual(second.id, first.id)
