@@ -109,8 +109,8 @@ export default defineConfig({
   test: {
     setupFiles: ["vitest.setup.ts"],
     reporters: ["default", summary],
-    // Ends a test that hangs, and measures nothing. The only such limit: a machine with other work in it takes ten times
-    // what a test takes alone, and a limit that a test sets for itself fails there.
+    // Ends a test that hangs, and measures nothing. The only such limit: among other work a machine takes ten times what
+    // a test takes alone, and a limit that a test sets for itself fails there.
     testTimeout: 600_000,
     hookTimeout: 600_000,
     // More than a small machine has cores: much of a file's time is waiting, for processes, leases and browsers.
