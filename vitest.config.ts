@@ -109,7 +109,7 @@ export default defineConfig({
   test: {
     setupFiles: ["vitest.setup.ts"],
     reporters: ["default", summary],
-    // Ends a test that hangs, and measures nothing. The only such limit: among other work a machine takes ten times what
+    // Ends a test that hangs, and measures nothing. The only such limit: a machine with other work takes ten times what
     // a test takes alone, and a limit that a test sets for itself fails there.
     testTimeout: 600_000,
     hookTimeout: 600_000,
