@@ -9,8 +9,6 @@ import * as MetricsFile from "./MetricsFile.ts"
 
 const model = fileURLToPath(new URL("../../trainer/test/fixtures/models/qwen2", import.meta.url))
 
-/** Milliseconds; for machines under load. */
-
 describe("atropos up", () => {
   // Longer runs, also such that are stopped or killed: `long/`, `crash/` and the tests of `up` beside this one.
   it.live("takes its steps on policy, writes them down and saves them", () =>

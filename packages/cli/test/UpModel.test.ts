@@ -5,8 +5,6 @@ import { Effect, FileSystem } from "effect"
 import * as Bin from "./Bin.ts"
 import * as ModelFolders from "./ModelFolders.ts"
 
-/** Milliseconds; for machines under load. */
-
 const up = (cwd: string, ...words: ReadonlyArray<string>) =>
   Bin.run(["up", "--port", "0", "--policy_port", "0", ...words], { cwd })
 

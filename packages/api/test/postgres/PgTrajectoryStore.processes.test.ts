@@ -108,8 +108,6 @@ const resubmit = (keys: ReadonlyArray<string>) =>
 
 const textsOf = ({ groups }: TrajectoryStore.ClaimedBatch) => groups.map(textOf).join(",")
 
-/** Milliseconds; for machines under load. */
-
 for (const { name, place } of places) {
   describe(`PgTrajectoryStore on ${name}, killed`, () => {
     it.live("loses no answered submission, stores none twice, and hands a dead trainer's batch out once more", () =>

@@ -21,8 +21,6 @@ const api = Effect.fnUntraced(function* (env: { readonly [name: string]: string 
 
 const parts = Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)
 
-/** Milliseconds; for machines under load. */
-
 layer(parts, { excludeTestServices: true })("a database that cannot be had", (it) => {
   it.effect("nobody listens at its address", () =>
     Effect.gen(function* () {

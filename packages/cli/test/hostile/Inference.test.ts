@@ -39,8 +39,6 @@ const answering = (answer: (n: number) => TestServer.Reply) =>
 
 const texts = (n: number): ReadonlyArray<string> => Array.from({ length: n }, (_, i) => `\\boxed{${i}}`)
 
-/** Milliseconds; for machines under load. */
-
 type Case = readonly [
   what: string,
   answer: ((n: number) => TestServer.Reply) | undefined,

@@ -23,8 +23,6 @@ const fails = Effect.fnUntraced(function* (words: string, env: { readonly [name:
   return line ?? ""
 })
 
-/** Milliseconds; for machines under load. */
-
 const serve = (url: string) => `serve --env arithmetic-stories --testing --env.rollout_server_url ${url}`
 
 layer(NodeServices.layer, { excludeTestServices: true })("the service", (it) => {

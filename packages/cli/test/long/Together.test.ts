@@ -15,8 +15,6 @@ import * as Telemetry from "../Telemetry.ts"
 
 const model = fileURLToPath(new URL("../../../trainer/test/fixtures/models/qwen2", import.meta.url))
 
-/** Milliseconds; for machines under load. */
-
 const longAnswers = fileURLToPath(new URL("../fixtures/long-answers.ts", import.meta.url))
 
 const firstLine = <E>(output: Stream.Stream<Uint8Array, E>, wanted: (line: string) => boolean) =>

@@ -7,8 +7,6 @@ import * as Bin from "../Bin.ts"
 import * as InProcess from "../InProcess.ts"
 import * as MetricsFile from "../MetricsFile.ts"
 
-/** Milliseconds; for machines under load. */
-
 const decodeRows = Schema.decodeUnknownEffect(Schema.toCodecJson(TrajectoryApi.MetricsPage))
 
 const firstLine = <E>(output: Stream.Stream<Uint8Array, E>, wanted: (line: string) => boolean) =>

@@ -13,8 +13,6 @@ import * as Browser from "./Browser.ts"
 const steps = 100_000
 const run = "sort-letters-1"
 
-/** Milliseconds; for machines under load, whose every core the run wants for itself. */
-
 class Live extends Context.Service<Live, string>()("@atropos/cli/test/viewer/Live") {}
 
 const layerLive = Layer.effect(
