@@ -7,17 +7,16 @@ import * as Atropos from "../crash/Atropos.ts"
 import * as Load from "../crash/Load.ts"
 import * as Service from "../crash/Service.ts"
 import * as Trainer from "../crash/Trainer.ts"
+import * as InProcess from "../InProcess.ts"
 import * as Wires from "./Wires.ts"
 
-const api = Effect.fnUntraced(function* (env: { readonly [name: string]: string }) {
-  const { code, err } = yield* Atropos.run(["api", "--port", String(yield* Atropos.freePort)], {
-    cwd: yield* Atropos.folder,
-    env
-  })
+const api = Effect.fnUntraced(function* (env: Record<string, string>) {
+  yield* InProcess.folder
+  const { code, stderr } = yield* InProcess.run(["api", "--port", String(yield* Atropos.freePort)], env)
   assert.strictEqual(code, 1)
-  assert.strictEqual(err.trim().split("\n").length, 1, err)
-  return err
-})
+  assert.strictEqual(stderr.trim().split("\n").length, 1, stderr)
+  return stderr
+}, Effect.scoped)
 
 const parts = Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)
 
@@ -55,7 +54,7 @@ layer(parts, { excludeTestServices: true })("a database that cannot be had", (it
     Effect.gen(function* () {
       const place = yield* Service.pglite.make
       const first = yield* Service.start(place, yield* Atropos.freePort)
-      const said = yield* api(place.env)
+      const said = yield* api({ ...place.env })
       assert.match(said, /the folder \S+ is in use by a running process \(id \d+\)/)
       assert.include(said, "ATROPOS_DATA_DIR")
       assert.strictEqual((yield* first.client.runInfo).batchSize, -1)

@@ -11,17 +11,22 @@ import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Service from "../crash/Service.ts"
 import * as Stories from "../crash/Stories.ts"
+import * as InProcess from "../InProcess.ts"
 
-/** Runs a command that cannot work; the one line it said on standard error beside its log. */
-const fails = Effect.fnUntraced(function* (words: string, env: { readonly [name: string]: string } = {}, cwd?: string) {
-  const ended = yield* Atropos.run(words.split(" "), { cwd: cwd ?? (yield* Atropos.folder), env })
-  assert.include([1, 2], ended.code, ended.err)
-  assert.notInclude(ended.err, "please report")
-  assert.notInclude(ended.err, "    at ")
-  const line = /^atropos: .*$/m.exec(ended.err)?.[0]
-  assert.isDefined(line, ended.err)
+/** Runs a command that cannot work, in this folder; the one line it said on standard error beside its log. */
+const failsHere = Effect.fnUntraced(function* (words: string, env: Record<string, string> = {}) {
+  const { code, stderr } = yield* InProcess.run(words.split(" "), env)
+  assert.include([1, 2], code, stderr)
+  assert.notInclude(stderr, "please report")
+  assert.notInclude(stderr, "    at ")
+  const line = /^atropos: .*$/m.exec(stderr)?.[0]
+  assert.isDefined(line, stderr)
   return line ?? ""
 })
+
+/** The same, in a folder of its own. */
+const fails = (words: string, env?: Record<string, string>) =>
+  Effect.scoped(Effect.andThen(InProcess.folder, failsHere(words, env)))
 
 const serve = (url: string) => `serve --env arithmetic-stories --testing --env.rollout_server_url ${url}`
 
@@ -101,12 +106,12 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
         const run = { starting_step: 0, num_steps: 10, checkpoint_dir: "", checkpoint_interval: -1 }
         return { json: { status: "success", env_id: 0, wandb_name: "arithmetic-stories_0", ...run } }
       })
-      const cwd = yield* Atropos.folder
+      const cwd = yield* InProcess.folder
       const file = join(".atropos", "spool", "arithmetic-stories", "state.json")
       const damaged = '{"step": 3, "val'
       yield* Effect.promise(() => mkdir(join(cwd, file, ".."), { recursive: true }))
       yield* Effect.promise(() => writeFile(join(cwd, file), damaged))
-      assert.include(yield* fails(serve(url), {}, cwd), `cannot use the state file ${file}`)
+      assert.include(yield* failsHere(serve(url)), `cannot use the state file ${file}`)
       assert.strictEqual(yield* Effect.promise(() => readFile(join(cwd, file), "utf8")), damaged)
     })
   )

@@ -13,7 +13,6 @@ import * as MetricsFile from "../MetricsFile.ts"
 const model = fileURLToPath(new URL("../../../trainer/test/fixtures/models/qwen2", import.meta.url))
 const longAnswers = fileURLToPath(new URL("../fixtures/long-answers.ts", import.meta.url))
 
-/** Milliseconds; for machines under load. */
 const steps = 6
 
 const firstLine = <E>(output: Stream.Stream<Uint8Array, E>, wanted: (line: string) => boolean) =>
