@@ -15,7 +15,7 @@ import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { AllMetrics } from "./AllMetrics.tsx"
 import * as Arrangement from "./Arrangement.ts"
 import * as Catalog from "./Catalog.ts"
-import { ChartFigure } from "./chart/ChartFigure.tsx"
+import { ChartCard } from "./chart/ChartCard.tsx"
 import * as Curves from "./Curves.ts"
 import { Headlines } from "./Headlines.tsx"
 import type { RunState } from "./RunMetrics.ts"
@@ -89,7 +89,7 @@ const Charts = ({ run }: { readonly run: string }) => {
           run={run}
           others={others}
           runs={runs}
-          colors={style.series}
+          colors={new Map(states.map(({ name, tone }) => [name, style.series[tone % style.series.length]!]))}
           onChange={(others) => changeView({ others })}
         />
         <ViewTools view={view} onChange={changeView} />
@@ -111,9 +111,9 @@ const Charts = ({ run }: { readonly run: string }) => {
             {charts.flatMap((chart) =>
               chart.kind === "stacked" && states.length > 1
                 ? states.map(({ name }) => (
-                    <ChartFigure key={`${chart.id} ${name}`} chart={chart} run={name} {...figure} />
+                    <ChartCard key={`${chart.id} ${name}`} chart={chart} run={name} {...figure} />
                   ))
-                : [<ChartFigure key={chart.id} chart={chart} isMain={isMain} {...figure} />]
+                : [<ChartCard key={chart.id} chart={chart} isMain={isMain} {...figure} />]
             )}
           </div>
         </section>
