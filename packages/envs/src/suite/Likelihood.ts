@@ -55,7 +55,7 @@ const wrongTokenizer = (server: string, tokenizer: string) =>
   new ServerManager.InferenceError({
     reason: "rejected",
     server,
-    message: `${server} encodes a prompt to other tokens than the tokenizer ${JSON.stringify(tokenizer)}: name the served model's with --env.tokenizer_name (a hub id or a folder)`
+    message: `the server encodes a prompt to other tokens than the tokenizer ${JSON.stringify(tokenizer)}: name the served model's with --env.tokenizer_name (a hub id or a folder)`
   })
 
 type Servers = Pick<ServerManager.ServerManagerShape, "modelName" | "promptLogprobs" | "tokenize" | "tokenizer">
