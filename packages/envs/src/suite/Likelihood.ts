@@ -3,8 +3,8 @@
  *
  * A choice's logprob is the sum over its tokens, in nats, given the text of the prompt, which no chat template goes
  * round. Prompt and choice are encoded as one text and parted where the prompt alone ends; blanks at its end count as
- * the choice's. Of equals the first. This is what lm-evaluation-harness does (0.4.13, `multiple_choice`), so its figures
- * are the same: `accuracy` by sums, `acc_norm` by characters, `acc_bytes` by bytes of UTF-8.
+ * the choice's. Of equals the first. lm-evaluation-harness does the same (0.4.13, `multiple_choice`): its `acc` is by
+ * sums, `acc_norm` by characters, `acc_bytes` by bytes of UTF-8.
  */
 import { type Environment, NotConfigured, ServerManager, type Tokenizer, Trajectory } from "@atropos/core"
 import { Effect, Option } from "effect"

@@ -97,7 +97,7 @@ describe("suites that weigh choices", () => {
           const context = result!.trajectory.messages[0]!.content
           assert.isTrue(
             choices.some((choice) => choice.context === context),
-            `${suite} ${at}: ${String(context)}`
+            `${suite} ${at}: ${JSON.stringify(context)}`
           )
           for (const [name, value] of Object.entries(values)) {
             assert.strictEqual(result!.rewards?.[name], value, `${suite} ${at}: ${name}`)

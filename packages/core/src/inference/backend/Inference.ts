@@ -146,8 +146,8 @@ export interface TokenChoice {
 }
 
 /**
- * Top-k logprobs of each prompt position, and that of the prompt's own token, which need not be among the k; empty lists
- * where the server reports none (the first position).
+ * Top-k logprobs of each prompt position, and that of the prompt's own token, which need not be among the k; empty
+ * lists where the server reports none (the first position).
  */
 export interface PromptLogprobs {
   readonly promptTokens: ReadonlyArray<number>
