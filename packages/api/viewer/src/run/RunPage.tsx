@@ -21,6 +21,7 @@ import * as Curves from "./Curves.ts"
 import { Headlines } from "./Headlines.tsx"
 import type { RunState } from "./RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
+import { SettingsSection } from "./SettingsSection.tsx"
 import { usePageView } from "./usePageView.ts"
 import { usePlotStyle } from "./chart/usePlotStyle.ts"
 import { useRunMetrics, useRunShapes } from "./useRunMetrics.ts"
@@ -130,6 +131,7 @@ const Charts = ({ run }: { readonly run: string }) => {
         </section>
       ))}
       {names.includes("train/step_time") && <StepTimeline metrics={metrics} run={run} />}
+      <SettingsSection names={[run, ...others]} runs={runs} />
       <AllMetrics names={names} {...figure} />
     </div>
   )
