@@ -4,7 +4,8 @@
  * One graph serves prompts and decoding, so that the weights are held once. Inputs: int32 `input_ids`, `position_ids`
  * (B, T), `past_lengths` (B), `output_positions` (R); float32 `inverse_temperatures` (R); of each layer `past_keys.<l>`
  * (B, KV, D, S) and `past_values.<l>` (B, KV, S, D); one float32 input for each trainable tensor, under its name.
- * Outputs: `logits` (R, V), `entries` (L, 2, B, KV, T, D), and for large vocabularies `maxima` and `sums` (R, V /
+ * Outputs: `logits` (R, V), `entries` (L, 2, B, KV, T, D), for models with mixtures that write down what they choose
+ * `routed_experts` (B, T, L_mixtures, k), and for large vocabularies `maxima` and `sums` (R, V /
  * block) as `Sampler.Row` has them.
  */
 import { Graph } from "../graph/Graph.ts"
@@ -15,6 +16,7 @@ import { type Pieces, run } from "../base/Pieces.ts"
 import type { DecodableModel } from "../model/DecodableModel.ts"
 import * as Decoder from "../model/Decoder.ts"
 import type { Layout } from "../model/Parameters.ts"
+import { type Routing, routingOf } from "../model/part/RoutedExperts.ts"
 import * as Scores from "../model/part/Scores.ts"
 import * as CachedAttention from "./CachedAttention.ts"
 import type { KvShape } from "./KvCache.ts"
@@ -29,6 +31,13 @@ export interface DecodeModel {
   readonly vocabulary: number
   readonly maxPositions: number
   readonly layout: Layout
+  /** Of the choices that it writes down. */
+  readonly routing?: Routing | undefined
+}
+
+export interface Options {
+  /** Every token's experts are written down, where the model has mixtures. Default false. */
+  readonly recordsExperts?: boolean
 }
 
 const outputBlocks = (graph: Graph, logits: Value, inverseTemperatures: Value): void => {
@@ -44,10 +53,10 @@ const outputBlocks = (graph: Graph, logits: Value, inverseTemperatures: Value): 
 
 const elements = (shape: Shape): number => shape.reduce<number>((product, dim) => product * Number(dim), 1)
 
-export const make = (model: DecodableModel): DecodeModel => run(makePieces(model))
+export const make = (model: DecodableModel, options?: Options): DecodeModel => run(makePieces(model, options))
 
 /** The same in pieces. */
-export function* makePieces(model: DecodableModel): Pieces<DecodeModel> {
+export function* makePieces(model: DecodableModel, { recordsExperts = false }: Options = {}): Pieces<DecodeModel> {
   const graph = new Graph()
   const { config, layout } = model
   const { headDim, kvHeads, layers, maxPositions, vocabSize: vocabulary } = config
@@ -69,11 +78,22 @@ export function* makePieces(model: DecodableModel): Pieces<DecodeModel> {
     const operands = { ...past[traits.layer]!, queries, keys, values }
     return CachedAttention.attend(graph, operands, masks(traits.window), traits)
   }
-  const built = model.build(graph, (name) => parameters.get(name), { inputIds, positionIds, attention })
+  const routing = recordsExperts ? routingOf(config) : undefined
+  const chosen: Array<Value> = []
+  const built = model.build(graph, (name) => parameters.get(name), {
+    inputIds,
+    positionIds,
+    attention,
+    ...(routing && { routes: { hear: (_, ids) => void chosen.push(graph.cast(ids, "int32")) } })
+  })
   const logits = Decoder.logits(graph, built, graph.gather(built.hidden, outputs))
   graph.output("logits", logits)
   if (vocabulary > Sampler.smallVocabulary) outputBlocks(graph, logits, inverse)
   graph.output("entries", graph.concat(entries, 0))
+  if (routing !== undefined) {
+    const { layers, perToken } = routing
+    graph.output("routed_experts", graph.reshape(graph.concat(chosen, 1), ["B", "T", layers, perToken]))
+  }
   yield
   const frozen = graph.initializers.reduce((sum, { value }) => sum + elements(value.shape), 0)
   return {
@@ -82,6 +102,7 @@ export function* makePieces(model: DecodableModel): Pieces<DecodeModel> {
     shape,
     vocabulary,
     maxPositions,
-    layout
+    layout,
+    ...(routing && { routing })
   }
 }

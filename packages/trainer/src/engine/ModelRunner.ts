@@ -28,7 +28,25 @@ export interface RunOutput {
   readonly rows: ReadonlyArray<Row>
   /** [L, 2, B, KV, T, D] keys and values of the new positions. */
   readonly entries: Float32Array
+  /** What mixtures chose at the new positions, where the model writes that down. */
+  readonly routed?: Routed | undefined
 }
+
+/** [B, T, W] choices of B rows of T positions, in the words of `RoutedExperts`. */
+export interface Routed {
+  /** W */
+  readonly words: number
+  readonly data: Int32Array
+}
+
+/** The choices of `count` positions of a row of `width`, copied. */
+export const routedOf = (
+  { data, words }: Routed,
+  row: number,
+  width: number,
+  from: number,
+  count: number
+): Int32Array => data.slice((row * width + from) * words, (row * width + from + count) * words)
 
 /** `W` stands for weights on the device. */
 export interface ModelRunner<W> {

@@ -10,7 +10,7 @@ import { TokenRate } from "../base/TokenRate.ts"
 import type { ExecutorError } from "../exec/Executor.ts"
 import { Grammars } from "../grammar/Grammars.ts"
 import * as Decoding from "./Decoding.ts"
-import type { ModelRunner } from "./ModelRunner.ts"
+import { type ModelRunner, routedOf } from "./ModelRunner.ts"
 import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
 import { EngineFailed, type EngineError, InvalidRequest, toPlain } from "./EngineRequests.ts"
@@ -210,10 +210,14 @@ export class Scheduler<W> {
       for (let row = choices.length - 1; row >= 0; row--) {
         const choice = choices[row]!
         const guessed = guesses[row]!
+        const { routed } = output
+        const passed = (at: number) => routed && choice.routed.push(routedOf(routed, row, input.width, at, 1))
+        passed(0)
         let isEnded = this.sample(choice, output.rows[places[row]!]!)
         let right = 0
         while (!isEnded && right < guessed.length && choice.tokens.at(-1) === guessed[right]) {
           right++
+          passed(right)
           isEnded = this.sample(choice, output.rows[places[row]! + right]!)
         }
         this.guessedTokens += guessed.length

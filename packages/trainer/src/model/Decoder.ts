@@ -58,6 +58,8 @@ export interface Inputs {
   readonly positionIds: Value
   readonly attention: Attention
   readonly remat?: boolean | Remat
+  /** Of mixtures of experts. */
+  readonly routes?: Experts.Routes
 }
 
 export interface Outputs {
@@ -101,7 +103,7 @@ const headOf = (
 
 /** The decoder over these tokens. */
 export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
-  const { attention, inputIds, positionIds, remat: asked = false } = inputs
+  const { attention, inputIds, positionIds, remat: asked = false, routes } = inputs
   const remat = asked === true ? "parts" : asked
   const { headDim, heads, hiddenSize, kvHeads, layers, normEpsilon, normOffset, qkNorm, vocabSize } = config
   const [rows, width] = inputIds.shape as [Dim, Dim]
@@ -198,7 +200,12 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
 
   const stack: Experts.Weights["stack"] = source.stack ?? ((name, shape) => Experts.stackOf(tensor(name, shape), true))
   const mixture = (x: Value, layer: number): Value =>
-    added(x, Experts.build(graph, config, { tensor, stack }, normed(x, layer, "beforeMlp"), layer), layer, "afterMlp")
+    added(
+      x,
+      Experts.build(graph, config, { tensor, stack }, normed(x, layer, "beforeMlp"), layer, routes),
+      layer,
+      "afterMlp"
+    )
 
   const stretch = (x: Value, layer: number, part: typeof attend) => again("parts", [x], () => part(x, layer))
   const embedded = LowRank.embed(graph, embedding, inputIds, lowRank(Tensors.embeddingModule))
