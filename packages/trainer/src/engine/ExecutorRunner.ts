@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 const feeds = (
-  { cache, inverseTemperatures, outputs, rows, tokens, width }: RunInput,
+  { cache, counts, inverseTemperatures, outputs, rows, tokens, width }: RunInput,
   maxPositions: number
 ): Record<string, HostTensor> => {
   const lengths = new Int32Array(rows)
@@ -61,6 +61,7 @@ const feeds = (
     position_ids: int32(positions, [rows, width]),
     past_lengths: int32(lengths, [rows]),
     output_positions: int32(outputs, [outputs.length]),
+    ...(cache.shape.states && { counts: int32(counts, [rows]) }),
     inverse_temperatures: { dtype: "float32", shape: [outputs.length], data: inverseTemperatures },
     ...cache.feeds(rows)
   }
@@ -75,6 +76,7 @@ const output = (
   // The graph's outputs are float32.
   const numbers = (name: string) => host[name]!.data as Float32Array
   const [logits, entries] = [numbers("logits"), numbers("entries")]
+  const states = host["states"]?.data as Float32Array | undefined
   const routed = routing && {
     words: wordsOf(routing),
     // An int32 output of the graph.
@@ -82,7 +84,12 @@ const output = (
   }
   const logitsOf = (i: number) => logits.subarray(i * vocabulary, (i + 1) * vocabulary)
   if (vocabulary <= Sampler.smallVocabulary) {
-    return { rows: Array.from(inverseTemperatures, (inverse, i) => Sampler.row(logitsOf(i), inverse)), entries, routed }
+    return {
+      rows: Array.from(inverseTemperatures, (inverse, i) => Sampler.row(logitsOf(i), inverse)),
+      entries,
+      states,
+      routed
+    }
   }
   const [maxima, sums] = [numbers("maxima"), numbers("sums")]
   const blocks = maxima.length / inverseTemperatures.length
@@ -92,5 +99,5 @@ const output = (
     maxima: maxima.subarray(i * blocks, (i + 1) * blocks),
     sums: sums.subarray(i * blocks, (i + 1) * blocks)
   }))
-  return { rows, entries, routed }
+  return { rows, entries, states, routed }
 }

@@ -17,6 +17,8 @@ export interface RunInput {
   /** [B, T] token ids, padded on the right. */
   readonly tokens: Int32Array
   readonly cache: KvCache
+  /** [B] positions of each row that are none of padding: what changes its states, where the model has such. */
+  readonly counts: Int32Array
   /** [R] places b * T + t whose logits are wanted, at least two. */
   readonly outputs: Int32Array
   /** [R] of the rows that come back. */
@@ -28,6 +30,8 @@ export interface RunOutput {
   readonly rows: ReadonlyArray<Row>
   /** [L, 2, B, KV, T, D] keys and values of the new positions. */
   readonly entries: Float32Array
+  /** [L, B, size] states after the new positions, of a model that has some. */
+  readonly states?: Float32Array | undefined
   /** What mixtures chose at the new positions, where the model writes that down. */
   readonly routed?: Routed | undefined
 }

@@ -86,16 +86,18 @@ export const run = Effect.fnUntraced(function* <W>(
     width,
     tokens,
     cache: first.processed > 0 ? first.cache! : blank(runner.shape, batch.length),
+    counts: Int32Array.from(counts),
     outputs: Int32Array.from(wanted, ({ at }) => at),
     inverseTemperatures: Float32Array.from(wanted, ({ job }) => job.inverseTemperature)
   })
   for (const [i, job] of batch.entries()) {
     if (job.work._tag === "Score") keepScores(job, output.rows, counts[i]!, job.work.request.topLogprobs ?? 0)
     const at = job.processed
-    const { entries, routed } = output
+    const { entries, routed, states } = output
     const experts = routed && routedOf(routed, i, width, 0, counts[i]!)
     if (experts !== undefined) job.routed.push(experts)
     job.cache!.append(0, entries, i, batch.length, width, counts[i]!)
+    if (states !== undefined) job.cache!.replaceStates(0, states, i, batch.length)
     if (job.work._tag === "Generate" && counts[i] === blockTokens) {
       prefixes.keep(first.version, job.prompt, at, { entries, row: i, rows: batch.length, experts })
     }
@@ -114,6 +116,7 @@ export const isSound = Effect.fnUntraced(function* <W>(
     width,
     tokens: Int32Array.from({ length: width }, (_, t) => t % runner.vocabulary),
     cache: blank(runner.shape, 1),
+    counts: Int32Array.of(width),
     outputs: Int32Array.of(0, 1),
     inverseTemperatures: Float32Array.of(1, 1)
   })

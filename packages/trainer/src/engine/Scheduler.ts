@@ -195,7 +195,8 @@ export class Scheduler<W> {
   /** One more token for each choice of a lane; more where a choice was guessed rightly. */
   private decode(version: Version<W>, lane: Lane<W>): Effect.Effect<void, ExecutorError> {
     const { cache, choices } = lane
-    const { speculativeTokens } = this.settings
+    // A guess that is not drawn could not be taken back from a state.
+    const speculativeTokens = this.runner.shape.states === undefined ? this.settings.speculativeTokens : 0
     const guesses = Decoding.guesses(choices, speculativeTokens)
     const rows = this.jobs.lanes.reserve(
       version,
@@ -223,6 +224,7 @@ export class Scheduler<W> {
         this.guessedTokens += guessed.length
         this.acceptedGuesses += right
         cache.append(row, output.entries, row, rows, input.width, 1 + right)
+        if (output.states !== undefined) cache.replaceStates(row, output.states, row, rows)
         if (!isEnded) continue
         this.jobs.lanes.remove(version, lane, row)
         ended.add(choice.job)

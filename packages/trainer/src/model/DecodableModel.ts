@@ -10,7 +10,7 @@ import type { Layout } from "./Parameters.ts"
 export interface DecodableModel {
   readonly config: Pick<
     ModelConfig,
-    "layers" | "kvHeads" | "headDim" | "vocabSize" | "maxPositions" | "layerTraits" | "mixture"
+    "layers" | "kvHeads" | "headDim" | "vocabSize" | "maxPositions" | "layerTraits" | "mixture" | "delta"
   >
   /** The parameters that come in with each version. */
   readonly layout: Layout

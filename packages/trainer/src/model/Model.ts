@@ -20,6 +20,7 @@ import type { ModelConfig } from "./ModelConfig.ts"
 import type { ModelError } from "./ModelError.ts"
 import * as BlockAttention from "./BlockAttention.ts"
 import * as PackedAttention from "./PackedAttention.ts"
+import * as PackedDelta from "./PackedDelta.ts"
 import * as RoutedExperts from "./part/RoutedExperts.ts"
 import type { Layout } from "./Parameters.ts"
 import type { Policy, TrainableModel } from "./TrainableModel.ts"
@@ -125,6 +126,7 @@ export const policy = (model: Built): Policy => ({
         attention === "blocks"
           ? BlockAttention.make(graph, segmentIds, positionIds, model.config.heads)
           : PackedAttention.make(graph, segmentIds, positionIds),
+      ...(model.config.delta && { recurrence: PackedDelta.make(graph, segmentIds, positionIds) }),
       remat,
       ...(routedExperts && { routes: { given: givenOf(graph, routedExperts) } })
     })

@@ -142,7 +142,7 @@ export interface TokenChoice {
   /** Of every token, where weights changed in the middle. */
   readonly policyVersions?: ReadonlyArray<number>
   /**
-   * ((P + n - 1) W) the experts that a mixture chose at each position of P prompt tokens and the n of the answer but the
+   * ((P + n - 1) W) the experts that a mixture chose at each position of P prompt tokens and n of the answer but its
    * last, as `ScoredGroup` has them.
    */
   readonly routedExperts?: Int32Array

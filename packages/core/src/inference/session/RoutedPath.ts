@@ -1,6 +1,6 @@
 /**
- * The experts that a mixture chose over a chain of answers (`ScoredGroup.routedExperts`): of each answer its own choices
- * from where its prompt's known beginning ends, put together for whole sequences.
+ * The experts that a mixture chose over a chain of answers (`ScoredGroup.routedExperts`): of each answer its own
+ * choices from where its prompt's known beginning ends, put together for whole sequences.
  *
  * What an answer's tokens passed when they were sampled counts, not what they passed as part of a later prompt.
  */
