@@ -5,12 +5,14 @@
         STEPS come after a first one that is not measured; 0 measures that one alone.
         With SPARING=1 every layer is computed again in the backward pass (gradient checkpointing), and the vocabulary's products
         too, in chunks of 512 positions: without that, the logits of 8,192 positions alone take 5 GB, four times.
-    python reference.py generate FOLDER BATCH TOKENS
+    python reference.py generate FOLDER BATCH TOKENS [greedy]
         sampling with a KV cache from prompts of 32 tokens
 
 FOLDER holds a Hugging Face model (`Checkpoint.ts` makes them).
 
-Prints one line of JSON: seconds per step, tokens per second, peak memory in bytes.
+THREADS is the number of threads, one for each core unless told.
+
+Prints one line of JSON: seconds per step, processor seconds, tokens per second, peak memory in bytes.
 """
 
 import json
@@ -57,6 +59,8 @@ def train(folder, steps, device="cpu", batch=4, length=256):
     if is_sparing:
         model.enable_input_require_grads()
         model.gradient_checkpointing_enable({"use_reentrant": False})
+        # transformers checkpoints in training mode alone, and loads models in the other.
+        model.train()
     seconds, processor = [], []
     for step in range(steps + 1):
         ids = torch.randint(0, vocabulary, (batch, length + 1), generator=generator).to(device)
@@ -83,10 +87,11 @@ def train(folder, steps, device="cpu", batch=4, length=256):
     print(json.dumps({"secondsPerStep": best, "processorSeconds": min(processor), "tokensPerSecond": batch * length / best, "peakBytes": memory}))
 
 
-def generate(folder, batch, tokens):
+def generate(folder, batch, tokens, how="sampled"):
     model = load(folder)
     ids = torch.randint(0, model.config.vocab_size, (batch, 32), generator=torch.Generator().manual_seed(2))
-    options = dict(attention_mask=torch.ones_like(ids), do_sample=True, top_k=0, max_new_tokens=tokens, min_new_tokens=tokens, pad_token_id=0)
+    choice = dict(do_sample=False) if how == "greedy" else dict(do_sample=True, top_k=0)
+    options = dict(attention_mask=torch.ones_like(ids), max_new_tokens=tokens, min_new_tokens=tokens, pad_token_id=0, **choice)
     with torch.no_grad():
         model.generate(ids, **{**options, "max_new_tokens": 4, "min_new_tokens": 4})
         seconds, processor = [], []
@@ -106,6 +111,6 @@ if __name__ == "__main__":
     if command == "train":
         train(rest[0], int(rest[1]), *rest[2:3], *map(int, rest[3:5]))
     elif command == "generate":
-        generate(rest[0], int(rest[1]), int(rest[2]))
+        generate(rest[0], int(rest[1]), int(rest[2]), *rest[3:4])
     else:
         raise SystemExit(__doc__)

@@ -5,7 +5,9 @@
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, posix, relative } from "node:path"
 import { Marked } from "marked"
+import * as SiteCode from "./SiteCode.ts"
 import * as SiteLayout from "./SiteLayout.ts"
+import * as SiteStyle from "./SiteStyle.ts"
 
 /** Where a reader begins, and what follows; pages that no section names are under "More". */
 const sections: ReadonlyArray<readonly [title: string, pages: ReadonlyArray<string>]> = [
@@ -65,6 +67,9 @@ export interface Entry {
   readonly text: string
 }
 
+/** A cell of a table; a heading without words is none. */
+const cell = (html: string, tag: string): string => (html === "" ? "<td></td>" : `<${tag}>${html}</${tag}>`)
+
 const images = "docs/images"
 
 /** Writes the site of the repository at `root` into `out`, which it empties; the addresses of its pages. */
@@ -114,6 +119,7 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
     const title = titleOf(page, text.get(page)!)
     let heading = title
     let anchor = ""
+    const headings: Array<{ readonly id: string; readonly title: string }> = []
     const marked = new Marked({ gfm: true })
     marked.use({
       renderer: {
@@ -121,13 +127,20 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
           const html = this.parser.parseInline(tokens)
           heading = plain(html)
           anchor = slugOf(heading)
+          if (depth === 2) headings.push({ id: anchor, title: heading })
           entries.push({ title, heading, url: `${addressOf(page)}#${anchor}`, text: "" })
           return `<h${depth} id="${anchor}">${html} <a class="here" href="#${anchor}" aria-label="link to this heading">#</a></h${depth}>\n`
         },
+        code({ lang, text }) {
+          return SiteCode.block(text, lang ?? "")
+        },
+        codespan({ text }) {
+          return SiteCode.inline(SiteCode.escaped(text))
+        },
         table(token) {
           const row = (cells: typeof token.header, tag: string) =>
-            `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("")}</tr>`
-          return `<div class="table"><table><thead>${row(token.header, "th")}</thead><tbody>${token.rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>\n`
+            `<tr>${cells.map(({ tokens }) => cell(this.parser.parseInline(tokens), tag)).join("")}</tr>`
+          return `<div class="table" tabindex="0"><table><thead>${row(token.header, "th")}</thead><tbody>${token.rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>\n`
         }
       },
       walkTokens(token) {
@@ -140,7 +153,7 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
       const at = entries.findIndex(({ url }) => url === `${addressOf(page)}#${id ?? ""}`)
       if (at !== -1) entries[at] = { ...entries[at]!, text: plain(part).replaceAll(/\s+/g, " ").slice(0, 4000) }
     }
-    write(addressOf(page), title, body)
+    write(addressOf(page), title, SiteLayout.withContents(body, headings))
   }
   for (const source of sources) {
     const path = join(root, source)
@@ -152,8 +165,8 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
   for (const folder of [images, "examples/images"]) {
     if (existsSync(join(root, folder))) cpSync(join(root, folder), join(out, folder), { recursive: true })
   }
-  writeFileSync(join(out, "style.css"), SiteLayout.style)
-  writeFileSync(join(out, "search.js"), SiteLayout.search(entries))
+  writeFileSync(join(out, "style.css"), SiteStyle.style)
+  writeFileSync(join(out, "search.js"), SiteStyle.search(entries))
   return written
 }
 

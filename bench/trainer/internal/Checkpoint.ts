@@ -56,6 +56,27 @@ export const shapes = {
 } as const satisfies { readonly [name: string]: Shape }
 export type ShapeName = keyof typeof shapes
 
+/** What of a shape is made smaller, so that what would take too long whole is measured in parts. */
+export interface Cut {
+  readonly layers?: number | undefined
+  readonly vocabulary?: number | undefined
+}
+
+const cutTo = (config: ModelConfig.ModelConfig, { layers, vocabulary }: Cut): ModelConfig.ModelConfig =>
+  Result.getOrThrow(
+    ModelConfig.parse({
+      ...ModelConfig.encode(config),
+      num_hidden_layers: layers ?? config.layers,
+      vocab_size: vocabulary ?? config.vocabSize
+    })
+  )
+
+/** In words, for a row of a report. */
+export const described = (name: ShapeName, { layers, vocabulary }: Cut): string => {
+  const parts = [layers && `${layers} layers`, vocabulary && `${vocabulary} tokens`].filter(Boolean)
+  return parts.length === 0 ? name : `${name} with ${parts.join(", ")}`
+}
+
 const deviation = 0.02
 
 /** Uniform numbers of the usual deviation: a linear congruence, because there may be half a billion of them. */
@@ -91,11 +112,13 @@ const writeWeights = (folder: string, { config, dtype }: Shape) => {
   )
 }
 
-/** The folder of a shape's model; made if it is not there. */
-export const folderOf = async (name: ShapeName): Promise<string> => {
-  const folder = join(tmpdir(), `atropos-bench-model-${name}`)
+/** The folder of a shape's model; made if it is not there. Cut where told. */
+export const folderOf = async (name: ShapeName, { layers, vocabulary }: Cut = {}): Promise<string> => {
+  const { config, dtype }: Shape = shapes[name]
+  const cut = [layers && `-${layers}-layers`, vocabulary && `-${vocabulary}-tokens`].filter(Boolean).join("")
+  const folder = join(tmpdir(), `atropos-bench-model-${name}${cut}`)
   if (existsSync(folder)) return folder
-  const shape = shapes[name]
+  const shape = { config: cutTo(config, { layers, vocabulary }), dtype }
   const unfinished = `${folder}-${process.pid}`
   mkdirSync(unfinished)
   await writeWeights(unfinished, shape).pipe(

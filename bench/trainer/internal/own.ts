@@ -1,13 +1,18 @@
 /**
  * Ours, as a process of its own: the same work as `reference.py`, the same line of JSON at the end.
  *
- *     node own.ts train FOLDER STEPS [DEVICE [BATCH LENGTH]] [int8|int4]
- *     node own.ts generate FOLDER BATCH TOKENS [int8|int4]
+ *     node own.ts train FOLDER STEPS [DEVICE [BATCH LENGTH]] [int8|int4] [planned=SHAPE] [parts]
+ *     node own.ts generate FOLDER BATCH TOKENS [greedy] [int8|int4]
  *     node own.ts converse FOLDER TURNS CACHE_MEGABYTES
+ *
+ * With `planned` the graph is built as it would be for that shape, of which FOLDER has a part: what is computed again
+ * depends on how much the whole model would keep. `parts`: whole parts are, however much memory there is. THREADS is
+ * that of each graph run, one for each core unless told.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import type { DeviceChoice } from "@atropos/trainer/exec/Device"
+import { DeviceChoice } from "@atropos/trainer/exec/Device"
+import * as Checkpoint from "./Checkpoint.ts"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as LocalLearner from "../../../packages/trainer/src/local/LocalLearner.ts"
@@ -21,6 +26,7 @@ import * as WeightedBatch from "../../../packages/trainer/src/learn/WeightedBatc
 import type { TrainingSequence } from "../../../packages/trainer/src/learn/TrainingSequence.ts"
 import { Effect, Result } from "effect"
 
+const threads = Number(process.env["THREADS"] ?? 0)
 const adapter = { r: 16, alpha: 32, targetModules: ["all-linear"], rslora: false }
 const adam = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01, maxNorm: 1 }
 
@@ -59,14 +65,19 @@ interface Training {
   readonly batch: number
   readonly length: number
   readonly quantize: Quantize
+  readonly planned: Checkpoint.ShapeName | undefined
+  readonly isSparing: boolean
 }
 
-const train = Effect.fnUntraced(function* ({ batch, folder, length, quantize, steps }: Training) {
+const train = Effect.fnUntraced(function* ({ batch, folder, isSparing, length, planned, quantize, steps }: Training) {
   const model = yield* load(folder, quantize)
   const { vocabSize } = model.config
   const { device } = yield* Executor
   const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
-  const engine = yield* LocalLearner.make({ model: Model.trainable(model) })
+  const engine = yield* LocalLearner.make({
+    model: { ...Model.trainable(model), ...(planned && { shape: Checkpoint.shapes[planned].config }) },
+    ...(isSparing && { graph: { remat: "parts" } })
+  })
   const learner = yield* engine.load({ objective, optimizer: adam, maxLength: length, tokenBudget: batch * length })
   let best = Infinity
   let processor = Infinity
@@ -91,18 +102,27 @@ const train = Effect.fnUntraced(function* ({ batch, folder, length, quantize, st
   }
 }, Effect.scoped)
 
-const generate = Effect.fnUntraced(function* (folder: string, batch: number, tokens: number, quantize: Quantize) {
+interface Decoding {
+  readonly folder: string
+  readonly batch: number
+  readonly tokens: number
+  readonly quantize: Quantize
+  readonly temperature: number
+}
+
+const generate = Effect.fnUntraced(function* ({ batch, folder, quantize, temperature, tokens }: Decoding) {
   const model = yield* load(folder, quantize)
   const engine = yield* Engine.make({
     model: DecodeGraph.make(Model.decodable(model)),
     initial: { policy: "policy", policyVersion: 0, parameters: model.initial },
-    device: "cpu"
+    device: "cpu",
+    settings: { threads }
   })
   const ask = (maxTokens: number) =>
     Effect.forEach(
       Array.from({ length: batch }, () => Array.from(randomTokens(32, model.config.vocabSize))),
       (promptTokens) =>
-        engine.generate({ promptTokens, n: 1, maxTokens, temperature: 1, topP: 1, topK: 0, stopTokenIds: [] }),
+        engine.generate({ promptTokens, n: 1, maxTokens, temperature, topP: 1, topK: 0, stopTokenIds: [] }),
       { concurrency: "unbounded" }
     )
   yield* ask(4)
@@ -167,15 +187,25 @@ const [command, folder = "", ...rest] = process.argv.slice(2)
 const [first = 0, second = 0, third = 0] = rest.filter((word) => /^\d+$/.test(word)).map(Number)
 const words = rest.filter((word) => !/^\d+$/.test(word))
 const quantize = QuantizedWeights.kinds.find((kind) => words.includes(kind))
-const device = (words.find((word) => word !== quantize) ?? "cpu") as DeviceChoice
+const names = Object.keys(Checkpoint.shapes) as ReadonlyArray<Checkpoint.ShapeName>
+const planned = names.find((name) => words.includes(`planned=${name}`))
+const device = DeviceChoice.literals.find((name) => words.includes(name)) ?? "cpu"
 
 const figures = await (command === "train"
   ? Effect.runPromise(
-      train({ folder, steps: first, batch: second || 4, length: third || 256, quantize }).pipe(
-        Effect.provide([OrtWorker.layer({ device }), NodeServices.layer])
-      )
+      train({
+        folder,
+        steps: first,
+        batch: second || 4,
+        length: third || 256,
+        quantize,
+        planned,
+        isSparing: words.includes("parts")
+      }).pipe(Effect.provide([OrtWorker.layer({ device, threads }), NodeServices.layer]))
     )
   : command === "converse"
     ? Effect.runPromise(converse(folder, first, second))
-    : Effect.runPromise(generate(folder, first, second, quantize)))
+    : Effect.runPromise(
+        generate({ folder, batch: first, tokens: second, quantize, temperature: words.includes("greedy") ? 0 : 1 })
+      ))
 console.log(JSON.stringify(figures))

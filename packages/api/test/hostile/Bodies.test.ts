@@ -4,9 +4,9 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schedule } from "effect"
-import { monitorEventLoopDelay } from "node:perf_hooks"
 import { request } from "node:http"
 import { gzipSync, zstdCompressSync } from "node:zlib"
+import * as ProcessorTime from "../../../core/test/base/ProcessorTime.ts"
 import * as Auth from "../../src/http/Auth.ts"
 import * as RequestBody from "../../src/http/RequestBody.ts"
 import * as TrajectoryService from "../../src/TrajectoryService.ts"
@@ -21,19 +21,16 @@ const mebibyte = 1024 * 1024
 const nested = (bytes: number) => `${"[".repeat(bytes / 2)}${"]".repeat(bytes / 2)}`
 const inObjects = (bytes: number) => '{"a":'.repeat(bytes / 6) + "1" + "}".repeat(bytes / 6)
 
-/** The longest turn of the event loop while something happens, milliseconds. */
-const longestTurn = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => {
-      const histogram = monitorEventLoopDelay({ resolution: 5 })
-      histogram.enable()
-      return histogram
-    }),
-    (histogram) => Effect.map(effect, (answer) => ({ answer, longest: histogram.max / 1e6 })),
-    (histogram) => Effect.sync(() => histogram.disable())
+/** The longest turn of the event loop while something happens, milliseconds of processor time. */
+const longestTurn = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
+  const context = yield* Effect.context<R>()
+  const [answer, longest] = yield* Effect.promise(() =>
+    ProcessorTime.longestTurn(() => Effect.runPromiseWith(context)(effect))
   )
+  return { answer, longest }
+})
 
-/** Far above what a busy machine adds, far below what these bodies once took. */
+/** Far above what the bodies take, far below what they once took. */
 const patienceMillis = 2000
 
 layer(serve, { excludeTestServices: true, timeout: "60 seconds" })("one body", (it) => {

@@ -87,7 +87,8 @@ describe("events for all who listen to one thing", () => {
         Stream.runCollect
       )
       assert.include(said.join(""), '"last"')
-      assert.include((yield* Effect.timeout(heard(shared("run"), "after"), "5 seconds")).join(""), '"after"')
+      // Behind the one that is stuck it would wait for ever.
+      assert.include((yield* heard(shared("run"), "after")).join(""), '"after"')
     })
   )
 })

@@ -102,7 +102,7 @@ layer(service, { timeout: "60 seconds", excludeTestServices: true })("RunMetrics
     })
   )
 
-  it.effect("follows no run that was taken out", () =>
+  it.effect("follows no run that was taken out, whose colour the next one gets, while others keep theirs", () =>
     Effect.gen(function* () {
       for (const name of ["stays", "leaves"]) yield* create(name)
       const metrics = yield* open
@@ -114,7 +114,17 @@ layer(service, { timeout: "60 seconds", excludeTestServices: true })("RunMetrics
       const states = yield* until(metrics, ([run]) => losses(run).length > 0)
       assert.deepStrictEqual(
         states.map((run) => [run.name, run.tone, losses(run)]),
-        [["stays", 0, [2]]]
+        [["stays", 1, [2]]]
+      )
+      yield* create("comes")
+      metrics.choose(["stays", "comes"])
+      const toned = yield* until(metrics, (runs) => runs.length === 2)
+      assert.deepStrictEqual(
+        toned.map(({ name, tone }) => [name, tone]),
+        [
+          ["stays", 1],
+          ["comes", 0]
+        ]
       )
     })
   )

@@ -104,7 +104,7 @@ export const here = Effect.fn("Place.here")(function* (
             PolicyLayers.layerInProcess(model, {
               device: device.kind,
               recordsExperts: final.trainer.routerReplay,
-              settings: Room.caches(MemoryPlan.memoryBytes(device.kind))
+              settings: { ...Room.caches(MemoryPlan.memoryBytes(device.kind)), maxRows: Room.maxRows }
             })
           )
         )

@@ -19,6 +19,9 @@ const processBytes = 600e6
 
 const mebibyte = 2 ** 20
 
+/** Completions that are sampled at once. */
+export const maxRows = 128
+
 /** Limits of the engine's caches: as usual, or an eighth and a thirty-second of the memory. */
 export const caches = (memory: number) => ({
   kvMemoryMegabytes: Math.max(64, Math.min(2048, Math.floor(memory / 8 / mebibyte))),

@@ -354,7 +354,8 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
       }
       tick()
     })`)
-    assert.isBelow(longest, 1000)
+    // The machine's other work included; without an end to what is parsed it is minutes.
+    assert.isBelow(longest, 10_000)
   })
 
   it("has no serious fault of accessibility", async () => {

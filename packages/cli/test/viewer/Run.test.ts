@@ -161,6 +161,22 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       await Browser.holds(async () => (await speed()) !== before, "another figure of its curve")
     })
 
+    seen("has the settings that its trainer and its environment were started with", async (visit) => {
+      const page = await visit(`/?run=${run}`)
+      await page.locator(".settings summary").click()
+      const table = page.getByRole("table", { name: "Settings" })
+      const valueOf = (name: string, of: string) =>
+        table
+          .locator("tbody tr", { has: page.getByText(name, { exact: true }) })
+          .filter({ hasText: of })
+          .locator("td")
+          .last()
+          .innerText()
+      await Browser.holds(async () => (await valueOf("training_steps", "trainer")) === String(steps), "its steps")
+      await Browser.holds(async () => Number(await valueOf("group_size", "sort-letters_0")) > 1, "of the environment")
+      assert.strictEqual(await valueOf("num_steps", "run"), String(steps))
+    })
+
     seen("is compared with another run, curve over curve, by a link that says so", async (visit, url) => {
       const page = await visit(`/?run=${run}`)
       // As a program does: of what a browser sends, the service wants to know where it comes from.

@@ -8,6 +8,28 @@ export const millisOf = (work: () => unknown): number => {
   return (system + user) / 1000
 }
 
+/**
+ * What a promise gives, and the milliseconds that this thread computed at a stretch until then: of the longest turn of
+ * its event loop, or of short ones within a few milliseconds.
+ */
+export const longestTurn = async <A>(work: () => Promise<A>): Promise<readonly [A, number]> => {
+  let longest = 0
+  let before = process.threadCpuUsage()
+  const look = () => {
+    const now = process.threadCpuUsage()
+    longest = Math.max(longest, (now.user + now.system - before.user - before.system) / 1000)
+    before = now
+  }
+  const looking = setInterval(look, 2)
+  try {
+    const given = await work()
+    look()
+    return [given, longest]
+  } finally {
+    clearInterval(looking)
+  }
+}
+
 /** Milliseconds that this process has computed since an earlier `process.cpuUsage()`, in all its threads. */
 export const millisSince = (before: NodeJS.CpuUsage): number => {
   const { system, user } = process.cpuUsage(before)

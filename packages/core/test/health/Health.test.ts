@@ -143,6 +143,7 @@ describe("Health", () => {
       math_0: { "train/completion_lengths": long, "train/percent_identical": long, "reward/a": long, "reward/b": long }
     })
     const turns = Array.from({ length: 3 }, () => ProcessorTime.millisOf(() => Health.judge(all)))
-    assert.isBelow(Math.min(...turns), 60)
+    // A comparison of every step with every other would be a hundred million.
+    assert.isBelow(Math.min(...turns), 300)
   })
 })

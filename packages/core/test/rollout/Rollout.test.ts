@@ -584,7 +584,8 @@ describe("Rollout", () => {
         shown.flatMap((line) => /all groups are dropped, so nothing is sent.*"inARow":(\d+)/.exec(line)?.[1] ?? []),
         ["100", "1000"]
       )
-      assert.strictEqual(shown.length, 3)
+      // On a slow machine the test's clock, which stands still here, has something to say too.
+      assert.strictEqual(shown.filter((line) => !line.includes("test clock")).length, 3, shown.join("\n"))
     }).pipe(Effect.provide(layerParts))
   )
 

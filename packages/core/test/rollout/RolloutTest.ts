@@ -11,6 +11,7 @@ import type { Telemetry, TelemetryClientShape } from "../../src/service/Telemetr
 import * as TrajectoryClient from "../../src/service/TrajectoryClient.ts"
 import * as TrajectoryError from "../../src/service/TrajectoryError.ts"
 import * as Rollout from "../../src/rollout/Rollout.ts"
+import * as InputOutput from "../base/InputOutput.ts"
 
 /** A trajectory of four tokens, two of them trained; the first token tells the item. */
 export const trajectory = (item: number, completion = "right"): Trajectory => ({
@@ -117,7 +118,8 @@ export const takingMetrics = (recordMetrics: Telemetry["recordMetrics"]): Teleme
     recordMetrics,
     recordPieces: () => Effect.void,
     recordReport: () => Effect.void,
-    recordEvaluation: () => Effect.void
+    recordEvaluation: () => Effect.void,
+    recordSettings: () => Effect.void
   })
 })
 
@@ -165,19 +167,14 @@ export const start = Effect.fnUntraced(function* (
 })
 
 /** Lets everything that needs no more than real input and output come to rest; time stands still. */
-export const settle = Effect.gen(function* () {
-  for (let i = 0; i < 20; i++) {
-    yield* TestClock.withLive(Effect.sleep("1 millis"))
-    yield* Effect.yieldNow
-  }
-})
+export const settle = InputOutput.atRest(50)
 
 /** Time passes in small steps, real input and output in between. */
 export const pass = (seconds: number) =>
   Effect.gen(function* () {
     for (let i = 0; i < seconds * 4; i++) {
       yield* TestClock.adjust("250 millis")
-      yield* TestClock.withLive(Effect.sleep("1 millis"))
+      yield* InputOutput.atRest(10)
     }
   })
 

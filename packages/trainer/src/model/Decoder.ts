@@ -111,6 +111,26 @@ const apart = (graph: Graph, both: Value, heads: number): readonly [Value, Value
   return [graph.reshape(queries!, [tokens, width / 2]), graph.reshape(gate!, [tokens, width / 2])]
 }
 
+/** The linear layers of blocks: x (N, in) to (N, out). */
+const linearOf = (graph: Graph, config: ModelConfig, source: Source) => {
+  const { lowRank, tensor } = source
+  const product = (x: Value, name: string, shape: readonly [number, number]) =>
+    source.product?.(x, name, shape) ?? graph.gemm(x, tensor(name, shape), false, true)
+
+  return (x: Value, layer: number, projection: Tensors.Projection): Value => {
+    const module = Tensors.moduleName(layer, projection)
+    const [out, input] = Tensors.linearShape(config, projection)
+    const weight = `${module}.weight`
+    const plain = (input: Value) => product(input, weight, [out, input.shape[1] as number])
+    const y = LowRank.add(graph, product(x, weight, [out, input]), lowRank(module), {
+      x,
+      weight: () => tensor(weight, [out, input]),
+      product: plain
+    })
+    return Tensors.hasBias(config, projection) ? graph.add(y, tensor(`${module}.bias`, [out])) : y
+  }
+}
+
 /** The decoder over these tokens. */
 export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
   const { attention, inputIds, positionIds, recurrence, remat: asked = false, routes } = inputs
@@ -125,22 +145,7 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     return rmsNorm(graph, x, normOffset === 0 ? weight : graph.add(weight, graph.scalar(normOffset)), normEpsilon)
   }
 
-  const product = (x: Value, name: string, shape: readonly [number, number]) =>
-    source.product?.(x, name, shape) ?? graph.gemm(x, tensor(name, shape), false, true)
-
-  /** x (N, in) to (N, out). */
-  const linear = (x: Value, layer: number, projection: Tensors.Projection): Value => {
-    const module = Tensors.moduleName(layer, projection)
-    const [out, input] = Tensors.linearShape(config, projection)
-    const weight = `${module}.weight`
-    const plain = (input: Value) => product(input, weight, [out, input.shape[1] as number])
-    const y = LowRank.add(graph, product(x, weight, [out, input]), lowRank(module), {
-      x,
-      weight: () => tensor(weight, [out, input]),
-      product: plain
-    })
-    return Tensors.hasBias(config, projection) ? graph.add(y, tensor(`${module}.bias`, [out])) : y
-  }
+  const linear = linearOf(graph, config, source)
 
   /** (N, n D) to [B, n, T, D]. */
   const split = (x: Value, count: number) =>

@@ -3,6 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { type Batch, MemoryTrajectoryClient, type TrajectoryClient } from "@atropos/core"
 import { Clock, Effect, Fiber, FileSystem, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import * as InputOutput from "../../../core/test/base/InputOutput.ts"
 import * as LeaseJournal from "../../src/checkpoint/LeaseJournal.ts"
 import * as Deliveries from "../../src/run/Deliveries.ts"
 
@@ -54,7 +55,7 @@ const joinAsTimePasses = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A
   while (fiber.pollUnsafe() === undefined) {
     yield* TestClock.adjust("1 second")
     yield* everySecond
-    yield* TestClock.withLive(Effect.sleep("5 millis"))
+    yield* InputOutput.atRest(20)
   }
   return yield* Fiber.join(fiber)
 })

@@ -7,7 +7,7 @@ import { Link, useLocation } from "wouter"
 import * as Filter from "../groups/list/Filter.ts"
 import * as Guilty from "../health/Guilty.ts"
 import { type Chart } from "../run/Catalog.ts"
-import { ChartFigure } from "../run/chart/ChartFigure.tsx"
+import { ChartCard } from "../run/chart/ChartCard.tsx"
 import { usePlotStyle } from "../run/chart/usePlotStyle.ts"
 import * as StaticMetrics from "../run/StaticMetrics.ts"
 import type { PageView } from "../run/PageView.ts"
@@ -135,7 +135,7 @@ const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; read
       <div className="charts">
         {pairs.early.length + pairs.late.length > 0 && <Scatter {...pairs} />}
         {charts.map((chart) => (
-          <ChartFigure
+          <ChartCard
             key={chart.id}
             chart={chart}
             metrics={metrics}

@@ -2,9 +2,9 @@
 import { useMemo, useState } from "react"
 import * as Catalog from "./Catalog.ts"
 import * as Format from "../ui/Format.ts"
-import { ChartFigure, type ChartFigureProps } from "./chart/ChartFigure.tsx"
+import { ChartCard, type ChartCardProps } from "./chart/ChartCard.tsx"
 
-interface AllMetricsProps extends Omit<ChartFigureProps, "chart"> {
+interface AllMetricsProps extends Omit<ChartCardProps, "chart"> {
   readonly names: ReadonlyArray<string>
 }
 
@@ -34,7 +34,7 @@ export const AllMetrics = ({ names, ...props }: AllMetricsProps) => {
   )
 }
 
-interface GroupProps extends Omit<ChartFigureProps, "chart"> {
+interface GroupProps extends Omit<ChartCardProps, "chart"> {
   readonly title: string
   /** What is searched for is shown at once, unless it is half of everything. */
   readonly isSearched: boolean
@@ -60,7 +60,7 @@ const Group = ({ charts, isSearched, title, ...props }: GroupProps) => {
       {isOpen && (
         <div className="charts">
           {charts.map((chart) => (
-            <ChartFigure key={chart.id} chart={chart} {...props} />
+            <ChartCard key={chart.id} chart={chart} {...props} />
           ))}
         </div>
       )}

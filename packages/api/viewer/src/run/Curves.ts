@@ -139,8 +139,8 @@ export const layout = (chart: Chart, runs: ReadonlyArray<RunData>): ReadonlyArra
       ...(severalTraces ? [trace.label] : [])
     ]
     const tone = severalRuns ? run.tone : numbered(tones, severalSources ? source : trace.label)
-    const dash = dashes.get(tone) ?? 0
-    dashes.set(tone, dash + 1)
+    const dash = dashes.get(tone % colors) ?? 0
+    dashes.set(tone % colors, dash + 1)
     return {
       key: [run.name, source, trace.label].join("\n"),
       label: names.length === 0 ? trace.label : names.join(" · "),
@@ -154,13 +154,16 @@ export const layout = (chart: Chart, runs: ReadonlyArray<RunData>): ReadonlyArra
   })
 }
 
+/** Colours of curves that there are (`--series-1` …): what comes after them begins anew, with other dashes. */
+export const colors = 8
+
 const spreadNames = ({ spread }: Trace): ReadonlyArray<string> =>
   spread === undefined ? [] : spread.kind === "range" ? [spread.low] : [spread.metric]
 
 const isSeveral = (values: Iterable<unknown>): boolean => new Set(values).size > 1
 
 /** Sources that say nothing beside the title of the chart. */
-const unnamed: ReadonlySet<string> = new Set(["trainer", "queue"])
+export const unnamed: ReadonlySet<string> = new Set(["trainer", "queue"])
 
 const numbered = (numbers: Map<string, number>, name: string): number => {
   const known = numbers.get(name)
@@ -257,6 +260,29 @@ const interval = remembered(Line.confidence)
 const smoothed = remembered((line: Line.Line, weight: number) =>
   weight === 0 ? line : { xs: line.xs, ys: Line.smooth(line.ys, weight) }
 )
+
+/** The least and the greatest value drawn of curves in a range of x, bounds included; null where there is none. */
+export const extent = (
+  curves: ReadonlyArray<Curve>,
+  range: readonly [number, number],
+  isLog: boolean
+): readonly [number, number] | null => {
+  const lines = curves.flatMap(({ band, drawn, raw }) => [
+    drawn,
+    ...(raw === null ? [] : [raw]),
+    ...(band === null ? [] : [band.low, band.high])
+  ])
+  let [least, greatest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  for (const { xs, ys } of lines) {
+    for (let at = 0; at < xs.length; at++) {
+      const y = ys[at]!
+      if (xs[at]! < range[0] || xs[at]! > range[1] || !Number.isFinite(y) || (isLog && y <= 0)) continue
+      if (y < least) least = y
+      if (y > greatest) greatest = y
+    }
+  }
+  return least <= greatest ? [least, greatest] : null
+}
 
 /** The range of x over all that is recorded of the runs; null where nothing is. */
 export const domain = (runs: ReadonlyArray<RunData>, axis: Axis): readonly [number, number] | null => {

@@ -47,6 +47,8 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
   const runs = new Map<string, FollowedRun>()
   const listeners = new Set<() => void>()
   let order: ReadonlyArray<string> = []
+  // A run keeps its colour while others come and go.
+  const tones = new Map<string, number>()
   let snapshot: ReadonlyArray<RunState> | null = null
   let shape: string | null = null
   const pause = () =>
@@ -82,7 +84,11 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
         run.close()
         runs.delete(name)
       }
-      for (const name of names) if (!runs.has(name)) open(name)
+      for (const name of tones.keys()) if (!names.includes(name)) tones.delete(name)
+      for (const name of names) {
+        if (!tones.has(name)) tones.set(name, leastFree(new Set(tones.values())))
+        if (!runs.has(name)) open(name)
+      }
       notice.now()
     },
     retry,
@@ -91,9 +97,9 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
       return () => void listeners.delete(listener)
     },
     states: () =>
-      (snapshot ??= order.flatMap((name, tone) => {
+      (snapshot ??= order.flatMap((name) => {
         const run = runs.get(name)
-        return run === undefined ? [] : [{ ...run.state(), tone }]
+        return run === undefined ? [] : [{ ...run.state(), tone: tones.get(name)! }]
       })),
     shape: () =>
       (shape ??= order
@@ -109,11 +115,18 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
       notice.cancel()
       for (const run of runs.values()) run.close()
       runs.clear()
+      tones.clear()
       order = []
       snapshot = null
       shape = null
     }
   }
+}
+
+const leastFree = (taken: ReadonlySet<number>): number => {
+  let tone = 0
+  while (taken.has(tone)) tone++
+  return tone
 }
 
 const shapeOf = (table: MetricTable.MetricTable): string =>

@@ -15,11 +15,12 @@ import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { AllMetrics } from "./AllMetrics.tsx"
 import * as Arrangement from "./Arrangement.ts"
 import * as Catalog from "./Catalog.ts"
-import { ChartFigure } from "./chart/ChartFigure.tsx"
+import { ChartCard } from "./chart/ChartCard.tsx"
 import * as Curves from "./Curves.ts"
 import { Headlines } from "./Headlines.tsx"
 import type { RunState } from "./RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
+import { SettingsSection } from "./SettingsSection.tsx"
 import { usePageView } from "./usePageView.ts"
 import { usePlotStyle } from "./chart/usePlotStyle.ts"
 import { useRunMetrics, useRunShapes } from "./useRunMetrics.ts"
@@ -89,7 +90,7 @@ const Charts = ({ run }: { readonly run: string }) => {
           run={run}
           others={others}
           runs={runs}
-          colors={style.series}
+          colors={new Map(states.map(({ name, tone }) => [name, style.series[tone % style.series.length]!]))}
           onChange={(others) => changeView({ others })}
         />
         <ViewTools view={view} onChange={changeView} />
@@ -111,14 +112,15 @@ const Charts = ({ run }: { readonly run: string }) => {
             {charts.flatMap((chart) =>
               chart.kind === "stacked" && states.length > 1
                 ? states.map(({ name }) => (
-                    <ChartFigure key={`${chart.id} ${name}`} chart={chart} run={name} {...figure} />
+                    <ChartCard key={`${chart.id} ${name}`} chart={chart} run={name} {...figure} />
                   ))
-                : [<ChartFigure key={chart.id} chart={chart} isMain={isMain} {...figure} />]
+                : [<ChartCard key={chart.id} chart={chart} isMain={isMain} {...figure} />]
             )}
           </div>
         </section>
       ))}
       {names.includes("train/step_time") && <StepTimeline metrics={metrics} run={run} />}
+      <SettingsSection names={[run, ...others]} runs={runs} />
       <AllMetrics names={names} {...figure} />
     </div>
   )

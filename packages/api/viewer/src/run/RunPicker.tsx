@@ -3,13 +3,14 @@ import { useEffect, useRef, useState } from "react"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
 import { Icon } from "../ui/Icon.tsx"
-import { Swatch } from "./chart/ChartFigure.tsx"
+import { Swatch } from "./chart/Legend.tsx"
 
 interface RunPickerProps {
   readonly run: string
   readonly others: ReadonlyArray<string>
   readonly runs: ReadonlyArray<Wire.Run>
-  readonly colors: ReadonlyArray<string>
+  /** Of the runs that are looked at, by name. */
+  readonly colors: ReadonlyMap<string, string>
   readonly onChange: (others: ReadonlyArray<string>) => void
 }
 
@@ -45,7 +46,8 @@ export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProp
   const shown = choices.filter(({ name }) => name.toLowerCase().includes(search.trim().toLowerCase()))
   const toggle = (name: string) =>
     onChange(others.includes(name) ? others.filter((other) => other !== name) : [...others, name])
-  const colorOf = (name: string) => colors[(1 + others.indexOf(name)) % colors.length]!
+  // A run that was chosen this moment has none yet.
+  const colorOf = (name: string) => colors.get(name) ?? "transparent"
   return (
     <div className="run-picker">
       <details
@@ -84,7 +86,7 @@ export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProp
       {others.length > 0 && (
         <ul className="chips" aria-label="Runs that are compared">
           <li className="chip">
-            <Swatch color={colors[0]!} />
+            <Swatch color={colorOf(run)} />
             {run}
           </li>
           {others.map((name) => (

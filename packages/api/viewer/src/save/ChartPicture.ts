@@ -5,25 +5,29 @@ import { colorsOf } from "./TablePicture.ts"
 
 const [head, room, size] = [30, 12, 13]
 
-export const drawChart = (
-  plot: Element | null,
+type Entries = ReadonlyArray<Curves.Entry>
+
+/** The charts of an element where they stand, below the title and the legend. */
+const draw = (
+  area: Element,
+  charts: Iterable<HTMLCanvasElement>,
+  names: Iterable<Element>,
   title: string,
-  entries: ReadonlyArray<Curves.Entry>,
+  entries: Entries,
   style: PlotStyle
-): HTMLCanvasElement | null => {
-  const drawn = plot?.querySelector("canvas")
-  if (drawn === null || drawn === undefined) return null
+): HTMLCanvasElement => {
+  const { height, left, top, width } = area.getBoundingClientRect()
   const scale = window.devicePixelRatio
   const canvas = document.createElement("canvas")
-  canvas.width = drawn.width + 2 * room * scale
-  canvas.height = drawn.height + (2 * head + room) * scale
+  canvas.width = (width + 2 * room) * scale
+  canvas.height = (height + 2 * head + room) * scale
+  // A canvas has a context unless it was asked for another kind before.
   const context = canvas.getContext("2d")!
   const colors = colorsOf()
   const font = getComputedStyle(document.body).fontFamily
+  context.scale(scale, scale)
   context.fillStyle = colors.surface
   context.fillRect(0, 0, canvas.width, canvas.height)
-  context.drawImage(drawn, room * scale, 2 * head * scale)
-  context.scale(scale, scale)
   context.textBaseline = "middle"
   context.font = `600 ${size + 1}px ${font}`
   context.fillStyle = colors.text
@@ -37,5 +41,23 @@ export const drawChart = (
     context.fillText(entry.label, x + 22, head * 1.5)
     x += 38 + context.measureText(entry.label).width
   }
+  context.fillStyle = colors.text
+  for (const name of names) {
+    const box = name.getBoundingClientRect()
+    context.fillText(name.textContent, room + box.left - left, 2 * head + box.top - top + box.height / 2)
+  }
+  for (const chart of charts) {
+    const box = chart.getBoundingClientRect()
+    context.drawImage(chart, room + box.left - left, 2 * head + box.top - top, box.width, box.height)
+  }
   return canvas
 }
+
+export const drawChart = (plot: Element | null, title: string, entries: Entries, style: PlotStyle) => {
+  const drawn = plot?.querySelector("canvas") ?? null
+  return plot === null || drawn === null ? null : draw(plot, [drawn], [], title, entries, style)
+}
+
+/** Small multiples, each below its name. */
+export const drawFacets = (grid: Element | null, title: string, entries: Entries, style: PlotStyle) =>
+  grid === null ? null : draw(grid, grid.querySelectorAll("canvas"), grid.querySelectorAll("h4"), title, entries, style)

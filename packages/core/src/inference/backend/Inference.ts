@@ -150,7 +150,10 @@ export interface TokenChoice {
   readonly sampling?: Sampling
 }
 
-/** Top-k logprobs of each prompt position; empty lists where the server reports none (the first position). */
+/**
+ * Top-k logprobs of each prompt position, and that of the prompt's own token, which need not be among the k; empty
+ * lists where the server reports none (the first position).
+ */
 export interface PromptLogprobs {
   readonly promptTokens: ReadonlyArray<number>
   readonly topTokenIds: ReadonlyArray<ReadonlyArray<number>>

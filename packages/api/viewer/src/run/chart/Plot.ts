@@ -17,6 +17,7 @@ import { namesOfAxes, rangeOfY, ticksX, ticksY, timeSteps } from "./Scales.ts"
 export interface PlotOptions {
   readonly chart: Chart
   readonly entries: ReadonlyArray<Entry>
+  readonly hasAxisNames: boolean
   readonly axis: Axis
   readonly isLogX: boolean
   readonly isLogY: boolean
@@ -30,7 +31,13 @@ export interface PlotOptions {
 }
 
 export interface Plot {
-  readonly update: (curves: ReadonlyArray<Curve>, range: readonly [number, number], marks: ReadonlyArray<Mark>) => void
+  /** `extent`: the values that the vertical axis has room for; null: those of the curves. */
+  readonly update: (
+    curves: ReadonlyArray<Curve>,
+    range: readonly [number, number],
+    marks: ReadonlyArray<Mark>,
+    extent: readonly [number, number] | null
+  ) => void
   /** Moves the crosshair. */
   readonly point: (x: number) => void
   readonly resize: (width: number, height: number) => void
@@ -67,12 +74,13 @@ export const make = (
   let range: readonly [number, number] = [0, 1]
   let curves: ReadonlyArray<Curve> = []
   let marks: ReadonlyArray<Mark> = []
+  let extent: readonly [number, number] | null = null
   const plot = new uPlot(
     settings(
       options,
       size,
       () => range,
-      () => ({ curves, marks })
+      () => ({ curves, extent, marks })
     ),
     [new Float64Array()],
     element
@@ -96,10 +104,11 @@ export const make = (
     plot.setData([xs, ...ys])
   }
   return {
-    update: (next, nextRange, nextMarks) => {
+    update: (next, nextRange, nextMarks, nextExtent) => {
       curves = next
       range = nextRange
       marks = nextMarks
+      extent = nextExtent
       show()
     },
     point: (x) => plot.setCursor({ left: plot.valToPos(x, "x"), top: plot.over.clientHeight / 2 }),
@@ -120,9 +129,13 @@ const settings = (
   options: PlotOptions,
   size: { readonly width: number; readonly height: number },
   range: () => readonly [number, number],
-  shown: () => { readonly curves: ReadonlyArray<Curve>; readonly marks: ReadonlyArray<Mark> }
+  shown: () => {
+    readonly curves: ReadonlyArray<Curve>
+    readonly extent: readonly [number, number] | null
+    readonly marks: ReadonlyArray<Mark>
+  }
 ): uPlot.Options => {
-  const { axis, chart, entries, isLogX, isLogY, onCursor, onZoom, style } = options
+  const { axis, chart, entries, hasAxisNames, isLogX, isLogY, onCursor, onZoom, style } = options
   const grid = { stroke: style.grid, width: 1 }
   const names = namesOfAxes(chart, axis)
   const isStacked = chart.kind === "stacked"
@@ -135,15 +148,20 @@ const settings = (
     bands: isStacked ? stackedBands(options) : entries.map((entry, index) => bandFor(entry, index, options)),
     scales: {
       x: { time: false, distr: isLogX ? 3 : 1, range: () => [...range()] },
-      y: isLogY ? { distr: 3 } : { range: (_, min, max) => rangeOfY(min, max) }
+      y: {
+        distr: isLogY ? 3 : 1,
+        range: (_, min, max) => {
+          const [least, greatest] = shown().extent ?? [min, max]
+          if (!isLogY) return rangeOfY(least, greatest)
+          return least === null || greatest === null ? [null, null] : uPlot.rangeLog(least, greatest, 10, false)
+        }
+      }
     },
     axes: [
       {
         ...plain,
         size: 24,
-        label: names.x,
-        labelSize: nameSize,
-        labelFont: font,
+        ...(hasAxisNames && { label: names.x, labelSize: nameSize, labelFont: font }),
         grid: { show: false },
         space: 64,
         values: (_, splits) => ticksX(splits, axis),
@@ -152,9 +170,7 @@ const settings = (
       {
         ...plain,
         size: yAxisWidth,
-        label: names.y,
-        labelSize: nameSize,
-        labelFont: font,
+        ...(hasAxisNames && { label: names.y, labelSize: nameSize, labelFont: font }),
         space: 30,
         grid,
         values: (_, splits) => ticksY(splits, chart.unit)

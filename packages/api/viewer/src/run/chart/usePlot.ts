@@ -6,18 +6,19 @@ import { useEffect, useRef, useState } from "react"
 import type { Finding } from "../../health/useHealth.ts"
 import type { Chart } from "../Catalog.ts"
 import * as Curves from "../Curves.ts"
-import * as Line from "../Line.ts"
 import type { PageView } from "../PageView.ts"
-import { duration, quantity } from "../Quantity.ts"
 import type { RunMetrics } from "../RunMetrics.ts"
 import * as Frames from "./Frames.ts"
 import { make, type Plot } from "./Plot.ts"
-import * as Walk from "./Walk.ts"
 import type { Mark, PlotStyle } from "./PlotStyle.ts"
+import * as Readout from "./Readout.ts"
+import * as Walk from "./Walk.ts"
 
 interface PlotInput {
   readonly chart: Chart
   readonly entries: ReadonlyArray<Curves.Entry>
+  /** Of charts that are read side by side: what all of them have room for; the axes need no names then. */
+  readonly beside?: ReadonlyArray<Curves.Entry> | undefined
   readonly findings: ReadonlyArray<Finding>
   readonly hidden: ReadonlySet<string>
   readonly isLogY: boolean
@@ -30,7 +31,7 @@ interface PlotInput {
 
 /** Keeps a canvas in `host` up to date; the legend's elements are in `legend`, by the keys of the curves. */
 export const usePlot = (input: PlotInput) => {
-  const { chart, entries, findings, hidden, isLogY, metrics, onPick, onZoom, style, view } = input
+  const { beside, chart, entries, findings, hidden, isLogY, metrics, onPick, onZoom, style, view } = input
   const host = useRef<HTMLDivElement>(null)
   const position = useRef<HTMLSpanElement>(null)
   const gaps = useRef<HTMLParagraphElement>(null)
@@ -56,28 +57,8 @@ export const usePlot = (input: PlotInput) => {
     let isDue = true
     let crosshair: number | null = null
 
-    const textAt = ({ line }: Curves.Curve, x: number | null): string => {
-      const value = valueAt(line, x)
-      return value === null ? "–" : quantity(value, chart.unit)
-    }
-    const showValues = () => {
-      for (const curve of curves) {
-        const text = textAt(curve, crosshair)
-        const cell = legend.get(curve.entry.key)
-        if (cell !== undefined && cell.textContent !== text) cell.textContent = text
-      }
-      if (position.current !== null) {
-        // Of few measurements the nearest is told, with its own step.
-        const [curve] = chart.kind === "points" ? curves : []
-        const at = crosshair === null || curve === undefined ? undefined : Line.nearest(curve.line, crosshair)
-        const told = at === undefined ? crosshair : curve!.line.xs[at]!
-        position.current.textContent = told === null ? "" : shownPosition(told, axis)
-      }
-      if (crosshair === null) return
-      const here = curves.map((curve) => `${curve.entry.label} ${textAt(curve, crosshair)}`)
-      element.setAttribute("aria-valuenow", String(crosshair))
-      element.setAttribute("aria-valuetext", `${shownPosition(crosshair, axis)}: ${here.join(", ")}`)
-    }
+    const readout = Readout.make({ element, chart, axis, legend, position: () => position.current })
+    const showValues = () => readout.show(curves, crosshair)
     const follow = (x: number | null) => {
       crosshair = x
       showValues()
@@ -105,9 +86,23 @@ export const usePlot = (input: PlotInput) => {
       plot ??= make(
         element,
         { width: element.clientWidth, height: element.clientHeight },
-        { chart, entries: shown, axis, isLogX, isLogY, style, onCursor: follow, onZoom: zoom, onPick: pick }
+        {
+          chart,
+          entries: shown,
+          hasAxisNames: beside === undefined,
+          axis,
+          isLogX,
+          isLogY,
+          style,
+          onCursor: follow,
+          onZoom: zoom,
+          onPick: pick
+        }
       )
-      plot.update(curves, drawable(wanted, isLogX), marksOf(findings, shown, axis))
+      const shownRange = drawable(wanted, isLogX)
+      const all = beside === undefined ? null : Curves.draw(chart, beside, { axis, smoothing: view.smoothing })
+      const extent = all === null ? null : Curves.extent(all, shownRange, isLogY)
+      plot.update(curves, shownRange, marksOf(findings, shown, axis), extent)
       element.toggleAttribute("data-not-positive", isLogY && !curves.some(({ drawn }) => drawn.ys.some((y) => y > 0)))
       showValues()
       const withoutNumber = Curves.gapsTold(curves)
@@ -115,8 +110,7 @@ export const usePlot = (input: PlotInput) => {
         gaps.current.hidden = withoutNumber === ""
         if (gaps.current.textContent !== withoutNumber) gaps.current.textContent = withoutNumber
       }
-      const told = curves.map((curve) => `${curve.entry.label} ${textAt(curve, null)}`)
-      element.setAttribute("aria-label", nameOf(chart, told, withoutNumber))
+      readout.name(curves, withoutNumber)
     }
 
     redraw.current = () => Frames.request(work)
@@ -139,17 +133,13 @@ export const usePlot = (input: PlotInput) => {
       Frames.cancel(work)
       plot?.destroy()
     }
-  }, [chart, entries, findings, hidden, isLogX, isLogY, axis, metrics, style, legend])
+  }, [beside, chart, entries, findings, hidden, isLogX, isLogY, axis, metrics, style, legend])
 
   useEffect(() => redraw.current(), [range, smoothing])
 
   const onKeyDown = (event: { readonly nativeEvent: KeyboardEvent }) => keys.current(event.nativeEvent)
   return { gaps, host, legend, onKeyDown, position }
 }
-
-/** What a chart is called by who does not see it. */
-const nameOf = (chart: Chart, told: ReadonlyArray<string>, withoutNumber: string): string =>
-  `${chart.title}, line chart. Last values: ${told.join(", ")}.${withoutNumber === "" ? "" : ` ${withoutNumber}.`}`
 
 /** Where the findings are on the curves that are shown. */
 const marksOf = (
@@ -161,18 +151,6 @@ const marksOf = (
     const entry = entries.find((entry) => entry.source === source && entry.trace.metric === metric)
     return entry === undefined ? [] : steps.map((step) => ({ x: Curves.xOf(entry, step, axis), severity }))
   })
-
-/** The last value; with `x` the nearest one, if `x` is not beyond the curve's ends. */
-const valueAt = (line: Line.Line, x: number | null): number | null => {
-  if (line.xs.length === 0) return null
-  if (x === null) return line.ys.at(-1)!
-  const room = (line.xs.at(-1)! - line.xs[0]!) * 0.01
-  if (x < line.xs[0]! - room || x > line.xs.at(-1)! + room) return null
-  return line.ys[Line.nearest(line, x)!]!
-}
-
-const shownPosition = (x: number, axis: Curves.Axis): string =>
-  axis === "step" ? `step ${Math.round(x)}` : `after ${duration(Math.max(0, x))}`
 
 /** A range with some length, above zero where the axis is logarithmic. */
 const drawable = ([from, to]: readonly [number, number], isLog: boolean): readonly [number, number] => {

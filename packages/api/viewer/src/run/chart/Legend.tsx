@@ -1,0 +1,41 @@
+/** Curves by their colours and dashes: a chart's legend, each name with its value. */
+import type * as Curves from "../Curves.ts"
+import { colorOf, dashOf, type PlotStyle } from "./PlotStyle.ts"
+
+interface LegendProps {
+  readonly entries: ReadonlyArray<Curves.Entry>
+  /** By `idOf`. */
+  readonly hidden: ReadonlySet<string>
+  /** What is hidden at once: a curve, or all of a name. */
+  readonly idOf: (entry: Curves.Entry) => string
+  readonly onToggle: (id: string) => void
+  readonly style: PlotStyle
+  /** Of the element that takes a curve's value, where the legend tells it. */
+  readonly valueRef?: (key: string) => (element: HTMLElement | null) => void
+}
+
+/** The curves; a click hides one. */
+export const Legend = ({ entries, hidden, idOf, onToggle, style, valueRef }: LegendProps) => (
+  <ul className="chart-legend" aria-label="Curves">
+    {entries.map((entry) => (
+      <li key={entry.key}>
+        <button
+          type="button"
+          className="quiet small"
+          aria-pressed={!hidden.has(idOf(entry))}
+          onClick={() => onToggle(idOf(entry))}
+        >
+          <Swatch color={colorOf(entry, style.series)} dash={dashOf(entry)} />
+          <span className="chart-name">{entry.label}</span>
+          {valueRef !== undefined && <span className="number" ref={valueRef(entry.key)} />}
+        </button>
+      </li>
+    ))}
+  </ul>
+)
+
+export const Swatch = ({ color, dash = [] }: { readonly color: string; readonly dash?: ReadonlyArray<number> }) => (
+  <svg className="line-swatch" viewBox="0 0 20 8" width="20" height="8" aria-hidden="true">
+    <path d="M1 4H19" stroke={color} strokeWidth="3" strokeDasharray={dash.join(" ")} />
+  </svg>
+)

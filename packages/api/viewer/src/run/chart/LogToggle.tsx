@@ -1,0 +1,19 @@
+/** Turns the vertical axis of one chart logarithmic. */
+interface LogToggleProps {
+  readonly title: string
+  readonly isLogY: boolean
+  readonly onChange: (isLogY: boolean) => void
+}
+
+export const LogToggle = ({ isLogY, onChange, title }: LogToggleProps) => (
+  <button
+    type="button"
+    className="quiet small"
+    aria-pressed={isLogY}
+    aria-label={`log axis, ${title}`}
+    title="Logarithmic axis"
+    onClick={() => onChange(!isLogY)}
+  >
+    log
+  </button>
+)

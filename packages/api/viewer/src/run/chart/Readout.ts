@@ -1,0 +1,66 @@
+/** A chart in words: the values under the crosshair, else the last ones, in the legend and for screen readers. */
+import type { Chart } from "../Catalog.ts"
+import type * as Curves from "../Curves.ts"
+import * as Line from "../Line.ts"
+import { duration, quantity } from "../Quantity.ts"
+
+interface ReadoutOptions {
+  /** What has the chart's name and its values for screen readers. */
+  readonly element: HTMLElement
+  readonly chart: Chart
+  readonly axis: Curves.Axis
+  /** Where values stand, by the keys of their curves. */
+  readonly legend: ReadonlyMap<string, HTMLElement>
+  /** Where the crosshair's place stands. */
+  readonly position: () => HTMLElement | null
+}
+
+export interface Readout {
+  readonly show: (curves: ReadonlyArray<Curves.Curve>, crosshair: number | null) => void
+  readonly name: (curves: ReadonlyArray<Curves.Curve>, withoutNumber: string) => void
+}
+
+export const make = ({ axis, chart, element, legend, position }: ReadoutOptions): Readout => {
+  const textAt = ({ line }: Curves.Curve, x: number | null): string => {
+    const value = valueAt(line, x)
+    return value === null ? "–" : quantity(value, chart.unit)
+  }
+  return {
+    show: (curves, crosshair) => {
+      for (const curve of curves) {
+        const text = textAt(curve, crosshair)
+        const cell = legend.get(curve.entry.key)
+        if (cell !== undefined && cell.textContent !== text) cell.textContent = text
+      }
+      const place = position()
+      if (place !== null) {
+        // Of few measurements the nearest is told, with its own step.
+        const [curve] = chart.kind === "points" ? curves : []
+        const at = crosshair === null || curve === undefined ? undefined : Line.nearest(curve.line, crosshair)
+        const told = at === undefined ? crosshair : curve!.line.xs[at]!
+        place.textContent = told === null ? "" : shownPosition(told, axis)
+      }
+      if (crosshair === null) return
+      const here = curves.map((curve) => `${curve.entry.label} ${textAt(curve, crosshair)}`)
+      element.setAttribute("aria-valuenow", String(crosshair))
+      element.setAttribute("aria-valuetext", `${shownPosition(crosshair, axis)}: ${here.join(", ")}`)
+    },
+    name: (curves, withoutNumber) => {
+      const told = curves.map((curve) => `${curve.entry.label} ${textAt(curve, null)}`)
+      const gaps = withoutNumber === "" ? "" : ` ${withoutNumber}.`
+      element.setAttribute("aria-label", `${chart.title}, line chart. Last values: ${told.join(", ")}.${gaps}`)
+    }
+  }
+}
+
+/** The last value; with `x` the nearest one, if `x` is not beyond the curve's ends. */
+const valueAt = (line: Line.Line, x: number | null): number | null => {
+  if (line.xs.length === 0) return null
+  if (x === null) return line.ys.at(-1)!
+  const room = (line.xs.at(-1)! - line.xs[0]!) * 0.01
+  if (x < line.xs[0]! - room || x > line.xs.at(-1)! + room) return null
+  return line.ys[Line.nearest(line, x)!]!
+}
+
+const shownPosition = (x: number, axis: Curves.Axis): string =>
+  axis === "step" ? `step ${Math.round(x)}` : `after ${duration(Math.max(0, x))}`
