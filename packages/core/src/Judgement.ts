@@ -77,6 +77,9 @@ export const toScoredGroup = (
     }),
     ...(isSolved !== undefined && { solved: details.map(({ rewards, score }) => isSolved(score, rewards)) }),
     ...(timings.some((one) => one !== null) && { timings }),
+    ...(trajectories.some(({ routedExperts }) => routedExperts !== undefined) && {
+      routedExperts: trajectories.map(({ routedExperts }) => routedExperts ?? new Int32Array())
+    }),
     ...(itemId !== undefined && { itemId })
   }
 }

@@ -51,6 +51,11 @@ export interface ScoredGroup {
   readonly timings?: ReadonlyArray<Timings | null>
   /** (G) whether each score counts as solved, by its environment; not on the original's wire. */
   readonly solved?: ReadonlyArray<boolean>
+  /**
+   * (G, (T_i - 1) W_i) the experts that a mixture chose at each position but the last, in whole words that its trainer
+   * reads (`RoutedExperts`); empty where unknown. Not on the original's wire.
+   */
+  readonly routedExperts?: ReadonlyArray<Int32Array>
   /** The lasting id of its item: the same whenever that comes; not on the original's wire. */
   readonly itemId?: string
   /** Where in its trace the group was sent (`Trace`); not on the original's wire. */

@@ -116,8 +116,7 @@ export const make = (options: Options): TrackedSession => {
     const came = read.map(({ choice, message }, index) => ({
       message,
       text: choice.text,
-      data: TokenTree.sampled(tokenizer, sampled[index]!, {
-        prompt: prompt.data.checksum,
+      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data, {
         isStopped: choice.stop !== undefined,
         time: { asked, sent: asked, answered: now, ...sampled[index]!.served }
       })

@@ -158,7 +158,8 @@ const pack = (
     ...inferenceLogprobs,
     ...cube("distill_token_ids", "i32", group.distillTokenIds),
     ...cube("distill_logprobs", "f32", group.distillLogprobs),
-    ...matrix("timings", "i32", group.timings?.map(Timings.toRow))
+    ...matrix("timings", "i32", group.timings?.map(Timings.toRow)),
+    ...matrix("routed_experts", "i32", group.routedExperts)
   ]
   const shape = encoder.encode(
     JSON.stringify({
@@ -237,6 +238,8 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       floats(bytes, opened, "distill_logprobs")
     )
     const timings = yield* readTimings(bytes, opened)
+    const routed = ints(bytes, opened, "routed_experts")
+    const routedExperts = yield* readMatrix(bytes, opened, "routed_experts", routed, lengths)
     return yield* checkLabelled({
       tokens,
       masks,
@@ -253,6 +256,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(shape.env_id !== null && { envId: shape.env_id }),
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
+      ...(routedExperts && { routedExperts }),
       ...(shape.policy_versions && { policyVersions: shape.policy_versions }),
       ...(shape.traceparent && { traceparent: shape.traceparent }),
       ...(shape.item_id !== undefined && { itemId: shape.item_id }),

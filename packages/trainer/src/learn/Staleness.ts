@@ -48,6 +48,7 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     messages,
     overrides,
     policyVersions,
+    routedExperts,
     solved,
     timings
   } = group
@@ -67,6 +68,7 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     ...(policyVersions && { policyVersions: only(policyVersions, kept) }),
     ...(solved && { solved: only(solved, kept) }),
     ...(timings && { timings: only(timings, kept) }),
+    ...(routedExperts && { routedExperts: only(routedExperts, kept) }),
     ...(Array.isArray(images) && images.length === size && { images: only<unknown>(images, kept) })
   }
 }
