@@ -58,7 +58,7 @@ const until = (path: string, isWanted: (answer: Json) => boolean) =>
   call(path).pipe(
     Effect.map((answer) => answer.json()),
     Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: isWanted }),
-    Effect.timeout("20 seconds")
+    Effect.timeout("5 minutes")
   )
 
 const indexed = (run: string) => until(`/v1/runs/${run}/rollouts?limit=1`, ({ unindexed }) => unindexed === 0)
@@ -98,12 +98,12 @@ const eventsOf = (path: string, headers: { readonly [name: string]: string }, is
       Stream.takeUntil(isEnough),
       Stream.runCollect
     )
-    return yield* Effect.forkChild(Effect.timeout(events, "20 seconds"), { startImmediately: true })
+    return yield* Effect.forkChild(Effect.timeout(events, "5 minutes"), { startImmediately: true })
   })
 
 const services = serviceLayer().pipe(Layer.provideMerge(TestStore.layer))
 
-layer(services, { timeout: "60 seconds", excludeTestServices: true })("what people see of a run", (it) => {
+layer(services, { excludeTestServices: true })("what people see of a run", (it) => {
   it.effect("rollouts by their words, whole with the policies that sampled them", () =>
     Effect.gen(function* () {
       yield* started("words")

@@ -61,6 +61,9 @@ export const toScoredGroup = (
     ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
       policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
     }),
+    ...(trajectories.some(({ routedExperts }) => routedExperts !== undefined) && {
+      routedExperts: trajectories.map(({ routedExperts }) => routedExperts ?? new Int32Array())
+    }),
     ...(itemId !== undefined && { itemId })
   }
 }

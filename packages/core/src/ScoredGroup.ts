@@ -46,6 +46,11 @@ export interface ScoredGroup {
   readonly distillLogprobs?: ReadonlyArray<ReadonlyArray<Float32Array>>
   /** (G) trainer step whose weights sampled each sequence; not on the original's wire. */
   readonly policyVersions?: ReadonlyArray<number | null>
+  /**
+   * (G, (T_i - 1) W_i) the experts that a mixture chose at each position but the last, in whole words that its trainer
+   * reads (`RoutedExperts`); empty where unknown. Not on the original's wire.
+   */
+  readonly routedExperts?: ReadonlyArray<Int32Array>
   /** The lasting id of its item: the same whenever that comes; not on the original's wire. */
   readonly itemId?: string
   /** Where in its trace the group was sent (`Trace`); not on the original's wire. */

@@ -35,6 +35,8 @@ export interface Trajectory {
   readonly logprobs?: Float32Array
   /** The trainer step whose weights sampled this, where the server says so. */
   readonly policyVersion?: number
+  /** ((T - 1) W) the experts that a mixture chose at each position but the last, where the engine says them. */
+  readonly routedExperts?: Int32Array
   /** How it was sampled; absent where nobody says. */
   readonly sampling?: Sampling
 }

@@ -17,8 +17,11 @@ export interface Options {
   /** In place of the settings' preset. */
   readonly objective: ClosedLoop.Options["objective"] | undefined
   readonly stepsAhead: number
-  /** Called before anything is sampled or trained; told whether any environment has held-out items. */
-  readonly onReady?: (trainer: Trainer.Trainer, hasHeldOut: boolean) => Effect.Effect<void, unknown, Engine.Engine>
+  /** Called before anything is sampled or trained; what it gives is told of every step. */
+  readonly onReady?: (
+    trainer: Trainer.Trainer,
+    environments: ReadonlyArray<Environment.EnvironmentShape>
+  ) => Effect.Effect<Options["onStep"], unknown, Engine.Engine>
   readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
   /**
    * What an earlier process of the same run had come to; the items it asked before the first step are not asked again.
@@ -83,12 +86,7 @@ export const run = Effect.fn("Loop.run")(function* (
     stepsAhead,
     owner: "atropos up"
   })
-  if (onReady !== undefined) {
-    yield* onReady(
-      trainer,
-      environments.some(({ evaluation }) => Option.isSome(evaluation))
-    )
-  }
+  const forecast = yield* onReady?.(trainer, environments) ?? Effect.undefined
   const start = yield* trainer.step
   const ask = yield* heldOutOf(environments, { seqLen: settings.trainer.seqLen, start })
   const first = Option.isSome(earlier.before)
@@ -100,6 +98,7 @@ export const run = Effect.fn("Loop.run")(function* (
       Effect.fnUntraced(function* (sum, metrics) {
         if (sum === earlier.curve) yield* first.tell
         yield* onStep(metrics)
+        yield* forecast?.(metrics) ?? Effect.void
         return {
           // A step that an engine lost with its weights comes again.
           rewards: [...sum.rewards.slice(0, metrics.step - 1), metrics.rewardMean],

@@ -19,6 +19,9 @@ const processBytes = 600e6
 
 const mebibyte = 2 ** 20
 
+/** Completions that are sampled at once. */
+export const maxRows = 128
+
 /** Limits of the engine's caches: as usual, or an eighth and a thirty-second of the memory. */
 export const caches = (memory: number) => ({
   kvMemoryMegabytes: Math.max(64, Math.min(2048, Math.floor(memory / 8 / mebibyte))),
@@ -153,9 +156,9 @@ export const growth = (
   const plan = MemoryPlan.choose({ ...workload, tokens: most }, device, memory)
   const takes = (tokens: number) => MemoryPlan.peakBytes({ ...workload, tokens }, plan, 0)
   const positions = Math.min(most, batchSize * length)
-  const { headDim, kvHeads, layers } = config
+  const shape = KvCache.shapeOf(config)
   const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)
-  const keys = KvCache.bytesFor({ headDim, kvHeads, layers }, batchSize, length)
+  const keys = KvCache.bytesFor(shape, batchSize, length)
   return (
     Math.max(0, takes(positions) - takes(Math.min(tried, positions))) +
     Math.min(keys, kvMemoryMegabytes * mebibyte) +

@@ -14,21 +14,17 @@ import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
-import type { Model } from "@atropos/trainer/model/Model"
-import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option, Struct } from "effect"
 import { HttpServer } from "effect/http"
-import * as Summary from "../job/Summary.ts"
 import * as Board from "../train/Board.ts"
 import * as Report from "../base/Report.ts"
 import * as Train from "../train/Train.ts"
+import * as Forecast from "./Forecast.ts"
 import * as History from "./History.ts"
 import * as Loop from "./Loop.ts"
 import * as Place from "./Place.ts"
-import * as Plan from "./Plan.ts"
-import * as Room from "./Room.ts"
 import type * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
@@ -153,34 +149,24 @@ export const run = Effect.fn("Up.run")(
       Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
       Layer.provideMerge(yield* layer(trainer))
     )
-    const workload = {
-      batchSize: named.batchSize,
-      steps: trainingSteps - chosen.done,
-      seqLen: named.seqLen,
-      maxTokenLength: Math.max(...settings.map(({ common }) => common.maxTokenLength))
-    }
     const { kind: device } = (yield* Executor).device
-    const planOf = (model: Model) =>
-      Effect.fnUntraced(function* (measured: Pick<Trainer, "measure">, hasHeldOut: boolean) {
-        yield* Console.log("measuring a step on this machine …")
-        const speed = yield* Plan.measure(model, measured, workload)
-        const now = process.memoryUsage.rss()
-        const later = Plan.lengths(workload).map(
-          (length) =>
-            now +
-            Room.growth(model.config, trainer, device, { batchSize: named.batchSize, length, tried: speed.triedTokens })
-        )
-        const memory = { now, later: later as [number, number] }
-        yield* Console.log(
-          `\n${Summary.print(Plan.describe({ model, trainer: trainer.trainer, workload, speed, memory, hasHeldOut }))}\n`
-        )
-      })
     const outcome = yield* Loop.run({
       settings: trainer,
       initial,
       objective: yield* LossFile.ofSettings(trainer.loss),
       stepsAhead,
-      ...(Option.isNone(recipe) && whole && { onReady: planOf(whole) }),
+      ...(Option.isNone(recipe) &&
+        whole && {
+          onReady: (measured, environments) =>
+            Forecast.make({
+              model: whole,
+              device,
+              trainer: measured,
+              environments,
+              settings: trainer,
+              steps: trainingSteps - chosen.done
+            })
+        }),
       earlier: {
         curve: yield* History.curve(options.metrics.folder ?? chosen.folder, chosen.done),
         before: chosen.done > 0 ? yield* History.before(chosen.folder) : Option.none()

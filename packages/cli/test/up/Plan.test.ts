@@ -1,25 +1,80 @@
-/** What `up` says of a run before it and after it: the plan, and the means of its rewards. */
+/** What `up` says of a run before it: what a step takes at the lengths that rollouts have. */
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import type * as Lengths from "../../src/up/Lengths.ts"
 import * as Plan from "../../src/up/Plan.ts"
 
+const workload: Plan.Workload = {
+  batchSize: 8,
+  groupSize: 4,
+  steps: 3,
+  seqLen: 1000,
+  maxTokenLength: 600,
+  rows: 8,
+  evaluationRows: 8,
+  updates: 1
+}
+const speed = { prompts: 100, decoding: { step: 0.1, row: 0.01 }, training: 200, triedTokens: 100 }
+const known: Lengths.Lengths = {
+  rollouts: [
+    { prompt: 40, answer: 2 },
+    { prompt: 60, answer: 4 }
+  ],
+  prompt: 50,
+  areCut: false,
+  heldOut: 16
+}
+
+const told = (lengths: Lengths.Lengths): string =>
+  Plan.describe({
+    model: TinyModel.make({ characters: "ab", seed: 0 }),
+    trainer: TrainerSettings.complete({}).trainer,
+    workload,
+    lengths,
+    expected: Plan.expected(workload, lengths),
+    speed,
+    memory: { now: 1e9, later: Plan.expected(workload, lengths).map((_, index) => (2 + index) * 1e9) }
+  })
+    .map((pair) => pair.join(" "))
+    .join("\n")
+
 describe("the plan of up", () => {
-  it("speaks of held-out items only where there are some", () => {
-    const { trainer } = TrainerSettings.complete({})
-    const told = (hasHeldOut: boolean) =>
-      Plan.describe({
-        model: TinyModel.make({ characters: "ab", seed: 0 }),
-        trainer,
-        workload: { batchSize: 8, steps: 3, seqLen: 64, maxTokenLength: 32 },
-        speed: { sampling: 100, training: 100 },
-        memory: { now: 1e9, later: [2e9, 3e9] },
-        hasHeldOut
-      })
-        .flat()
-        .join("\n")
-    assert.include(told(true), ", and the held-out items before and after")
-    assert.notInclude(told(false), "held-out")
-    assert.include(told(false), "2.0 GB to 3.0 GB in a step")
+  it("adds up prompts, steps of decoding with rows that end, and training", () => {
+    // 2 prompts of 50; three steps after the first token, of 8, 4 and 4 rows; 8 sequences of 53.
+    const seconds = 1 + (0.1 + 0.08) + 2 * (0.1 + 0.04) + (8 * 53) / 200
+    const [only, ...others] = Plan.expected(workload, known)
+    assert.deepStrictEqual(others, [])
+    assert.approximately(Plan.stepSeconds(workload, speed, only), seconds, 1e-9)
+    const updates = Plan.stepSeconds({ ...workload, updates: 2 }, speed, only)
+    assert.approximately(updates, seconds + (8 * 53) / 200, 1e-9)
+    const text = told(known)
+    assert.include(text, "prompts of 50 tokens and answers of 3, as 2 held-out items had them")
+    assert.include(text, "a step 8 answers: 3.6 s at 3 tokens each\n")
+    assert.include(text, "for the 16 held-out items before, and again after")
+  })
+
+  it("gives two times where answers are not known", () => {
+    const unknown = { ...known, rollouts: [], areCut: true }
+    const text = told(unknown)
+    assert.deepStrictEqual(
+      Plan.expected(workload, unknown).map(({ answers }) => answers),
+      [[200], [600]]
+    )
+    assert.match(text, /at 200 tokens each, .* at 600 tokens each/)
+    assert.include(text, "prompts of 50 tokens; this model is too slow to know its answers now")
+    assert.include(text, "2.0 GB to 3.0 GB at the peak")
+    const nothing = told({ rollouts: [], prompt: undefined, areCut: false, heldOut: 0 })
+    assert.include(nothing, "prompts of 200 tokens assumed")
+    assert.notInclude(nothing, "held-out")
+  })
+
+  const sizes = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 }))
+  it.prop("takes longer for more and for longer answers", { answer: sizes, rows: sizes }, ({ answer, rows }) => {
+    const at = (batchSize: number, length: number) =>
+      Plan.stepSeconds({ ...workload, batchSize, rows: Math.min(rows, 64) }, speed, { prompt: 50, answers: [length] })
+    assert.isAbove(at(64, answer + 1), at(64, answer))
+    assert.isAbove(at(128, answer), at(64, answer))
   })
 })

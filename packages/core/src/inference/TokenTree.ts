@@ -7,6 +7,7 @@
  * stands beside each, so that a sequence put together later can be held against it.
  */
 import type { TokenChoice } from "./backend/Inference.ts"
+import * as RoutedPath from "./session/RoutedPath.ts"
 import type { Answer, Prompt } from "./session/SessionTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 import type { FinishReason } from "../Trajectory.ts"
@@ -46,6 +47,7 @@ export interface AnswerTokens {
   /** As many as the server sent. */
   readonly logprobs: Float32Array
   readonly versions: ReadonlyArray<VersionRun>
+  readonly routed: RoutedPath.Routed | undefined
   readonly sampling: Sampling.Sampling | undefined
   readonly finishReason: FinishReason
   /** Whether its last token ends the turn. */
@@ -104,18 +106,19 @@ export const checksum = (before: number, ids: ArrayLike<number>, from = 0, to = 
 /** An answer's tokens, copied, so that nothing that becomes of the server's answer changes them. */
 export const sampled = (
   tokenizer: TokenizerShape,
-  { finishReason, logprobs, policyVersion, policyVersions, sampling, tokens }: TokenChoice,
-  prompt: number,
+  { finishReason, logprobs, policyVersion, policyVersions, routedExperts, sampling, tokens }: TokenChoice,
+  prompt: Pick<PromptTokens, "base" | "checksum" | "length">,
   isStopped: boolean
 ): AnswerTokens => ({
   ids: Int32Array.from(tokens),
   logprobs: Float32Array.from(logprobs.length > tokens.length ? logprobs.slice(0, tokens.length) : logprobs),
   versions: runs(policyVersions ?? [], tokens.length, policyVersion),
+  routed: RoutedPath.ofAnswer(routedExperts, prompt.length, tokens.length, lengthOf(prompt.base)),
   sampling,
   finishReason,
   isEnded: isEnd(tokenizer, tokens.at(-1), finishReason),
   isStopped,
-  checksum: checksum(prompt, tokens)
+  checksum: checksum(prompt.checksum, tokens)
 })
 
 /** Whether a last token ends a turn: the end token, or, where the model stopped by itself, a special one. */

@@ -114,7 +114,7 @@ export const make = (options: Options): TrackedSession => {
     const came = read.map(({ choice, message }, index) => ({
       message,
       text: choice.text,
-      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data.checksum, choice.stop !== undefined)
+      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data, choice.stop !== undefined)
     }))
     return tree.record(asking, came, from).map(({ data: { ids }, sequence, turn }, index): Choice => ({
       ...read[index]!.choice,

@@ -153,7 +153,8 @@ const pack = (
     ...matrix("ref_logprobs", "f32", group.refLogprobs, tokens),
     ...inferenceLogprobs,
     ...cube("distill_token_ids", "i32", group.distillTokenIds),
-    ...cube("distill_logprobs", "f32", group.distillLogprobs)
+    ...cube("distill_logprobs", "f32", group.distillLogprobs),
+    ...matrix("routed_experts", "i32", group.routedExperts)
   ]
   const shape = encoder.encode(
     JSON.stringify({
@@ -230,6 +231,8 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       "distill_logprobs",
       floats(bytes, opened, "distill_logprobs")
     )
+    const routed = ints(bytes, opened, "routed_experts")
+    const routedExperts = yield* readMatrix(bytes, opened, "routed_experts", routed, lengths)
     return yield* checkLabelled({
       tokens,
       masks,
@@ -246,6 +249,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(shape.env_id !== null && { envId: shape.env_id }),
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
+      ...(routedExperts && { routedExperts }),
       ...(shape.policy_versions && { policyVersions: shape.policy_versions }),
       ...(shape.traceparent && { traceparent: shape.traceparent }),
       ...(shape.item_id !== undefined && { itemId: shape.item_id })

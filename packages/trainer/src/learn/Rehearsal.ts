@@ -1,30 +1,41 @@
-/** How long the gradient of a sequence takes: one that is made up, whose gradient is thrown away. */
+/** How long the gradient of sequences takes: they are made up, and their gradient is thrown away. */
 import { Clock, Effect } from "effect"
 import type { Learner } from "./LearnerEngine.ts"
 import type { TrainingSequence } from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
+export interface Rehearsed {
+  /** Of each sequence. */
+  readonly tokens: number
+  readonly sequences: number
+}
+
 /** Every token is trained; which they are makes no difference to the work. */
-const batchOf = (tokens: number, vocabSize: number): WeightedBatch => {
-  const sequence: TrainingSequence = {
+const batchOf = ({ sequences, tokens }: Rehearsed, vocabSize: number): WeightedBatch => {
+  const sequence = (group: number): TrainingSequence => ({
     tokens: Int32Array.from({ length: tokens + 1 }, (_, t) => (t * 7919) % vocabSize),
     mask: new Uint8Array(tokens + 1).fill(1),
     advantages: new Float32Array(tokens + 1).fill(1),
     temperature: 1,
     score: 1,
     policyVersion: null,
-    group: 0
+    group
+  })
+  const weight = 1 / (tokens * sequences)
+  return {
+    sequences: Array.from({ length: sequences }, (_, group) => sequence(group)),
+    items: Array.from({ length: sequences }, (_, at) => ({ sequence: at, length: tokens, trained: tokens, weight }))
   }
-  return { sequences: [sequence], items: [{ sequence: 0, length: tokens, trained: tokens, weight: 1 / tokens }] }
 }
 
 /** Seconds for so many tokens. The graph's first run prepares it, and is not counted; nor is padding. */
 export const measure = Effect.fn("Rehearsal.measure")(function* (
   learner: Pick<Learner, "forwardBackward" | "discard">,
   vocabSize: number,
-  tokens: number
+  rehearsed: Rehearsed
 ) {
-  const batch = batchOf(tokens, vocabSize)
+  const batch = batchOf(rehearsed, vocabSize)
+  const tokens = rehearsed.tokens * rehearsed.sequences
   yield* learner.forwardBackward(batch)
   const start = yield* Clock.currentTimeNanos
   const { positions } = yield* learner.forwardBackward(batch)

@@ -47,7 +47,8 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     inferenceLogprobs,
     messages,
     overrides,
-    policyVersions
+    policyVersions,
+    routedExperts
   } = group
   const size = ScoredGroup.size(group)
   return {
@@ -63,6 +64,7 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     ...(distillTokenIds && { distillTokenIds: only(distillTokenIds, kept) }),
     ...(distillLogprobs && { distillLogprobs: only(distillLogprobs, kept) }),
     ...(policyVersions && { policyVersions: only(policyVersions, kept) }),
+    ...(routedExperts && { routedExperts: only(routedExperts, kept) }),
     ...(Array.isArray(images) && images.length === size && { images: only<unknown>(images, kept) })
   }
 }

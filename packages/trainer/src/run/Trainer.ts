@@ -59,8 +59,8 @@ export interface Trainer {
   readonly policyVersion: Effect.Effect<number>
   /** Hands the present weights to the samplers, unless they have them. */
   readonly publish: Effect.Effect<void, TrainerError>
-  /** Seconds that the gradient of one made-up sequence of that many tokens takes; changes nothing. */
-  readonly measure: (tokens: number) => Effect.Effect<number, TrainerError>
+  /** Seconds that the gradient of so many made-up sequences takes; changes nothing. */
+  readonly measure: (rehearsed: Rehearsal.Rehearsed) => Effect.Effect<number, TrainerError>
   /**
    * Metrics of a step per batch, until `training_steps` are done or the batches end. Publishes the weights first. Run
    * one such stream at a time.
@@ -103,6 +103,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       objective,
       optimizer,
       maxLength: trainer.seqLen,
+      routerReplay: trainer.routerReplay,
       ...(trainer.tokenBudget !== null && { tokenBudget: trainer.tokenBudget }),
       initial
     }
@@ -137,7 +138,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     isSettled: (batch) => opened.progress.isSettled(batch),
     policyVersion: Effect.sync(() => opened.progress.policyVersion),
     publish,
-    measure: (tokens) => Effect.suspend(() => Rehearsal.measure(opened.learner, model.vocabSize, tokens)),
+    measure: (rehearsed) => Effect.suspend(() => Rehearsal.measure(opened.learner, model.vocabSize, rehearsed)),
     steps: (batches, hooks) =>
       Stream.suspend(() =>
         opened.progress.step >= trainer.trainingSteps

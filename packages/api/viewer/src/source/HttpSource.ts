@@ -66,6 +66,8 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
       (
         await json<{ readonly environments: ReadonlyArray<Wire.EnvironmentRow> }>(`${of(run)}/environments`, {}, signal)
       ).environments.map(({ name }) => name),
+    settings: async (run, signal) =>
+      (await json<{ readonly sources: ReadonlyArray<Wire.SourceSettings> }>(`${of(run)}/settings`, {}, signal)).sources,
     ...HttpEvaluations.make(json),
     batches: async (run, signal) =>
       (await json<{ readonly batches: ReadonlyArray<Wire.BatchRow> }>(`${of(run)}/batches`, {}, signal)).batches,

@@ -49,6 +49,9 @@ export type EnvironmentRow = (typeof TrajectoryApi.EnvironmentRow)["Encoded"]
 
 export type BatchRow = (typeof TrajectoryApi.BatchRow)["Encoded"]
 
+/** What a source of a run was started with. */
+export type SourceSettings = (typeof TrajectoryApi.SourceSettingsRow)["Encoded"]
+
 export type QueueSummary = (typeof TrajectoryApi.QueueSummary)["Encoded"]
 
 /** What somebody noted on a rollout. */
@@ -74,6 +77,7 @@ export interface StaticData {
     readonly groups: { readonly [id: string]: unknown }
     readonly pieces?: Pieces
     readonly metrics?: ReadonlyArray<MetricsRow>
+    readonly settings?: ReadonlyArray<SourceSettings>
   }>
   readonly tables?: PackedPage.Tables
   /** Of files that are samples: the chat of a sample is that of the group `group` of the run. */

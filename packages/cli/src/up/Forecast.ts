@@ -1,0 +1,107 @@
+/**
+ * The plan of a run, made when its parts are there, and held against the first steps once those are known: what was
+ * planned wrongly is told again, rightly.
+ */
+import type { Environment } from "@atropos/core"
+import type { DeviceKind } from "@atropos/trainer/exec/Executor"
+import type { Model } from "@atropos/trainer/model/Model"
+import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import type { Trainer } from "@atropos/trainer/run/Trainer"
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import { Console, Effect } from "effect"
+import * as Summary from "../job/Summary.ts"
+import * as Lengths from "./Lengths.ts"
+import * as Plan from "./Plan.ts"
+import * as Room from "./Room.ts"
+import * as Speed from "./Speed.ts"
+
+/** Steps that are looked at, after the first: that one prepares graphs. */
+const lookedAt = 3
+/** What a step may take beyond or below its plan before that is told. */
+const tolerance = 0.2
+
+/** What the service, batches and graphs of further sizes add over the first steps: 0.2 to 0.4 GB where measured. */
+const gatheredBytes = 250e6
+
+const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
+
+/** What a step is, of all environments together. */
+const workloadOf = ({
+  environments,
+  settings: { trainer },
+  steps
+}: {
+  readonly environments: ReadonlyArray<Environment.EnvironmentShape>
+  readonly settings: TrainerSettings
+  readonly steps: number
+}): Plan.Workload => {
+  const common = environments.map(({ settings }) => settings)
+  const sum = (of: (settings: (typeof common)[number]) => number) => common.reduce((all, one) => all + of(one), 0)
+  const running = sum(
+    ({ groupSize, maxNumWorkers, maxNumWorkersPerNode }) =>
+      groupSize * (maxNumWorkers >= 0 ? maxNumWorkers : maxNumWorkersPerNode)
+  )
+  return {
+    steps,
+    batchSize: trainer.batchSize,
+    groupSize: sum(({ groupSize }) => groupSize) / common.length,
+    seqLen: trainer.seqLen,
+    maxTokenLength: Math.max(...common.map(({ maxTokenLength }) => maxTokenLength)),
+    rows: Math.max(1, Math.min(trainer.batchSize, running, Room.maxRows)),
+    evaluationRows: Math.min(
+      sum(({ maxEvalWorkers }) => maxEvalWorkers),
+      Room.maxRows
+    ),
+    updates: trainer.updatesPerBatch
+  }
+}
+
+/** Measures, and prints the plan; what it returns is told of every step. */
+export const make = Effect.fn("Forecast.make")(function* (options: {
+  readonly model: Model
+  readonly trainer: Pick<Trainer, "measure">
+  readonly environments: ReadonlyArray<Environment.EnvironmentShape>
+  readonly settings: TrainerSettings
+  /** Steps that are left. */
+  readonly steps: number
+  readonly device: DeviceKind
+}) {
+  const { device, environments, model, settings } = options
+  const workload = workloadOf(options)
+  const { batchSize, rows, seqLen } = workload
+  yield* Console.log("measuring a step on this machine …")
+  const lengths = yield* Lengths.look(environments, { seqLen })
+  const expected = Plan.expected(workload, lengths)
+  const [first] = expected
+  const speed = yield* Speed.measure(model, options.trainer, {
+    batchSize,
+    seqLen,
+    rows,
+    prompt: first.prompt,
+    answer: Plan.lengthOf(first) - first.prompt
+  })
+  const now = process.memoryUsage.rss()
+  const soFar = 1024 * process.resourceUsage().maxRSS
+  const later = expected.map((one) => {
+    const step = { batchSize, length: Plan.lengthOf(one), tried: speed.triedTokens }
+    return Math.max(soFar, now + Room.growth(model.config, settings, device, step) + gatheredBytes)
+  })
+  const described = { model, trainer: settings.trainer, workload, lengths, expected, speed, memory: { now, later } }
+  yield* Console.log(`\n${Summary.print(Plan.describe(described))}\n`)
+  const planned = expected.map((one) => Plan.stepSeconds(workload, speed, one))
+  const taken: Array<number> = []
+  let steps = 0
+  return Effect.fnUntraced(function* ({ stepSeconds }: Pick<StepMetrics, "stepSeconds">) {
+    const left = workload.steps - ++steps
+    if (steps === 1 || taken.length >= lookedAt) return
+    taken.push(stepSeconds)
+    if (taken.length < lookedAt || left === 0) return
+    const seconds = mean(taken)
+    const isWithin = seconds >= (1 - tolerance) * planned[0]! && seconds <= (1 + tolerance) * planned.at(-1)!
+    if (isWithin && planned.length === 1) return
+    const was = planned.map(Plan.time).join(" to ")
+    yield* Console.log(
+      `a step takes ${Plan.time(seconds)}, planned ${was}: ${Plan.time(seconds * left)} for the ${left} steps that are left`
+    )
+  })
+})
