@@ -10,7 +10,8 @@
  * To implement it over a file: one run; the number of a line as the id of its group, newest last;
  * `RolloutText.ofMessages` for the preview and what `text` filters search, `RolloutText.matches` for the filter itself;
  * the line as a payload of the format "json"; metrics, pieces, settings, environments and batches empty where there are
- * none, and `Stream.never` for metrics to come; no distributions (null) where groups have no steps. A name that is not the run's is `UnknownRun`.
+ * none, and `Stream.never` for metrics to come; no distributions (null) where groups have no steps. A name
+ * that is not the run's is `UnknownRun`.
  *
  * Reading disturbs nobody: nothing here claims, marks or removes. A run that was reset stays readable under its name:
  * its consumed groups beside those of its successor, the rest until the name is taken again.

@@ -34,6 +34,8 @@ const report = {
 const countOf = ({ columns }: TrajectoryApi.Distribution) =>
   columns.map(({ counts, from, to }) => ({ from, to, count: counts.reduce((all, count) => all + count, 0) }))
 
+const sum = (values: ReadonlyArray<number>) => values.reduce((all, value) => all + value, 0)
+
 const histogram = (values: ReadonlyArray<number>, { bins, high, low }: TrajectoryApi.Distribution) => {
   const counts = Array<number>(bins).fill(0)
   for (const value of values) counts[Math.min(bins - 1, Math.floor(((value - low) / (high - low)) * bins))]!++
@@ -287,7 +289,6 @@ export const readings = (it: StoreTests): void => {
         assert.closeTo(advantages.low, Math.min(...expected), 1e-9, JSON.stringify(rule))
         assert.closeTo(advantages.high, Math.max(...expected), 1e-9, JSON.stringify(rule))
         assert.deepStrictEqual(countOf(advantages), [{ from: 4, to: 4, count: 16 }])
-        const sum = (values: ReadonlyArray<number>) => values.reduce((all, value) => all + value, 0)
         assert.strictEqual(
           sum(advantages.columns[0]!.counts.slice(12)),
           expected.filter((value) => value >= (advantages.low + advantages.high) / 2).length

@@ -85,6 +85,8 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
       assert.include(page.url(), "environment=maze_0")
       await page.goBack()
       await page.setViewportSize({ width: 390, height: 800 })
+      // Made when it comes into view.
+      await figure.scrollIntoViewIfNeeded()
       await plot.waitFor()
       await plot.click({ position: { x: 3, y: 3 } })
       await rows(page).first().waitFor()

@@ -34,7 +34,7 @@ export const shareOf = ({ columns }: Wire.Distribution, { bin, column }: Cell): 
 export const largestShare = (distribution: Wire.Distribution): number =>
   Math.max(0, ...distribution.columns.map(({ counts }) => Math.max(0, ...counts) / Math.max(1, sum(counts))))
 
-export const stepsOf = ({ from, to }: Wire.Distribution["columns"][number]): string =>
+export const stepsOf = ({ from, to }: Pick<Wire.Distribution["columns"][number], "from" | "to">): string =>
   from === to ? `step ${Format.count(from)}` : `steps ${Format.count(from)} to ${Format.count(to)}`
 
 /** `step 40: 12 of 64 rollouts have a score from 0.5 to 0.54` */
@@ -47,9 +47,10 @@ export const words = (distribution: Wire.Distribution, measure: Measure, { bin, 
   return `${stepsOf(one)}: ${Format.count(count)} of ${Format.plural(sum(one.counts), "rollout")} ${count === 1 ? "has" : "have"} ${measure === "score" ? "a score" : measure === "length" ? "a length" : "an advantage"} ${value}`
 }
 
+const within = (value: number, count: number): number => Math.max(0, Math.min(count - 1, value))
+
 /** Where an arrow key leads; undefined: it is no such key. */
 export const moved = ({ bins, columns }: Wire.Distribution, { bin, column }: Cell, key: string): Cell | undefined => {
-  const within = (value: number, count: number) => Math.max(0, Math.min(count - 1, value))
   switch (key) {
     case "ArrowLeft":
     case "ArrowRight":

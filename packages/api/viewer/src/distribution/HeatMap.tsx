@@ -1,4 +1,7 @@
-/** A distribution over steps: the more of a step's rollouts have a value, the stronger its cell. A cell opens its groups. */
+/**
+ * A distribution over steps: the more of a step's rollouts have a value, the stronger its cell. Cells open
+ * their groups.
+ */
 import { type KeyboardEvent, type MouseEvent, useMemo, useState } from "react"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
@@ -72,9 +75,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
           aria-valuemin={first}
           aria-valuemax={last}
           aria-valuetext={
-            cell === null
-              ? `${Cells.stepsOf({ from: first, to: last, counts: [] })}`
-              : Cells.words(distribution, measure, cell)
+            cell === null ? Cells.stepsOf({ from: first, to: last }) : Cells.words(distribution, measure, cell)
           }
           title="Arrows move from cell to cell; Enter, or a click, opens the groups"
           onKeyDown={onKeyDown}
