@@ -25,6 +25,12 @@ const measures: ReadonlyArray<{ readonly measure: Cells.Measure; readonly title:
   { measure: "length", title: "Lengths", help: "Trained tokens of the rollouts of each step." }
 ]
 
+const nothing: { readonly [M in Cells.Measure]: string } = {
+  score: "None yet: no group is in a batch.",
+  advantage: "None: no group is in a batch, or groups alone do not tell them.",
+  length: "None yet: no group that is in a batch has been read."
+}
+
 /** Changes whenever a run is a twentieth longer. */
 const growthOf = (step: number): number => Math.floor(Math.log(step + 1) / Math.log(1.05))
 
@@ -106,9 +112,10 @@ const One = ({ environment, growth, help, measure, run, title }: OneProps) => {
           <Loading what={isLoading ? title.toLowerCase() : "nothing yet"} />
         ) : distribution === null ? (
           <p className="muted">
-            {measure === "advantage"
-              ? "None: no group has been trained on, or groups alone do not tell them."
-              : "None yet: of groups that were trained on."}
+            {nothing[measure]}{" "}
+            <button type="button" className="small" onClick={reload}>
+              Look again
+            </button>
           </p>
         ) : (
           <HeatMap
