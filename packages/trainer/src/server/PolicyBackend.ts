@@ -59,12 +59,20 @@ const plain = (text: string, finishReason: string) =>
 
 const toTokenChoice =
   (sampling: Sampling.Sampling) =>
-  ({ finishReason, logprobs, policyVersion, policyVersions, tokens }: Completions.Completion): TokenChoice => ({
+  ({
+    finishReason,
+    logprobs,
+    policyVersion,
+    policyVersions,
+    routedExperts,
+    tokens
+  }: Completions.Completion): TokenChoice => ({
     tokens,
     logprobs,
     finishReason,
     policyVersion,
     ...(policyVersions && { policyVersions }),
+    ...(routedExperts && { routedExperts }),
     sampling
   })
 
