@@ -13,9 +13,6 @@ import * as Browser from "./Browser.ts"
 const steps = 100_000
 const run = "sort-letters-1"
 
-/** Milliseconds; for machines under load, whose every core the run wants for itself. */
-const limit = 240_000
-
 class Live extends Context.Service<Live, string>()("@atropos/cli/test/viewer/Live") {}
 
 const layerLive = Layer.effect(
@@ -91,28 +88,25 @@ const cells = (page: Page, table: string) =>
 describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerLive, { timeout: "4 minutes", excludeTestServices: true })((it) => {
+  it.layer(layerLive, { excludeTestServices: true })((it) => {
     /** A test that visits the service. */
     const seen = (name: string, look: (visit: (address: string) => Promise<Page>, url: string) => Promise<void>) =>
-      it.effect(
-        name,
-        () =>
-          Effect.gen(function* () {
-            const url = yield* Live
-            const pages: Array<Browser.Opened> = []
-            const visit = async (address: string) => {
-              const opened = await open(`${url}/ui#${address}`)
-              pages.push(opened)
-              return opened.page
-            }
-            yield* Effect.promise(() => look(visit, url))
-            assert.deepStrictEqual(
-              pages.flatMap(({ errors }) => errors),
-              []
-            )
-            yield* Effect.promise(() => Promise.all(pages.map(({ page }) => page.context().close())))
-          }),
-        limit
+      it.effect(name, () =>
+        Effect.gen(function* () {
+          const url = yield* Live
+          const pages: Array<Browser.Opened> = []
+          const visit = async (address: string) => {
+            const opened = await open(`${url}/ui#${address}`)
+            pages.push(opened)
+            return opened.page
+          }
+          yield* Effect.promise(() => look(visit, url))
+          assert.deepStrictEqual(
+            pages.flatMap(({ errors }) => errors),
+            []
+          )
+          yield* Effect.promise(() => Promise.all(pages.map(({ page }) => page.context().close())))
+        })
       )
 
     seen("has figures and curves, which change as it trains", async (visit) => {

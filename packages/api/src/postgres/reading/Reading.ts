@@ -34,7 +34,7 @@ export const make = Effect.fnUntraced(function* (
 
   const runs: Reading["runs"] = sql<{ run: Rows.RunJson; ended: boolean }>`
     select to_json(newest) as run, ended_at is not null as ended from (
-      select distinct on (name) * from run order by name, ended_at is null desc, id desc
+      select distinct on (name) * from run where deleted_at is null order by name, ended_at is null desc, id desc
     ) as newest
     order by ended_at is not null, greatest(
       created_at,

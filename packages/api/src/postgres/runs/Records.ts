@@ -109,7 +109,7 @@ export const make = Effect.fnUntraced(function* (
         select id, env_id, sequences, tokens, scores, policy_step, grp.created_at, encoding, payload
         from grp where run_id = run.id and place is not null order by id desc limit 1
       ) as newest
-      where run.name = ${run} order by run.id desc limit 1`
+      where run.name = ${run} and run.deleted_at is null order by run.id desc limit 1`
     return row === undefined ? Option.none() : Option.some(yield* Rows.toStoredGroup(yield* objects.bring(row)))
   }, Failure.orStoreError)
 

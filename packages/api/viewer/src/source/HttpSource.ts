@@ -52,6 +52,7 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
       return Object.assign({}, ...answers.map(({ pieces }) => pieces))
     },
     metrics: (run, query, signal) => json(`${of(run)}/metrics`, query, signal),
+    reverified: async () => null,
     notes: isFiles
       ? null
       : {

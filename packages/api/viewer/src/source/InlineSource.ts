@@ -114,6 +114,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
       }
     },
     distribution: async () => null,
+    reverified: async (name) => find(name).reverified ?? null,
     settings: async (name) => find(name).settings ?? [],
     notes: null,
     environments: () => absent("environments"),

@@ -67,6 +67,8 @@ export interface Source {
     query: Wire.DistributionQuery,
     signal?: AbortSignal
   ) => Promise<Wire.Distribution | null>
+  /** What scoring its groups again came to; null where nobody did. */
+  readonly reverified: (run: string) => Promise<Wire.Reverified | null>
   /** What the run was started with: its trainer, then its environments; none where nobody told. */
   readonly settings: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.SourceSettings>>
   /** Null where nobody keeps any. */
