@@ -62,9 +62,12 @@ const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !one
 const longest = [
   "cli/test/UpScratch",
   "cli/test/UpAgent",
+  "cli/test/UpSelfPlay",
   "cli/test/long/evaluate/",
   "cli/test/viewer/",
   "trainer/test/run/Killed",
+  "envs/test/long/",
+  "trainer/test/tinker/",
   "cli/test/crash/",
   "cli/test/long/",
   "core/test/sandbox/Sandbox",
@@ -109,9 +112,10 @@ export default defineConfig({
   test: {
     setupFiles: ["vitest.setup.ts"],
     reporters: ["default", summary],
-    // Ends a test that hangs, and measures nothing: a busy machine takes a minute to start a service twice.
-    testTimeout: 120_000,
-    hookTimeout: 60_000,
+    // Ends a test that hangs, and measures nothing. The only such limit: a machine with other work takes ten times what
+    // a test takes alone, and a limit that a test sets for itself fails there.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     // More than a small machine has cores: much of a file's time is waiting, for processes, leases and browsers.
     maxWorkers: 3,
     // Room for what files leave behind at once: a twentieth less work than collecting it as it comes.

@@ -33,6 +33,7 @@ from transformers.utils import logging
 ROOT = Path(__file__).resolve().parent.parent / "packages" / "trainer" / "test" / "fixtures" / "architectures"
 EVERY = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 FUSED = ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"]
+DELTA = ["in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a", "out_proj"]
 ATTENTION = ["q_proj", "k_proj", "v_proj", "o_proj"]
 COMMON = dict(
     vocab_size=64, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
@@ -123,6 +124,18 @@ ARCHITECTURES = {
         ),
         target=ATTENTION,
     ),
+    # Gated delta rules before and after a layer of attention, whose output is gated; sequences of several chunks. The norm's epsilon is large:
+    # what a rule gives may be all but 0 (a query that no key is like), and its norm would make differences in the last bit of it visible.
+    "qwen3-5": dict(
+        config=dict(
+            model_type="qwen3_5_text", num_hidden_layers=3, layer_types=["linear_attention", "full_attention", "linear_attention"], head_dim=8,
+            linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=10, linear_conv_kernel_dim=4,
+            rms_norm_eps=1e-3,
+            rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5), attention_bias=True,
+        ),
+        target=[*EVERY, *DELTA],
+        lengths=[7, 33, 70],
+    ),
     # Sinks, windows in every other layer, gates that reach their limit, yarn whose ramp is not made whole.
     "gpt-oss": dict(
         config=dict(
@@ -154,12 +167,12 @@ ARCHITECTURES = {
 
 def randomise(model, embeddings):
     """Large enough that every part counts: attention is not flat, norms are not ones, biases are not zero."""
-    offset = model.config.model_type.startswith("gemma")
+    offset = model.config.model_type.startswith(("gemma", "qwen3_5"))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn_like(parameter)
             if "norm" in name:
-                parameter.copy_((0 if offset else 1) + 0.3 * noise)
+                parameter.copy_((0 if offset and "linear_attn" not in name else 1) + 0.3 * noise)
             elif name.endswith("bias") or name.endswith("sinks"):
                 parameter.copy_(0.3 * noise)
             elif "embed_tokens" in name:
@@ -274,11 +287,11 @@ def make(name, spec, seed, root=ROOT):
     return True
 
 
-def random_spec(rng):
+def random_spec(rng, kind=None):
     """A configuration of any of the architectures, with what they allow; all sizes differ."""
-    kind = rng.choice([
+    kind = kind or rng.choice([
         "llama", "mistral", "ministral", "qwen2", "qwen3", "qwen3_moe", "smollm3", "gemma2", "gemma3_text", "phi3", "olmo2", "olmo3", "granite",
-        "gpt_oss"
+        "gpt_oss", "qwen3_5_text"
     ])
     layers, kv, shared = rng.randint(1, 4), rng.randint(1, 3), rng.randint(1, 3)
     heads, head_dim = kv * shared, 2 * rng.randint(3, 8)
@@ -345,8 +358,21 @@ def random_spec(rng):
             num_local_experts=experts, num_experts_per_tok=rng.randint(1, min(3, experts)), swiglu_limit=rng.choice([0.8, 7.0]), head_dim=head_dim,
             attention_bias=rng.random() < 0.5,
         )
+    if kind == "qwen3_5_text":
+        kinds = ["full_attention", *(["linear_attention"] if layers > 1 else [])]
+        kinds += [rng.choice(["full_attention", "linear_attention"]) for _ in range(layers - len(kinds))]
+        rng.shuffle(kinds)
+        part = rng.choice([1.0, 0.5])
+        part = part if int(head_dim * part) % 2 == 0 else 1.0
+        rope = dict(rope_type="default", rope_theta=theta, partial_rotary_factor=part)
+        keys, shared = rng.randint(1, 3), rng.randint(1, 3)
+        config.update(
+            layer_types=kinds, head_dim=head_dim, rms_norm_eps=1e-3, attention_bias=rng.random() < 0.5, linear_num_key_heads=keys,
+            linear_num_value_heads=keys * shared, linear_key_head_dim=rng.randint(2, 10), linear_value_head_dim=rng.randint(2, 10),
+            linear_conv_kernel_dim=rng.randint(2, 5),
+        )
     config["rope_parameters"] = rope
-    target = FUSED if kind == "phi3" else ATTENTION if kind in ["qwen3_moe", "gpt_oss"] else EVERY
+    target = [*EVERY, *DELTA] if "linear_attention" in config.get("layer_types", []) else FUSED if kind == "phi3" else ATTENTION if kind in ["qwen3_moe", "gpt_oss"] else EVERY
     chosen = rng.sample(target, rng.randint(1, len(target)))
     return dict(
         config=config, target=chosen, embeddings=0.1 if kind.startswith("gemma") or kind == "granite" else 0.5, any=True,
@@ -355,9 +381,9 @@ def random_spec(rng):
     )
 
 
-def write_random(count, to, first):
+def write_random(count, to, first, kind):
     for seed in range(first, first + count):
-        spec = random_spec(random.Random(seed))
+        spec = random_spec(random.Random(seed), kind)
         make(f"{seed:03}-{spec['config']['model_type']}", spec, seed, to)
 
 
@@ -366,13 +392,14 @@ if __name__ == "__main__":
     parser.add_argument("names", nargs="*")
     parser.add_argument("--random", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--kind", help="model_type of all of them; default: any")
     parser.add_argument("--to", type=Path, default=ROOT)
     arguments = parser.parse_args()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     torch.set_num_threads(1)
     if arguments.random > 0:
-        write_random(arguments.random, arguments.to, arguments.first)
+        write_random(arguments.random, arguments.to, arguments.first, arguments.kind)
         raise SystemExit
     for model_name in arguments.names or ARCHITECTURES:
         for candidate in range(1, 60):

@@ -92,6 +92,23 @@ const picture = async (
   await context.close()
 }
 
+/** Keeps a note of somebody on a rollout. */
+const note = async (
+  url: string,
+  run: string,
+  group: string,
+  rollout: number,
+  labels: ReadonlyArray<string>,
+  text: string
+): Promise<void> => {
+  const answer = await fetch(`${url}/v1/runs/${run}/rollouts/${group}/note`, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ rollout, bookmarked: true, labels, text })
+  })
+  if (!answer.ok) throw new Error(`note on group ${group}: ${await answer.text()}`)
+}
+
 const sees = (selector: string) => (page: Chromium.Page) => page.locator(selector).first().waitFor()
 
 try {
@@ -127,6 +144,24 @@ try {
     ui(`/groups/${chats.run}/${chats.mathematics}?view=tokens&rollout=0&token=60`),
     sees(".token")
   )
+  await picture("compare", ui(`/groups/${chats.run}/${chats.mathematics}?view=compare`), sees(".compare"))
+  await picture("hacking", ui(`/hacking?run=${BrokenRun.name}`), sees(".finding"))
+  await picture("timeline", ui("/?run=sort-letters-1"), async (page) => {
+    await page.getByText("Where does my step go?").click()
+    await sees(".step-timeline svg")(page)
+    await page.locator(".step-timeline").evaluate((element) => element.scrollIntoView({ block: "start" }))
+  })
+  await note(url, chats.run, chats.mathematics, 0, ["right"], "Takes the shortest way; a good example for the report.")
+  await note(url, chats.run, chats.mathematics, 3, ["cut off"], "Ran out of tokens before the answer.")
+  await note(url, chats.run, chats.code, 1, ["hack?"], "Prints the expected output instead of computing it?")
+  await picture("notes", ui(`/notes?run=${chats.run}`), sees(".note-words"))
+  await picture("evaluations", ui("/evaluations"), sees(".data-table"))
+  // Before the training and after it, the first two that the service has.
+  await picture("evaluation", ui("/evaluations/1?with=2&show=broken"), async (page) => {
+    await sees(".item-row")(page)
+    await page.keyboard.press("j")
+    await sees(".sample-facts")(page)
+  })
   live.child.kill("SIGINT")
   await live.ended
 

@@ -49,7 +49,7 @@ const shopping = (say: (request: ServerManager.ChatRequest) => string) =>
   )
 
 // Some of them train: seconds on a machine that has nothing else to do.
-describe("examples", { timeout: 120_000 }, () => {
+describe("examples", () => {
   it.effect("01: scores a group of each word", () =>
     Effect.map(printed(Letters.program), (lines) =>
       assert.deepStrictEqual(lines, ["scores 1 0 0", "scores 0 1 0", "scores 0 0 0"])

@@ -13,7 +13,7 @@ const printed = <E>(program: Effect.Effect<unknown, E>) =>
     Effect.provide(TestConsole.layer)
   )
 
-describe("examples", { timeout: 120_000 }, () => {
+describe("examples", () => {
   it.live("00: raises the reward", () =>
     Effect.gen(function* () {
       const lines = yield* printed(TheWholeLoop.program)

@@ -127,6 +127,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     extend: (batch, lease) => Effect.mapError(store.extendLease(batch, lease), failure),
     telemetry: Effect.succeedSome({
       recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure),
+      recordSettings: (settings) => Effect.mapError(store.recordSettings(run, settings), failure),
       recordPieces: (pieces) => Effect.mapError(store.recordPieces(run, pieces), failure),
       recordReport: (envId, report) => Effect.mapError(store.recordReport(run, envId, report), failure),
       recordEvaluation: (evaluation) => Effect.mapError(recordEvaluation(evaluation), failure)

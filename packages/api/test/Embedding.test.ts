@@ -41,7 +41,7 @@ const spec = {
 const client = (clientLayer: Layer.Layer<TrajectoryClient.Clients>) =>
   Effect.flatMap(Layer.build(clientLayer), (context) => Effect.provide(TrajectoryClient.all, context))
 
-layer(services, { timeout: "60 seconds", excludeTestServices: true })("the service in another application", (it) => {
+layer(services, { excludeTestServices: true })("the service in another application", (it) => {
   it.effect("answers under its path, and leaves the rest alone", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* call("/")).text, "somebody else's")

@@ -22,7 +22,7 @@ export const layer = (tokens?: Redacted.Redacted) =>
   )
 
 export interface Call {
-  readonly method?: "GET" | "POST" | "PUT"
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE"
   readonly json?: unknown
   readonly bytes?: Uint8Array
   readonly headers?: { readonly [name: string]: string }

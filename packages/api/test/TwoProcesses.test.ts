@@ -39,96 +39,93 @@ const groupsPerProducer = 40
 
 // The embedded database belongs to one process: this takes a server.
 describe.skipIf(TestPostgres.serverUrl === undefined)("two services on one database", () => {
-  it.live(
-    "hand out every group once, in steps without gaps",
-    () =>
-      Effect.gen(function* () {
-        const database = yield* TestPostgres.freshDatabase
-        const first = yield* serviceProcess(database)
-        const second = yield* serviceProcess(database)
-        const [one, two] = [yield* clientOf(first), yield* clientOf(second)]
-        yield* one.registerRun({
-          name: "shared",
-          batchSize,
-          maxTokenLength: 64,
-          startingStep: 100,
-          numSteps: 1000,
-          checkpointDir: "",
-          saveCheckpointInterval: 1,
-          wandbGroup: "",
-          wandbProject: ""
-        })
-        yield* two.claim({ owner: "trainer", wait: 0, lease: "1 minute" })
-        const registrations = yield* Effect.forEach(groupSizes, (groupSize, index) =>
-          Effect.flatMap(
-            (index % 2 === 0 ? one : two).registerEnvironment({
-              desiredName: `size${groupSize}`,
-              weight: 1,
-              groupSize,
-              maxTokenLength: 64,
-              minBatchAllocation: null
-            }),
-            Effect.fromOption
-          )
+  it.live("hand out every group once, in steps without gaps", () =>
+    Effect.gen(function* () {
+      const database = yield* TestPostgres.freshDatabase
+      const first = yield* serviceProcess(database)
+      const second = yield* serviceProcess(database)
+      const [one, two] = [yield* clientOf(first), yield* clientOf(second)]
+      yield* one.registerRun({
+        name: "shared",
+        batchSize,
+        maxTokenLength: 64,
+        startingStep: 100,
+        numSteps: 1000,
+        checkpointDir: "",
+        saveCheckpointInterval: 1,
+        wandbGroup: "",
+        wandbProject: ""
+      })
+      yield* two.claim({ owner: "trainer", wait: 0, lease: "1 minute" })
+      const registrations = yield* Effect.forEach(groupSizes, (groupSize, index) =>
+        Effect.flatMap(
+          (index % 2 === 0 ? one : two).registerEnvironment({
+            desiredName: `size${groupSize}`,
+            weight: 1,
+            groupSize,
+            maxTokenLength: 64,
+            minBatchAllocation: null
+          }),
+          Effect.fromOption
         )
-        assert.deepStrictEqual(
-          registrations.map(({ envId }) => envId),
-          groupSizes.map((_, index) => index)
-        )
+      )
+      assert.deepStrictEqual(
+        registrations.map(({ envId }) => envId),
+        groupSizes.map((_, index) => index)
+      )
 
-        // The first score of a group is its number among all that were sent.
-        const produce = (size: number, index: number) =>
-          Effect.forEach(
-            Array.from({ length: groupsPerProducer }, (_, n) => index * groupsPerProducer + n),
-            (number) => {
-              const group = { ...plain(size), scores: new Float64Array(size).fill(number) }
-              const submission = [{ key: crypto.randomUUID(), group }]
-              // Both services get every submission: one stores it, the other finds its key.
-              return Effect.all([one.submit(index, submission), two.submit(index, submission)], { concurrency: 2 })
-            }
-          )
-        const sequences = groupSizes.reduce((sum, size) => sum + size * groupsPerProducer, 0)
-        const taken: Array<Batch.Batch> = []
-        const consume = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryClient, owner: string) {
-          while (taken.length < sequences / batchSize) {
-            const found = yield* client.claim({ owner, wait: "200 millis", lease: "1 minute" })
-            if (Option.isNone(found)) continue
-            taken.push(found.value)
-            yield* client.ack(found.value)
+      // The first score of a group is its number among all that were sent.
+      const produce = (size: number, index: number) =>
+        Effect.forEach(
+          Array.from({ length: groupsPerProducer }, (_, n) => index * groupsPerProducer + n),
+          (number) => {
+            const group = { ...plain(size), scores: new Float64Array(size).fill(number) }
+            const submission = [{ key: crypto.randomUUID(), group }]
+            // Both services get every submission: one stores it, the other finds its key.
+            return Effect.all([one.submit(index, submission), two.submit(index, submission)], { concurrency: 2 })
           }
-        })
-        const consumers = [consume(one, "a"), consume(two, "b"), consume(two, "c")]
-        const [outcomes] = yield* Effect.all(
-          [
-            Effect.forEach(groupSizes, produce, { concurrency: "unbounded" }),
-            Effect.all(consumers, { concurrency: "unbounded" })
-          ],
-          { concurrency: "unbounded" }
         )
+      const sequences = groupSizes.reduce((sum, size) => sum + size * groupsPerProducer, 0)
+      const taken: Array<Batch.Batch> = []
+      const consume = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryClient, owner: string) {
+        while (taken.length < sequences / batchSize) {
+          const found = yield* client.claim({ owner, wait: "200 millis", lease: "1 minute" })
+          if (Option.isNone(found)) continue
+          taken.push(found.value)
+          yield* client.ack(found.value)
+        }
+      })
+      const consumers = [consume(one, "a"), consume(two, "b"), consume(two, "c")]
+      const [outcomes] = yield* Effect.all(
+        [
+          Effect.forEach(groupSizes, produce, { concurrency: "unbounded" }),
+          Effect.all(consumers, { concurrency: "unbounded" })
+        ],
+        { concurrency: "unbounded" }
+      )
 
-        for (const pair of outcomes.flat()) {
-          assert.sameMembers(
-            pair.map(([outcome]) => outcome?.status),
-            ["duplicate", "received"]
-          )
-        }
-        assert.deepStrictEqual(
-          taken.map(({ step }) => step).toSorted((a, b) => a - b),
-          Array.from({ length: sequences / batchSize }, (_, n) => 101 + n)
+      for (const pair of outcomes.flat()) {
+        assert.sameMembers(
+          pair.map(([outcome]) => outcome?.status),
+          ["duplicate", "received"]
         )
-        for (const { deliveries, groups } of taken) {
-          assert.strictEqual(deliveries, 1)
-          assert.strictEqual(
-            groups.reduce((sum, { tokens }) => sum + tokens.length, 0),
-            batchSize
-          )
-        }
-        const numbers = taken.flatMap(({ groups }) => groups.map(({ scores }) => scores[0]!))
-        assert.deepStrictEqual(
-          numbers.toSorted((a, b) => a - b),
-          Array.from({ length: groupSizes.length * groupsPerProducer }, (_, n) => n)
+      }
+      assert.deepStrictEqual(
+        taken.map(({ step }) => step).toSorted((a, b) => a - b),
+        Array.from({ length: sequences / batchSize }, (_, n) => 101 + n)
+      )
+      for (const { deliveries, groups } of taken) {
+        assert.strictEqual(deliveries, 1)
+        assert.strictEqual(
+          groups.reduce((sum, { tokens }) => sum + tokens.length, 0),
+          batchSize
         )
-      }).pipe(Effect.scoped),
-    60_000
+      }
+      const numbers = taken.flatMap(({ groups }) => groups.map(({ scores }) => scores[0]!))
+      assert.deepStrictEqual(
+        numbers.toSorted((a, b) => a - b),
+        Array.from({ length: groupSizes.length * groupsPerProducer }, (_, n) => n)
+      )
+    }).pipe(Effect.scoped)
   )
 })

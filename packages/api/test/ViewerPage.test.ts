@@ -51,92 +51,89 @@ const serviceOf = (routes: Layer.Layer<never, never, Layer.Services<ReturnType<t
 
 const html = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" }
 
-layer(serviceOf(TrajectoryService.layer()), { timeout: "60 seconds", excludeTestServices: true })(
-  "the viewer's page",
-  (it) => {
-    it.effect("is missed where it was not built, and says how to build it", () =>
-      Effect.gen(function* () {
-        yield* remove
-        const { headers, status, text } = yield* call("/ui")
-        assert.strictEqual(status, 503)
-        assert.include(text, "npm run build:viewer")
-        assert.strictEqual(headers["cache-control"], "no-store")
-      })
-    )
+layer(serviceOf(TrajectoryService.layer()), { excludeTestServices: true })("the viewer's page", (it) => {
+  it.effect("is missed where it was not built, and says how to build it", () =>
+    Effect.gen(function* () {
+      yield* remove
+      const { headers, status, text } = yield* call("/ui")
+      assert.strictEqual(status, 503)
+      assert.include(text, "npm run build:viewer")
+      assert.strictEqual(headers["cache-control"], "no-store")
+    })
+  )
 
-    it.effect("needs no token, runs its own scripts alone, and loads nothing from elsewhere", () =>
-      Effect.gen(function* () {
-        yield* write(page("one"))
-        for (const path of ["/ui", "/ui/"]) {
-          const { headers, status, text } = yield* call(path)
-          assert.deepStrictEqual([status, text], [200, page("one")])
-          assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
-          const policy = headers["content-security-policy"]!
-          const hash = createHash("sha256").update(script).digest("base64")
-          assert.include(policy, `script-src 'sha256-${hash}';`)
-          assert.include(policy, "default-src 'none'")
-          assert.include(policy, "connect-src 'self'")
-          assert.include(policy, "frame-ancestors 'none'")
-          assert.notInclude(policy.replace("style-src 'unsafe-inline'", ""), "unsafe")
-          assert.strictEqual(headers["x-content-type-options"], "nosniff")
-        }
-        assert.strictEqual((yield* call("/v1/runs")).status, 401)
-      })
-    )
+  it.effect("needs no token, runs its own scripts alone, and loads nothing from elsewhere", () =>
+    Effect.gen(function* () {
+      yield* write(page("one"))
+      for (const path of ["/ui", "/ui/"]) {
+        const { headers, status, text } = yield* call(path)
+        assert.deepStrictEqual([status, text], [200, page("one")])
+        assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
+        const policy = headers["content-security-policy"]!
+        const hash = createHash("sha256").update(script).digest("base64")
+        assert.include(policy, `script-src 'sha256-${hash}';`)
+        assert.include(policy, "default-src 'none'")
+        assert.include(policy, "connect-src 'self'")
+        assert.include(policy, "frame-ancestors 'none'")
+        assert.notInclude(policy.replace("style-src 'unsafe-inline'", ""), "unsafe")
+        assert.strictEqual(headers["x-content-type-options"], "nosniff")
+      }
+      assert.strictEqual((yield* call("/v1/runs")).status, 401)
+    })
+  )
 
-    it.effect("comes compressed as the browser likes, and not at all where it has it", () =>
-      Effect.gen(function* () {
-        yield* write(page("two"))
-        const etags = new Set<string>()
-        for (const [accepted, encoding, decode] of [
-          ["gzip, deflate, br", "br", brotliDecompressSync],
-          ["gzip", "gzip", gunzipSync],
-          ["br;q=0, gzip;q=0.5", "gzip", gunzipSync],
-          ["identity", undefined, (bytes: Uint8Array) => Buffer.from(bytes)]
-        ] as const) {
-          const url = yield* ServiceUrl
-          // Bare, so that nobody decompresses it on the way.
-          const { body, headers } = yield* bare(`${url}/ui`, { "accept-encoding": accepted })
-          assert.strictEqual(headers["content-encoding"], encoding)
-          assert.strictEqual(headers["vary"], "Accept-Encoding")
-          assert.strictEqual(decode(body).toString(), page("two"))
-          const etag = String(headers["etag"])
-          etags.add(etag)
-          const again = yield* bare(`${url}/ui`, { "accept-encoding": accepted, "if-none-match": `"other", W/${etag}` })
-          assert.deepStrictEqual([again.status, again.body.length], [304, 0])
-          assert.strictEqual(again.headers["etag"], etag)
-        }
-        assert.strictEqual(etags.size, 3)
-        yield* write(page("three, longer"))
-        const held = [...etags].join(", ")
-        assert.strictEqual((yield* call("/ui", { headers: { "if-none-match": held } })).text, page("three, longer"))
-      })
-    )
-
-    it.effect("is where browsers are sent that ask for the root; clients get the original's answer", () =>
-      Effect.gen(function* () {
+  it.effect("comes compressed as the browser likes, and not at all where it has it", () =>
+    Effect.gen(function* () {
+      yield* write(page("two"))
+      const etags = new Set<string>()
+      for (const [accepted, encoding, decode] of [
+        ["gzip, deflate, br", "br", brotliDecompressSync],
+        ["gzip", "gzip", gunzipSync],
+        ["br;q=0, gzip;q=0.5", "gzip", gunzipSync],
+        ["identity", undefined, (bytes: Uint8Array) => Buffer.from(bytes)]
+      ] as const) {
         const url = yield* ServiceUrl
-        for (const [path, location] of [
-          ["/", "/ui"],
-          ["/?x=1", "/ui"]
-        ] as const) {
-          const { headers, status } = yield* bare(`${url}${path}`, html)
-          assert.deepStrictEqual([status, headers["location"]], [302, location], path)
-        }
-        const token = { authorization: "Bearer token-of-readers" }
-        for (const accept of ["*/*", "application/json", undefined]) {
-          const answered = yield* bare(`${url}/`, { ...token, ...(accept !== undefined && { accept }) })
-          assert.deepStrictEqual([answered.status, answered.body.toString()], [200, '{"message":"AtroposLib API"}'])
-        }
-        // No other path of the original's is for people.
-        assert.strictEqual((yield* bare(`${url}/status`, { ...html, ...token })).status, 200)
-        assert.strictEqual((yield* bare(`${url}/status`, html)).status, 401)
-      })
-    )
-  }
-)
+        // Bare, so that nobody decompresses it on the way.
+        const { body, headers } = yield* bare(`${url}/ui`, { "accept-encoding": accepted })
+        assert.strictEqual(headers["content-encoding"], encoding)
+        assert.strictEqual(headers["vary"], "Accept-Encoding")
+        assert.strictEqual(decode(body).toString(), page("two"))
+        const etag = String(headers["etag"])
+        etags.add(etag)
+        const again = yield* bare(`${url}/ui`, { "accept-encoding": accepted, "if-none-match": `"other", W/${etag}` })
+        assert.deepStrictEqual([again.status, again.body.length], [304, 0])
+        assert.strictEqual(again.headers["etag"], etag)
+      }
+      assert.strictEqual(etags.size, 3)
+      yield* write(page("three, longer"))
+      const held = [...etags].join(", ")
+      assert.strictEqual((yield* call("/ui", { headers: { "if-none-match": held } })).text, page("three, longer"))
+    })
+  )
 
-layer(serviceOf(TrajectoryService.layerAt("/lab")), { timeout: "60 seconds", excludeTestServices: true })(
+  it.effect("is where browsers are sent that ask for the root; clients get the original's answer", () =>
+    Effect.gen(function* () {
+      const url = yield* ServiceUrl
+      for (const [path, location] of [
+        ["/", "/ui"],
+        ["/?x=1", "/ui"]
+      ] as const) {
+        const { headers, status } = yield* bare(`${url}${path}`, html)
+        assert.deepStrictEqual([status, headers["location"]], [302, location], path)
+      }
+      const token = { authorization: "Bearer token-of-readers" }
+      for (const accept of ["*/*", "application/json", undefined]) {
+        const answered = yield* bare(`${url}/`, { ...token, ...(accept !== undefined && { accept }) })
+        assert.deepStrictEqual([answered.status, answered.body.toString()], [200, '{"message":"AtroposLib API"}'])
+      }
+      // No other path of the original's is for people.
+      assert.strictEqual((yield* bare(`${url}/status`, { ...html, ...token })).status, 200)
+      assert.strictEqual((yield* bare(`${url}/status`, html)).status, 401)
+    })
+  )
+})
+
+layer(serviceOf(TrajectoryService.layerAt("/lab")), { excludeTestServices: true })(
   "the viewer's page in another application",
   (it) => {
     it.effect("is under its path", () =>
@@ -228,6 +225,7 @@ const fileReader = Layer.sync(RolloutReader.RolloutReader, () => {
     metrics: (run) => known(run, { metrics: [], next: null }),
     metricsToCome: (run) => known(run, Stream.never),
     environments: (run) => known(run, []),
+    settings: (run) => known(run, []),
     batches: (run) => known(run, [])
   }
 })
@@ -239,7 +237,7 @@ const viewer = Layer.effect(ServiceUrl, urlOf).pipe(
   Layer.merge(NodeHttpClient.layerUndici)
 )
 
-layer(viewer, { timeout: "60 seconds", excludeTestServices: true })("the viewer over anybody's rollouts", (it) => {
+layer(viewer, { excludeTestServices: true })("the viewer over anybody's rollouts", (it) => {
   it.effect("serves the page and the endpoints it reads, and nothing else", () =>
     Effect.gen(function* () {
       yield* write(page("four"))

@@ -7,7 +7,7 @@ import * as InProcess from "./InProcess.ts"
 
 const lines = (text: string): ReadonlyArray<string> => text.split("\n").filter((line) => line !== "")
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("the atropos command", (it) => {
+layer(NodeServices.layer, { excludeTestServices: true })("the atropos command", (it) => {
   it.effect("shows help without loading what only some verbs need", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
@@ -68,49 +68,46 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
     })
   )
 
-  it.effect(
-    "serves an environment to a service of its own, from which a trainer takes exact batches",
-    () =>
-      Effect.gen(function* () {
-        yield* InProcess.folder
-        const api = yield* InProcess.start(["api", "--port", "0"])
-        const [, url = ""] = yield* api.says(/trajectory service at (http:\S+)/)
-        const serving = yield* InProcess.start(
-          ["serve", "--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", url]
-            .concat(["--env.total_steps", "2", "--env.ensure_scores_are_not_same", "False"])
-            .concat(["--env.max_num_workers", "2"])
-        )
-        const steps = yield* Effect.gen(function* () {
-          const trainer = yield* TrajectoryClient.all
-          yield* trainer.registerRun({
-            name: "default",
-            batchSize: 8,
-            maxTokenLength: 2048,
-            startingStep: 0,
-            numSteps: 2,
-            checkpointDir: "",
-            saveCheckpointInterval: 0,
-            wandbGroup: "",
-            wandbProject: ""
+  it.effect("serves an environment to a service of its own, from which a trainer takes exact batches", () =>
+    Effect.gen(function* () {
+      yield* InProcess.folder
+      const api = yield* InProcess.start(["api", "--port", "0"])
+      const [, url = ""] = yield* api.says(/trajectory service at (http:\S+)/)
+      const serving = yield* InProcess.start(
+        ["serve", "--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", url]
+          .concat(["--env.total_steps", "2", "--env.ensure_scores_are_not_same", "False"])
+          .concat(["--env.max_num_workers", "2"])
+      )
+      const steps = yield* Effect.gen(function* () {
+        const trainer = yield* TrajectoryClient.all
+        yield* trainer.registerRun({
+          name: "default",
+          batchSize: 8,
+          maxTokenLength: 2048,
+          startingStep: 0,
+          numSteps: 2,
+          checkpointDir: "",
+          saveCheckpointInterval: 0,
+          wandbGroup: "",
+          wandbProject: ""
+        })
+        return yield* Effect.forEach([0, 1], () =>
+          Effect.gen(function* () {
+            const batch = Option.getOrThrow(
+              yield* trainer.claim({ owner: "test", wait: "30 seconds", lease: "1 minute" })
+            )
+            yield* trainer.ack(batch)
+            return [batch.step, batch.groups.reduce((sum, group) => sum + ScoredGroup.size(group), 0)]
           })
-          return yield* Effect.forEach([0, 1], () =>
-            Effect.gen(function* () {
-              const batch = Option.getOrThrow(
-                yield* trainer.claim({ owner: "test", wait: "30 seconds", lease: "1 minute" })
-              )
-              yield* trainer.ack(batch)
-              return [batch.step, batch.groups.reduce((sum, group) => sum + ScoredGroup.size(group), 0)]
-            })
-          )
-        }).pipe(Effect.provide(TrajectoryClientHttp.layer({ url })))
-        assert.deepStrictEqual(steps, [
-          [1, 8],
-          [2, 8]
-        ])
-        const { code, stdout } = yield* serving.ended
-        assert.strictEqual(code, 0)
-        assert.match(stdout, /environment +repeat/)
-      }),
-    60_000
+        )
+      }).pipe(Effect.provide(TrajectoryClientHttp.layer({ url })))
+      assert.deepStrictEqual(steps, [
+        [1, 8],
+        [2, 8]
+      ])
+      const { code, stdout } = yield* serving.ended
+      assert.strictEqual(code, 0)
+      assert.match(stdout, /environment +repeat/)
+    })
   )
 })

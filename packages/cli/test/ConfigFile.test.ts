@@ -23,7 +23,7 @@ metrics:
   file: false
 `
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("the file of --config", (it) => {
+layer(NodeServices.layer, { excludeTestServices: true })("the file of --config", (it) => {
   it.effect("serves all verbs: each lets the sections of others be", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem

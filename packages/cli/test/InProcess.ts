@@ -16,7 +16,7 @@ const settings = (own: Record<string, string>) => {
 }
 
 /** Below the limit of a test, so that what was said is told where it is not what was waited for. */
-const patience = "50 seconds"
+const patience = "5 minutes"
 
 /** The two streams of a command, which keep what was written. */
 const streams = () => {

@@ -26,7 +26,7 @@ const steps = ["--env.total_steps", "20"]
 const count = (text: string, part: string): number => text.split(part).length - 1
 
 const test = (name: string, effect: Effect.Effect<void, unknown, NodeServices.NodeServices | Scope.Scope>) =>
-  it.live(name, () => effect.pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 60_000)
+  it.live(name, () => effect.pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
 describe("a mistake in an environment", () => {
   for (const [mistake, part, says] of [

@@ -132,32 +132,29 @@ const run = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
 })
 
 describe("atropos validate", () => {
-  it.live.each(Object.entries<RegistryEntry>(registry))(
-    "%s keeps what it claims",
-    ([name, entry]) =>
-      Effect.gen(function* () {
-        const own = local[name]
-        if (entry.needs.includes("download") && own === undefined) {
-          return assert.fail(`${name} needs rows: name a file of fixtures/rows in \`local\` of this test`)
-        }
-        const { url } = yield* helper
-        const { printed, succeeded } = yield* run(
-          "validate",
-          "--env",
-          name,
-          ...fewer(entry),
-          ...(own ?? []),
-          ...wordsFor(entry, url)
-        )
-        // Python and its packages are the user's: without them the one command that installs them is named.
-        const isAbsent =
-          (entry.needs.includes("python") && /-m pip install|there is no python3/.test(printed)) ||
-          // So is bubblewrap.
-          (entry.needs.includes("tasks") && /install bubblewrap/.test(printed))
-        assert.isTrue(succeeded || isAbsent, printed)
-        if (!isAbsent) assert.strictEqual(printed.includes("its components come to"), hasParts.has(name), printed)
-      }).pipe(Effect.provide(layer)),
-    90_000
+  it.live.each(Object.entries<RegistryEntry>(registry))("%s keeps what it claims", ([name, entry]) =>
+    Effect.gen(function* () {
+      const own = local[name]
+      if (entry.needs.includes("download") && own === undefined) {
+        return assert.fail(`${name} needs rows: name a file of fixtures/rows in \`local\` of this test`)
+      }
+      const { url } = yield* helper
+      const { printed, succeeded } = yield* run(
+        "validate",
+        "--env",
+        name,
+        ...fewer(entry),
+        ...(own ?? []),
+        ...wordsFor(entry, url)
+      )
+      // Python and its packages are the user's: without them the one command that installs them is named.
+      const isAbsent =
+        (entry.needs.includes("python") && /-m pip install|there is no python3/.test(printed)) ||
+        // So is bubblewrap.
+        (entry.needs.includes("tasks") && /install bubblewrap/.test(printed))
+      assert.isTrue(succeeded || isAbsent, printed)
+      if (!isAbsent) assert.strictEqual(printed.includes("its components come to"), hasParts.has(name), printed)
+    }).pipe(Effect.provide(layer))
   )
 
   it.live("names the flag of a judge, a teacher or a reward model that is missing", () =>

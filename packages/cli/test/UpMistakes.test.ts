@@ -8,8 +8,6 @@ import * as InProcess from "./InProcess.ts"
 
 const withRecipe = fileURLToPath(new URL("fixtures/with-recipe.ts", import.meta.url))
 
-const limit = 120_000
-
 const up = (...words: ReadonlyArray<string>) => InProcess.run(["up", "--port", "0", "--policy_port", "0", ...words])
 
 describe("atropos up", () => {
@@ -37,42 +35,39 @@ describe("atropos up", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live(
-    "says what is wrong with a weight, an environment that is there twice, and a recipe",
-    () =>
-      Effect.gen(function* () {
-        yield* InProcess.folder
-        const fs = yield* FileSystem.FileSystem
-        const told = (...words: ReadonlyArray<string>) =>
-          Effect.map(up(...words), ({ code, stderr }) => {
-            assert.strictEqual(code, 2, stderr)
-            return stderr
-          })
-        for (const weight of ["0", "-1", "two", ""]) {
-          assert.include(
-            yield* told("--env", `addition:${weight}`),
-            "must be followed by a weight, a number above 0, as in addition:2"
-          )
-        }
-        assert.include(yield* told("--env", "addition", "--env", "addition:3"), "addition is given twice")
-        const text = yield* fs.readFileString(withRecipe)
-        const broken = (from: string, to: string) =>
-          Effect.gen(function* () {
-            // Beside the other fixtures, where packages are found.
-            const file = yield* fs.makeTempFileScoped({
-              directory: fileURLToPath(new URL("fixtures", import.meta.url)),
-              suffix: ".ts"
-            })
-            yield* fs.writeFileString(file, text.replace(from, to))
-            return yield* told("--env", file)
-          })
-        assert.match(
-          yield* broken("`${alphabet}>`", "alphabet"),
-          /its recipe: demonstration 0 has ">", which is not one of its characters/
+  it.live("says what is wrong with a weight, an environment that is there twice, and a recipe", () =>
+    Effect.gen(function* () {
+      yield* InProcess.folder
+      const fs = yield* FileSystem.FileSystem
+      const told = (...words: ReadonlyArray<string>) =>
+        Effect.map(up(...words), ({ code, stderr }) => {
+          assert.strictEqual(code, 2, stderr)
+          return stderr
+        })
+      for (const weight of ["0", "-1", "two", ""]) {
+        assert.include(
+          yield* told("--env", `addition:${weight}`),
+          "must be followed by a weight, a number above 0, as in addition:2"
         )
-        assert.match(yield* broken("warmStart:", "warmstart:"), /its recipe: warmstart: .*/)
-        assert.match(yield* broken("{ steps: 100 }", "{ steps: -1 }"), /its recipe: warmStart\.steps: /)
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    limit
+      }
+      assert.include(yield* told("--env", "addition", "--env", "addition:3"), "addition is given twice")
+      const text = yield* fs.readFileString(withRecipe)
+      const broken = (from: string, to: string) =>
+        Effect.gen(function* () {
+          // Beside the other fixtures, where packages are found.
+          const file = yield* fs.makeTempFileScoped({
+            directory: fileURLToPath(new URL("fixtures", import.meta.url)),
+            suffix: ".ts"
+          })
+          yield* fs.writeFileString(file, text.replace(from, to))
+          return yield* told("--env", file)
+        })
+      assert.match(
+        yield* broken("`${alphabet}>`", "alphabet"),
+        /its recipe: demonstration 0 has ">", which is not one of its characters/
+      )
+      assert.match(yield* broken("warmStart:", "warmstart:"), /its recipe: warmstart: .*/)
+      assert.match(yield* broken("{ steps: 100 }", "{ steps: -1 }"), /its recipe: warmStart\.steps: /)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

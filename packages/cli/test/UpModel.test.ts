@@ -5,9 +5,6 @@ import { Effect, FileSystem } from "effect"
 import * as Bin from "./Bin.ts"
 import * as ModelFolders from "./ModelFolders.ts"
 
-/** Milliseconds; for machines under load. */
-const limit = 240_000
-
 const up = (cwd: string, ...words: ReadonlyArray<string>) =>
   Bin.run(["up", "--port", "0", "--policy_port", "0", ...words], { cwd })
 
@@ -51,60 +48,56 @@ describe("atropos up --model", () => {
         // Said once, and nothing failed for want of room.
         assert.strictEqual(stdout.split("as far as the prompt leaves room in 2,048 (seq_len)").length - 1, 1, stdout)
         assert.notMatch(stdout + stderr, /do not fit|rollout failed/)
-      }).pipe(Effect.provide(NodeServices.layer)),
-    limit
+      }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live(
-    "leaves a recipe to its own model, named by a flag or in a file, and keeps to the positions there are",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* Bin.folder
-        const fs = yield* FileSystem.FileSystem
-        const model = yield* ModelFolders.write(`${cwd}/small`, "qwen3", { positions: 1500 })
-        const letters = yield* up(
-          cwd,
-          "--env",
-          "letter-counting",
-          "--model",
-          model,
-          "--steps",
-          "2",
-          ...few,
-          "--env.evaluation_items",
-          "2"
-        ).pipe(Effect.map((run) => run))
-        assert.strictEqual(letters.code, 0, letters.stdout + letters.stderr)
-        assert.include(letters.stdout, "seq_len reduced to 1500")
-        const told = yield* saved(cwd, "letter-counting-1")
-        assert.deepInclude(told.trainer, { trains: "adapter", lr: null, schedule: "constant", seqLen: 2048 })
-        assert.isUndefined(told.env["prompt_style"])
+  it.live("leaves a recipe to its own model, named by a flag or in a file, and keeps to the positions there are", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const fs = yield* FileSystem.FileSystem
+      const model = yield* ModelFolders.write(`${cwd}/small`, "qwen3", { positions: 1500 })
+      const letters = yield* up(
+        cwd,
+        "--env",
+        "letter-counting",
+        "--model",
+        model,
+        "--steps",
+        "2",
+        ...few,
+        "--env.evaluation_items",
+        "2"
+      ).pipe(Effect.map((run) => run))
+      assert.strictEqual(letters.code, 0, letters.stdout + letters.stderr)
+      assert.include(letters.stdout, "seq_len reduced to 1500")
+      const told = yield* saved(cwd, "letter-counting-1")
+      assert.deepInclude(told.trainer, { trains: "adapter", lr: null, schedule: "constant", seqLen: 2048 })
+      assert.isUndefined(told.env["prompt_style"])
 
-        const other = yield* ModelFolders.write(`${cwd}/other`, "qwen2")
-        yield* fs.writeFileString(`${cwd}/run.yaml`, `trainer:\n  model: ${other}\n`)
-        const choices = yield* up(
-          cwd,
-          "--config",
-          "run.yaml",
-          "--env",
-          "mcqa",
-          "--steps",
-          "2",
-          ...few,
-          "--env.max_token_length",
-          "16",
-          "--env.evaluation_items",
-          "2"
-        )
-        assert.strictEqual(choices.code, 0, choices.stdout + choices.stderr)
-        assert.match(choices.stdout, /trained +an adapter of rank 16/)
-        const tooLong = yield* up(cwd, "--env", "mcqa", "--model", model, "--seq_len", "2048", ...few)
-        assert.notStrictEqual(tooLong.code, 0)
-        assert.match(
-          tooLong.stderr,
-          /seq_len 2048 is more than the 1500 positions of .*small: set seq_len to 1500 or less/
-        )
-      }).pipe(Effect.provide(NodeServices.layer)),
-    limit
+      const other = yield* ModelFolders.write(`${cwd}/other`, "qwen2")
+      yield* fs.writeFileString(`${cwd}/run.yaml`, `trainer:\n  model: ${other}\n`)
+      const choices = yield* up(
+        cwd,
+        "--config",
+        "run.yaml",
+        "--env",
+        "mcqa",
+        "--steps",
+        "2",
+        ...few,
+        "--env.max_token_length",
+        "16",
+        "--env.evaluation_items",
+        "2"
+      )
+      assert.strictEqual(choices.code, 0, choices.stdout + choices.stderr)
+      assert.match(choices.stdout, /trained +an adapter of rank 16/)
+      const tooLong = yield* up(cwd, "--env", "mcqa", "--model", model, "--seq_len", "2048", ...few)
+      assert.notStrictEqual(tooLong.code, 0)
+      assert.match(
+        tooLong.stderr,
+        /seq_len 2048 is more than the 1500 positions of .*small: set seq_len to 1500 or less/
+      )
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -11,8 +11,6 @@ import * as Bin from "./Bin.ts"
 const larger = fileURLToPath(new URL("fixtures/larger.ts", import.meta.url))
 const withRecipe = fileURLToPath(new URL("fixtures/with-recipe.ts", import.meta.url))
 
-const limit = 240_000
-
 const up = (cwd: string, ...words: ReadonlyArray<string>) =>
   Bin.run(["up", "--port", "0", "--policy_port", "0", ...words], { cwd })
 
@@ -40,19 +38,16 @@ const firstLine = (output: Stream.Stream<Uint8Array, unknown>, word: string) =>
   )
 
 describe("atropos up, from scratch", () => {
-  it.live(
-    "earns more and more, without a flag",
-    () =>
-      Effect.gen(function* () {
-        const { code, stderr, stdout } = yield* up(yield* Bin.folder, "--steps", "30", "--seed", "3")
-        assert.strictEqual(code, 0, stderr)
-        const [before, after] = solvedIn(stdout)
-        assert.isAbove(after, before + 10, stdout)
-        const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
-        assert.isBelow(Number(first), 0.2)
-        assert.isAbove(Number(last), Number(first), stdout)
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    limit
+  it.live("earns more and more, without a flag", () =>
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* up(yield* Bin.folder, "--steps", "30", "--seed", "3")
+      assert.strictEqual(code, 0, stderr)
+      const [before, after] = solvedIn(stdout)
+      assert.isAbove(after, before + 10, stdout)
+      const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
+      assert.isBelow(Number(first), 0.2)
+      assert.isAbove(Number(last), Number(first), stdout)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.live(
@@ -72,48 +67,41 @@ describe("atropos up, from scratch", () => {
         const evaluated = yield* Bin.run(words, { cwd })
         assert.strictEqual(evaluated.code, 0, evaluated.stderr)
         assert.include(evaluated.stdout, (after / 100).toFixed(4))
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    limit
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live(
-    "trains by the recipe that a file exports",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* Bin.folder
-        const { code, stderr, stdout } = yield* up(cwd, "--env", withRecipe)
-        assert.strictEqual(code, 0, stderr)
-        const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
-        assert.isAbove(Number(last), Number(first) + 0.3, stdout)
-        assert.include(stdout, "60 steps")
-        // It has no evaluation: no line asks for one.
-        assert.include(stdout, "policy --model")
-        assert.notInclude(stdout, "evaluate --env")
-      }).pipe(Effect.provide(NodeServices.layer)),
-    limit
+  it.live("trains by the recipe that a file exports", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const { code, stderr, stdout } = yield* up(cwd, "--env", withRecipe)
+      assert.strictEqual(code, 0, stderr)
+      const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
+      assert.isAbove(Number(last), Number(first) + 0.3, stdout)
+      assert.include(stdout, "60 steps")
+      // It has no evaluation: no line asks for one.
+      assert.include(stdout, "policy --model")
+      assert.notInclude(stdout, "evaluate --env")
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live(
-    "trains several environments in one run, by weights",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* Bin.folder
-        const env = ["--env", "sort-letters", "--env", `${larger}:2`]
-        const words = [...env, "--model", "scratch", "--steps", "72", "--env.letters", "3", "--seed", "2"]
-        const { code, stderr, stdout } = yield* up(cwd, ...words)
-        assert.strictEqual(code, 0, stderr)
-        for (const name of ["sort-letters", "larger"]) {
-          const [before, after] = solvedIn(stdout, `${name}: `)
-          assert.isAbove(after, before, stdout)
-        }
-        const fs = yield* FileSystem.FileSystem
-        const run = JSON.parse(yield* fs.readFileString(`${cwd}/.atropos/up/sort-letters-larger-1/run.json`))
-        // A setting goes to those that have it.
-        assert.deepInclude(run.env[0], { letters: 3 })
-        assert.isUndefined(run.env[0].inference_weight)
-        assert.deepInclude(run.env[1], { inference_weight: 2 })
-        assert.isUndefined(run.env[1].letters)
-      }).pipe(Effect.provide(NodeServices.layer)),
-    limit
+  it.live("trains several environments in one run, by weights", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const env = ["--env", "sort-letters", "--env", `${larger}:2`]
+      const words = [...env, "--model", "scratch", "--steps", "72", "--env.letters", "3", "--seed", "2"]
+      const { code, stderr, stdout } = yield* up(cwd, ...words)
+      assert.strictEqual(code, 0, stderr)
+      for (const name of ["sort-letters", "larger"]) {
+        const [before, after] = solvedIn(stdout, `${name}: `)
+        assert.isAbove(after, before, stdout)
+      }
+      const fs = yield* FileSystem.FileSystem
+      const run = JSON.parse(yield* fs.readFileString(`${cwd}/.atropos/up/sort-letters-larger-1/run.json`))
+      // A setting goes to those that have it.
+      assert.deepInclude(run.env[0], { letters: 3 })
+      assert.isUndefined(run.env[0].inference_weight)
+      assert.deepInclude(run.env[1], { inference_weight: 2 })
+      assert.isUndefined(run.env[1].letters)
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 })

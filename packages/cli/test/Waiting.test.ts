@@ -28,12 +28,7 @@ const train = (url: string) =>
 const test = <E>(
   name: string,
   effect: Effect.Effect<void, E, FileSystem.FileSystem | Scope.Scope | NodeServices.NodeServices>
-) =>
-  it.live(
-    name,
-    () => effect.pipe(Effect.scoped, Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici])),
-    120_000
-  )
+) => it.live(name, () => effect.pipe(Effect.scoped, Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici])))
 
 describe("who waits says for what", () => {
   test(

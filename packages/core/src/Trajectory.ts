@@ -8,6 +8,7 @@
  */
 import type { Message } from "./Message.ts"
 import type { Sampling } from "./Sampling.ts"
+import type { Turn } from "./Timings.ts"
 
 /**
  * Why the model stopped: its own end (`stop`), the token limit (`length`), a tool call (`tool_calls`), or a server's
@@ -35,8 +36,12 @@ export interface Trajectory {
   readonly logprobs?: Float32Array
   /** The trainer step whose weights sampled this, where the server says so. */
   readonly policyVersion?: number
+  /** ((T - 1) W) the experts that a mixture chose at each position but the last, where the engine says them. */
+  readonly routedExperts?: Int32Array
   /** How it was sampled; absent where nobody says. */
   readonly sampling?: Sampling
+  /** When its answers were asked for and came, by the clock; absent where nobody knows. */
+  readonly turns?: ReadonlyArray<Turn>
 }
 
 /** The logprob of a position that was not sampled. */

@@ -54,7 +54,7 @@ const code = (question: string) => {
       : `print(sum(n * n for n in range(1, ${most} + 1) if n % ${divisor} == 0))`
 }
 
-layer(Sandbox.layerWasi(), { excludeTestServices: true, timeout: "60 seconds" })("ToolUse", (it) => {
+layer(Sandbox.layerWasi(), { excludeTestServices: true })("ToolUse", (it) => {
   it.effect("a sum is worked out by the calculator", () =>
     Effect.gen(function* () {
       const script = asking((question) => written("calculator", { expression: /is (.+)\?/.exec(question)![1]! }))

@@ -76,7 +76,7 @@ const statements = [
   `create index batch_kept on batch (id) include (bytes) where acked_at is not null and dropped_at is null`,
 
   `create sequence grp_order`,
-  // No reference to run: checking it costs every submission, and runs are never deleted.
+  // No reference to run: checking it costs every submission.
   `create table grp (
     id bigint primary key,
     run_id int not null,

@@ -10,6 +10,8 @@ import keepLargePayloadsElsewhere from "./0008_keep_large_payloads_elsewhere.ts"
 import keepFiguresOfRollouts from "./0009_keep_figures_of_rollouts.ts"
 import keepNotes from "./0010_keep_notes.ts"
 import keepEvaluations from "./0011_keep_evaluations.ts"
+import keepSettingsOfRuns from "./0012_keep_settings_of_runs.ts"
+import deleteRuns from "./0014_delete_runs.ts"
 
 export const migrations = {
   "0001_create_runs_and_queue": createRunsAndQueue,
@@ -22,5 +24,7 @@ export const migrations = {
   "0008_keep_large_payloads_elsewhere": keepLargePayloadsElsewhere,
   "0009_keep_figures_of_rollouts": keepFiguresOfRollouts,
   "0010_keep_notes": keepNotes,
-  "0011_keep_evaluations": keepEvaluations
+  "0011_keep_evaluations": keepEvaluations,
+  "0012_keep_settings_of_runs": keepSettingsOfRuns,
+  "0014_delete_runs": deleteRuns
 }

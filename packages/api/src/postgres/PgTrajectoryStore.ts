@@ -14,6 +14,7 @@ import type { Database } from "../database/Database.ts"
 import * as Batches from "./queue/Batches.ts"
 import * as Browse from "./reading/Browse.ts"
 import * as Changes from "./base/Changes.ts"
+import * as Deletion from "./runs/Deletion.ts"
 import * as Environments from "./runs/Environments.ts"
 import * as Janitor from "./runs/Janitor.ts"
 import * as LastSeen from "./runs/LastSeen.ts"
@@ -60,6 +61,7 @@ export const layer: Layer.Layer<
     const readiness = yield* Readiness.make
     const { submit } = yield* Submit.make(settings, views, changes, cache, readiness, objects)
     const clock = yield* StoreClock.make
+    const deletion = yield* Deletion.make(changes, cache, clock, lastSeen)
     const leases = yield* Leases.make(views, changes, clock)
     const batches = yield* Batches.make(views, changes, cache, leases, clock, objects)
     const records = yield* Records.make(changes, objects)
@@ -78,6 +80,7 @@ export const layer: Layer.Layer<
       TrajectoryStore,
       TrajectoryStore.of({
         ...runs,
+        ...deletion,
         ...environments,
         ...batches,
         ...leases,

@@ -120,6 +120,12 @@ export interface TrajectoryStoreShape extends Telemetry {
    * where there is none.
    */
   readonly reset: (run: string) => Effect.Effect<void, StoreError>
+  /**
+   * Deletes the run and those of its name that have ended, with all that is kept of them: nobody finds them from then
+   * on, and what they took is removed by and by. Refused while somebody is at work on it: a batch is leased, or an
+   * environment or metrics came within a minute.
+   */
+  readonly deleteRun: (run: string) => Effect.Effect<void, StoreError | UnknownRun | TrajectoryApiError.RunInUse>
 
   /** None until the run is started. */
   readonly registerEnvironment: (

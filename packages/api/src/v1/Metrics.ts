@@ -1,4 +1,4 @@
-/** Handlers: metrics of steps in. */
+/** Handlers: metrics of steps in, and the settings they were made with. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
@@ -24,6 +24,10 @@ export const layer = HttpApiBuilder.group(
           yield* Effect.logWarning("figures left out", { run: params.run, source: payload.source, leftOut })
           return { leftOut }
         }
+      }),
+      recordSettings: Effect.fnUntraced(function* ({ params, payload }) {
+        yield* StoreFailures.knownRun(store, params.run)
+        yield* Effect.catchTags(store.recordSettings(params.run, payload), StoreFailures.plain)
       })
     })
   })

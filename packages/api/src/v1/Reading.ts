@@ -109,6 +109,12 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags(StoreFailures.ofReading)
         )
       )
+      .handle("settings", ({ params }) =>
+        reader.settings(params.run).pipe(
+          Effect.map((sources) => ({ sources })),
+          Effect.catchTags(StoreFailures.ofReading)
+        )
+      )
       .handle("batches", ({ params }) =>
         reader.batches(params.run).pipe(
           Effect.map((batches) => ({ batches })),

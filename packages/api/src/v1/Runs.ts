@@ -23,6 +23,7 @@ export const layer = HttpApiBuilder.group(
           StoreFailures.knownRun(store, params.run),
           store.reset(params.run).pipe(Effect.catchTags(StoreFailures.plain))
         ),
+      delete: ({ params }) => store.deleteRun(params.run).pipe(Effect.catchTags(StoreFailures.ofReading)),
       summary: ({ params }) =>
         Effect.andThen(
           StoreFailures.knownRun(store, params.run),

@@ -36,9 +36,9 @@ if (mayMount) spawnSync("umount", [probe])
 rmdirSync(probe)
 
 const eventually = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.retry(effect, { times: 600, schedule: Schedule.spaced("50 millis") })
+  Effect.retry(effect, { times: 6000, schedule: Schedule.spaced("50 millis") })
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("the embedded database", (it) => {
+layer(NodeServices.layer, { excludeTestServices: true })("the embedded database", (it) => {
   const mountIt = mayMount ? it.effect : it.effect.skip
   const lack = mayMount ? "" : " (skipped: this user may not mount a disk to fill)"
 

@@ -104,7 +104,7 @@ describe.skipIf(TestPostgres.serverUrl === undefined)("a Postgres server", () =>
         proxy.resume()
         yield* get("/v1/health/ready").pipe(
           Effect.filterOrFail(({ status }) => status === 200),
-          Effect.retry({ times: 400, schedule: Schedule.spaced("25 millis") })
+          Effect.retry({ times: 10_000, schedule: Schedule.spaced("25 millis") })
         )
         assert.strictEqual((yield* post("/scored_data", group)).status, 200)
       }).pipe(Effect.provide(context))

@@ -18,7 +18,7 @@ const look = SqlClient.SqlClient.use(
     from pg_control_system()`
 )
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("the embedded database", (it) => {
+layer(NodeServices.layer, { excludeTestServices: true })("the embedded database", (it) => {
   const builtIt = isBuilt ? it.effect : it.effect.skip
 
   it.effect("goes on where a statement is interrupted that takes long", () =>

@@ -33,7 +33,7 @@ const longestTurn = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<
 /** Far above what the bodies take, far below what they once took. */
 const patienceMillis = 2000
 
-layer(serve, { excludeTestServices: true, timeout: "60 seconds" })("one body", (it) => {
+layer(serve, { excludeTestServices: true })("one body", (it) => {
   it.effect.each([
     ["POST", "/scored_data", 16 * mebibyte, nested, 422],
     ["POST", "/scored_data", 16 * mebibyte, inObjects, 422],
@@ -91,7 +91,7 @@ const bounded = serve.pipe(
 
 const until = (isSo: () => boolean) =>
   Effect.suspend(() => (isSo() ? Effect.void : Effect.fail("not yet" as const))).pipe(
-    Effect.retry({ times: 2000, schedule: Schedule.spaced("5 millis") })
+    Effect.retry({ times: 40_000, schedule: Schedule.spaced("5 millis") })
   )
 
 /** A body that comes but for its last byte, which comes when it is told; its status. */
@@ -121,7 +121,7 @@ const slow = Effect.fnUntraced(function* (bytes: number, method = "POST", path =
   }
 })
 
-layer(bounded, { excludeTestServices: true, timeout: "60 seconds" })("many bodies", (it) => {
+layer(bounded, { excludeTestServices: true })("many bodies", (it) => {
   it.effect("share one number of bytes, then are told to come again", () =>
     Effect.gen(function* () {
       yield* post("/register", registration)
@@ -176,7 +176,7 @@ const guarded = TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
   Layer.provide([Layer.succeed(RequestBody.Limits, small), Layer.succeed(RequestBody.Held, held)])
 )
 
-layer(guarded, { excludeTestServices: true, timeout: "60 seconds" })("bodies of strangers", (it) => {
+layer(guarded, { excludeTestServices: true })("bodies of strangers", (it) => {
   it.effect.each([
     ["POST", "/v1/runs/default/groups"],
     ["PUT", "/v1/runs/default/state/e"],
@@ -187,7 +187,7 @@ layer(guarded, { excludeTestServices: true, timeout: "60 seconds" })("bodies of 
     Effect.gen(function* () {
       // All but the last byte is there, and never that.
       const { status } = yield* slow(9000, method, path)
-      assert.strictEqual(yield* Effect.timeout(status, "10 seconds"), 401)
+      assert.strictEqual(yield* status, 401)
       assert.strictEqual(held.bytes, 0)
     })
   )

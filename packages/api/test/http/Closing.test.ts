@@ -20,7 +20,7 @@ const runSpec = {
   wandb_project: ""
 }
 
-layer(Layer.merge(TestStore.layer, NodeHttpClient.layerUndici), { timeout: "60 seconds", excludeTestServices: true })(
+layer(Layer.merge(TestStore.layer, NodeHttpClient.layerUndici), { excludeTestServices: true })(
   "a service that closes",
   (it) => {
     it.effect("ends event streams and answers claims that wait, and does not wait for them", () =>

@@ -64,7 +64,7 @@ const endpoints: ReadonlyArray<readonly [path: string, options: Call, ReadonlyAr
 
 const services = serviceLayer(setting).pipe(Layer.provideMerge(TestStore.layer))
 
-layer(services, { timeout: "60 seconds", excludeTestServices: true })("tokens", (it) => {
+layer(services, { excludeTestServices: true })("tokens", (it) => {
   it.effect("let each role do what it is for, and nothing else", () =>
     Effect.forEach(
       endpoints,

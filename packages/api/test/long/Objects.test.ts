@@ -128,6 +128,30 @@ describe("payloads in object storage", () => {
     })
   )
 
+  it.effect("are swept with their run when it is deleted", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server.make
+      yield* Effect.gen(function* () {
+        const store = yield* begin
+        yield* store.registerRun(spec("other"))
+        yield* store.submit("r", [group("waits", 20_000)])
+        yield* store.submit("other", [group("stays", 20_000)])
+        assert.lengthOf(yield* names, 2)
+        yield* TestClock.adjust("2 minutes")
+        yield* store.deleteRun("r")
+        yield* TestClock.adjust("3 hours")
+        const left = yield* TestClock.adjust("11 minutes").pipe(
+          Effect.andThen(names),
+          Effect.repeat({ until: ({ length }) => length < 2 })
+        )
+        assert.lengthOf(left, 1)
+        const [row] = (yield* (yield* RolloutReader).rollouts("other", { limit: 1 })).rows
+        const read = Option.getOrThrow(yield* (yield* RolloutReader).rollout("other", row!.id))
+        assert.include(new TextDecoder().decode(read.payload.bytes), "stays")
+      }).pipe(Effect.provide(layerOver(S3.layer(options(server.url)))))
+    })
+  )
+
   it.live("make submissions wait for them: what cannot be written there is not accepted", () =>
     Effect.gen(function* () {
       const server = yield* S3Server.make

@@ -38,8 +38,7 @@ layer(
   PgTrajectoryStore.layer.pipe(
     Layer.provide(Layer.succeed(PgTrajectoryStore.Settings, settings)),
     Layer.provideMerge(database)
-  ),
-  { timeout: "60 seconds" }
+  )
 )("PgTrajectoryStore with narrow bounds", (it) => {
   const started = Effect.fnUntraced(function* (run: string) {
     const store = yield* TrajectoryStore.TrajectoryStore
@@ -205,18 +204,15 @@ describe("Database", () => {
     })
   )
 
-  it.live(
-    "lets one process at a time into a folder, and names the other",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
-        yield* Layer.build(Database.layerPglite(folder))
-        const message = yield* open({ ATROPOS_DATA_DIR: folder })
-        assert.include(message, `the folder ${folder} is in use by a running process (id ${process.pid})`)
-        assert.match(message, /ATROPOS_DATA_DIR/)
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    60_000
+  it.live("lets one process at a time into a folder, and names the other", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
+      yield* Layer.build(Database.layerPglite(folder))
+      const message = yield* open({ ATROPOS_DATA_DIR: folder })
+      assert.include(message, `the folder ${folder} is in use by a running process (id ${process.pid})`)
+      assert.match(message, /ATROPOS_DATA_DIR/)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.live("says when the folder cannot be made", () =>

@@ -108,58 +108,52 @@ const resubmit = (keys: ReadonlyArray<string>) =>
 
 const textsOf = ({ groups }: TrajectoryStore.ClaimedBatch) => groups.map(textOf).join(",")
 
-/** Milliseconds; for machines under load. */
-const timeout = 180_000
-
 for (const { name, place } of places) {
   describe(`PgTrajectoryStore on ${name}, killed`, () => {
-    it.live(
-      "loses no answered submission, stores none twice, and hands a dead trainer's batch out once more",
-      () =>
-        Effect.gen(function* () {
-          const at = yield* place
-          const answered: Array<string> = []
-          for (let round = 0; round < 2; round++) {
-            const writer = yield* start("write", at, "run", "writer")
-            yield* writer.said("stored", 150)
-            yield* writer.kill
-            answered.push(...words(writer, "stored").map(([key]) => key!))
-          }
-          assert.isAtLeast(answered.length, 300)
+    it.live("loses no answered submission, stores none twice, and hands a dead trainer's batch out once more", () =>
+      Effect.gen(function* () {
+        const at = yield* place
+        const answered: Array<string> = []
+        for (let round = 0; round < 2; round++) {
+          const writer = yield* start("write", at, "run", "writer")
+          yield* writer.said("stored", 150)
+          yield* writer.kill
+          answered.push(...words(writer, "stored").map(([key]) => key!))
+        }
+        assert.isAtLeast(answered.length, 300)
 
-          // The embedded database takes one process at a time: the trainer that dies is this one, which never acks.
-          const held = yield* withStore(
-            at,
-            Effect.gen(function* () {
-              const stored = yield* storedIds
-              assert.isAtLeast(stored.length, answered.length)
-              const outcomes = yield* resubmit(answered)
-              assert.isTrue(outcomes.every(({ status }) => status === "duplicate"))
-              assert.deepStrictEqual(yield* storedIds, stored)
-              const store = yield* TrajectoryStore.TrajectoryStore
-              return Option.getOrThrow(yield* store.claim("run", { owner: "dead", lease: "1 second" }))
-            })
-          )
-          const successor = yield* start("train", at, "run", "successor", "1000000")
-          yield* successor.said(`claimed ${held.step} `, 1)
-          yield* successor.kill
-          const claims = words(successor, "claimed").map(([step, deliveries, texts]) => ({
-            step: Number(step),
-            deliveries: Number(deliveries),
-            texts
-          }))
-          assert.deepStrictEqual(
-            claims.filter(({ step }) => step === held.step),
-            [{ step: held.step, deliveries: 2, texts: textsOf(held) }]
-          )
-          // Perhaps the successor came before the lease ran out, and began with new ones.
-          const others = claims.filter(({ step }) => step !== held.step)
-          assert.deepStrictEqual(
-            others.map(({ deliveries, step }) => [step, deliveries]),
-            others.map((_, i) => [held.step + 1 + i, 1])
-          )
-        }).pipe(Effect.scoped),
-      timeout
+        // The embedded database takes one process at a time: the trainer that dies is this one, which never acks.
+        const held = yield* withStore(
+          at,
+          Effect.gen(function* () {
+            const stored = yield* storedIds
+            assert.isAtLeast(stored.length, answered.length)
+            const outcomes = yield* resubmit(answered)
+            assert.isTrue(outcomes.every(({ status }) => status === "duplicate"))
+            assert.deepStrictEqual(yield* storedIds, stored)
+            const store = yield* TrajectoryStore.TrajectoryStore
+            return Option.getOrThrow(yield* store.claim("run", { owner: "dead", lease: "1 second" }))
+          })
+        )
+        const successor = yield* start("train", at, "run", "successor", "1000000")
+        yield* successor.said(`claimed ${held.step} `, 1)
+        yield* successor.kill
+        const claims = words(successor, "claimed").map(([step, deliveries, texts]) => ({
+          step: Number(step),
+          deliveries: Number(deliveries),
+          texts
+        }))
+        assert.deepStrictEqual(
+          claims.filter(({ step }) => step === held.step),
+          [{ step: held.step, deliveries: 2, texts: textsOf(held) }]
+        )
+        // Perhaps the successor came before the lease ran out, and began with new ones.
+        const others = claims.filter(({ step }) => step !== held.step)
+        assert.deepStrictEqual(
+          others.map(({ deliveries, step }) => [step, deliveries]),
+          others.map((_, i) => [held.step + 1 + i, 1])
+        )
+      }).pipe(Effect.scoped)
     )
   })
 }
@@ -167,63 +161,60 @@ for (const { name, place } of places) {
 // The embedded database takes one process only.
 for (const { place } of places.filter(({ isServer }) => isServer)) {
   describe("PgTrajectoryStore in several processes on one Postgres", () => {
-    it.live(
-      "puts no group into two batches and numbers steps without gaps while writers and trainers die",
-      () =>
-        Effect.gen(function* () {
-          const at = yield* place
-          const writers = yield* Effect.forEach(["a", "b"], (name) => start("write", at, "run", name))
-          yield* Effect.forEach(writers, (writer) => writer.said("stored", 1))
-          const trainers = yield* Effect.forEach(["c", "d"], (name) => start("train", at, "run", name, "1000000"))
-          yield* Effect.forEach(trainers, (trainer) => trainer.said("acked", 20))
-          yield* trainers[0]!.kill
-          yield* writers[0]!.kill
-          yield* trainers[1]!.said("acked", words(trainers[1]!, "acked").length + 20)
-          yield* writers[1]!.kill
-          yield* trainers[1]!.kill
-          const claims = trainers.flatMap((trainer) => words(trainer, "claimed"))
+    it.live("puts no group into two batches and numbers steps without gaps while writers and trainers die", () =>
+      Effect.gen(function* () {
+        const at = yield* place
+        const writers = yield* Effect.forEach(["a", "b"], (name) => start("write", at, "run", name))
+        yield* Effect.forEach(writers, (writer) => writer.said("stored", 1))
+        const trainers = yield* Effect.forEach(["c", "d"], (name) => start("train", at, "run", name, "1000000"))
+        yield* Effect.forEach(trainers, (trainer) => trainer.said("acked", 20))
+        yield* trainers[0]!.kill
+        yield* writers[0]!.kill
+        yield* trainers[1]!.said("acked", words(trainers[1]!, "acked").length + 20)
+        yield* writers[1]!.kill
+        yield* trainers[1]!.kill
+        const claims = trainers.flatMap((trainer) => words(trainer, "claimed"))
 
-          // What the dead trainers held comes out when their leases run out, before anything new.
-          const last = yield* withStore(
-            at,
-            Effect.gen(function* () {
-              const store = yield* TrajectoryStore.TrajectoryStore
-              const answered = writers.flatMap((writer) => words(writer, "stored").map(([key]) => key!))
-              const outcomes = yield* resubmit(answered)
-              assert.isTrue(outcomes.every(({ status }) => status === "duplicate"))
-              const idle = yield* store.summary("run").pipe(
-                Effect.repeat({
-                  until: ({ leasedBatches }) => leasedBatches === 0,
-                  schedule: Schedule.spaced("20 millis")
-                })
-              )
-              return yield* Effect.forEach(Array.from({ length: idle.formedBatches + 3 }), () =>
-                Effect.map(store.claim("run", { owner: "last", lease: "60 seconds" }), Option.getOrThrow)
-              )
-            })
-          )
-          const seen = new Map<number, string>()
-          const take = (step: number, texts: string) => {
-            assert.strictEqual(seen.get(step) ?? texts, texts, `step ${step} has changed`)
-            seen.set(step, texts)
-          }
-          for (const [step, , texts] of claims) take(Number(step), texts!)
-          for (const batch of last) {
-            take(batch.step, textsOf(batch))
-            assert.strictEqual(
-              batch.groups.reduce((sum, { sequences }) => sum + sequences, 0),
-              16
+        // What the dead trainers held comes out when their leases run out, before anything new.
+        const last = yield* withStore(
+          at,
+          Effect.gen(function* () {
+            const store = yield* TrajectoryStore.TrajectoryStore
+            const answered = writers.flatMap((writer) => words(writer, "stored").map(([key]) => key!))
+            const outcomes = yield* resubmit(answered)
+            assert.isTrue(outcomes.every(({ status }) => status === "duplicate"))
+            const idle = yield* store.summary("run").pipe(
+              Effect.repeat({
+                until: ({ leasedBatches }) => leasedBatches === 0,
+                schedule: Schedule.spaced("20 millis")
+              })
             )
-          }
-          const steps = [...seen.keys()].toSorted((a, b) => a - b)
-          assert.deepStrictEqual(
-            steps,
-            steps.map((_, i) => i + 4)
+            return yield* Effect.forEach(Array.from({ length: idle.formedBatches + 3 }), () =>
+              Effect.map(store.claim("run", { owner: "last", lease: "60 seconds" }), Option.getOrThrow)
+            )
+          })
+        )
+        const seen = new Map<number, string>()
+        const take = (step: number, texts: string) => {
+          assert.strictEqual(seen.get(step) ?? texts, texts, `step ${step} has changed`)
+          seen.set(step, texts)
+        }
+        for (const [step, , texts] of claims) take(Number(step), texts!)
+        for (const batch of last) {
+          take(batch.step, textsOf(batch))
+          assert.strictEqual(
+            batch.groups.reduce((sum, { sequences }) => sum + sequences, 0),
+            16
           )
-          const texts = [...seen.values()].flatMap((joined) => joined.split(","))
-          assert.strictEqual(new Set(texts).size, texts.length)
-        }).pipe(Effect.scoped),
-      timeout
+        }
+        const steps = [...seen.keys()].toSorted((a, b) => a - b)
+        assert.deepStrictEqual(
+          steps,
+          steps.map((_, i) => i + 4)
+        )
+        const texts = [...seen.values()].flatMap((joined) => joined.split(","))
+        assert.strictEqual(new Set(texts).size, texts.length)
+      }).pipe(Effect.scoped)
     )
   })
 }

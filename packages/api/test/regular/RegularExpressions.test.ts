@@ -90,11 +90,7 @@ describe("regular expressions", () => {
     }
   })
 
-  it(
-    "take linear time on text that is pumped from themselves",
-    () => assert.deepStrictEqual(slow(literals), []),
-    300_000
-  )
+  it("take linear time on text that is pumped from themselves", () => assert.deepStrictEqual(slow(literals), []))
 
   it("take linear time also where they are made", () => {
     const found = madeWhenRun().map(({ file, flags, line, source }) => ({
@@ -106,7 +102,7 @@ describe("regular expressions", () => {
     const missing = made.map(({ file, line }) => `${file}:${line}`).filter((place) => !places.has(place))
     assert.deepStrictEqual(missing, [], "MadeExpressions.ts has to do what makes these")
     assert.deepStrictEqual(slow(found), [])
-  }, 300_000)
+  })
 })
 
 describe("attackOn", () => {

@@ -40,8 +40,7 @@ const suite = (name: string, database: typeof TestPostgres.layer | ReturnType<ty
         })
       ),
       Layer.provide(database)
-    ),
-    { timeout: "60 seconds" }
+    )
   )(name, (it) => {
     it.effect("keeps an evaluation once by its key, with the samples that came", () =>
       Effect.gen(function* () {

@@ -246,6 +246,26 @@ export const runs = (it: StoreTests): void => {
     })
   )
 
+  it.effect("keeps the last settings of each source, the trainer's first, without secrets", () =>
+    Effect.gen(function* () {
+      const { reader, run, store } = yield* started()
+      assert.deepStrictEqual(yield* reader.settings(run), [])
+      const trainer = { source: "trainer", kind: "trainer" } as const
+      yield* store.recordSettings(run, { ...trainer, settings: { lr: 1 } })
+      const settings = { zeta: 1, alpha: { deep: [null, "ü\0"] }, api_key: "sk-1", url: "http://me:pass@host/x" }
+      yield* store.recordSettings(run, { source: "letters_0", kind: "environment", settings })
+      yield* store.recordSettings(run, { ...trainer, settings: { lr: 2 } })
+      const rows = yield* reader.settings(run)
+      assert.deepStrictEqual(
+        rows.map(({ kind, settings, source }) => [kind, source, JSON.stringify(settings)]),
+        [
+          ["trainer", "trainer", '{"lr":2}'],
+          ["environment", "letters_0", '{"zeta":1,"alpha":{"deep":[null,"ü\u2400"]},"url":"http://***@host/x"}']
+        ]
+      )
+    })
+  )
+
   it.effect("tells of changes", () =>
     Effect.gen(function* () {
       const { run, store } = yield* started()

@@ -11,7 +11,7 @@ export const suite = <E>(
   name: string,
   layer: Layer.Layer<TrajectoryStore.TrajectoryStore | RolloutReader.RolloutReader, E>
 ) =>
-  layerOf(layer, { timeout: "60 seconds" })(name, (it) => {
+  layerOf(layer)(name, (it) => {
     runs(it)
     submissions(it)
     claims(it)

@@ -306,7 +306,7 @@ suite()("the original's endpoints", (it) => {
         Effect.repeat({
           schedule: Schedule.spaced("10 millis"),
           until: (reply) => (reply as { readonly batch: unknown }).batch !== null,
-          times: 500
+          times: 20_000
         })
       )
       assert.lengthOf((again as { readonly batch: ReadonlyArray<unknown> }).batch, 1)

@@ -40,7 +40,6 @@ const notesOf = (run: string) =>
 const nothing = { rollout: 0, bookmarked: false, labels: [], text: "" }
 
 layer(serviceLayer().pipe(Layer.provideMerge(TestStore.layer)), {
-  timeout: "60 seconds",
   excludeTestServices: true
 })("notes", (it) => {
   it.effect("are kept by rollout, the last one in place of the one before, until it says nothing", () =>

@@ -74,7 +74,7 @@ const services = serviceLayer().pipe(
   )
 )
 
-layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned endpoints", (it) => {
+layer(services, { excludeTestServices: true })("versioned endpoints", (it) => {
   it.effect("tell of no more in /metrics than anybody reads, and how much is left out", () =>
     Effect.gen(function* () {
       const store = yield* TrajectoryStore

@@ -54,7 +54,7 @@ const agrees = <S extends Schema.Codec<unknown, unknown>>(schema: S, value: S["E
 
 const open = serviceLayer().pipe(Layer.provideMerge(TestStore.layer))
 
-layer(open, { timeout: "60 seconds", excludeTestServices: true })("HttpSource", (it) => {
+layer(open, { excludeTestServices: true })("HttpSource", (it) => {
   it.effect("reads what the service answers, in the forms of its definition", () =>
     Effect.gen(function* () {
       yield* started("forms")
@@ -137,7 +137,7 @@ const unread = {
 
 const guarded = serviceLayer(Redacted.make("reader:a-known-token")).pipe(Layer.provideMerge(TestStore.layer))
 
-layer(guarded, { timeout: "60 seconds", excludeTestServices: true })("HttpSource of a service with tokens", (it) => {
+layer(guarded, { excludeTestServices: true })("HttpSource of a service with tokens", (it) => {
   it.effect("sends the token it was given, and says when one is needed", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* kindOf((source) => source.runs()), "unauthorized")

@@ -48,7 +48,7 @@ const losses = (state: RunMetrics.RunState | undefined) => [...(state?.table.poi
 
 const service = serviceLayer().pipe(Layer.provideMerge(TestStore.layer))
 
-layer(service, { timeout: "60 seconds", excludeTestServices: true })("RunMetrics", (it) => {
+layer(service, { excludeTestServices: true })("RunMetrics", (it) => {
   it.effect("brings what was recorded, then every row that comes, and tells runs apart", () =>
     Effect.gen(function* () {
       for (const name of ["one", "two"]) yield* create(name)

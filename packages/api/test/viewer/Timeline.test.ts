@@ -22,6 +22,13 @@ const table = MetricTable.make(
   )
 )
 
+describe("labels of a timeline", () => {
+  it("stand apart, however close the steps are", () => {
+    assert.deepStrictEqual([...Timeline.labelled([0, 10, 39, 40, 85, 90], 40)], [0, 3, 4])
+    assert.deepStrictEqual([...Timeline.labelled([], 40)], [])
+  })
+})
+
 describe("Timeline", () => {
   it("lays the parts of a step one after the other, up to its end", () => {
     const timeline = Timeline.of(table, [], 2)!

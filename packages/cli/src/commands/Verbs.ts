@@ -44,6 +44,10 @@ export const verbs = {
     description: "Watch a run of a running service in the terminal",
     load: () => import("./Top.ts")
   },
+  runs: {
+    description: "List the runs of a running service, or delete one (runs delete NAME)",
+    load: () => import("./Runs.ts")
+  },
   merge: {
     description: "Merge an adapter into its model: a folder that any program loads",
     load: () => import("./Merge.ts")

@@ -109,6 +109,7 @@ export const here = Effect.fn("Place.here")(function* (
               Layer.provideMerge(
                 PolicyLayers.layerEngine(model, {
                   device: device.kind,
+                  recordsExperts: final.trainer.routerReplay,
                   settings: { ...Room.caches(MemoryPlan.memoryBytes(device.kind)), maxRows: Room.maxRows }
                 })
               )

@@ -156,9 +156,9 @@ export const growth = (
   const plan = MemoryPlan.choose({ ...workload, tokens: most }, device, memory)
   const takes = (tokens: number) => MemoryPlan.peakBytes({ ...workload, tokens }, plan, 0)
   const positions = Math.min(most, batchSize * length)
-  const { headDim, kvHeads, layers } = config
+  const shape = KvCache.shapeOf(config)
   const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)
-  const keys = KvCache.bytesFor({ headDim, kvHeads, layers }, batchSize, length)
+  const keys = KvCache.bytesFor(shape, batchSize, length)
   return (
     Math.max(0, takes(positions) - takes(Math.min(tried, positions))) +
     Math.min(keys, kvMemoryMegabytes * mebibyte) +

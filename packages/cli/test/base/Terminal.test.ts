@@ -109,52 +109,46 @@ describe("Terminal", () => {
     })
   )
 
-  it.live(
-    "no verb hands on what servers, names and files put into its messages",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const cwd = yield* InProcess.folder
-        const evil = "x\u001b]0;title\u0007\u001b[2J\u009b5m\ry"
-        const { url } = yield* TestServer.make(
-          ({ path }) =>
-            path.endsWith("/models")
-              ? { json: { data: [{ id: evil, owned_by: evil }] } }
-              : { status: 400, text: `no: ${evil}` },
-          { isProbed: true }
-        )
-        yield* fs.writeFileString(`${cwd}/${evil}.yaml`, "env:\n  grop_size: 3\n")
-        yield* fs.writeFileString(`${cwd}/${evil}.jsonl`, `{"scores": "${evil}"}\n`)
-        yield* fs.makeDirectory(`${cwd}/model`)
-        yield* fs.writeFileString(
-          `${cwd}/model/config.json`,
-          JSON.stringify({ model_type: evil, architectures: [evil] })
-        )
-        const servers = ["--openai.base_url", `${url}/v1`, "--openai.model_name", "m", "--max_attempts", "1"]
-        const runs: ReadonlyArray<readonly [ReadonlyArray<string>, Record<string, string>?]> = [
-          [["process", "--env", "arithmetic-stories", "--env.total_steps", "1", ...servers]],
-          [["process", "--env", Bin.myEnvironment, "--config", `${evil}.yaml`]],
-          [["process", "--env", evil]],
-          [["doctor", "--offline", ...servers]],
-          [[evil]],
-          [["view", `${evil}.jsonl`, "--html", `${evil}.html`]],
-          [["view", evil]],
-          [["policy", "--model", "model"]],
-          [["policy", "--model", evil]],
-          [["api"], { DATABASE_URL: evil }]
-        ]
-        const outcomes = yield* Effect.forEach(runs, ([words, env = {}]) =>
-          Effect.map(InProcess.run(words, env), (outcome) => ({ words, ...outcome }))
-        )
-        for (const { stderr, stdout, words } of outcomes) {
-          assert.deepStrictEqual(commandsIn(stdout + stderr), [], words.join(" "))
-        }
-        const said = outcomes.map(({ stderr, stdout }) => stdout + stderr)
-        assert.isAtLeast(
-          said.filter((text) => text.includes("x\\u001b]0;title\\u0007\\u001b[2J\\u009b5m\\u000dy")).length,
-          6
-        )
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    120_000
+  it.live("no verb hands on what servers, names and files put into its messages", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* InProcess.folder
+      const evil = "x\u001b]0;title\u0007\u001b[2J\u009b5m\ry"
+      const { url } = yield* TestServer.make(
+        ({ path }) =>
+          path.endsWith("/models")
+            ? { json: { data: [{ id: evil, owned_by: evil }] } }
+            : { status: 400, text: `no: ${evil}` },
+        { isProbed: true }
+      )
+      yield* fs.writeFileString(`${cwd}/${evil}.yaml`, "env:\n  grop_size: 3\n")
+      yield* fs.writeFileString(`${cwd}/${evil}.jsonl`, `{"scores": "${evil}"}\n`)
+      yield* fs.makeDirectory(`${cwd}/model`)
+      yield* fs.writeFileString(`${cwd}/model/config.json`, JSON.stringify({ model_type: evil, architectures: [evil] }))
+      const servers = ["--openai.base_url", `${url}/v1`, "--openai.model_name", "m", "--max_attempts", "1"]
+      const runs: ReadonlyArray<readonly [ReadonlyArray<string>, Record<string, string>?]> = [
+        [["process", "--env", "arithmetic-stories", "--env.total_steps", "1", ...servers]],
+        [["process", "--env", Bin.myEnvironment, "--config", `${evil}.yaml`]],
+        [["process", "--env", evil]],
+        [["doctor", "--offline", ...servers]],
+        [[evil]],
+        [["view", `${evil}.jsonl`, "--html", `${evil}.html`]],
+        [["view", evil]],
+        [["policy", "--model", "model"]],
+        [["policy", "--model", evil]],
+        [["api"], { DATABASE_URL: evil }]
+      ]
+      const outcomes = yield* Effect.forEach(runs, ([words, env = {}]) =>
+        Effect.map(InProcess.run(words, env), (outcome) => ({ words, ...outcome }))
+      )
+      for (const { stderr, stdout, words } of outcomes) {
+        assert.deepStrictEqual(commandsIn(stdout + stderr), [], words.join(" "))
+      }
+      const said = outcomes.map(({ stderr, stdout }) => stdout + stderr)
+      assert.isAtLeast(
+        said.filter((text) => text.includes("x\\u001b]0;title\\u0007\\u001b[2J\\u009b5m\\u000dy")).length,
+        6
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

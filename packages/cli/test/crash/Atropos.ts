@@ -45,7 +45,7 @@ export interface Options {
 }
 
 // Below the limit of a test, so that what was said is told where it is not what was waited for.
-const patience = "110 seconds"
+const patience = "5 minutes"
 const ours = /^(ATROPOS_|OPENAI_|HF_|SLURM|DATABASE_URL|PG|NODE_OPTIONS|VITEST|NO_COLOR|FORCE_COLOR)/
 
 const environment = (own: Options["env"]): NodeJS.ProcessEnv => ({

@@ -78,7 +78,7 @@ it.live(
         const gone = yield* Effect.repeat(left, {
           schedule: Schedule.spaced("50 millis"),
           until: (processes) => processes.length === 0,
-          times: 200
+          times: 5000
         })
         assert.deepStrictEqual(gone, [])
       })
@@ -100,6 +100,5 @@ it.live(
         folders.filter((name) => name.startsWith("atropos-program-")),
         []
       )
-    }).pipe(Random.withSeed(1), Effect.scoped, Effect.provide(NodeServices.layer)),
-  120_000
+    }).pipe(Random.withSeed(1), Effect.scoped, Effect.provide(NodeServices.layer))
 )

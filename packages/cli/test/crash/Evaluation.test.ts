@@ -11,54 +11,51 @@ const rows = 40
 const killAt = 17
 
 describe("atropos evaluate --suite, killed with -9", () => {
-  it.live(
-    "goes on with what is missing, to the samples of an undisturbed run",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const cwd = yield* Atropos.folder
-        const lines = Array.from({ length: rows }, (_, n) =>
-          JSON.stringify({ question: `${n} and 1?`, answer: `#### ${n + 1}` })
+  it.live("goes on with what is missing, to the samples of an undisturbed run", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* Atropos.folder
+      const lines = Array.from({ length: rows }, (_, n) =>
+        JSON.stringify({ question: `${n} and 1?`, answer: `#### ${n + 1}` })
+      )
+      yield* fs.writeFileString(`${cwd}/rows.jsonl`, `${lines.join("\n")}\n`)
+      const file = `${cwd}/data/gsm8k-evaluation/samples.jsonl`
+      const questions: Array<string> = []
+      let victim: Atropos.Running | undefined
+      const { url } = yield* TestServer.make(({ body, path }) => {
+        if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
+        const [message] = body["messages"] as ReadonlyArray<{ readonly content: string }>
+        const question = /Q: (\d+)/.exec(message?.content ?? "")?.[1] ?? ""
+        questions.push(question)
+        if (questions.length === killAt) victim?.killNow()
+        return TestServer.chatReply([`The answer is ${Number(question) + (Number(question) % 2)}.`])
+      })
+      const words =
+        `evaluate --suite gsm8k --data rows.jsonl --env.max_eval_workers 3 --openai.model_name m --openai.base_url ${url}/v1`.split(
+          " "
         )
-        yield* fs.writeFileString(`${cwd}/rows.jsonl`, `${lines.join("\n")}\n`)
-        const file = `${cwd}/data/gsm8k-evaluation/samples.jsonl`
-        const questions: Array<string> = []
-        let victim: Atropos.Running | undefined
-        const { url } = yield* TestServer.make(({ body, path }) => {
-          if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
-          const [message] = body["messages"] as ReadonlyArray<{ readonly content: string }>
-          const question = /Q: (\d+)/.exec(message?.content ?? "")?.[1] ?? ""
-          questions.push(question)
-          if (questions.length === killAt) victim?.killNow()
-          return TestServer.chatReply([`The answer is ${Number(question) + (Number(question) % 2)}.`])
-        })
-        const words =
-          `evaluate --suite gsm8k --data rows.jsonl --env.max_eval_workers 3 --openai.model_name m --openai.base_url ${url}/v1`.split(
-            " "
-          )
-        const first = yield* Atropos.start(words, { cwd })
-        victim = first
-        const { signal } = yield* first.ended
-        assert.strictEqual(signal, "SIGKILL", first.said())
-        const checkpoint = JSON.parse(yield* fs.readFileString(file.replace(".jsonl", ".checkpoint.json"))) as {
-          readonly bytes: number
-        }
-        const kept = (yield* fs.readFileString(file)).slice(0, checkpoint.bytes).trimEnd().split("\n")
-        const done = new Set(kept.map((line) => /Q: (\d+)/.exec(line)?.[1]))
-        assert.isAbove(done.size, 0)
-        assert.isBelow(done.size, rows)
-        const before = questions.length
-        victim = undefined
-        const { code, err } = yield* Atropos.run(words, { cwd })
-        assert.strictEqual(code, 0, err)
-        // What was under way when it was killed has no answer; all else is asked once.
-        for (const question of questions.slice(before)) assert.isFalse(done.has(question), question)
-        assert.strictEqual(questions.length - before, rows - done.size)
-        const samples = yield* Stream.runCollect(Samples.read(file))
-        assert.strictEqual(samples.length, rows)
-        assert.strictEqual(new Set(samples.map(Comparison.idOf)).size, rows)
-        assert.strictEqual(samples.filter(({ correct }) => correct).length, rows / 2)
-      }).pipe(Effect.provide(NodeServices.layer)),
-    120_000
+      const first = yield* Atropos.start(words, { cwd })
+      victim = first
+      const { signal } = yield* first.ended
+      assert.strictEqual(signal, "SIGKILL", first.said())
+      const checkpoint = JSON.parse(yield* fs.readFileString(file.replace(".jsonl", ".checkpoint.json"))) as {
+        readonly bytes: number
+      }
+      const kept = (yield* fs.readFileString(file)).slice(0, checkpoint.bytes).trimEnd().split("\n")
+      const done = new Set(kept.map((line) => /Q: (\d+)/.exec(line)?.[1]))
+      assert.isAbove(done.size, 0)
+      assert.isBelow(done.size, rows)
+      const before = questions.length
+      victim = undefined
+      const { code, err } = yield* Atropos.run(words, { cwd })
+      assert.strictEqual(code, 0, err)
+      // What was under way when it was killed has no answer; all else is asked once.
+      for (const question of questions.slice(before)) assert.isFalse(done.has(question), question)
+      assert.strictEqual(questions.length - before, rows - done.size)
+      const samples = yield* Stream.runCollect(Samples.read(file))
+      assert.strictEqual(samples.length, rows)
+      assert.strictEqual(new Set(samples.map(Comparison.idOf)).size, rows)
+      assert.strictEqual(samples.filter(({ correct }) => correct).length, rows / 2)
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -62,8 +62,7 @@ it.live(
       const isSpooled = Effect.repeat(Effect.delay(spooled(spool), "20 millis"), { until: (files) => files.length > 0 })
       yield* outage(spool, () => isSpooled)
       assert.deepStrictEqual(yield* spooled(spool), [])
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-  120_000
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )
 
 it.live.skipIf(Disk.reason !== undefined)(
@@ -74,6 +73,5 @@ it.live.skipIf(Disk.reason !== undefined)(
       yield* outage(spool, (environment) =>
         environment.says(/spool cannot take groups; they stay in memory[^]*no space left on device[^]*Free disk space/i)
       )
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-  120_000
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )

@@ -20,7 +20,7 @@ const numbersIn = Effect.fnUntraced(function* (file: string) {
     .sort((a, b) => a - b)
 })
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("atropos process", (it) => {
+layer(NodeServices.layer, { excludeTestServices: true })("atropos process", (it) => {
   it.effect("goes on after kill -9 where the file ended, each item once", () =>
     Effect.gen(function* () {
       const cwd = yield* InProcess.folder

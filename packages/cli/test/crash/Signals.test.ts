@@ -34,13 +34,13 @@ const saying = Effect.fnUntraced(function* (stdout: Stream.Stream<Uint8Array, un
   const next: Effect.Effect<ReadonlyArray<string>, unknown> = pull
   let line: string | undefined
   while (line === undefined) line = (yield* next).find((one) => one.includes(word))
-  return { line, end: next.pipe(Effect.forever, Effect.exit, Effect.timeout("30 seconds")) }
+  return { line, end: next.pipe(Effect.forever, Effect.exit, Effect.timeout("5 minutes")) }
 })
 
 const isRefused = (url: string) =>
   Effect.isFailure(Effect.tryPromise((signal) => fetch(`${url}/v1/health/live`, { signal })))
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "90 seconds" })("signals", (it) => {
+layer(NodeServices.layer, { excludeTestServices: true })("signals", (it) => {
   it.effect("SIGTERM to npx ends the service, which its shell would leave behind", () =>
     Effect.gen(function* () {
       const npx = yield* spawn("npx", ["atropos", "api", "--port", "0"], yield* project)

@@ -64,14 +64,11 @@ const trained = Effect.fnUntraced(function* (kills: ReadonlyArray<number>) {
   return { said: run.said(), state: yield* lastSaved(join(cwd, ".atropos", "tinker")) }
 })
 
-it.live(
-  "a server that is killed twice leaves the run's parameters as they would have been, bit for bit",
-  () =>
-    Effect.gen(function* () {
-      const undisturbed = yield* trained([])
-      const killed = yield* trained(kills)
-      assert.include(killed.said, "going back to the last checkpoint")
-      assert.deepStrictEqual(killed.state, undisturbed.state)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-  120_000
+it.live("a server that is killed twice leaves the run's parameters as they would have been, bit for bit", () =>
+  Effect.gen(function* () {
+    const undisturbed = yield* trained([])
+    const killed = yield* trained(kills)
+    assert.include(killed.said, "going back to the last checkpoint")
+    assert.deepStrictEqual(killed.state, undisturbed.state)
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )

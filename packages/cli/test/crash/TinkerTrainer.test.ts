@@ -175,6 +175,5 @@ it.live(
       const last = yield* (yield* train(place, "killed")).ended
       assert.strictEqual(last.code, 0, last.out + last.err)
       assert.deepStrictEqual(yield* lastSaved(cwd, "killed"), yield* lastSaved(cwd, "undisturbed"))
-    }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici))),
-  400_000
+    }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)))
 )

@@ -73,6 +73,5 @@ it.live.skipIf(postgres === undefined)(
       Random.withSeed(4),
       Effect.scoped,
       Effect.provide(Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici))
-    ),
-  120_000
+    )
 )

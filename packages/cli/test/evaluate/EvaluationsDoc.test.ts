@@ -43,7 +43,8 @@ const kinds: { readonly [kind in Kind]: string } = {
   patterns: "patterns",
   judge: "judge",
   comparison: "judge, both orders",
-  rating: "rating"
+  rating: "rating",
+  likelihood: "likelihood"
 }
 
 const kindOf = (suite: Of): string => {
@@ -62,9 +63,24 @@ const namesIn = (template = ""): ReadonlyArray<string> =>
   )
 
 /** Columns that a suite names, but for those that a kind of score reads. */
-const columnsOf = ({ choices, gold, grids, id, pairs, prompt, reference, score, turns, where, ...rest }: Of) =>
+const columnsOf = ({
+  choices,
+  columns = {},
+  gold,
+  grids,
+  id,
+  pairs,
+  prompt,
+  reference,
+  score,
+  turns,
+  where,
+  ...rest
+}: Of) =>
   new Set(
     [
+      ...Object.values(columns).flatMap(({ each, of }) => [each, ...namesIn(of)]),
+      rest.likelihood?.blank,
       ...namesIn(grids === undefined ? prompt : ""),
       ...Object.values(grids ?? {}),
       ...Object.values(pairs ?? {}),
@@ -78,7 +94,7 @@ const columnsOf = ({ choices, gold, grids, id, pairs, prompt, reference, score, 
       typeof gold === "string" ? gold : gold?.from,
       ...Object.keys(where ?? {}),
       ...Object.values(score).map((one) => (one.by === "comparison" ? one.with : undefined))
-    ].filter((name): name is string => name !== undefined && name !== "")
+    ].filter((name): name is string => name !== undefined && name !== "" && !Object.hasOwn(columns, name))
   )
 
 /** Columns that a kind of score reads, whatever the suite says. */

@@ -7,107 +7,82 @@ import * as Atropos from "../crash/Atropos.ts"
 import * as Load from "../crash/Load.ts"
 import * as Service from "../crash/Service.ts"
 import * as Trainer from "../crash/Trainer.ts"
+import * as InProcess from "../InProcess.ts"
 import * as Wires from "./Wires.ts"
 
-const api = Effect.fnUntraced(function* (env: { readonly [name: string]: string }) {
-  const { code, err } = yield* Atropos.run(["api", "--port", String(yield* Atropos.freePort)], {
-    cwd: yield* Atropos.folder,
-    env
-  })
+const api = Effect.fnUntraced(function* (env: Record<string, string>) {
+  yield* InProcess.folder
+  const { code, stderr } = yield* InProcess.run(["api", "--port", String(yield* Atropos.freePort)], env)
   assert.strictEqual(code, 1)
-  assert.strictEqual(err.trim().split("\n").length, 1, err)
-  return err
-})
+  assert.strictEqual(stderr.trim().split("\n").length, 1, stderr)
+  return stderr
+}, Effect.scoped)
 
 const parts = Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)
 
-/** Milliseconds; for machines under load. */
-const limit = 120_000
-
-layer(parts, { excludeTestServices: true, timeout: "120 seconds" })("a database that cannot be had", (it) => {
-  it.effect(
-    "nobody listens at its address",
-    () =>
-      Effect.gen(function* () {
-        const port = yield* Atropos.freePort
-        const said = yield* api({ DATABASE_URL: `postgres://me:hush-hush@127.0.0.1:${port}/rollouts` })
-        assert.include(said, `cannot use the database 127.0.0.1:${port}/rollouts: connect ECONNREFUSED`)
-        assert.include(said, "is the server running?")
-        assert.notInclude(said, "hush-hush")
-      }),
-    limit
+layer(parts, { excludeTestServices: true })("a database that cannot be had", (it) => {
+  it.effect("nobody listens at its address", () =>
+    Effect.gen(function* () {
+      const port = yield* Atropos.freePort
+      const said = yield* api({ DATABASE_URL: `postgres://me:hush-hush@127.0.0.1:${port}/rollouts` })
+      assert.include(said, `cannot use the database 127.0.0.1:${port}/rollouts: connect ECONNREFUSED`)
+      assert.include(said, "is the server running?")
+      assert.notInclude(said, "hush-hush")
+    })
   )
 
-  it.effect(
-    "its server refuses the password",
-    () =>
-      Effect.gen(function* () {
-        const port = yield* Wires.strictPostgres
-        const said = yield* api({ DATABASE_URL: `postgres://me:hush-hush@127.0.0.1:${port}/rollouts` })
-        assert.include(
-          said,
-          'password authentication failed for user "me": check the user and the password in DATABASE_URL'
-        )
-        assert.notInclude(said, "hush-hush")
-      }),
-    limit
+  it.effect("its server refuses the password", () =>
+    Effect.gen(function* () {
+      const port = yield* Wires.strictPostgres
+      const said = yield* api({ DATABASE_URL: `postgres://me:hush-hush@127.0.0.1:${port}/rollouts` })
+      assert.include(
+        said,
+        'password authentication failed for user "me": check the user and the password in DATABASE_URL'
+      )
+      assert.notInclude(said, "hush-hush")
+    })
   )
 
-  it.effect(
-    "the address is no address, or of another kind of database",
-    () =>
-      Effect.gen(function* () {
-        assert.include(yield* api({ DATABASE_URL: "localhost" }), "postgres://user:password@host:port/database")
-        assert.include(
-          yield* api({ DATABASE_URL: "mysql://localhost/x" }),
-          "should begin with postgres://, not mysql://"
-        )
-      }),
-    limit
+  it.effect("the address is no address, or of another kind of database", () =>
+    Effect.gen(function* () {
+      assert.include(yield* api({ DATABASE_URL: "localhost" }), "postgres://user:password@host:port/database")
+      assert.include(yield* api({ DATABASE_URL: "mysql://localhost/x" }), "should begin with postgres://, not mysql://")
+    })
   )
 
-  it.effect(
-    "its folder belongs to a running service, which goes on",
-    () =>
-      Effect.gen(function* () {
-        const place = yield* Service.pglite.make
-        const first = yield* Service.start(place, yield* Atropos.freePort)
-        const said = yield* api(place.env)
-        assert.match(said, /the folder \S+ is in use by a running process \(id \d+\)/)
-        assert.include(said, "ATROPOS_DATA_DIR")
-        assert.strictEqual((yield* first.client.runInfo).batchSize, -1)
-        yield* first.process.kill
-        // A lock left by the dead is no lock.
-        yield* Service.start(place, yield* Atropos.freePort)
-      }).pipe(Effect.scoped),
-    limit
+  it.effect("its folder belongs to a running service, which goes on", () =>
+    Effect.gen(function* () {
+      const place = yield* Service.pglite.make
+      const first = yield* Service.start(place, yield* Atropos.freePort)
+      const said = yield* api({ ...place.env })
+      assert.match(said, /the folder \S+ is in use by a running process \(id \d+\)/)
+      assert.include(said, "ATROPOS_DATA_DIR")
+      assert.strictEqual((yield* first.client.runInfo).batchSize, -1)
+      yield* first.process.kill
+      // A lock left by the dead is no lock.
+      yield* Service.start(place, yield* Atropos.freePort)
+    }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "its folder cannot be made",
-    () =>
-      Effect.gen(function* () {
-        const said = yield* api({ ATROPOS_DATA_DIR: "/dev/null/data" })
-        assert.include(said, "/dev/null/data")
-        assert.notInclude(said, "please report")
-      }),
-    limit
+  it.effect("its folder cannot be made", () =>
+    Effect.gen(function* () {
+      const said = yield* api({ ATROPOS_DATA_DIR: "/dev/null/data" })
+      assert.include(said, "/dev/null/data")
+      assert.notInclude(said, "please report")
+    })
   )
 })
 
 const { postgres } = Service
 const skipped = postgres === undefined ? " (skipped: no Postgres on this machine, and no DATABASE_URL)" : ""
 
-layer(parts, { excludeTestServices: true, timeout: "120 seconds" })("a database on a server", (it) => {
-  it.effect.skipIf(postgres === undefined)(
-    `that does not have it${skipped}`,
-    () =>
-      Effect.gen(function* () {
-        const url = new URL(TestPostgres.serverUrl!)
-        url.pathname = "/atropos_not_there"
-        assert.include(yield* api({ DATABASE_URL: url.href }), "create it with `createdb atropos_not_there`")
-      }),
-    limit
+layer(parts, { excludeTestServices: true })("a database on a server", (it) => {
+  it.effect.skipIf(postgres === undefined)(`that does not have it${skipped}`, () =>
+    Effect.gen(function* () {
+      const url = new URL(TestPostgres.serverUrl!)
+      url.pathname = "/atropos_not_there"
+      assert.include(yield* api({ DATABASE_URL: url.href }), "create it with `createdb atropos_not_there`")
+    })
   )
 
   it.effect.skipIf(postgres === undefined)(
@@ -132,7 +107,7 @@ layer(parts, { excludeTestServices: true, timeout: "120 seconds" })("a database 
         const [open] = ledger.open.splice(0)
         yield* Effect.retry(Load.sendKeyed({ client: service.client, envId }, ledger, open!), {
           schedule: Schedule.spaced("100 millis"),
-          times: 100
+          times: 3000
         })
         const taken: Trainer.Taken = new Map()
         yield* Trainer.drain(service.url, service.client, taken)
@@ -141,7 +116,6 @@ layer(parts, { excludeTestServices: true, timeout: "120 seconds" })("a database 
           [...Trainer.checkGroups(taken)].sort((a, b) => a - b),
           [1, 2, 3, 4]
         )
-      }).pipe(Effect.scoped),
-    limit
+      }).pipe(Effect.scoped)
   )
 })

@@ -39,9 +39,6 @@ const answering = (answer: (n: number) => TestServer.Reply) =>
 
 const texts = (n: number): ReadonlyArray<string> => Array.from({ length: n }, (_, i) => `\\boxed{${i}}`)
 
-/** Milliseconds; for machines under load. */
-const limit = 120_000
-
 type Case = readonly [
   what: string,
   answer: ((n: number) => TestServer.Reply) | undefined,
@@ -73,53 +70,45 @@ const cases: ReadonlyArray<Case> = [
   ["broken", () => ({ status: 500, json: { error: { message: "out of memory" } } }), /500.*out of memory/]
 ]
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("an inference server", (it) => {
-  it.effect(
-    "that is away, slow or lying is named, with what is wrong, and the run ends",
-    () =>
-      Effect.forEach(
-        cases,
-        ([what, answer, told, more]) =>
-          Effect.gen(function* () {
-            const url = answer === undefined ? yield* TestServer.nobody : yield* answering(answer)
-            assert.match(yield* fails(url, more), told, what)
-          }),
-        // They wait more than they work.
-        { concurrency: 3, discard: true }
-      ),
-    limit
+layer(NodeServices.layer, { excludeTestServices: true })("an inference server", (it) => {
+  it.effect("that is away, slow or lying is named, with what is wrong, and the run ends", () =>
+    Effect.forEach(
+      cases,
+      ([what, answer, told, more]) =>
+        Effect.gen(function* () {
+          const url = answer === undefined ? yield* TestServer.nobody : yield* answering(answer)
+          assert.match(yield* fails(url, more), told, what)
+        }),
+      // They wait more than they work.
+      { concurrency: 3, discard: true }
+    )
   )
 
-  it.effect(
-    "that begins to lie costs nothing of what came before: the run goes on where it was",
-    () =>
-      Effect.gen(function* () {
-        const file = `${yield* Bin.folder}/groups.jsonl`
-        let isLying = true
-        let asked = 0
-        const { url } = yield* TestServer.make(({ body, path }) => {
-          if (path.endsWith("/models")) return { json: { data: [] } }
-          if (++asked > 5 && isLying) return { json: { choices: "all of them" } }
-          return TestServer.chatReply(texts(Number(body["n"] ?? 1)))
-        })
-        const lines = Effect.promise(async () =>
-          (await readFile(file, "utf8")).split("\n").filter((line) => line !== "")
-        )
-        const first = yield* InProcess.run(words(url, file, ""))
-        assert.strictEqual(first.code, 1)
-        assert.include(first.stderr, "run the same command again to continue")
-        const before = yield* lines
-        assert.isAtLeast(before.length, 1)
+  it.effect("that begins to lie costs nothing of what came before: the run goes on where it was", () =>
+    Effect.gen(function* () {
+      const file = `${yield* Bin.folder}/groups.jsonl`
+      let isLying = true
+      let asked = 0
+      const { url } = yield* TestServer.make(({ body, path }) => {
+        if (path.endsWith("/models")) return { json: { data: [] } }
+        if (++asked > 5 && isLying) return { json: { choices: "all of them" } }
+        return TestServer.chatReply(texts(Number(body["n"] ?? 1)))
+      })
+      const lines = Effect.promise(async () => (await readFile(file, "utf8")).split("\n").filter((line) => line !== ""))
+      const first = yield* InProcess.run(words(url, file, ""))
+      assert.strictEqual(first.code, 1)
+      assert.include(first.stderr, "run the same command again to continue")
+      const before = yield* lines
+      assert.isAtLeast(before.length, 1)
 
-        isLying = false
-        const second = yield* InProcess.run(words(url, file, ""))
-        assert.strictEqual(second.code, 0, second.stderr)
-        const after = yield* lines
-        assert.deepStrictEqual(after.slice(0, before.length), before)
-        assert.strictEqual(after.length, 12)
-        const questions = after.map((line) => JSON.parse(line).messages[0][1].content as string)
-        assert.strictEqual(new Set(questions).size, 12)
-      }),
-    limit
+      isLying = false
+      const second = yield* InProcess.run(words(url, file, ""))
+      assert.strictEqual(second.code, 0, second.stderr)
+      const after = yield* lines
+      assert.deepStrictEqual(after.slice(0, before.length), before)
+      assert.strictEqual(after.length, 12)
+      const questions = after.map((line) => JSON.parse(line).messages[0][1].content as string)
+      assert.strictEqual(new Set(questions).size, 12)
+    })
   )
 })

@@ -11,173 +11,157 @@ import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Service from "../crash/Service.ts"
 import * as Stories from "../crash/Stories.ts"
+import * as InProcess from "../InProcess.ts"
 
-/** Runs a command that cannot work; the one line it said on standard error beside its log. */
-const fails = Effect.fnUntraced(function* (words: string, env: { readonly [name: string]: string } = {}, cwd?: string) {
-  const ended = yield* Atropos.run(words.split(" "), { cwd: cwd ?? (yield* Atropos.folder), env })
-  assert.include([1, 2], ended.code, ended.err)
-  assert.notInclude(ended.err, "please report")
-  assert.notInclude(ended.err, "    at ")
-  const line = /^atropos: .*$/m.exec(ended.err)?.[0]
-  assert.isDefined(line, ended.err)
+/** Runs a command that cannot work, in this folder; the one line it said on standard error beside its log. */
+const failsHere = Effect.fnUntraced(function* (words: string, env: Record<string, string> = {}) {
+  const { code, stderr } = yield* InProcess.run(words.split(" "), env)
+  assert.include([1, 2], code, stderr)
+  assert.notInclude(stderr, "please report")
+  assert.notInclude(stderr, "    at ")
+  const line = /^atropos: .*$/m.exec(stderr)?.[0]
+  assert.isDefined(line, stderr)
   return line ?? ""
 })
 
-/** Milliseconds; for machines under load. */
-const limit = 120_000
+/** The same, in a folder of its own. */
+const fails = (words: string, env?: Record<string, string>) =>
+  Effect.scoped(Effect.andThen(InProcess.folder, failsHere(words, env)))
 
 const serve = (url: string) => `serve --env arithmetic-stories --testing --env.rollout_server_url ${url}`
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "120 seconds" })("the service", (it) => {
-  it.effect(
-    "says why it cannot listen",
-    () =>
-      Effect.gen(function* () {
-        const { url } = yield* TestServer.make(() => ({ json: {} }))
-        const env = (yield* Service.fastest.make).env
-        const { port } = new URL(url)
-        const taken = yield* fails(`api --port ${port}`, env)
-        assert.include(taken, `cannot listen on 127.0.0.1:${port}: another process listens there`)
-        assert.include(yield* fails("api --port 80000", env), '--port: expected a port from 0 to 65535, got "80000"')
-        assert.include(yield* fails("api --host 0.0.0.0 --port 0", env), "Set ATROPOS_TOKENS")
-      }),
-    limit
+layer(NodeServices.layer, { excludeTestServices: true })("the service", (it) => {
+  it.effect("says why it cannot listen", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestServer.make(() => ({ json: {} }))
+      const env = (yield* Service.fastest.make).env
+      const { port } = new URL(url)
+      const taken = yield* fails(`api --port ${port}`, env)
+      assert.include(taken, `cannot listen on 127.0.0.1:${port}: another process listens there`)
+      assert.include(yield* fails("api --port 80000", env), '--port: expected a port from 0 to 65535, got "80000"')
+      assert.include(yield* fails("api --host 0.0.0.0 --port 0", env), "Set ATROPOS_TOKENS")
+    })
   )
 
-  it.effect(
-    "tells an environment which token it needs, and keeps the tokens to itself",
-    () =>
-      Effect.gen(function* () {
-        const place = yield* Service.fastest.make
-        const tokens = "trainer:trainers-secret,environment:environments-secret"
-        const malformed = yield* fails("api --port 0", { ...place.env, ATROPOS_TOKENS: `${tokens},hush-hush` })
-        assert.include(malformed, "ATROPOS_TOKENS, entry 3: expected role:token")
-        assert.notInclude(malformed, "hush")
+  it.effect("tells an environment which token it needs, and keeps the tokens to itself", () =>
+    Effect.gen(function* () {
+      const place = yield* Service.fastest.make
+      const tokens = "trainer:trainers-secret,environment:environments-secret"
+      const malformed = yield* fails("api --port 0", { ...place.env, ATROPOS_TOKENS: `${tokens},hush-hush` })
+      assert.include(malformed, "ATROPOS_TOKENS, entry 3: expected role:token")
+      assert.notInclude(malformed, "hush")
 
-        const port = yield* Atropos.freePort
-        const { process, url } = yield* Service.start({ env: { ...place.env, ATROPOS_TOKENS: tokens } }, port)
-        const without = yield* fails(serve(url))
-        assert.include(without, "answered 401: this service asks for a token")
-        assert.include(without, "ATROPOS_TOKEN")
-        assert.include(yield* fails(serve(url), { ATROPOS_TOKEN: "no-such-token" }), "the token is not known here")
-        const trainer = yield* fails(serve(url), { ATROPOS_TOKEN: "trainers-secret" })
-        assert.include(
-          trainer,
-          "answered 403: a token with the role trainer may not do this; it needs the role environment"
-        )
-        assert.notInclude(process.said() + without + trainer, "secret")
-      }),
-    limit
+      const port = yield* Atropos.freePort
+      const { process, url } = yield* Service.start({ env: { ...place.env, ATROPOS_TOKENS: tokens } }, port)
+      const without = yield* fails(serve(url))
+      assert.include(without, "answered 401: this service asks for a token")
+      assert.include(without, "ATROPOS_TOKEN")
+      assert.include(yield* fails(serve(url), { ATROPOS_TOKEN: "no-such-token" }), "the token is not known here")
+      const trainer = yield* fails(serve(url), { ATROPOS_TOKEN: "trainers-secret" })
+      assert.include(
+        trainer,
+        "answered 403: a token with the role trainer may not do this; it needs the role environment"
+      )
+      assert.notInclude(process.said() + without + trainer, "secret")
+    })
   )
 })
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "120 seconds" })("an environment", (it) => {
-  it.effect(
-    "refuses a service that is something else",
-    () =>
-      Effect.gen(function* () {
-        const { url } = yield* TestServer.make(() => ({ text: "<html>welcome</html>" }))
-        assert.include(
-          yield* fails(serve(url)),
-          `${url}/v1/runs/default/environments sent an answer that does not follow`
-        )
-        assert.include(
-          yield* fails(serve("localhost-8000")),
-          "localhost-8000/v1/health/live cannot be reached: Invalid URL"
-        )
-      }),
-    limit
+layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) => {
+  it.effect("refuses a service that is something else", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestServer.make(() => ({ text: "<html>welcome</html>" }))
+      assert.include(
+        yield* fails(serve(url)),
+        `${url}/v1/runs/default/environments sent an answer that does not follow`
+      )
+      assert.include(
+        yield* fails(serve("localhost-8000")),
+        "localhost-8000/v1/health/live cannot be reached: Invalid URL"
+      )
+    })
   )
 
-  it.effect(
-    "refuses a state in the service that something else has saved, and leaves it",
-    () =>
-      Effect.gen(function* () {
-        const { client, url } = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
-        yield* client.registerRun(Stories.run)
-        yield* client.claim({ owner: "trainer", wait: 0, lease: "1 second" })
-        const state = { step: 0, value: { progress: "half" } }
-        const states = Option.getOrThrow(yield* client.savedStates)
-        yield* states.save("arithmetic-stories", state)
-        const said = yield* fails(`${serve(url)} --env.group_size 2`)
-        assert.include(said, "the state saved for environment arithmetic-stories is not one of this program's")
-        assert.include(said, "wandb_name")
-        assert.deepStrictEqual((yield* states.load("arithmetic-stories")).valueOrUndefined, state)
-      }),
-    limit
+  it.effect("refuses a state in the service that something else has saved, and leaves it", () =>
+    Effect.gen(function* () {
+      const { client, url } = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
+      yield* client.registerRun(Stories.run)
+      yield* client.claim({ owner: "trainer", wait: 0, lease: "1 second" })
+      const state = { step: 0, value: { progress: "half" } }
+      const states = Option.getOrThrow(yield* client.savedStates)
+      yield* states.save("arithmetic-stories", state)
+      const said = yield* fails(`${serve(url)} --env.group_size 2`)
+      assert.include(said, "the state saved for environment arithmetic-stories is not one of this program's")
+      assert.include(said, "wandb_name")
+      assert.deepStrictEqual((yield* states.load("arithmetic-stories")).valueOrUndefined, state)
+    })
   )
 
-  it.effect(
-    "refuses a state file that is damaged, names it, and leaves it",
-    () =>
-      Effect.gen(function* () {
-        // As much of the original's service as an environment meets before it reads its state.
-        const { url } = yield* TestServer.make(({ path }) => {
-          if (path === "/info") return { json: { batch_size: 4, max_token_len: 2048 } }
-          if (path !== "/register-env") return { status: 404, json: { detail: "Not Found" } }
-          const run = { starting_step: 0, num_steps: 10, checkpoint_dir: "", checkpoint_interval: -1 }
-          return { json: { status: "success", env_id: 0, wandb_name: "arithmetic-stories_0", ...run } }
-        })
-        const cwd = yield* Atropos.folder
-        const file = join(".atropos", "spool", "arithmetic-stories", "state.json")
-        const damaged = '{"step": 3, "val'
-        yield* Effect.promise(() => mkdir(join(cwd, file, ".."), { recursive: true }))
-        yield* Effect.promise(() => writeFile(join(cwd, file), damaged))
-        assert.include(yield* fails(serve(url), {}, cwd), `cannot use the state file ${file}`)
-        assert.strictEqual(yield* Effect.promise(() => readFile(join(cwd, file), "utf8")), damaged)
-      }),
-    limit
+  it.effect("refuses a state file that is damaged, names it, and leaves it", () =>
+    Effect.gen(function* () {
+      // As much of the original's service as an environment meets before it reads its state.
+      const { url } = yield* TestServer.make(({ path }) => {
+        if (path === "/info") return { json: { batch_size: 4, max_token_len: 2048 } }
+        if (path !== "/register-env") return { status: 404, json: { detail: "Not Found" } }
+        const run = { starting_step: 0, num_steps: 10, checkpoint_dir: "", checkpoint_interval: -1 }
+        return { json: { status: "success", env_id: 0, wandb_name: "arithmetic-stories_0", ...run } }
+      })
+      const cwd = yield* InProcess.folder
+      const file = join(".atropos", "spool", "arithmetic-stories", "state.json")
+      const damaged = '{"step": 3, "val'
+      yield* Effect.promise(() => mkdir(join(cwd, file, ".."), { recursive: true }))
+      yield* Effect.promise(() => writeFile(join(cwd, file), damaged))
+      assert.include(yield* failsHere(serve(url)), `cannot use the state file ${file}`)
+      assert.strictEqual(yield* Effect.promise(() => readFile(join(cwd, file), "utf8")), damaged)
+    })
   )
 
-  it.effect(
-    "rolls out again what a damaged spool file held, and loses nothing",
-    () =>
-      Effect.gen(function* () {
-        const place = yield* Service.fastest.make
-        const port = yield* Atropos.freePort
-        const cwd = yield* Atropos.folder
-        const spool = join(cwd, "spool", "arithmetic-stories")
-        /** The segment with groups in it, once it has some. */
-        const segment = async () => {
-          for (const name of await readdir(spool)) {
-            const file = join(spool, name)
-            if (name.endsWith(".spool") && (await stat(file)).size > 2000) return file
-          }
-          return undefined
+  it.effect("rolls out again what a damaged spool file held, and loses nothing", () =>
+    Effect.gen(function* () {
+      const place = yield* Service.fastest.make
+      const port = yield* Atropos.freePort
+      const cwd = yield* Atropos.folder
+      const spool = join(cwd, "spool", "arithmetic-stories")
+      /** The segment with groups in it, once it has some. */
+      const segment = async () => {
+        for (const name of await readdir(spool)) {
+          const file = join(spool, name)
+          if (name.endsWith(".spool") && (await stat(file)).size > 2000) return file
         }
-        const policy = yield* Stories.policy()
-        const got: Stories.Got = { steps: [], stories: [] }
-        const service = yield* Service.start(place, port)
-        yield* service.client.registerRun(Stories.run)
-        const where = { serviceUrl: service.url, policyUrl: policy.url, cwd, spool: "spool" }
-        const training = yield* Effect.forkChild(Stories.train(service.client, got))
+        return undefined
+      }
+      const policy = yield* Stories.policy()
+      const got: Stories.Got = { steps: [], stories: [] }
+      const service = yield* Service.start(place, port)
+      yield* service.client.registerRun(Stories.run)
+      const where = { serviceUrl: service.url, policyUrl: policy.url, cwd, spool: "spool" }
+      const training = yield* Effect.forkChild(Stories.train(service.client, got))
 
-        const environment = yield* Stories.serve(where)
-        yield* Effect.repeat(
-          Effect.delay(
-            Effect.sync(() => got.steps.length),
-            "10 millis"
-          ),
-          { until: (done) => done > 2 }
-        )
-        yield* service.process.kill
-        const file = yield* Effect.repeat(Effect.delay(Effect.promise(segment), "10 millis"), {
-          until: (found) => found !== undefined
-        })
-        yield* environment.kill
-        yield* Effect.promise(async () => {
-          await writeFile(join(spool, "00000000-other.spool"), "nothing of ours")
-          const bytes = await readFile(file)
-          const middle = Math.floor(bytes.length * 0.6)
-          await writeFile(file, bytes.fill(0xff, middle, middle + 20))
-        })
-        yield* Service.start(place, port)
-        const again = yield* Stories.serve(where)
-        yield* Fiber.join(training)
-        assert.strictEqual((yield* again.ended).code, 0)
-        assert.include(again.said(), "a spool file cannot be read and is left aside")
-        Stories.check(got)
-      }),
-    limit
+      const environment = yield* Stories.serve(where)
+      yield* Effect.repeat(
+        Effect.delay(
+          Effect.sync(() => got.steps.length),
+          "10 millis"
+        ),
+        { until: (done) => done > 2 }
+      )
+      yield* service.process.kill
+      const file = yield* Effect.repeat(Effect.delay(Effect.promise(segment), "10 millis"), {
+        until: (found) => found !== undefined
+      })
+      yield* environment.kill
+      yield* Effect.promise(async () => {
+        await writeFile(join(spool, "00000000-other.spool"), "nothing of ours")
+        const bytes = await readFile(file)
+        const middle = Math.floor(bytes.length * 0.6)
+        await writeFile(file, bytes.fill(0xff, middle, middle + 20))
+      })
+      yield* Service.start(place, port)
+      const again = yield* Stories.serve(where)
+      yield* Fiber.join(training)
+      assert.strictEqual((yield* again.ended).code, 0)
+      assert.include(again.said(), "a spool file cannot be read and is left aside")
+      Stories.check(got)
+    })
   )
 })

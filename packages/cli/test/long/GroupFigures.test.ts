@@ -22,8 +22,7 @@ describe("the figure of a group in docs/environments.md", () => {
             made,
             `run node --conditions=atropos-src scripts/make-environments-page.ts ${name}`
           )
-        ),
-      300_000
+        )
     )
   }
 })

@@ -15,9 +15,6 @@ import * as Telemetry from "../Telemetry.ts"
 
 const model = fileURLToPath(new URL("../../../trainer/test/fixtures/models/qwen2", import.meta.url))
 
-/** Milliseconds; for machines under load. */
-const limit = 240_000
-
 const longAnswers = fileURLToPath(new URL("../fixtures/long-answers.ts", import.meta.url))
 
 const firstLine = <E>(output: Stream.Stream<Uint8Array, E>, wanted: (line: string) => boolean) =>
@@ -73,7 +70,6 @@ describe("atropos train", () => {
         yield* Effect.all([api.interrupt, policy.kill()], { concurrency: "unbounded" })
         Telemetry.checkTraces(collector, WandbServer.apiKey)
         Telemetry.checkWandb(wandb, 2)
-      }).pipe(Effect.provide(NodeServices.layer)),
-    limit
+      }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -104,138 +104,126 @@ const upTo = (count: number) => Array.from({ length: count }, (_, index) => inde
 
 const fromService = (url: string) => ["--api-url", url, "--save-messages", "--format", "trl"]
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("data sets of a service", (it) => {
-  it.effect(
-    "are read from consumed and queued groups alike, and neither the trainer nor a second reader notices",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const cwd = yield* InProcess.folder
-        const { client, url } = yield* served
-        const envId = yield* begin(client)
-        yield* submit(client, envId, 0, 6)
-        yield* train(client)
-        const before = yield* client.status(envId)
-        const words = [...fromService(url), "--save-top-n-per-group", "1", "--no-follow"]
-        const [one, other] = yield* Effect.all(
-          [Atropos.run(["sft-gen", "-", ...words], { cwd }), InProcess.run(["sft-gen", "other.jsonl", ...words])],
-          { concurrency: "unbounded" }
-        )
-        assert.deepStrictEqual([one.code, other.code], [0, 0])
-        assert.deepStrictEqual(questions(rowsIn(one.out)), upTo(6))
-        assert.strictEqual(yield* fs.readFileString("other.jsonl"), one.out)
-        assert.deepStrictEqual(yield* client.status(envId), before)
-        // The trainer goes on with the batches that it would have had.
-        const next = yield* train(client)
-        assert.strictEqual(next.step, 2)
-        assert.strictEqual(
-          next.groups.reduce((sum, one) => sum + ScoredGroup.size(one), 0),
-          batchSize
-        )
-      }),
-    60_000
+layer(NodeServices.layer, { excludeTestServices: true })("data sets of a service", (it) => {
+  it.effect("are read from consumed and queued groups alike, and neither the trainer nor a second reader notices", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* InProcess.folder
+      const { client, url } = yield* served
+      const envId = yield* begin(client)
+      yield* submit(client, envId, 0, 6)
+      yield* train(client)
+      const before = yield* client.status(envId)
+      const words = [...fromService(url), "--save-top-n-per-group", "1", "--no-follow"]
+      const [one, other] = yield* Effect.all(
+        [Atropos.run(["sft-gen", "-", ...words], { cwd }), InProcess.run(["sft-gen", "other.jsonl", ...words])],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual([one.code, other.code], [0, 0])
+      assert.deepStrictEqual(questions(rowsIn(one.out)), upTo(6))
+      assert.strictEqual(yield* fs.readFileString("other.jsonl"), one.out)
+      assert.deepStrictEqual(yield* client.status(envId), before)
+      // The trainer goes on with the batches that it would have had.
+      const next = yield* train(client)
+      assert.strictEqual(next.step, 2)
+      assert.strictEqual(
+        next.groups.reduce((sum, one) => sum + ScoredGroup.size(one), 0),
+        batchSize
+      )
+    })
   )
 
-  it.effect(
-    "follow a run, and after kill -9 go on so that every group is there once",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const cwd = yield* InProcess.folder
-        const { client, url } = yield* served
-        const envId = yield* begin(client)
-        yield* submit(client, envId, 0, 20)
-        const words = [
-          "sft-gen",
-          "set.jsonl",
-          ...fromService(url),
-          "--save-top-n-per-group",
-          "1",
-          "--num-seqs-to-save",
-          "50"
-        ]
-        const first = yield* Atropos.start(words, { cwd })
-        yield* first.says("20/50 rows")
-        yield* submit(client, envId, 20, 10)
-        yield* first.says("30/50 rows")
-        yield* first.kill
-        assert.isFalse(yield* fs.exists("set.jsonl"))
-        yield* submit(client, envId, 30, 12)
-        const second = yield* InProcess.start(words)
-        yield* second.says(/(3[1-9]|4[0-2])\/50 rows/)
-        yield* submit(client, envId, 42, 8)
-        const { code, stderr, stdout } = yield* second.ended
-        assert.strictEqual(code, 0, stderr)
-        assert.match(stderr, /resuming with \d+ rows of an earlier run/)
-        assert.match(stdout, /rows +50/)
-        const rows = rowsIn(yield* fs.readFileString("set.jsonl"))
-        assert.deepStrictEqual(questions(rows), upTo(50))
-        const left = (yield* fs.readDirectory(".")).filter((name) => name.startsWith("set"))
-        assert.deepStrictEqual(left.sort(), ["set.jsonl", "set.jsonl.report.json"])
-      }),
-    60_000
+  it.effect("follow a run, and after kill -9 go on so that every group is there once", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* InProcess.folder
+      const { client, url } = yield* served
+      const envId = yield* begin(client)
+      yield* submit(client, envId, 0, 20)
+      const words = [
+        "sft-gen",
+        "set.jsonl",
+        ...fromService(url),
+        "--save-top-n-per-group",
+        "1",
+        "--num-seqs-to-save",
+        "50"
+      ]
+      const first = yield* Atropos.start(words, { cwd })
+      yield* first.says("20/50 rows")
+      yield* submit(client, envId, 20, 10)
+      yield* first.says("30/50 rows")
+      yield* first.kill
+      assert.isFalse(yield* fs.exists("set.jsonl"))
+      yield* submit(client, envId, 30, 12)
+      const second = yield* InProcess.start(words)
+      yield* second.says(/(3[1-9]|4[0-2])\/50 rows/)
+      yield* submit(client, envId, 42, 8)
+      const { code, stderr, stdout } = yield* second.ended
+      assert.strictEqual(code, 0, stderr)
+      assert.match(stderr, /resuming with \d+ rows of an earlier run/)
+      assert.match(stdout, /rows +50/)
+      const rows = rowsIn(yield* fs.readFileString("set.jsonl"))
+      assert.deepStrictEqual(questions(rows), upTo(50))
+      const left = (yield* fs.readDirectory(".")).filter((name) => name.startsWith("set"))
+      assert.deepStrictEqual(left.sort(), ["set.jsonl", "set.jsonl.report.json"])
+    })
   )
 
-  it.effect(
-    "of a run that is not there, and of a service that is not there, say so",
-    () =>
-      Effect.gen(function* () {
-        yield* InProcess.folder
-        const { client, url } = yield* served
-        yield* begin(client)
-        const unknown = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(url), "--run", "other"])
-        assert.strictEqual(unknown.code, 2)
-        assert.include(unknown.stderr, "has no run other (--run); runs: default")
-        const nobody = `http://127.0.0.1:${yield* Atropos.freePort}`
-        const away = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(nobody)])
-        assert.strictEqual(away.code, 1)
-        assert.include(away.stderr, "cannot be reached")
-      }),
-    60_000
+  it.effect("of a run that is not there, and of a service that is not there, say so", () =>
+    Effect.gen(function* () {
+      yield* InProcess.folder
+      const { client, url } = yield* served
+      yield* begin(client)
+      const unknown = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(url), "--run", "other"])
+      assert.strictEqual(unknown.code, 2)
+      assert.include(unknown.stderr, "has no run other (--run); runs: default")
+      const nobody = `http://127.0.0.1:${yield* Atropos.freePort}`
+      const away = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(nobody)])
+      assert.strictEqual(away.code, 1)
+      assert.include(away.stderr, "cannot be reached")
+    })
   )
 
-  it.effect(
-    "of a service of the original come from its batches alone, when asked for and when nobody trains",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        yield* InProcess.folder
-        const url = `http://127.0.0.1:${yield* V0Server.port}`
-        const words = [
-          "sft-gen",
-          "set.jsonl",
-          ...fromService(url),
-          "--save-top-n-per-group",
-          "1",
-          "--num-seqs-to-save",
-          "4"
-        ]
-        const refused = yield* InProcess.run(words)
-        assert.strictEqual(refused.code, 2)
-        assert.include(refused.stderr, "is the Python original, which cannot serve stored groups")
-        assert.include(refused.stderr, "use --take-batches")
+  it.effect("of a service of the original come from its batches alone, when asked for and when nobody trains", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      yield* InProcess.folder
+      const url = `http://127.0.0.1:${yield* V0Server.port}`
+      const words = [
+        "sft-gen",
+        "set.jsonl",
+        ...fromService(url),
+        "--save-top-n-per-group",
+        "1",
+        "--num-seqs-to-save",
+        "4"
+      ]
+      const refused = yield* InProcess.run(words)
+      assert.strictEqual(refused.code, 2)
+      assert.include(refused.stderr, "is the Python original, which cannot serve stored groups")
+      assert.include(refused.stderr, "use --take-batches")
 
-        const client = yield* clientOf(url)
-        yield* register(client)
-        const taking = [...words, "--take-batches", "--group-size", "4", "--tasks-per-step", "2"]
-        const disturbing = yield* InProcess.run(taking)
-        assert.strictEqual(disturbing.code, 2)
-        assert.include(disturbing.stderr, "a trainer is already registered")
-        assert.include(disturbing.stderr, "W&B project theirs")
-        yield* V0Server.get("/reset_data")
+      const client = yield* clientOf(url)
+      yield* register(client)
+      const taking = [...words, "--take-batches", "--group-size", "4", "--tasks-per-step", "2"]
+      const disturbing = yield* InProcess.run(taking)
+      assert.strictEqual(disturbing.code, 2)
+      assert.include(disturbing.stderr, "a trainer is already registered")
+      assert.include(disturbing.stderr, "W&B project theirs")
+      yield* V0Server.get("/reset_data")
 
-        const running = yield* InProcess.start(taking)
-        // An environment is let in once the reader has asked for a batch.
-        const envId = yield* environment(client).pipe(
-          Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: Option.isSome }),
-          Effect.map(Option.getOrThrow)
-        )
-        assert.deepStrictEqual(yield* client.runInfo, { batchSize, maxTokenLength: 2048 })
-        yield* submit(client, envId, 0, 4)
-        const { code, stderr } = yield* running.ended
-        assert.strictEqual(code, 0, stderr)
-        assert.deepStrictEqual(questions(rowsIn(yield* fs.readFileString("set.jsonl"))), upTo(4))
-      }).pipe(Effect.provide(V0Server.layer(TestStore.layer))),
-    60_000
+      const running = yield* InProcess.start(taking)
+      // An environment is let in once the reader has asked for a batch.
+      const envId = yield* environment(client).pipe(
+        Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: Option.isSome }),
+        Effect.map(Option.getOrThrow)
+      )
+      assert.deepStrictEqual(yield* client.runInfo, { batchSize, maxTokenLength: 2048 })
+      yield* submit(client, envId, 0, 4)
+      const { code, stderr } = yield* running.ended
+      assert.strictEqual(code, 0, stderr)
+      assert.deepStrictEqual(questions(rowsIn(yield* fs.readFileString("set.jsonl"))), upTo(4))
+    }).pipe(Effect.provide(V0Server.layer(TestStore.layer)))
   )
 })

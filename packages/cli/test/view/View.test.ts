@@ -42,63 +42,60 @@ const events = (url: string) =>
     )
   )
 
-layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("atropos view", (it) => {
-  it.effect(
-    "serves the groups of files, and tells when they grow",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const cwd = yield* Atropos.folder
-        yield* fs.writeFileString(`${cwd}/groups.jsonl`, `${SampleGroups.lines(3)}{\n`)
-        const viewing = yield* Atropos.start(["view", "groups.jsonl", "--port", "0", "--tokenizer", "bytes"], { cwd })
-        const [, url = ""] = yield* viewing.says(/groups\.jsonl: (http:\S+)\/ui#\/groups/)
-        const { runs } = yield* json(`${url}/v1/runs`, Runs)
-        assert.deepStrictEqual(
-          runs.map(({ name }) => name),
-          ["groups"]
-        )
-        const page = yield* json(`${url}/v1/runs/groups/rollouts?limit=2`, Page)
-        assert.deepStrictEqual(
-          page.rows.map(({ id, preview }) => [id, preview]),
-          [
-            ["3", "What is 2 + 2?"],
-            ["2", "What is 1 + 1?"]
-          ]
-        )
-        yield* viewing.says(/skipped: groups\.jsonl, line 4: is not JSON/)
-        const rollout = yield* json(`${url}/v1/runs/groups/rollouts/2`, Rollout)
-        assert.deepStrictEqual(rollout.group.messages, JSON.parse(SampleGroups.lines(1, 1)).messages)
-        const pieces = yield* json(`${url}/v1/runs/groups/pieces?ids=72,258,999999`, Pieces)
-        assert.deepStrictEqual(pieces, { pieces: { "72": "H", "258": "<|im_end|>" } })
-        const found = yield* json(`${url}/v1/runs/groups/rollouts?text=${encodeURIComponent('"1 + 1"')}`, Page)
-        assert.strictEqual(found.total, 1)
-        const unknown = yield* Effect.promise(() => fetch(`${url}/v1/runs/other/rollouts`))
-        assert.strictEqual(unknown.status, 404)
-        const rebound = yield* HttpClient.get(`${url}/v1/runs`, { headers: { host: "evil.example" } }).pipe(
-          Effect.provide(NodeHttpClient.layerUndici)
-        )
-        assert.strictEqual(rebound.status, 403)
-        const html = yield* Effect.promise(async () => (await fetch(`${url}/ui`)).text())
-        assert.match(html, /atropos/i)
-        // The page offers no curves and no queue over files; it stands where the viewer was built.
-        if (html.includes('id="atropos-data"')) assert.include(html, '<html data-groups="files"')
+layer(NodeServices.layer, { excludeTestServices: true })("atropos view", (it) => {
+  it.effect("serves the groups of files, and tells when they grow", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* Atropos.folder
+      yield* fs.writeFileString(`${cwd}/groups.jsonl`, `${SampleGroups.lines(3)}{\n`)
+      const viewing = yield* Atropos.start(["view", "groups.jsonl", "--port", "0", "--tokenizer", "bytes"], { cwd })
+      const [, url = ""] = yield* viewing.says(/groups\.jsonl: (http:\S+)\/ui#\/groups/)
+      const { runs } = yield* json(`${url}/v1/runs`, Runs)
+      assert.deepStrictEqual(
+        runs.map(({ name }) => name),
+        ["groups"]
+      )
+      const page = yield* json(`${url}/v1/runs/groups/rollouts?limit=2`, Page)
+      assert.deepStrictEqual(
+        page.rows.map(({ id, preview }) => [id, preview]),
+        [
+          ["3", "What is 2 + 2?"],
+          ["2", "What is 1 + 1?"]
+        ]
+      )
+      yield* viewing.says(/skipped: groups\.jsonl, line 4: is not JSON/)
+      const rollout = yield* json(`${url}/v1/runs/groups/rollouts/2`, Rollout)
+      assert.deepStrictEqual(rollout.group.messages, JSON.parse(SampleGroups.lines(1, 1)).messages)
+      const pieces = yield* json(`${url}/v1/runs/groups/pieces?ids=72,258,999999`, Pieces)
+      assert.deepStrictEqual(pieces, { pieces: { "72": "H", "258": "<|im_end|>" } })
+      const found = yield* json(`${url}/v1/runs/groups/rollouts?text=${encodeURIComponent('"1 + 1"')}`, Page)
+      assert.strictEqual(found.total, 1)
+      const unknown = yield* Effect.promise(() => fetch(`${url}/v1/runs/other/rollouts`))
+      assert.strictEqual(unknown.status, 404)
+      const rebound = yield* HttpClient.get(`${url}/v1/runs`, { headers: { host: "evil.example" } }).pipe(
+        Effect.provide(NodeHttpClient.layerUndici)
+      )
+      assert.strictEqual(rebound.status, 403)
+      const html = yield* Effect.promise(async () => (await fetch(`${url}/ui`)).text())
+      assert.match(html, /atropos/i)
+      // The page offers no curves and no queue over files; it stands where the viewer was built.
+      if (html.includes('id="atropos-data"')) assert.include(html, '<html data-groups="files"')
 
-        // The first event is the state as it is, the second that of the grown file.
-        let seen = 0
-        const second = events(`${url}/v1/runs/groups/events`).pipe(
-          Stream.mapEffect(() =>
-            ++seen === 1
-              ? fs.writeFileString(`${cwd}/groups.jsonl`, SampleGroups.lines(1, 9), { flag: "a" })
-              : Effect.void
-          ),
-          Stream.take(2),
-          Stream.runDrain
-        )
-        yield* second
-        const grown = yield* json(`${url}/v1/runs/groups/rollouts?limit=1`, Page)
-        assert.strictEqual(grown.rows[0]?.preview, "What is 9 + 9?")
-      }),
-    60_000
+      // The first event is the state as it is, the second that of the grown file.
+      let seen = 0
+      const second = events(`${url}/v1/runs/groups/events`).pipe(
+        Stream.mapEffect(() =>
+          ++seen === 1
+            ? fs.writeFileString(`${cwd}/groups.jsonl`, SampleGroups.lines(1, 9), { flag: "a" })
+            : Effect.void
+        ),
+        Stream.take(2),
+        Stream.runDrain
+      )
+      yield* second
+      const grown = yield* json(`${url}/v1/runs/groups/rollouts?limit=1`, Page)
+      assert.strictEqual(grown.rows[0]?.preview, "What is 9 + 9?")
+    })
   )
 })
 

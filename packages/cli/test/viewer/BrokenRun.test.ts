@@ -27,21 +27,18 @@ const says = (page: Page, text: string) =>
 describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { timeout: "3 minutes", excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })((it) => {
     /** A test that visits the run's page. */
     const seen = (name: string, look: (page: Page) => Promise<void>) =>
-      it.effect(
-        name,
-        () =>
-          Effect.gen(function* () {
-            const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-            const { errors, page } = yield* Effect.promise(() => open(`${url}/ui#/?run=${BrokenRun.name}`))
-            yield* Effect.promise(() => page.locator(".finding").first().waitFor())
-            yield* Effect.promise(() => look(page))
-            assert.deepStrictEqual(errors, [])
-            yield* Effect.promise(() => page.context().close())
-          }),
-        120_000
+      it.effect(name, () =>
+        Effect.gen(function* () {
+          const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+          const { errors, page } = yield* Effect.promise(() => open(`${url}/ui#/?run=${BrokenRun.name}`))
+          yield* Effect.promise(() => page.locator(".finding").first().waitFor())
+          yield* Effect.promise(() => look(page))
+          assert.deepStrictEqual(errors, [])
+          yield* Effect.promise(() => page.context().close())
+        })
       )
 
     seen("leads from the collapse to the answers that earned nothing, in three clicks", async (page) => {

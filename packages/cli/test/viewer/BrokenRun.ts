@@ -133,15 +133,40 @@ const trainerFigures = (step: number) => {
     "grpo/entropy": 0.6,
     "grpo/kl": step / 5000,
     "batch/groups": 3,
-    "train/step_time": 2
+    "train/step_time": 2,
+    "train/data_fetch_time": 1.2,
+    "train/compute_time": 0.6
   }
 }
+
+/** The step at which the sums were evaluated. */
+export const evaluatedAt = 40
+
+/** Evaluations of the sums: two items, one of them solved. */
+export const evaluation = (step: number) => ({
+  key: randomUUID(),
+  name: "sums",
+  model: "policy",
+  step,
+  seconds: 1,
+  figures: { "eval/percent_correct": 0.5, "eval/items": 2 },
+  samples: [1, 0].map((score, item) => ({
+    item,
+    label: `What is ${item} + 7 ?`,
+    score,
+    correct: score === 1,
+    messages: [
+      { role: "user", content: `What is ${item} + 7 ?` },
+      { role: "assistant", content: `The answer is ${item + 7 * score} .` }
+    ]
+  }))
+})
 
 /** Sends all of it, trained on to the last step. */
 export const fill = (url: string) =>
   Effect.gen(function* () {
     const client = yield* TrajectoryClient.all
-    const { recordMetrics } = Option.getOrThrow(yield* client.telemetry)
+    const { recordEvaluation, recordMetrics } = Option.getOrThrow(yield* client.telemetry)
     yield* client.registerRun({
       name,
       batchSize: groupSize * environments.length,
@@ -175,5 +200,10 @@ export const fill = (url: string) =>
       const batch = yield* take
       yield* client.ack(Option.getOrThrow(batch))
       yield* recordMetrics({ source: "trainer", step, values: trainerFigures(step) })
+    }
+    for (const step of [0, evaluatedAt]) {
+      const one = evaluation(step)
+      yield* recordEvaluation(one)
+      yield* recordMetrics({ source: registered[0].name, step, values: one.figures })
     }
   }).pipe(Effect.provide(TrajectoryClientHttp.layer({ url, run: name })))

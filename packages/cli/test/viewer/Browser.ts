@@ -62,6 +62,7 @@ export const suite = () => {
   const open = async (url: string, options: BrowserContextOptions = {}): Promise<Opened> => {
     if (browser === undefined) throw new Error("the browser has not started")
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+    context.setDefaultTimeout(patience)
     const page = await context.newPage()
     const requests: Array<string> = []
     const errors: Array<string> = []
@@ -94,13 +95,16 @@ export const suite = () => {
   return { open, save }
 }
 
+/** Milliseconds; below the limit of a test, so that what was waited for is told. */
+const patience = 300_000
+
 /** Asks until the answer is the expected one; tells the last answer where it never is. */
 export const becomes = <A>(ask: () => Promise<A>, expected: A): Promise<void> =>
-  vi.waitFor(async () => assert.deepStrictEqual(await ask(), expected), { timeout: 40_000, interval: 50 })
+  vi.waitFor(async () => assert.deepStrictEqual(await ask(), expected), { timeout: patience, interval: 50 })
 
 /** Asks until it is so. */
 export const holds = (ask: () => Promise<boolean>, what: string): Promise<void> =>
-  vi.waitFor(async () => assert.isTrue(await ask(), what), { timeout: 40_000, interval: 50 })
+  vi.waitFor(async () => assert.isTrue(await ask(), what), { timeout: patience, interval: 50 })
 
 /** axe-core's rules that say something else where colours are others. */
 export const rulesOfColours = ["color-contrast", "link-in-text-block"]

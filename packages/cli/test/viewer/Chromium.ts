@@ -40,6 +40,6 @@ const quiet = [
   `--disable-features=${withoutFeatures.join()}`
 ]
 
-export const launch = (): Promise<Browser> => chromium.launch({ executablePath, args: quiet })
+export const launch = (): Promise<Browser> => chromium.launch({ executablePath, args: quiet, timeout: 300_000 })
 
 export type { BrowserContextOptions, Page } from "playwright-core"

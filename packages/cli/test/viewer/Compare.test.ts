@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Browser from "./Browser.ts"
 import { savedRuns } from "./SavedRollouts.ts"
 
-describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, { timeout: 60_000 }, () => {
+describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () => {
   const { open, save } = Browser.suite()
   let saved: string | undefined
   const visit = (address: string, options = {}) =>

@@ -90,20 +90,17 @@ const walkItems = async (page: Page) => {
 describe.skipIf(!Browser.isPresent)(`evaluations of a service${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { timeout: "3 minutes", excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })((it) => {
     const seen = (name: string, look: (page: Page) => Promise<void>, options = {}) =>
-      it.effect(
-        name,
-        () =>
-          Effect.gen(function* () {
-            const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-            const { errors, page } = yield* Effect.promise(() => open(`${url}/ui#/evaluations`, options))
-            yield* Effect.promise(() => page.locator(".data-table").waitFor())
-            yield* Effect.promise(() => look(page))
-            assert.deepStrictEqual(errors, [])
-            yield* Effect.promise(() => page.context().close())
-          }),
-        120_000
+      it.effect(name, () =>
+        Effect.gen(function* () {
+          const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+          const { errors, page } = yield* Effect.promise(() => open(`${url}/ui#/evaluations`, options))
+          yield* Effect.promise(() => page.locator(".data-table").waitFor())
+          yield* Effect.promise(() => look(page))
+          assert.deepStrictEqual(errors, [])
+          yield* Effect.promise(() => page.context().close())
+        })
       )
 
     seen("lead from their list to what is fixed and broken between two, and to both answers", async (page) => {
@@ -153,36 +150,33 @@ describe.skipIf(!Browser.isPresent)(`evaluations of a service${Browser.absence}`
 describe.skipIf(!Browser.isPresent)(`evaluations in files${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.live(
-    "are in a saved page, compared without a network",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* InProcess.folder
-        for (const [name, divisor] of [
-          ["before", 7],
-          ["after", 9]
-        ] as const) {
-          const lines = Array.from({ length: 60 }, (_, number) => JSON.stringify(sample(number, divisor)))
-          writeFileSync(join(cwd, `${name}.jsonl`), `${lines.join("\n")}\n`)
-        }
-        const { code, stderr } = yield* InProcess.run(["view", "before.jsonl", "after.jsonl", "--out", "both.html"])
-        assert.strictEqual(code, 0, stderr)
-        const { errors, page, requests } = yield* Effect.promise(() =>
-          open(pathToFileURL(join(cwd, "both.html")).href, { offline: true })
-        )
-        yield* Effect.promise(async () => {
-          await page.getByRole("link", { name: "Evaluations" }).click()
-          await page.locator(".data-table").waitFor()
-          for (const name of ["before", "after"]) await page.getByLabel(`Compare ${name}, ${name}`).check()
-          await page.getByRole("button", { name: "Compare the two" }).click()
-          await page.locator(".item-row").first().waitFor()
-          assert.include(await page.locator(".evaluation-figures").innerText(), "Fixed\n8")
-          await page.goBack()
-          await page.getByRole("link", { name: "before" }).click()
-          await walkItems(page)
-        })
-        assert.deepStrictEqual([requests, errors], [[], []])
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    120_000
+  it.live("are in a saved page, compared without a network", () =>
+    Effect.gen(function* () {
+      const cwd = yield* InProcess.folder
+      for (const [name, divisor] of [
+        ["before", 7],
+        ["after", 9]
+      ] as const) {
+        const lines = Array.from({ length: 60 }, (_, number) => JSON.stringify(sample(number, divisor)))
+        writeFileSync(join(cwd, `${name}.jsonl`), `${lines.join("\n")}\n`)
+      }
+      const { code, stderr } = yield* InProcess.run(["view", "before.jsonl", "after.jsonl", "--out", "both.html"])
+      assert.strictEqual(code, 0, stderr)
+      const { errors, page, requests } = yield* Effect.promise(() =>
+        open(pathToFileURL(join(cwd, "both.html")).href, { offline: true })
+      )
+      yield* Effect.promise(async () => {
+        await page.getByRole("link", { name: "Evaluations" }).click()
+        await page.locator(".data-table").waitFor()
+        for (const name of ["before", "after"]) await page.getByLabel(`Compare ${name}, ${name}`).check()
+        await page.getByRole("button", { name: "Compare the two" }).click()
+        await page.locator(".item-row").first().waitFor()
+        assert.include(await page.locator(".evaluation-figures").innerText(), "Fixed\n8")
+        await page.goBack()
+        await page.getByRole("link", { name: "before" }).click()
+        await walkItems(page)
+      })
+      assert.deepStrictEqual([requests, errors], [[], []])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

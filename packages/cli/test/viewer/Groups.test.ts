@@ -18,7 +18,7 @@ const fact = (page: Page, name: string) =>
     .locator("dd")
     .innerText()
 
-describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, { timeout: 60_000 }, () => {
+describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, () => {
   const { open, save } = Browser.suite()
   let saved: string | undefined
   const visit = (address: string, options = {}) => open(`${(saved ??= save("kinds", savedRuns()))}#${address}`, options)

@@ -3,7 +3,7 @@ import * as Browser from "./Browser.ts"
 import { hackedRun } from "./HackedRun.ts"
 import { savedRuns } from "./SavedRollouts.ts"
 
-describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`, { timeout: 120_000 }, () => {
+describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`, () => {
   const { open, save } = Browser.suite()
   let saved: string | undefined
   const visit = (address: string, options = {}) => {

@@ -34,59 +34,56 @@ const saved = async (page: Page, name: string): Promise<string> => {
 describe.skipIf(!Browser.isPresent)(`notes on rollouts${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { timeout: "60 seconds", excludeTestServices: true })((it) => {
-    it.effect(
-      "are written by keyboard, kept by the service, listed, and saved as JSON lines",
-      () =>
-        Effect.gen(function* () {
-          const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-          yield* post("", Registrations.run("noted", 4))
-          const group = { ...mathGroup, env_id: 0, policy_versions: undefined }
-          yield* post("/noted/groups", { key: crypto.randomUUID(), group })
-          yield* Effect.promise(async () => {
-            const { errors, page } = await open(`${url}/ui#/groups?run=noted`)
-            await page.locator(".row-link").click()
-            await page.waitForSelector(".rollout")
-            await page.keyboard.press("j")
-            await page.keyboard.press("b")
-            await page.locator('button[aria-label="Bookmark rollout 1"][aria-pressed="true"]').waitFor()
-            await page.keyboard.press("a")
-            await page.getByLabel("Labels, separated by commas").fill("right, clear , right")
-            await page.getByLabel("Note", { exact: true }).fill("<img src=x onerror=window.harm=1> as it should be")
-            assert.deepStrictEqual(await Browser.violations(page), [])
-            await page.getByRole("button", { name: "Keep" }).click()
-            await page.locator(".note-text", { hasText: "as it should be" }).waitFor()
-            await Browser.becomes(
-              async () =>
-                (await page.request.get(`${url}/v1/runs/noted/notes`)).text().then((text) => text.includes("clear")),
-              true
-            )
-            await page.reload()
-            await page.locator(".note-text", { hasText: "clear" }).waitFor()
-            await page.getByRole("link", { name: "Notes" }).click()
-            await page.locator(".notes-page .note-label", { hasText: "clear" }).waitFor()
-            assert.deepStrictEqual(await Browser.violations(page), [])
-            const [line, ...others] = (await saved(page, "Save as JSONL")).trim().split("\n")
-            assert.deepStrictEqual(others, [])
-            assert.deepInclude(JSON.parse(line!), {
-              run: "noted",
-              rollout: 1,
-              bookmarked: true,
-              labels: ["right", "clear"],
-              text: "<img src=x onerror=window.harm=1> as it should be"
-            })
-            await page.getByRole("link", { name: /^rollout 1 of group/ }).click()
-            await page.waitForSelector(".rollout.is-current")
-            await page.keyboard.press("Escape")
-            await page.locator(".row-noted").waitFor()
-            const csv = await saved(page, "CSV of groups of noted")
-            assert.match(csv, /^id,step,environment,.*\r\n\d+,,,.*,0 1 0\.5,/)
-            assert.isUndefined(await page.evaluate("window.harm"))
-            assert.deepStrictEqual(errors, [])
-            await page.close()
+  it.layer(layerTest, { excludeTestServices: true })((it) => {
+    it.effect("are written by keyboard, kept by the service, listed, and saved as JSON lines", () =>
+      Effect.gen(function* () {
+        const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+        yield* post("", Registrations.run("noted", 4))
+        const group = { ...mathGroup, env_id: 0, policy_versions: undefined }
+        yield* post("/noted/groups", { key: crypto.randomUUID(), group })
+        yield* Effect.promise(async () => {
+          const { errors, page } = await open(`${url}/ui#/groups?run=noted`)
+          await page.locator(".row-link").click()
+          await page.waitForSelector(".rollout")
+          await page.keyboard.press("j")
+          await page.keyboard.press("b")
+          await page.locator('button[aria-label="Bookmark rollout 1"][aria-pressed="true"]').waitFor()
+          await page.keyboard.press("a")
+          await page.getByLabel("Labels, separated by commas").fill("right, clear , right")
+          await page.getByLabel("Note", { exact: true }).fill("<img src=x onerror=window.harm=1> as it should be")
+          assert.deepStrictEqual(await Browser.violations(page), [])
+          await page.getByRole("button", { name: "Keep" }).click()
+          await page.locator(".note-text", { hasText: "as it should be" }).waitFor()
+          await Browser.becomes(
+            async () =>
+              (await page.request.get(`${url}/v1/runs/noted/notes`)).text().then((text) => text.includes("clear")),
+            true
+          )
+          await page.reload()
+          await page.locator(".note-text", { hasText: "clear" }).waitFor()
+          await page.getByRole("link", { name: "Notes" }).click()
+          await page.locator(".notes-page .note-label", { hasText: "clear" }).waitFor()
+          assert.deepStrictEqual(await Browser.violations(page), [])
+          const [line, ...others] = (await saved(page, "Save as JSONL")).trim().split("\n")
+          assert.deepStrictEqual(others, [])
+          assert.deepInclude(JSON.parse(line!), {
+            run: "noted",
+            rollout: 1,
+            bookmarked: true,
+            labels: ["right", "clear"],
+            text: "<img src=x onerror=window.harm=1> as it should be"
           })
-        }),
-      120_000
+          await page.getByRole("link", { name: /^rollout 1 of group/ }).click()
+          await page.waitForSelector(".rollout.is-current")
+          await page.keyboard.press("Escape")
+          await page.locator(".row-noted").waitFor()
+          const csv = await saved(page, "CSV of groups of noted")
+          assert.match(csv, /^id,step,environment,.*\r\n\d+,,,.*,0 1 0\.5,/)
+          assert.isUndefined(await page.evaluate("window.harm"))
+          assert.deepStrictEqual(errors, [])
+          await page.close()
+        })
+      })
     )
   })
 })

@@ -45,119 +45,110 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
     return service
   })
 
-  it.live(
-    "says so in one way on every page, keeps what it has, and goes on by itself",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* Atropos.folder
-        const port = yield* Atropos.freePort
-        const url = `http://127.0.0.1:${port}`
-        const before = yield* serving(cwd, port)
-        yield* Effect.promise(() => fill(url, "lasting"))
-        const pages = yield* Effect.promise(async () => {
-          const of = async (address: string, sign: string) => {
-            const { page } = await open(`${url}/ui#${address}`)
-            await page.locator(sign).first().waitFor()
-            return { page, sign }
-          }
-          return {
-            run: await of("/?run=lasting", ".tile-value"),
-            groups: await of("/groups?run=lasting", ".row-link"),
-            group: await of("/groups/lasting/1", ".rollout"),
-            service: await of("/service?run=lasting", "table[class=data-table]")
-          }
-        })
-        const { group, groups, run: curves, service } = pages
-        yield* Effect.promise(async () => {
-          for (const name of ["Environments", "Batches"]) await service.page.getByRole("table", { name }).waitFor()
-          // Steps count as the trainer counts them.
-          await Browser.becomes(() => groups.page.locator(".group-rows .cell-step").allInnerTexts(), ["–", "–", "1"])
-          assert.match(await group.page.locator(".group-facts").innerText(), /step 1/)
-          assert.include(await service.page.getByRole("table", { name: "Batches" }).locator("tbody").innerText(), "1")
-          const stuck = service.page.getByRole("table", { name: "Groups that cannot leave the queue" })
-          assert.include(await stuck.locator("tbody").innerText(), "math_0")
-        })
+  it.live("says so in one way on every page, keeps what it has, and goes on by itself", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Atropos.folder
+      const port = yield* Atropos.freePort
+      const url = `http://127.0.0.1:${port}`
+      const before = yield* serving(cwd, port)
+      yield* Effect.promise(() => fill(url, "lasting"))
+      const pages = yield* Effect.promise(async () => {
+        const of = async (address: string, sign: string) => {
+          const { page } = await open(`${url}/ui#${address}`)
+          await page.locator(sign).first().waitFor()
+          return { page, sign }
+        }
+        return {
+          run: await of("/?run=lasting", ".tile-value"),
+          groups: await of("/groups?run=lasting", ".row-link"),
+          group: await of("/groups/lasting/1", ".rollout"),
+          service: await of("/service?run=lasting", "table[class=data-table]")
+        }
+      })
+      const { group, groups, run: curves, service } = pages
+      yield* Effect.promise(async () => {
+        for (const name of ["Environments", "Batches"]) await service.page.getByRole("table", { name }).waitFor()
+        // Steps count as the trainer counts them.
+        await Browser.becomes(() => groups.page.locator(".group-rows .cell-step").allInnerTexts(), ["–", "–", "1"])
+        assert.match(await group.page.locator(".group-facts").innerText(), /step 1/)
+        assert.include(await service.page.getByRole("table", { name: "Batches" }).locator("tbody").innerText(), "1")
+        const stuck = service.page.getByRole("table", { name: "Groups that cannot leave the queue" })
+        assert.include(await stuck.locator("tbody").innerText(), "math_0")
+      })
 
-        yield* before.kill
-        yield* Effect.promise(async () => {
-          for (const { page, sign } of Object.values(pages)) {
-            await outage(page).getByText("The service does not answer").waitFor()
-            assert.isAbove(await page.locator(sign).count(), 0)
-            assert.strictEqual(await page.getByText("interrupted, trying again").count(), 0)
-          }
-          assert.strictEqual(await groups.page.locator(".row-link").count(), 3)
-          assert.isTrue(await service.page.getByRole("table", { name: "Environments" }).isVisible())
-          // A page that is opened now has nothing to keep, and loads when it can.
-          await groups.page.evaluate("location.hash = '/groups/lasting/2'")
-          await groups.page.getByRole("heading", { name: "The service cannot be reached" }).waitFor()
-          assert.deepStrictEqual(await Browser.violations(service.page), [])
-        })
+      yield* before.kill
+      yield* Effect.promise(async () => {
+        for (const { page, sign } of Object.values(pages)) {
+          await outage(page).getByText("The service does not answer").waitFor()
+          assert.isAbove(await page.locator(sign).count(), 0)
+          assert.strictEqual(await page.getByText("interrupted, trying again").count(), 0)
+        }
+        assert.strictEqual(await groups.page.locator(".row-link").count(), 3)
+        assert.isTrue(await service.page.getByRole("table", { name: "Environments" }).isVisible())
+        // A page that is opened now has nothing to keep, and loads when it can.
+        await groups.page.evaluate("location.hash = '/groups/lasting/2'")
+        await groups.page.getByRole("heading", { name: "The service cannot be reached" }).waitFor()
+        assert.deepStrictEqual(await Browser.violations(service.page), [])
+      })
 
-        yield* serving(cwd, port)
-        yield* Effect.promise(async () => {
-          for (const { page } of Object.values(pages)) await outage(page).waitFor({ state: "detached" })
-          await groups.page.locator(".rollout").first().waitFor()
-          await send(url, "/lasting/metrics", { source: "trainer", step: 2, values: { "reward/mean": 1 } })
-          const step = curves.page.locator(".tile-value").first()
-          await Browser.becomes(() => step.innerText(), "2")
-          await service.page.locator(".liveness.live").waitFor()
-          for (const { page } of Object.values(pages)) await page.context().close()
-        })
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    240_000
+      yield* serving(cwd, port)
+      yield* Effect.promise(async () => {
+        for (const { page } of Object.values(pages)) await outage(page).waitFor({ state: "detached" })
+        await groups.page.locator(".rollout").first().waitFor()
+        await send(url, "/lasting/metrics", { source: "trainer", step: 2, values: { "reward/mean": 1 } })
+        const step = curves.page.locator(".tile-value").first()
+        await Browser.becomes(() => step.innerText(), "2")
+        await service.page.locator(".liveness.live").waitFor()
+        for (const { page } of Object.values(pages)) await page.context().close()
+      })
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live(
-    "has an address that means the same run later",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* Atropos.folder
-        const port = yield* Atropos.freePort
-        const url = `http://127.0.0.1:${port}`
-        yield* serving(cwd, port)
-        yield* Effect.promise(async () => {
-          await fill(url, "first")
-          const { page } = await open(`${url}/ui`)
-          const address = () => page.evaluate<string>("location.hash")
-          await Browser.becomes(address, "#/?run=first")
-          await fill(url, "second")
-          await page.reload()
-          await page.getByRole("heading", { name: "Run first" }).waitFor({ state: "attached" })
-          await page.goto(`${url}/ui#/groups?text=litres`)
-          await Browser.becomes(address, "#/groups?text=litres&run=second")
-          await page.context().close()
-        })
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    120_000
+  it.live("has an address that means the same run later", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Atropos.folder
+      const port = yield* Atropos.freePort
+      const url = `http://127.0.0.1:${port}`
+      yield* serving(cwd, port)
+      yield* Effect.promise(async () => {
+        await fill(url, "first")
+        const { page } = await open(`${url}/ui`)
+        const address = () => page.evaluate<string>("location.hash")
+        await Browser.becomes(address, "#/?run=first")
+        await fill(url, "second")
+        await page.reload()
+        await page.getByRole("heading", { name: "Run first" }).waitFor({ state: "attached" })
+        await page.goto(`${url}/ui#/groups?text=litres`)
+        await Browser.becomes(address, "#/groups?text=litres&run=second")
+        await page.context().close()
+      })
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live(
-    "ends with a run that has taken its steps in that word",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* Atropos.folder
-        const port = yield* Atropos.freePort
-        const words = ["up", "--steps", "100", "--threads", "1", "--port", String(port), "--policy_port", "0"]
-        const up = yield* Atropos.start(words, { cwd })
-        yield* up.says("trajectory service at")
-        const { page } = yield* Effect.promise(() => open(`http://127.0.0.1:${port}/ui`))
-        const service = yield* Effect.promise(() => page.context().newPage())
-        yield* up.says(/[1-9]\d*\/100 steps/)
-        yield* Effect.promise(async () => {
-          await service.goto(`http://127.0.0.1:${port}/ui#/service`)
-          await service.getByRole("table", { name: "Environments" }).waitFor()
-          await page.locator(".tile-value").first().waitFor()
-        })
-        assert.strictEqual((yield* up.ended).code, 0)
-        yield* Effect.promise(async () => {
-          for (const tab of [page, service]) {
-            await outage(tab).getByText("has taken all its steps").waitFor()
-            assert.strictEqual(await tab.getByText("interrupted").count(), 0)
-          }
-          assert.match(await page.locator(".tiles").innerText(), /100\s+of 100 · done/)
-          await page.context().close()
-        })
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    240_000
+  it.live("ends with a run that has taken its steps in that word", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Atropos.folder
+      const port = yield* Atropos.freePort
+      const words = ["up", "--steps", "100", "--threads", "1", "--port", String(port), "--policy_port", "0"]
+      const up = yield* Atropos.start(words, { cwd })
+      yield* up.says("trajectory service at")
+      const { page } = yield* Effect.promise(() => open(`http://127.0.0.1:${port}/ui`))
+      const service = yield* Effect.promise(() => page.context().newPage())
+      yield* up.says(/[1-9]\d*\/100 steps/)
+      yield* Effect.promise(async () => {
+        await service.goto(`http://127.0.0.1:${port}/ui#/service`)
+        await service.getByRole("table", { name: "Environments" }).waitFor()
+        await page.locator(".tile-value").first().waitFor()
+      })
+      assert.strictEqual((yield* up.ended).code, 0)
+      yield* Effect.promise(async () => {
+        for (const tab of [page, service]) {
+          await outage(tab).getByText("has taken all its steps").waitFor()
+          assert.strictEqual(await tab.getByText("interrupted").count(), 0)
+        }
+        assert.match(await page.locator(".tiles").innerText(), /100\s+of 100 · done/)
+        await page.context().close()
+      })
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

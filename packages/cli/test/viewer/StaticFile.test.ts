@@ -38,19 +38,16 @@ const layerWritten = Layer.effect(
 describe.skipIf(!Browser.isPresent)(`saved pages without a network${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerWritten, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  it.layer(layerWritten, { excludeTestServices: true })((it) => {
     const seen = (name: string, file: string, look: (opened: Browser.Opened) => Promise<void>) =>
-      it.effect(
-        name,
-        () =>
-          Effect.gen(function* () {
-            const path = join(yield* Written, file)
-            assert.isBelow(statSync(path).size, 5_000_000)
-            const opened = yield* Effect.promise(() => open(pathToFileURL(path).href, { offline: true }))
-            yield* Effect.promise(() => look(opened))
-            assert.deepStrictEqual([opened.requests, opened.errors], [[], []])
-          }),
-        60_000
+      it.effect(name, () =>
+        Effect.gen(function* () {
+          const path = join(yield* Written, file)
+          assert.isBelow(statSync(path).size, 5_000_000)
+          const opened = yield* Effect.promise(() => open(pathToFileURL(path).href, { offline: true }))
+          yield* Effect.promise(() => look(opened))
+          assert.deepStrictEqual([opened.requests, opened.errors], [[], []])
+        })
       )
 
     seen("show the groups of process, in one file of less than 5 MB for 100", "arithmetic-stories.html", async (it) => {

@@ -58,6 +58,8 @@ export interface ServerManagerShape {
   readonly tokens: (request: TokensRequest) => Effect.Effect<ReadonlyArray<TokenChoice>, InferenceError>
   /** Top-k logprobs of every position of a prompt (teacher distillation). */
   readonly promptLogprobs: (request: PromptRequest) => Effect.Effect<PromptLogprobs, InferenceError>
+  /** The ids that a server makes of a text, where it says them: those a tokenizer here has to make too. */
+  readonly tokenize: (text: string) => Effect.Effect<Option.Option<ReadonlyArray<number>>, InferenceError>
   /** A tracked session, tied to one server for as long as the scope is open. */
   readonly tracked: (options?: Tracked) => Effect.Effect<TrackedSession, InferenceError, Scope.Scope>
   /** Number of servers; what `max_num_workers_per_node` is multiplied by. */
@@ -253,6 +255,12 @@ const make = Effect.fn("ServerManager.make")(function* (
     ask: Effect.fn("ServerManager.ask")((request) => everyone.chat(request)),
     tokens: everyone.tokens,
     promptLogprobs: everyone.promptLogprobs,
+    tokenize: Effect.fn("ServerManager.tokenize")((prompt) =>
+      Effect.map(
+        everyone.complete({ prompt, n: 1, maxTokens: 1, temperature: 0, split: "eval", exact: true }),
+        ({ promptTokens }) => Option.fromNullishOr(promptTokens)
+      )
+    ),
     tracked: (settings = {}) =>
       proxy !== undefined
         ? proxy.tracked

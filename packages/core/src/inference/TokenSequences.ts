@@ -18,6 +18,7 @@ import type { RecordedSequence, Recording, TrainedTurn } from "./backend/Inferen
 import type { Message } from "../Message.ts"
 import * as Alignment from "./session/Alignment.ts"
 import * as Sampling from "../Sampling.ts"
+import * as RoutedPath from "./session/RoutedPath.ts"
 import { chatOf } from "./session/SessionTree.ts"
 import * as Recordings from "./Recordings.ts"
 import * as TokenText from "./TokenText.ts"
@@ -77,6 +78,11 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
     policyVersion = oldest === undefined ? policyVersion : Math.min(policyVersion ?? oldest, oldest)
     turns.push({ turn: answer.turn, start: start + from, end: start + kept })
   }
+  const routedExperts = RoutedPath.ofLinks(
+    links.slice(0, end + 1).map(({ answer: { data }, kept, start }) => {
+      return { routed: data.routed, start, tokens: data.ids.length, kept }
+    })
+  )
   return {
     sequence: tip.sequence,
     turns,
@@ -88,7 +94,9 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
       mask,
       logprobs,
       ...(policyVersion !== undefined && { policyVersion }),
-      ...(sampling !== undefined && { sampling })
+      ...(routedExperts && { routedExperts }),
+      ...(sampling !== undefined && { sampling }),
+      turns: links.slice(0, end + 1).map(({ answer }) => answer.data.time)
     }
   }
 }

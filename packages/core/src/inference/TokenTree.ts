@@ -7,8 +7,10 @@
  * stands beside each, so that a sequence put together later can be held against it.
  */
 import type { TokenChoice } from "./backend/Inference.ts"
+import * as RoutedPath from "./session/RoutedPath.ts"
 import type { Answer, Prompt } from "./session/SessionTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
+import type { Turn } from "../Timings.ts"
 import type { FinishReason } from "../Trajectory.ts"
 import type * as Sampling from "../Sampling.ts"
 
@@ -46,6 +48,7 @@ export interface AnswerTokens {
   /** As many as the server sent. */
   readonly logprobs: Float32Array
   readonly versions: ReadonlyArray<VersionRun>
+  readonly routed: RoutedPath.Routed | undefined
   readonly sampling: Sampling.Sampling | undefined
   readonly finishReason: FinishReason
   /** Whether its last token ends the turn. */
@@ -54,6 +57,7 @@ export interface AnswerTokens {
   readonly isStopped: boolean
   /** Of prompt and answer. */
   readonly checksum: number
+  readonly time: Turn
 }
 
 export type TokenPrompt = Prompt<PromptTokens, AnswerTokens>
@@ -104,18 +108,20 @@ export const checksum = (before: number, ids: ArrayLike<number>, from = 0, to = 
 /** An answer's tokens, copied, so that nothing that becomes of the server's answer changes them. */
 export const sampled = (
   tokenizer: TokenizerShape,
-  { finishReason, logprobs, policyVersion, policyVersions, sampling, tokens }: TokenChoice,
-  prompt: number,
-  isStopped: boolean
+  { finishReason, logprobs, policyVersion, policyVersions, routedExperts, sampling, tokens }: TokenChoice,
+  prompt: Pick<PromptTokens, "base" | "checksum" | "length">,
+  { isStopped, time }: { readonly isStopped: boolean; readonly time: Turn }
 ): AnswerTokens => ({
   ids: Int32Array.from(tokens),
   logprobs: Float32Array.from(logprobs.length > tokens.length ? logprobs.slice(0, tokens.length) : logprobs),
   versions: runs(policyVersions ?? [], tokens.length, policyVersion),
+  routed: RoutedPath.ofAnswer(routedExperts, prompt.length, tokens.length, lengthOf(prompt.base)),
   sampling,
   finishReason,
   isEnded: isEnd(tokenizer, tokens.at(-1), finishReason),
   isStopped,
-  checksum: checksum(prompt, tokens)
+  checksum: checksum(prompt.checksum, tokens),
+  time
 })
 
 /** Whether a last token ends a turn: the end token, or, where the model stopped by itself, a special one. */

@@ -87,10 +87,14 @@ export const orService = (client: TelemetryClientShape): Effect.Effect<MetricsSi
 const secretName =
   /(^|_)((api|secret|private|access)_?key|secret|password|passwd|credentials?|(access|auth|api|bearer|hf|refresh)_?token|token)$/i
 
-/** Settings without what is named like a secret, at any depth. */
+/** User and password of an address. */
+const credentials = /(\w:\/\/)[^/\s:@]*:[^/\s@]*@/g
+
+/** Settings without what is named like a secret, at any depth, and without the passwords in addresses. */
 export const withoutSecrets = (config: { readonly [name: string]: unknown }): { readonly [name: string]: unknown } => {
   const clean = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(clean)
+    if (typeof value === "string") return value.replaceAll(credentials, "$1***@")
     if (typeof value !== "object" || value === null) return value
     return Object.fromEntries(
       Object.entries(value).flatMap(([name, inner]) => (secretName.test(name) ? [] : [[name, clean(inner)]]))

@@ -8,7 +8,7 @@ import { Context, Effect, Option } from "effect"
 import * as EvaluationRecord from "./EvaluationRecord.ts"
 import * as Readings from "./Readings.ts"
 import type * as ServiceApi from "./ServiceApi.ts"
-import type { EnvironmentReport } from "./TrajectoryApi.ts"
+import type { EnvironmentReport, SourceSettings } from "./TrajectoryApi.ts"
 import type { TrajectoryError } from "./TrajectoryError.ts"
 
 export interface Telemetry {
@@ -18,6 +18,8 @@ export interface Telemetry {
     readonly step: number
     readonly values: { readonly [name: string]: number }
   }) => Effect.Effect<void, TrajectoryError>
+  /** What an environment or the trainer was started with; the last of a source counts. */
+  readonly recordSettings: (settings: SourceSettings) => Effect.Effect<void, TrajectoryError>
   /** The text of token ids; at most 20,000 at once. Text that the service has already stays. */
   readonly recordPieces: (pieces: ReadonlyMap<number, string>) => Effect.Effect<void, TrajectoryError>
   /** What an environment says of itself; the last report is kept. */
@@ -45,6 +47,7 @@ export const overHttp = ({ api, call, run }: ServiceApi.ServiceApi): TelemetryCl
       Effect.asVoid(
         call(api.metrics.record({ params: { run }, payload: { ...metrics, values: Readings.encode(values) } }))
       ),
+    recordSettings: (payload) => call(api.metrics.recordSettings({ params: { run }, payload })),
     recordPieces: (pieces) =>
       call(api.groups.recordPieces({ params: { run }, payload: { pieces: Object.fromEntries(pieces) } })),
     recordReport: (envId, report) => call(api.environments.report({ params: { run, envId }, payload: report })),

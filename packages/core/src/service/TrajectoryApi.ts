@@ -30,6 +30,7 @@ export * from "./api/Metrics.ts"
 export * from "./api/Notes.ts"
 export * from "./api/Reading.ts"
 export * from "./api/Rollouts.ts"
+export * from "./api/RunSettings.ts"
 export * from "./api/Runs.ts"
 
 const title = { title: "Atropos trajectory service", version: "1.0.0" }

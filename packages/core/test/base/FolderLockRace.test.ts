@@ -46,29 +46,26 @@ const hold = (one: Racer, folder: string) => {
 const rounds = 12
 
 layer(NodeServices.layer, { excludeTestServices: true })("FolderLock between processes", (it) => {
-  it.effect(
-    "goes to exactly one of five that race for what a killed process held, twelve times in a row",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
-        let racers = yield* Effect.all(
-          Array.from({ length: 5 }, () => racer),
-          { concurrency: 2 }
-        )
-        let holder = yield* racer
-        assert.strictEqual(yield* hold(holder, folder), "held")
-        for (let round = 0; round < rounds; round++) {
-          yield* kill(holder)
-          const answers = yield* Effect.forEach(racers, (one) => hold(one, folder), { concurrency: "unbounded" })
-          const winners = racers.filter((_, index) => answers[index] === "held")
-          assert.lengthOf(winners, 1, `round ${round}: ${answers.join(" ")}`)
-          holder = winners[0]!
-          for (const answer of answers.filter((text) => text !== "held")) {
-            assert.deepInclude(JSON.parse(answer), { isHeld: true, holder: holder.child.pid })
-          }
-          racers = [...racers.filter((one) => one !== holder), ...(round + 1 < rounds ? [yield* racer] : [])]
+  it.effect("goes to exactly one of five that race for what a killed process held, twelve times in a row", () =>
+    Effect.gen(function* () {
+      const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+      let racers = yield* Effect.all(
+        Array.from({ length: 5 }, () => racer),
+        { concurrency: 2 }
+      )
+      let holder = yield* racer
+      assert.strictEqual(yield* hold(holder, folder), "held")
+      for (let round = 0; round < rounds; round++) {
+        yield* kill(holder)
+        const answers = yield* Effect.forEach(racers, (one) => hold(one, folder), { concurrency: "unbounded" })
+        const winners = racers.filter((_, index) => answers[index] === "held")
+        assert.lengthOf(winners, 1, `round ${round}: ${answers.join(" ")}`)
+        holder = winners[0]!
+        for (const answer of answers.filter((text) => text !== "held")) {
+          assert.deepInclude(JSON.parse(answer), { isHeld: true, holder: holder.child.pid })
         }
-      }),
-    120_000
+        racers = [...racers.filter((one) => one !== holder), ...(round + 1 < rounds ? [yield* racer] : [])]
+      }
+    })
   )
 })

@@ -5,7 +5,7 @@ import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import * as AttackTest from "../sandbox/AttackTest.ts"
 
 const limits = { workers: 2, timeMillis: 30_000 }
-const options = { excludeTestServices: true, timeout: "2 minutes" } as const
+const options = { excludeTestServices: true } as const
 
 layer(Sandbox.layerWasi({ ...limits, memoryBytes: 64 * 2 ** 20 }), options)("attacks under WASI", (it) =>
   AttackTest.suite(it)

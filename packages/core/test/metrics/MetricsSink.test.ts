@@ -277,7 +277,8 @@ describe("ServiceSink", () => {
       })
       const { layer, said } = listening()
       yield* record([original], (recorder) => count(recorder, 2)).pipe(Effect.provide(layer))
-      assert.deepStrictEqual([asked, said], [2, []])
+      // Once for its settings, once for each entry.
+      assert.deepStrictEqual([asked, said], [3, []])
     }).pipe(Effect.provide(quiet))
   )
 })

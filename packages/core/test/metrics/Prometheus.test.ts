@@ -93,7 +93,7 @@ describe("Prometheus", () => {
       yield* PrometheusServer.start({ host: "127.0.0.1", port }).pipe(
         Effect.andThen(
           Effect.suspend(() => (said.length > 0 ? Effect.void : Effect.fail("not yet"))).pipe(
-            Effect.retry({ times: 200, schedule: Schedule.spaced("5 millis") })
+            Effect.retry({ times: 20_000, schedule: Schedule.spaced("5 millis") })
           )
         ),
         Effect.provide(Layer.merge(heard, Layer.succeed(References.MinimumLogLevel, "Info")))

@@ -118,7 +118,8 @@ export const takingMetrics = (recordMetrics: Telemetry["recordMetrics"]): Teleme
     recordMetrics,
     recordPieces: () => Effect.void,
     recordReport: () => Effect.void,
-    recordEvaluation: () => Effect.void
+    recordEvaluation: () => Effect.void,
+    recordSettings: () => Effect.void
   })
 })
 

@@ -12,7 +12,7 @@ const limits = { workers: 2, timeMillis: 30_000, memoryBytes: 256 * 2 ** 20 }
 
 /** Of the attacks some; `hostile/Attacks.test.ts` has all. */
 const suite = (name: string, sandbox: Layer.Layer<Sandbox.Sandbox>) =>
-  layer(sandbox, { excludeTestServices: true, timeout: "2 minutes" })(name, (it) => {
+  layer(sandbox, { excludeTestServices: true })(name, (it) => {
     RunTest.suite(it)
     TestedTest.suite(it)
     AttackTest.suite(it, 21)

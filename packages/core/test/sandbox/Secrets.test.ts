@@ -65,7 +65,6 @@ for (const kind of ["wasi", "bubblewrap"] as const) {
           assert.notInclude(all[index], "HF_TOKEN", what)
           assert.notInclude(all[index], "not opened for this program", what)
         }
-      }),
-    60_000
+      })
   )
 }

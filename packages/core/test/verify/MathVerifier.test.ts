@@ -37,27 +37,24 @@ layer(MathVerifier.layer({ workers: 1 }), { excludeTestServices: true })("MathVe
     })
   )
 
-  it.effect(
-    "calls hostile answers not equal, each within the deadline",
-    () =>
-      Effect.gen(function* () {
-        const verifier = yield* MathVerifier.MathVerifier
-        const repeated = [
-          "|".repeat(200),
-          "(".repeat(1_000),
-          "\\frac{1}{".repeat(200),
-          "9".repeat(1_999),
-          "\\sqrt{".repeat(300),
-          "a,".repeat(900)
-        ]
-        for (const answer of [...Object.values(hostile).flat(), ...repeated]) {
-          const start = performance.now()
-          assert.isFalse(yield* verifier.equivalent("x + 1", answer), answer)
-          assert.isBelow(performance.now() - start, 4_000, answer)
-        }
-        assert.isTrue(yield* verifier.equivalent("2x", "x + x"))
-      }),
-    30_000
+  it.effect("calls hostile answers not equal, each within the deadline", () =>
+    Effect.gen(function* () {
+      const verifier = yield* MathVerifier.MathVerifier
+      const repeated = [
+        "|".repeat(200),
+        "(".repeat(1_000),
+        "\\frac{1}{".repeat(200),
+        "9".repeat(1_999),
+        "\\sqrt{".repeat(300),
+        "a,".repeat(900)
+      ]
+      for (const answer of [...Object.values(hostile).flat(), ...repeated]) {
+        const start = performance.now()
+        assert.isFalse(yield* verifier.equivalent("x + 1", answer), answer)
+        assert.isBelow(performance.now() - start, 4_000, answer)
+      }
+      assert.isTrue(yield* verifier.equivalent("2x", "x + x"))
+    })
   )
 })
 

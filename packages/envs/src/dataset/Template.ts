@@ -19,5 +19,5 @@ export const fill = (template: string, valueOf: (column: string) => unknown): st
   template.replaceAll(piece, (whole, column: string | undefined) => {
     if (column === undefined) return whole.charAt(0)
     const value = valueOf(column)
-    return Columns.text.read(value) ?? JSON.stringify(value) ?? ""
+    return typeof value === "string" ? value : (Columns.text.read(value) ?? JSON.stringify(value) ?? "")
   })

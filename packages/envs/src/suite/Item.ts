@@ -6,6 +6,8 @@ import * as Template from "../dataset/Template.ts"
 import { letterOf } from "../mcqa/Question.ts"
 import { columnsOf } from "../mcqa/Choices.ts"
 import * as Grid from "./Grid.ts"
+import type { Continuation } from "./Likelihood.ts"
+import * as MadeColumns from "./MadeColumns.ts"
 import * as Row from "./Row.ts"
 import type { Suite } from "./Spec.ts"
 
@@ -28,6 +30,8 @@ export interface Item {
   /** For judges: one for each turn. */
   readonly references: ReadonlyArray<string>
   readonly columns: Row.Row
+  /** What is scored for each choice, of suites with `likelihood`. */
+  readonly continuations: ReadonlyArray<Continuation>
 }
 
 /** A part of a row that is asked about: what its templates may name beside columns, and what is right. */
@@ -159,11 +163,12 @@ export interface Shot {
 
 /** A row as an example. */
 export const shotOf = (
-  row: Row.Row,
+  given: Row.Row,
   suite: Suite,
   { answer, question, without }: NonNullable<Suite["shots"]>
 ): Read<Shot> =>
   Result.gen(function* () {
+    const row = yield* MadeColumns.add(given, suite.columns)
     const [part = whole] = yield* partsOf(row, suite)
     const words = { ...row, ...part.words, gold: part.gold[0] ?? "" }
     const told = yield* fill(answer, words, "shots.answer")
@@ -174,6 +179,10 @@ export const shotOf = (
   })
 
 const turnsOf = (row: Row.Row, suite: Suite): Read<readonly [first: string, later: ReadonlyArray<string>]> => {
+  const blank = suite.likelihood?.blank
+  if (blank !== undefined) {
+    return Result.map(Row.need(row, blank, "likelihood.blank"), (value) => [Row.inPrompt(value), []])
+  }
   if (suite.turns === undefined) return Result.map(fill(suite.prompt ?? "", row, "prompt"), (text) => [text, []])
   return Result.flatMap(Row.need(row, suite.turns, "turns"), (value) => {
     const [first, ...later] = Row.textsOf(value) ?? []
@@ -183,13 +192,16 @@ const turnsOf = (row: Row.Row, suite: Suite): Read<readonly [first: string, late
   })
 }
 
+/** A template where there is no chat: what the prompt begins with. */
+const systemOf = (row: Row.Row, { likelihood, system = "" }: Suite): Read<string> =>
+  likelihood === undefined ? Result.succeed(system) : fill(system, row, "system")
+
 const chatOf = (
   question: string,
   shots: ReadonlyArray<Shot>,
-  { shots: spec, system }: Suite,
-  given: string | null
+  spec: Suite["shots"],
+  told: string
 ): ReadonlyArray<Message.Message> => {
-  const told = given ?? system ?? ""
   const head = told === "" ? [] : [Message.system(told)]
   if (spec?.as === "chat") {
     const turns = shots.flatMap((shot) => [Message.user(shot.question), Message.assistant(shot.answer)])
@@ -198,6 +210,39 @@ const chatOf = (
   const between = spec?.joined_by ?? "\n\n"
   const before = shots.map((shot) => `${shot.question}${shot.answer}${between}`).join("")
   return [...head, Message.user(`${before}${question}`)]
+}
+
+/** The prompt as text, and what is scored after it, choice by choice. */
+const continuationsOf = (
+  messages: ReadonlyArray<Message.Message>,
+  question: string,
+  row: Row.Row,
+  { letters, texts }: Part,
+  { likelihood }: Suite
+): Read<ReadonlyArray<Continuation>> => {
+  if (likelihood === undefined) return Result.succeed([])
+  const context = messages.map(Message.text).join("")
+  const { blank, choice = " {text}" } = likelihood
+  if (blank === undefined) {
+    if (context.trim() === "") return Result.fail("the prompt is empty: there is nothing for a choice to follow")
+    return Result.all(
+      texts.map((text, at) =>
+        Result.map(fill(choice, { ...row, text, letter: letters[at] }, "likelihood.choice"), (written) => ({
+          context,
+          text: written
+        }))
+      )
+    )
+  }
+  const at = context.length - question.length + question.indexOf("_")
+  if (!question.includes("_"))
+    return Result.fail(`the column ${JSON.stringify(blank)} (likelihood.blank) has no blank "_"`)
+  return Result.succeed(
+    texts.map((text) => ({
+      context: `${context.slice(0, at)}${text}`,
+      text: ` ${context.slice(at + 1).trim()}`
+    }))
+  )
 }
 
 export interface Options {
@@ -210,8 +255,9 @@ export interface Options {
 }
 
 /** The items of a row, or why there are none. */
-export const ofRow = (row: Row.Row, { category, shots, suite, systemPrompt }: Options): Read<ReadonlyArray<Item>> =>
+export const ofRow = (given: Row.Row, { category, shots, suite, systemPrompt }: Options): Read<ReadonlyArray<Item>> =>
   Result.gen(function* () {
+    const row = yield* MadeColumns.add(given, suite.columns)
     const kind = suite.category === undefined ? undefined : Row.written(Columns.at(row, suite.category))
     const own = suite.id === undefined ? undefined : Row.written(yield* Row.need(row, suite.id, "id"))
     const of = kind ?? category
@@ -219,13 +265,16 @@ export const ofRow = (row: Row.Row, { category, shots, suite, systemPrompt }: Op
     for (const part of yield* partsOf(row, suite)) {
       const words = { ...row, ...part.words }
       const [question, later] = yield* turnsOf(words, suite)
+      const told = systemPrompt ?? (yield* systemOf(words, suite))
+      const messages = chatOf(question, shots(row), suite.shots, told)
       const base =
         own ?? ContentId.of([suite.name, question, later, part.words["answer_a"] === undefined ? part.gold : []])
       items.push({
         id: part.name === "" ? base : `${items[0]?.row ?? base}/${part.name}`,
         row: items[0]?.row ?? base,
         ...(of !== undefined && { category: of }),
-        messages: chatOf(question, shots(row), suite, systemPrompt),
+        messages,
+        continuations: yield* continuationsOf(messages, question, words, part, suite),
         later,
         question,
         letters: part.letters,

@@ -130,6 +130,13 @@ const ByRating = Schema.Struct({
   range: Schema.Tuple([Schema.Finite, Schema.Finite])
 })
 
+/** Whether the choice that is likeliest after the prompt is the right one (`likelihood` of the suite). */
+const ByLikelihood = Schema.Struct({
+  by: Schema.Literal("likelihood"),
+  /** By the whole choice (the default), or by a character or byte of it. */
+  per: Schema.optionalKey(Schema.Literals(["choice", "character", "byte"]))
+})
+
 export const Score = Schema.Union([
   ByText,
   ByChoice,
@@ -144,7 +151,8 @@ export const Score = Schema.Union([
   ByPatterns,
   ByJudge,
   ByComparison,
-  ByRating
+  ByRating,
+  ByLikelihood
 ])
 export type Score = typeof Score.Type
 export type Of<By extends Score["by"]> = Extract<Score, { readonly by: By }>

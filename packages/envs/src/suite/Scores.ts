@@ -91,6 +91,8 @@ export const make = (name: string, spec: Score): Making => {
       return Judging.grade(name, spec)
     case "comparison":
       return Judging.comparison(name, spec)
+    case "likelihood":
+      return Effect.die(new Error("choices are scored where they are asked for (Likelihood)"))
   }
 }
 

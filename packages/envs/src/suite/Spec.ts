@@ -7,6 +7,7 @@
  */
 import { Schema } from "effect"
 import { meanings } from "../mcqa/Row.ts"
+import { MadeColumns } from "./MadeColumns.ts"
 import { Score } from "./ScoreSpec.ts"
 
 const Text = Schema.NonEmptyString
@@ -64,6 +65,20 @@ const Pairs = Schema.Struct({ chosen: Text, rejected: Text })
 /** Grids of ARC-AGI: columns with lists of `{ input, output }`. Each of the questions is an item. */
 const Grids = Schema.Struct({ examples: Text, questions: Text })
 
+/**
+ * The model writes nothing: its choice is the one that it finds likeliest after the prompt, which goes to it as text,
+ * without a chat template. Scores are `by: likelihood`.
+ */
+const Likelihood = Schema.Struct({
+  /** Template of what is scored, over columns, `{text}` and `{letter}`. Default: a space and the choice's text. */
+  choice: Schema.optionalKey(Text),
+  /**
+   * Column of a text with a blank, `_`: the prompt is what stands before it with the choice in its place, and what
+   * follows is scored.
+   */
+  blank: Schema.optionalKey(Text)
+})
+
 /** Solved rows in front of the question. */
 const Shots = Schema.Struct({
   data: Schema.optionalKey(Text),
@@ -102,11 +117,14 @@ export const Suite = Schema.Struct({
   where: Schema.optionalKey(Schema.Record(Schema.String, Schema.Union([Value, Schema.Array(Value)]))),
   /** Column with an id. Default: made of what is asked. */
   id: Schema.optionalKey(Text),
+  /** Columns that are made of others before all else. */
+  columns: Schema.optionalKey(MadeColumns),
   /** Column by whose values figures are also told. */
   category: Schema.optionalKey(Text),
   choices: Schema.optionalKey(Choices),
   pairs: Schema.optionalKey(Pairs),
   grids: Schema.optionalKey(Grids),
+  likelihood: Schema.optionalKey(Likelihood),
   gold: Schema.optionalKey(Schema.Union([Text, Gold])),
   system: Schema.optionalKey(Text),
   /** What is asked. */
@@ -131,12 +149,22 @@ export const Suite = Schema.Struct({
   /** Seconds for an item, judges included. */
   seconds: Schema.optionalKey(Schema.Finite)
 }).check(
-  Schema.makeFilter(({ data, layout, prompt, turns }) =>
-    (prompt === undefined) === (turns === undefined)
-      ? "exactly one of prompt and turns must be given"
-      : data === undefined && layout === undefined
-        ? "data or layout must be given"
-        : undefined
-  )
+  Schema.makeFilter(({ choices, data, layout, likelihood, prompt, samples, score, shots, turns }) => {
+    const isWritten = likelihood?.blank === undefined
+    const count = [prompt, turns, likelihood?.blank].filter((one) => one !== undefined).length
+    if (count !== 1) {
+      return isWritten
+        ? "exactly one of prompt and turns must be given"
+        : "likelihood.blank stands in place of prompt and turns"
+    }
+    if (data === undefined && layout === undefined) return "data or layout must be given"
+    if (Object.values(score).some(({ by }) => (by === "likelihood") !== (likelihood !== undefined))) {
+      return "scores by likelihood, and no others, go with the part likelihood"
+    }
+    if (likelihood === undefined) return undefined
+    if (choices === undefined) return "likelihood needs choices"
+    if (turns !== undefined || shots?.as === "chat") return "likelihood has neither turns nor examples as: chat"
+    return samples !== undefined && samples > 1 ? "likelihood has no samples: nothing is drawn" : undefined
+  })
 )
 export type Suite = typeof Suite.Type

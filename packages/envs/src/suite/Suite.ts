@@ -10,6 +10,7 @@ import { Effect, Schema, Stream } from "effect"
 import * as Asking from "./Asking.ts"
 import type { Item } from "./Item.ts"
 import * as Items from "./Items.ts"
+import * as Likelihood from "./Likelihood.ts"
 import * as Reading from "./Reading.ts"
 import * as Scores from "./Scores.ts"
 import { Suite } from "./Spec.ts"
@@ -90,13 +91,20 @@ export const mainOf = (suite: Suite): string => suite.main ?? Object.keys(suite.
 
 const rounding = 1e-9
 
+const oneAnswer = ({ name }: Suite) => `${name} draws nothing: the likeliest choice is the same every time (samples: 1)`
+
+/** Its scores, of a suite that weighs choices. */
+const likelihoodsOf = ({ likelihood, score }: Suite) =>
+  likelihood === undefined
+    ? undefined
+    : Object.fromEntries(Object.entries(score).flatMap(([name, one]) => (one.by === "likelihood" ? [[name, one]] : [])))
+
 /** The environment of a suite. */
 export const environment = (suite: Suite) =>
   Environment.layer(suite.name, settingsOf(suite), (chosen) =>
     Effect.gen(function* () {
       const servers = yield* ServerManager.ServerManager
       const dataset = yield* Dataset.Dataset
-      const scores = yield* Effect.forEach(Object.entries(suite.score), ([name, spec]) => Scores.make(name, spec))
       const all = yield* Effect.cached(
         Effect.map(Items.read(suite, chosen), (items) => drawn(items, chosen.limit, chosen.seed)).pipe(
           Effect.provideService(Dataset.Dataset, dataset)
@@ -104,8 +112,29 @@ export const environment = (suite: Suite) =>
       )
       const items = Stream.unwrap(Effect.map(all, Stream.fromArray))
       const main = mainOf(suite)
-      const ask = Asking.make(servers, suite, chosen)
+      const shared = {
+        items: (cursor: number) => Stream.drop(items, cursor),
+        id: ({ id }: Item) => id,
+        label: ({ id, question }: Item) => `${id}: ${question}`,
+        claims: { untestable: "the answers are a data set's" }
+      }
+      const isCorrect = (score: number) => score >= (suite.solved_from ?? 1) - rounding
 
+      const likelihoods = likelihoodsOf(suite)
+      if (likelihoods !== undefined) {
+        if (chosen.samples > 1)
+          return yield* new Dataset.DatasetError({ source: suite.name, message: oneAnswer(suite) })
+        const weigh = yield* Likelihood.make(servers, likelihoods, main)
+        return {
+          ...shared,
+          collectTrajectories: (item: Item) => Effect.map(weigh(item), (group) => ({ groups: [group] })),
+          evaluation: { items, collectTrajectories: weigh, isCorrect },
+          judgedLive: "its score is what the model made of every choice, of which a rollout holds one"
+        }
+      }
+
+      const scores = yield* Effect.forEach(Object.entries(suite.score), ([name, spec]) => Scores.make(name, spec))
+      const ask = Asking.make(servers, suite, chosen)
       const judge = Effect.fn("Suite.judge")(function* (item: Item, trajectory: Trajectory.Trajectory) {
         const turns = Asking.answersOf(item, trajectory).map(Reading.spoken)
         const answer = { text: turns.at(-1) ?? "", turns, isCut: trajectory.finishReason === "length" }
@@ -132,18 +161,11 @@ export const environment = (suite: Suite) =>
       })
 
       return {
-        items: (cursor: number) => Stream.drop(items, cursor),
+        ...shared,
         collectTrajectories: ask,
         score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
           Effect.forEach(group, (trajectory) => judge(item, trajectory), { concurrency: 8 }),
-        evaluation: {
-          items,
-          collectTrajectories: ask,
-          isCorrect: (score: number) => score >= (suite.solved_from ?? 1) - rounding
-        },
-        id: ({ id }: Item) => id,
-        label: ({ id, question }: Item) => `${id}: ${question}`,
-        claims: { untestable: "the answers are a data set's" }
+        evaluation: { items, collectTrajectories: ask, isCorrect }
       }
     })
   )

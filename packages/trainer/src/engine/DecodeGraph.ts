@@ -3,9 +3,13 @@
  *
  * One graph serves prompts and decoding, so that the weights are held once. Inputs: int32 `input_ids`, `position_ids`
  * (B, T), `past_lengths` (B), `output_positions` (R); float32 `inverse_temperatures` (R); of each layer `past_keys.<l>`
- * (B, KV, D, S) and `past_values.<l>` (B, KV, S, D); one float32 input for each trainable tensor, under its name.
- * Outputs: `logits` (R, V), `entries` (L, 2, B, KV, T, D), and for large vocabularies `maxima` and `sums` (R, V /
- * block) as `Sampler.Row` has them.
+ * (B, KV, D, S) and `past_values.<l>` (B, KV, S, D); one float32 input for each trainable tensor, under its name. For
+ * models with layers that have states (`CachedDelta`) also int32 `counts` (B) and `past_states.<l>` (B, size). L and l
+ * count the layers that have keys and values, or those that have states, each kind from 0.
+ *
+ * Outputs: `logits` (R, V), `entries` (L, 2, B, KV, T, D); for models with states `states` (L, B, size); where choices
+ * of experts are written down `routed_experts` (B, T, mixtures, k); and for large vocabularies `maxima` and `sums` (R,
+ * V / block) as `Sampler.Row` has them.
  */
 import { Graph } from "../graph/Graph.ts"
 import { type OnnxModel, toOnnxPieces } from "../graph/Onnx.ts"
@@ -15,9 +19,11 @@ import { type Pieces, run } from "../base/Pieces.ts"
 import type { DecodableModel } from "../model/DecodableModel.ts"
 import * as Decoder from "../model/Decoder.ts"
 import type { Layout } from "../model/Parameters.ts"
+import { type Routing, routingOf } from "../model/part/RoutedExperts.ts"
 import * as Scores from "../model/part/Scores.ts"
 import * as CachedAttention from "./CachedAttention.ts"
-import type { KvShape } from "./KvCache.ts"
+import * as CachedDelta from "./CachedDelta.ts"
+import * as KvCache from "./KvCache.ts"
 import * as Sampler from "./Sampler.ts"
 
 /** What the engine's thread loads: plain data. */
@@ -25,10 +31,17 @@ export interface DecodeModel {
   readonly onnx: OnnxModel
   /** Numbers the model is made of. */
   readonly parameters: number
-  readonly shape: KvShape
+  readonly shape: KvCache.KvShape
   readonly vocabulary: number
   readonly maxPositions: number
   readonly layout: Layout
+  /** Of the choices that it writes down. */
+  readonly routing?: Routing | undefined
+}
+
+export interface Options {
+  /** Every token's experts are written down, where the model has mixtures. Default false. */
+  readonly recordsExperts?: boolean
 }
 
 const outputBlocks = (graph: Graph, logits: Value, inverseTemperatures: Value): void => {
@@ -44,21 +57,24 @@ const outputBlocks = (graph: Graph, logits: Value, inverseTemperatures: Value): 
 
 const elements = (shape: Shape): number => shape.reduce<number>((product, dim) => product * Number(dim), 1)
 
-export const make = (model: DecodableModel): DecodeModel => run(makePieces(model))
+export const make = (model: DecodableModel, options?: Options): DecodeModel => run(makePieces(model, options))
 
 /** The same in pieces. */
-export function* makePieces(model: DecodableModel): Pieces<DecodeModel> {
+export function* makePieces(model: DecodableModel, { recordsExperts = false }: Options = {}): Pieces<DecodeModel> {
   const graph = new Graph()
   const { config, layout } = model
-  const { headDim, kvHeads, layers, maxPositions, vocabSize: vocabulary } = config
-  const shape = { headDim, kvHeads, layers }
+  const { headDim, kvHeads, layerTraits, maxPositions, vocabSize: vocabulary } = config
+  const shape = KvCache.shapeOf(config)
+  /** Its place among the layers of its kind. */
+  const placeOf = (layer: number) =>
+    layerTraits.slice(0, layer).filter(({ isDelta }) => isDelta === layerTraits[layer]!.isDelta).length
   const inputIds = graph.input("input_ids", "int32", ["B", "T"])
   const positionIds = graph.input("position_ids", "int32", ["B", "T"])
   const lengths = graph.input("past_lengths", "int32", ["B"])
   const outputs = graph.input("output_positions", "int32", ["R"])
   const inverse = graph.input("inverse_temperatures", "float32", ["R"])
   const parameters = new Map(layout.slots.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]))
-  const past = Array.from({ length: layers }, (_, layer) => ({
+  const past = Array.from({ length: shape.layers }, (_, layer) => ({
     pastKeys: graph.input(`past_keys.${layer}`, "float32", ["B", kvHeads, headDim, "S"]),
     pastValues: graph.input(`past_values.${layer}`, "float32", ["B", kvHeads, "S", headDim])
   }))
@@ -66,14 +82,40 @@ export function* makePieces(model: DecodableModel): Pieces<DecodeModel> {
   const entries: Array<Value> = []
   const attention: Decoder.Attention = (traits, queries, keys, values) => {
     for (const part of [keys, values]) entries.push(graph.reshape(part, [1, "B", kvHeads, "T", headDim]))
-    const operands = { ...past[traits.layer]!, queries, keys, values }
+    const operands = { ...past[placeOf(traits.layer)]!, queries, keys, values }
     return CachedAttention.attend(graph, operands, masks(traits.window), traits)
   }
-  const built = model.build(graph, (name) => parameters.get(name), { inputIds, positionIds, attention })
+  const states: Array<Value> = []
+  const before = Array.from({ length: shape.states?.layers ?? 0 }, (_, layer) =>
+    graph.input(`past_states.${layer}`, "float32", ["B", shape.states!.size])
+  )
+  const recurrence =
+    shape.states &&
+    CachedDelta.make(graph, {
+      config,
+      counts: graph.input("counts", "int32", ["B"]),
+      stateOf: (layer) => before[placeOf(layer)]!,
+      keep: (_, state) => void states.push(graph.reshape(state, [1, ...state.shape])),
+      width: "T"
+    })
+  const routing = recordsExperts ? routingOf(config) : undefined
+  const chosen: Array<Value> = []
+  const built = model.build(graph, (name) => parameters.get(name), {
+    inputIds,
+    positionIds,
+    attention,
+    recurrence,
+    ...(routing && { routes: { hear: (_, ids) => void chosen.push(graph.cast(ids, "int32")) } })
+  })
   const logits = Decoder.logits(graph, built, graph.gather(built.hidden, outputs))
   graph.output("logits", logits)
   if (vocabulary > Sampler.smallVocabulary) outputBlocks(graph, logits, inverse)
   graph.output("entries", graph.concat(entries, 0))
+  if (states.length > 0) graph.output("states", graph.concat(states, 0))
+  if (routing !== undefined) {
+    const { layers, perToken } = routing
+    graph.output("routed_experts", graph.reshape(graph.concat(chosen, 1), ["B", "T", layers, perToken]))
+  }
   yield
   const frozen = graph.initializers.reduce((sum, { value }) => sum + elements(value.shape), 0)
   return {
@@ -82,6 +124,7 @@ export function* makePieces(model: DecodableModel): Pieces<DecodeModel> {
     shape,
     vocabulary,
     maxPositions,
-    layout
+    layout,
+    ...(routing && { routing })
   }
 }

@@ -56,6 +56,7 @@ export const run = <W>(
       width,
       tokens,
       cache,
+      counts: Int32Array.from({ length: rows }, (_, row) => 1 + (guessed[row]?.length ?? 0)),
       outputs: Int32Array.from(outputs),
       inverseTemperatures: Float32Array.from(inverses)
     },

@@ -70,6 +70,8 @@ export interface TokenCompletion {
   readonly policyVersions?: Int32Array
   /** Tokens of the prompt that did not go through the model: others before began with them. */
   readonly cachedTokens?: number
+  /** The experts of all positions of prompt and tokens but the last, where the model writes them down. */
+  readonly routedExperts?: Int32Array
   /** One for each token, where the request has `topLogprobs`. */
   readonly alternatives?: ReadonlyArray<Alternatives>
 }
@@ -83,6 +85,8 @@ export interface TokenEvent {
   readonly policyVersion: number
   /** As in `TokenCompletion`. */
   readonly cachedTokens?: number
+  /** The experts of what went through the model since the token before: of the prompt, or of that token. */
+  readonly routedExperts?: Int32Array
   readonly alternatives?: Alternatives
   readonly finishReason?: FinishReason
 }

@@ -6,6 +6,7 @@ import { Effect, type Scope } from "effect"
 import type { ExecutorError, ExecutorShape, HostTensor, Resident } from "../exec/Executor.ts"
 import type { DecodeModel } from "./DecodeGraph.ts"
 import type { RunInput, RunOutput, ModelRunner } from "./ModelRunner.ts"
+import { pack, type Routing, wordsOf } from "../model/part/RoutedExperts.ts"
 import * as Sampler from "./Sampler.ts"
 
 /** By name of the parameter. */
@@ -22,13 +23,13 @@ export const make = Effect.fnUntraced(function* (
   model: DecodeModel
 ): Effect.fn.Return<ModelRunner<Weights>, ExecutorError, Scope.Scope> {
   const program = yield* executor.load(model.onnx, { prepack: true })
-  const { layout, maxPositions, shape, vocabulary } = model
+  const { layout, maxPositions, routing, shape, vocabulary } = model
   return {
     shape,
     vocabulary,
     run: (weights, input) =>
       Effect.map(program.run({ ...weights, ...feeds(input, maxPositions) }), ({ host }) =>
-        output(input, vocabulary, host)
+        output(input, vocabulary, routing, host)
       ),
     put: (parameters) =>
       Effect.map(
@@ -45,7 +46,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 const feeds = (
-  { cache, inverseTemperatures, outputs, rows, tokens, width }: RunInput,
+  { cache, counts, inverseTemperatures, outputs, rows, tokens, width }: RunInput,
   maxPositions: number
 ): Record<string, HostTensor> => {
   const lengths = new Int32Array(rows)
@@ -60,6 +61,7 @@ const feeds = (
     position_ids: int32(positions, [rows, width]),
     past_lengths: int32(lengths, [rows]),
     output_positions: int32(outputs, [outputs.length]),
+    ...(cache.shape.states && { counts: int32(counts, [rows]) }),
     inverse_temperatures: { dtype: "float32", shape: [outputs.length], data: inverseTemperatures },
     ...cache.feeds(rows)
   }
@@ -68,14 +70,26 @@ const feeds = (
 const output = (
   { inverseTemperatures }: RunInput,
   vocabulary: number,
+  routing: Routing | undefined,
   host: Readonly<Record<string, HostTensor>>
 ): RunOutput => {
   // The graph's outputs are float32.
   const numbers = (name: string) => host[name]!.data as Float32Array
   const [logits, entries] = [numbers("logits"), numbers("entries")]
+  const states = host["states"]?.data as Float32Array | undefined
+  const routed = routing && {
+    words: wordsOf(routing),
+    // An int32 output of the graph.
+    data: pack(routing, host["routed_experts"]!.data as Int32Array)
+  }
   const logitsOf = (i: number) => logits.subarray(i * vocabulary, (i + 1) * vocabulary)
   if (vocabulary <= Sampler.smallVocabulary) {
-    return { rows: Array.from(inverseTemperatures, (inverse, i) => Sampler.row(logitsOf(i), inverse)), entries }
+    return {
+      rows: Array.from(inverseTemperatures, (inverse, i) => Sampler.row(logitsOf(i), inverse)),
+      entries,
+      states,
+      routed
+    }
   }
   const [maxima, sums] = [numbers("maxima"), numbers("sums")]
   const blocks = maxima.length / inverseTemperatures.length
@@ -85,5 +99,5 @@ const output = (
     maxima: maxima.subarray(i * blocks, (i + 1) * blocks),
     sums: sums.subarray(i * blocks, (i + 1) * blocks)
   }))
-  return { rows, entries }
+  return { rows, entries, states, routed }
 }

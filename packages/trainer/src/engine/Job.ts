@@ -28,6 +28,8 @@ export interface Choice<W> {
   readonly alternatives: Array<Alternatives>
   /** Of the weights that drew each of its tokens. */
   readonly versions: Array<number>
+  /** The experts of its prompt, then those of its tokens but the last, as they went through the model. */
+  readonly routed: Array<Int32Array>
   /** What it is held to. */
   readonly matcher?: Matcher
   /** What of that may follow now. */
@@ -53,6 +55,8 @@ export class Job<W> {
   /** Prompt tokens that were known before. */
   cachedTokens = 0
   private tokensOfPrompt: ReadonlySet<number> | undefined
+  /** The experts that the prompt passed, piece by piece, where the model writes them down. */
+  routed: Array<Int32Array> = []
   /** The logits after the prompt. */
   row: Sampler.Row | undefined
   /** Choices that were promised rows, and those that have begun. */
@@ -98,6 +102,7 @@ export class Job<W> {
       logprobs: [],
       alternatives: [],
       versions: [],
+      routed: [...this.routed],
       ...(isCounted && { counts: new Map<number, number>() })
     }
   }
@@ -132,6 +137,7 @@ export class Job<W> {
     this.version = version
     this.row = undefined
     this.cachedTokens = 0
+    this.routed = []
     this.cache = new KvCache(shape)
     this.cache.addEmpty(this.prompt.length)
   }

@@ -34,7 +34,9 @@ export class Jobs<W> {
 
   constructor({ free, settings, shape }: Options<W>) {
     this.shape = shape
-    this.prefixes = new PrefixCache(shape, Prefill.blockTokens, settings.prefixCacheMegabytes * 2 ** 20)
+    // Blocks have keys and values; a state is of all that came before it.
+    const prefixBytes = shape.states === undefined ? settings.prefixCacheMegabytes * 2 ** 20 : 0
+    this.prefixes = new PrefixCache(shape, Prefill.blockTokens, prefixBytes)
     this.policies = new PolicyTable((version) => {
       this.prefixes.drop(version)
       free(version.weights)

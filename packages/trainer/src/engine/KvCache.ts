@@ -8,14 +8,40 @@
  * grows by about a quarter, R by doubling, and both shrink where much less would do. S is a multiple of 64, so that
  * sums over positions are added up in the same order whatever S is. Positions beyond a row's length hold zeros or what
  * an earlier row left: finite numbers, which the graph masks.
+ *
+ * Of layers that have a state instead (`CachedDelta`), each row has as many numbers whatever its length: a run takes
+ * them as they are, and its own replace them.
  */
 import type { HostTensor } from "../exec/Executor.ts"
+import type { ModelConfig } from "../model/ModelConfig.ts"
+import * as CachedDelta from "./CachedDelta.ts"
 
 export interface KvShape {
+  /** Of those that have keys and values. */
   readonly layers: number
   readonly kvHeads: number
   readonly headDim: number
+  /** Of those that have a state: how many, and a row's numbers in each. */
+  readonly states?: { readonly layers: number; readonly size: number } | undefined
 }
+
+/** What a model's layers need. */
+export const shapeOf = (
+  config: Pick<ModelConfig, "headDim" | "kvHeads" | "layers" | "layerTraits" | "delta">
+): KvShape => {
+  const { headDim, kvHeads } = config
+  const { behind, memory } = CachedDelta.sizesOf(config)
+  const deltas = config.layerTraits.filter(({ isDelta }) => isDelta).length
+  return {
+    headDim,
+    kvHeads,
+    layers: config.layers - deltas,
+    ...(deltas > 0 && { states: { layers: deltas, size: behind + memory } })
+  }
+}
+
+/** Bytes of the states of a row. */
+const stateBytes = ({ states }: KvShape): number => (states === undefined ? 0 : 4 * states.layers * states.size)
 
 const positionStep = 64
 
@@ -28,8 +54,8 @@ const positionsFor = (positions: number): number => {
 const rowsFor = (rows: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, rows)))
 
 /** Bytes of a cache that holds this many rows of up to this many positions. */
-export const bytesFor = ({ headDim, kvHeads, layers }: KvShape, rows: number, positions: number): number =>
-  2 * 4 * layers * kvHeads * headDim * rowsFor(rows) * positionsFor(positions)
+export const bytesFor = (shape: KvShape, rows: number, positions: number): number =>
+  rowsFor(rows) * (2 * 4 * shape.layers * shape.kvHeads * shape.headDim * positionsFor(positions) + stateBytes(shape))
 
 /** Keys and values of one layer, with room for this many positions in each row. */
 interface LayerCache {
@@ -66,12 +92,15 @@ export class KvCache {
   /** Tokens held by each row. */
   readonly lengths: Array<number> = []
   private readonly layers: Array<LayerCache>
+  /** Of each layer with a state, [R, size]. */
+  private readonly states: Array<Float32Array>
   private rowCapacity = 0
   private positionCapacity = 0
 
   constructor(shape: KvShape) {
     this.shape = shape
     this.layers = Array.from({ length: shape.layers }, () => emptyLayer)
+    this.states = Array.from({ length: shape.states?.layers ?? 0 }, () => new Float32Array(0))
   }
 
   get rows(): number {
@@ -84,7 +113,8 @@ export class KvCache {
 
   get bytes(): number {
     const { headDim, kvHeads, layers } = this.shape
-    return 2 * 4 * layers * kvHeads * headDim * this.rowCapacity * this.positionCapacity
+    const positions = 2 * 4 * layers * kvHeads * headDim * this.positionCapacity
+    return this.rowCapacity * (positions + stateBytes(this.shape))
   }
 
   /** Makes room for this many rows and positions, and gives back what is far too much. */
@@ -102,6 +132,7 @@ export class KvCache {
     this.reserve(this.rows + 1, Math.max(length, ...this.lengths))
     this.lengths.push(length)
     this.copyRow(from, row, this.rows - 1, length)
+    this.copyStates(from, row, this.rows - 1)
     return this.rows - 1
   }
 
@@ -109,6 +140,8 @@ export class KvCache {
   addEmpty(positions: number): void {
     this.reserve(this.rows + 1, Math.max(positions, ...this.lengths))
     this.lengths.push(0)
+    const size = this.shape.states?.size ?? 0
+    for (const state of this.states) state.fill(0, (this.rows - 1) * size, this.rows * size)
   }
 
   /** The last row takes the place of this one. */
@@ -117,6 +150,7 @@ export class KvCache {
     if (row !== last) {
       this.lengths[row] = this.lengths[last]!
       this.copyRow(this, last, row, this.lengths[last]!)
+      this.copyStates(this, last, row)
     }
     this.lengths.pop()
   }
@@ -133,6 +167,14 @@ export class KvCache {
         dtype: "float32",
         shape: [rows, kvHeads, this.positionCapacity, headDim],
         data: values.subarray(0, rows * size)
+      }
+    }
+    for (const [layer, state] of this.states.entries()) {
+      const { size: numbers } = this.shape.states!
+      feeds[`past_states.${layer}`] = {
+        dtype: "float32",
+        shape: [rows, numbers],
+        data: state.subarray(0, rows * numbers)
       }
     }
     return feeds
@@ -161,6 +203,22 @@ export class KvCache {
     this.lengths[row] = at + count
   }
 
+  /** Takes a row's states from `states` [L, B, size], of run row `source`. */
+  replaceStates(row: number, states: Float32Array, source: number, batch: number): void {
+    const size = this.shape.states?.size ?? 0
+    for (const [layer, state] of this.states.entries()) {
+      const at = (layer * batch + source) * size
+      state.set(states.subarray(at, at + size), row * size)
+    }
+  }
+
+  private copyStates(from: KvCache, source: number, target: number): void {
+    const size = this.shape.states?.size ?? 0
+    for (const [layer, state] of this.states.entries()) {
+      state.set(from.states[layer]!.subarray(source * size, (source + 1) * size), target * size)
+    }
+  }
+
   private copyRow(from: KvCache, source: number, target: number, length: number): void {
     for (const [index, layer] of this.layers.entries()) {
       copyRow(this.shape, from.layers[index]!, source, layer, target, length)
@@ -174,6 +232,13 @@ export class KvCache {
       const layer = { positions, keys: new Float32Array(size), values: new Float32Array(size) }
       for (const [row, length] of this.lengths.entries()) copyRow(this.shape, old, row, layer, row, length)
       this.layers[index] = layer
+    }
+    const numbers = rows * (this.shape.states?.size ?? 0)
+    for (const [index, old] of this.states.entries()) {
+      if (old.length === numbers) continue
+      const state = new Float32Array(numbers)
+      state.set(old.subarray(0, numbers))
+      this.states[index] = state
     }
     this.rowCapacity = rows
     this.positionCapacity = positions

@@ -17,6 +17,8 @@ export interface RunInput {
   /** [B, T] token ids, padded on the right. */
   readonly tokens: Int32Array
   readonly cache: KvCache
+  /** [B] positions of each row that are none of padding: what changes its states, where the model has such. */
+  readonly counts: Int32Array
   /** [R] places b * T + t whose logits are wanted, at least two. */
   readonly outputs: Int32Array
   /** [R] of the rows that come back. */
@@ -28,7 +30,27 @@ export interface RunOutput {
   readonly rows: ReadonlyArray<Row>
   /** [L, 2, B, KV, T, D] keys and values of the new positions. */
   readonly entries: Float32Array
+  /** [L, B, size] states after the new positions, of a model that has some. */
+  readonly states?: Float32Array | undefined
+  /** What mixtures chose at the new positions, where the model writes that down. */
+  readonly routed?: Routed | undefined
 }
+
+/** [B, T, W] choices of B rows of T positions, in the words of `RoutedExperts`. */
+export interface Routed {
+  /** W */
+  readonly words: number
+  readonly data: Int32Array
+}
+
+/** The choices of `count` positions of a row of `width`, copied. */
+export const routedOf = (
+  { data, words }: Routed,
+  row: number,
+  width: number,
+  from: number,
+  count: number
+): Int32Array => data.slice((row * width + from) * words, (row * width + from + count) * words)
 
 /** `W` stands for weights on the device. */
 export interface ModelRunner<W> {

@@ -3,6 +3,7 @@ import * as CounterRandom from "../base/CounterRandom.ts"
 import type { SeededRequest } from "./EngineProtocol.ts"
 import type { TokenCompletion, TokenEvent } from "./EngineRequests.ts"
 import type { Choice } from "./Job.ts"
+import { joined } from "../model/part/RoutedExperts.ts"
 import * as LogitAdjustments from "./LogitAdjustments.ts"
 import * as Sampler from "./Sampler.ts"
 
@@ -31,6 +32,9 @@ export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.
   choice.counts?.set(token, (choice.counts.get(token) ?? 0) + 1)
   choice.logprobs.push(logprob)
   choice.versions.push(policyVersion)
+  // Before its first token the prompt's, which may be in several pieces; then those of one token each time.
+  const hasExperts = choice.routed.length > 0
+  const routedExperts = position === 0 ? joined(choice.routed) : choice.routed.at(-1)
   const top = request.topLogprobs ?? 0
   if (top > 0) choice.alternatives.push(Sampler.alternatives(row, top))
   const finishReason = request.stopTokenIds.includes(token)
@@ -46,6 +50,7 @@ export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.
       policy,
       ...versionsOf(choice),
       cachedTokens: job.cachedTokens,
+      ...(hasExperts && { routedExperts: joined(choice.routed) }),
       ...(top > 0 ? { alternatives: choice.alternatives } : {})
     }
     job.left--
@@ -57,6 +62,7 @@ export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.
     policy,
     policyVersion,
     cachedTokens: job.cachedTokens,
+    ...(hasExperts && routedExperts !== undefined && { routedExperts }),
     ...(top > 0 ? { alternatives: choice.alternatives[position]! } : {}),
     ...(finishReason === undefined ? {} : { finishReason })
   }

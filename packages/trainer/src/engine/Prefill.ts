@@ -8,7 +8,7 @@
  */
 import { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"
-import type { ModelRunner } from "./ModelRunner.ts"
+import { type ModelRunner, routedOf } from "./ModelRunner.ts"
 import type { Job } from "./Job.ts"
 import { KvCache, type KvShape } from "./KvCache.ts"
 import type { PrefixCache } from "./PrefixCache.ts"
@@ -50,7 +50,7 @@ export const nextBatch = <W>(jobs: ReadonlyArray<Job<W>>, prefillTokens: number)
 export const extend = <W>(job: Job<W>, prefixes: PrefixCache<Version<W>>): number => {
   const { cache, prompt, version, work } = job
   if (work._tag === "Score" || version === undefined) return 0
-  const known = prefixes.extend(version, prompt, cache!)
+  const known = prefixes.extend(version, prompt, cache!, job.routed)
   job.cachedTokens += known
   return known
 }
@@ -86,15 +86,20 @@ export const run = Effect.fnUntraced(function* <W>(
     width,
     tokens,
     cache: first.processed > 0 ? first.cache! : blank(runner.shape, batch.length),
+    counts: Int32Array.from(counts),
     outputs: Int32Array.from(wanted, ({ at }) => at),
     inverseTemperatures: Float32Array.from(wanted, ({ job }) => job.inverseTemperature)
   })
   for (const [i, job] of batch.entries()) {
     if (job.work._tag === "Score") keepScores(job, output.rows, counts[i]!, job.work.request.topLogprobs ?? 0)
     const at = job.processed
-    job.cache!.append(0, output.entries, i, batch.length, width, counts[i]!)
+    const { entries, routed, states } = output
+    const experts = routed && routedOf(routed, i, width, 0, counts[i]!)
+    if (experts !== undefined) job.routed.push(experts)
+    job.cache!.append(0, entries, i, batch.length, width, counts[i]!)
+    if (states !== undefined) job.cache!.replaceStates(0, states, i, batch.length)
     if (job.work._tag === "Generate" && counts[i] === blockTokens) {
-      prefixes.keep(first.version, job.prompt, at, output.entries, i, batch.length)
+      prefixes.keep(first.version, job.prompt, at, { entries, row: i, rows: batch.length, experts })
     }
     if (job.processed === job.prompt.length) job.row = output.rows[i]!
   }
@@ -111,6 +116,7 @@ export const isSound = Effect.fnUntraced(function* <W>(
     width,
     tokens: Int32Array.from({ length: width }, (_, t) => t % runner.vocabulary),
     cache: blank(runner.shape, 1),
+    counts: Int32Array.of(width),
     outputs: Int32Array.of(0, 1),
     inverseTemperatures: Float32Array.of(1, 1)
   })

@@ -16,8 +16,19 @@ interface Block<V> {
   readonly depth: number
   /** [L, 2, KV, T, D], as a run of one row gives them. */
   readonly entries: Float32Array
+  /** The experts that its tokens passed, where the model writes them down. */
+  readonly experts: Int32Array | undefined
   readonly next: Map<string, Block<V>>
   usedAt: number
+}
+
+/** A block as a run of B rows gives it: entries [L, 2, B, KV, T, D], of which it is one row. */
+interface Computed {
+  readonly entries: Float32Array
+  readonly row: number
+  readonly rows: number
+  /** Of this row. */
+  readonly experts?: Int32Array | undefined
 }
 
 /** After an overflow so much is free. */
@@ -50,9 +61,10 @@ export class PrefixCache<V> {
 
   /**
    * Appends to row 0 of a cache, which holds whole blocks of the prompt, the blocks after them that are known: how many
-   * tokens these are. The prompt's last token is never among them, since its logits are wanted.
+   * tokens these are. The prompt's last token is never among them, since its logits are wanted. The experts of these
+   * blocks are added to `experts`.
    */
-  extend(version: V, prompt: ReadonlyArray<number>, cache: KvCache): number {
+  extend(version: V, prompt: ReadonlyArray<number>, cache: KvCache, experts: Array<Int32Array> = []): number {
     const { blockTokens } = this
     const before = cache.lengths[0]!
     if (before % blockTokens !== 0) return 0
@@ -63,17 +75,19 @@ export class PrefixCache<V> {
       const block: Block<V> | undefined = level.get(keyOf(prompt, at, blockTokens))
       if (block === undefined) break
       block.usedAt = now
-      if (at >= before) cache.append(0, block.entries, 0, 1, blockTokens, blockTokens)
+      if (at >= before) {
+        cache.append(0, block.entries, 0, 1, blockTokens, blockTokens)
+        if (block.experts !== undefined) experts.push(block.experts)
+      }
       level = block.next
     }
     return cache.lengths[0]! - before
   }
 
   /**
-   * Keeps the block of a prompt that begins at `at`; `entries` [L, 2, B, KV, T, D] are of a run of B rows over it, in
-   * row `row`. Nothing is kept of a block whose beginning is gone.
+   * Keeps the block of a prompt that begins at `at`. Nothing is kept of a block whose beginning is gone.
    */
-  keep(version: V, prompt: ReadonlyArray<number>, at: number, entries: Float32Array, row: number, rows: number): void {
+  keep(version: V, prompt: ReadonlyArray<number>, at: number, { entries, experts, row, rows }: Computed): void {
     if (this.capacity === 0) return
     const now = ++this.clock
     let level = this.roots.get(version)
@@ -92,6 +106,7 @@ export class PrefixCache<V> {
       key,
       depth: at,
       entries: this.ofRow(entries, row, rows),
+      experts,
       next: new Map<string, Block<V>>(),
       usedAt: now
     }

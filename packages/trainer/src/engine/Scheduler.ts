@@ -10,7 +10,7 @@ import { TokenRate } from "../base/TokenRate.ts"
 import type { ExecutorError } from "../exec/Executor.ts"
 import { Grammars } from "../grammar/Grammars.ts"
 import * as Decoding from "./Decoding.ts"
-import type { ModelRunner } from "./ModelRunner.ts"
+import { type ModelRunner, routedOf } from "./ModelRunner.ts"
 import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
 import { EngineFailed, type EngineError, InvalidRequest, toPlain } from "./EngineRequests.ts"
@@ -195,7 +195,8 @@ export class Scheduler<W> {
   /** One more token for each choice of a lane; more where a choice was guessed rightly. */
   private decode(version: Version<W>, lane: Lane<W>): Effect.Effect<void, ExecutorError> {
     const { cache, choices } = lane
-    const { speculativeTokens } = this.settings
+    // A guess that is not drawn could not be taken back from a state.
+    const speculativeTokens = this.runner.shape.states === undefined ? this.settings.speculativeTokens : 0
     const guesses = Decoding.guesses(choices, speculativeTokens)
     const rows = this.jobs.lanes.reserve(
       version,
@@ -210,15 +211,20 @@ export class Scheduler<W> {
       for (let row = choices.length - 1; row >= 0; row--) {
         const choice = choices[row]!
         const guessed = guesses[row]!
+        const { routed } = output
+        const passed = (at: number) => routed && choice.routed.push(routedOf(routed, row, input.width, at, 1))
+        passed(0)
         let isEnded = this.sample(choice, output.rows[places[row]!]!)
         let right = 0
         while (!isEnded && right < guessed.length && choice.tokens.at(-1) === guessed[right]) {
           right++
+          passed(right)
           isEnded = this.sample(choice, output.rows[places[row]! + right]!)
         }
         this.guessedTokens += guessed.length
         this.acceptedGuesses += right
         cache.append(row, output.entries, row, rows, input.width, 1 + right)
+        if (output.states !== undefined) cache.replaceStates(row, output.states, row, rows)
         if (!isEnded) continue
         this.jobs.lanes.remove(version, lane, row)
         ended.add(choice.job)

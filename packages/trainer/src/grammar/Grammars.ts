@@ -44,9 +44,12 @@ export class Grammars {
   }
 
   /** Matchers of `count` answers to one schema (its text), each ended by one of these tokens. */
-  readonly matchers = Effect.fnUntraced(
-    { self: this },
-    function* (this: Grammars, schema: string, count: number, ends: ReadonlyArray<number>) {
+  matchers(
+    schema: string,
+    count: number,
+    ends: ReadonlyArray<number>
+  ): Effect.Effect<ReadonlyArray<Matcher>, GrammarError> {
+    return Effect.gen({ self: this }, function* () {
       const loaded = (this.loaded ??= yield* this.load)
       const { compiler, grammars, library } = loaded
       let grammar = grammars.get(schema)
@@ -72,8 +75,8 @@ export class Grammars {
         accept: (token) => matcher.acceptToken(token),
         dispose: () => matcher.dispose()
       }))
-    }
-  )
+    })
+  }
 
   private readonly load: Effect.Effect<Loaded, GrammarError> = Effect.suspend(() => {
     const library = XGrammar.load()

@@ -104,6 +104,8 @@ export interface LoadOptions {
   readonly maxLength?: number
   /** Positions to compute at once, padding included: limits memory, changes no results. Default: the engine's. */
   readonly tokenBudget?: number
+  /** Mixtures of experts pass the experts that sampling passed. Default false. */
+  readonly routerReplay?: boolean
   /**
    * What training began with, where that is not the model's own weights: the reference policy, and where to start,
    * without moments.

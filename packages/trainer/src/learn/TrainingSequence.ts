@@ -27,6 +27,8 @@ export interface TrainingSequence {
   /** (T, K_t) the teacher's likeliest tokens and their logprobs; K_t may be 0. */
   readonly distillTokenIds?: ReadonlyArray<Int32Array>
   readonly distillLogprobs?: ReadonlyArray<Float32Array>
+  /** ((T - 1) W) words of the experts that its positions passed at sampling, as `ScoredGroup` has them. */
+  readonly routedExperts?: Int32Array
   /** The sequence it is compared with, by its index among the batch's, and which is the better one. */
   readonly pair?: { readonly partner: number; readonly preference: 1 | -1 }
   readonly temperature: number
@@ -105,6 +107,7 @@ const ofGroup = (
     const refLogprobs = group.refLogprobs?.[i]
     const distillTokenIds = group.distillTokenIds?.[i]
     const distillLogprobs = group.distillLogprobs?.[i]
+    const routedExperts = group.routedExperts?.[i]
     return {
       tokens,
       mask: isMasked ? new Uint8Array(tokens.length) : group.masks[i]!,
@@ -113,6 +116,7 @@ const ofGroup = (
       ...(refLogprobs && { refLogprobs }),
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
+      ...(routedExperts !== undefined && routedExperts.length > 0 && { routedExperts }),
       temperature,
       ...(sampling && { sampling }),
       score: group.scores[i]!,

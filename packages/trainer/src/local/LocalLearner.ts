@@ -24,6 +24,7 @@ import * as MicroBatch from "./MicroBatch.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import * as Programs from "./Programs.ts"
 import * as Quantile from "./Quantile.ts"
+import * as RouterReplay from "./RouterReplay.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
 /** Weights that samplers should use from now on. */
@@ -67,7 +68,8 @@ const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: 
   const tokenBudget = Math.max(wanted, maxLength)
   const plan = workload && MemoryPlan.choose({ ...workload, tokens: tokenBudget }, device)
   const { prepack = false, ...planned } = plan ?? {}
-  const graph = { ...TrainGraph.defaults, ...planned, ...given }
+  const { routerReplay = false } = options
+  const graph = { ...TrainGraph.defaults, ...planned, ...given, routerReplay }
   // In blocks a sequence costs what it costs, however long the row that it lies in: what it does not see is left out.
   const attentionLength = graph.attention === "blocks" ? Infinity : attentionLengths * model.hiddenSize
   return {
@@ -108,6 +110,13 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   const { model, publish } = options
   const { objective } = loading
   const { device } = yield* Executor
+  const { routing } = model.policy
+  if (loading.routerReplay === true && routing === undefined) {
+    return yield* new TrainerError({
+      reason: "settings",
+      message: `router_replay is for mixtures of experts, and ${model.name} is none: leave it out`
+    })
+  }
   // First of all: a copy that cannot be read costs no graph.
   const { reference, snapshot } = yield* weights.start(loading)
   const { packing, ...plan } = planOf(options, loading, device.kind)
@@ -120,10 +129,16 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   })
   const { outdate, present } = presentOf(programs, optimizer)
 
+  const packed = (batch: WeightedBatch) =>
+    Effect.map(
+      loading.routerReplay === true && routing !== undefined ? RouterReplay.check(routing, batch) : Effect.void,
+      () => MicroBatch.pack(batch, packing)
+    )
+
   const forward = Effect.fn("LocalLearner.forward")(function* (batch: WeightedBatch) {
     const parameters = yield* present
     const logprobs: Array<Float32Array> = []
-    for (const microBatch of MicroBatch.pack(batch, packing)) {
+    for (const microBatch of yield* packed(batch)) {
       const ofRows = yield* programs.logprobs(microBatch, parameters)
       for (const placement of microBatch.placements) {
         logprobs[placement.item] = ofItem(microBatch, placement, ofRows).slice()
@@ -151,7 +166,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
     function* (batch, look) {
       yield* optimizer.discard
       const parameters = yield* present
-      const microBatches = MicroBatch.pack(batch, packing)
+      const microBatches = yield* packed(batch)
       const entropyThreshold = yield* thresholdOf(microBatches, parameters)
       let loss = 0
       let sums: ArrayLike<number> = new Float64Array(metrics.length)

@@ -20,6 +20,9 @@
  * rows of 1,024 and 4,096 positions then take 252 and 475 MB instead of 744 and 8,110, and 66 and 72 % of the time; 8
  * sequences in a row of 2,048 take 16 % of it, since what no query sees is left out.
  *
+ * Of the gated delta rule, matrices of chunks take the place of attention's weights; that part of the estimate follows
+ * from shapes and was not measured.
+ *
  * Measured (4 x 256): 9M parameters 495, 577, 731 MB of the whole process, the estimate's differences 71 and 147; 100M
  * parameters 1054, 1353, 1896 MB, differences 340 and 642; with rearranged weights 390 MB more.
  */
@@ -29,6 +32,8 @@ import type { Remat } from "../model/Decoder.ts"
 import type { Shape } from "../model/ModelConfig.ts"
 import type { AttentionKind } from "../model/TrainableModel.ts"
 import * as BlockAttention from "../model/BlockAttention.ts"
+import * as PackedDelta from "../model/PackedDelta.ts"
+import * as Tensors from "../model/Tensors.ts"
 
 export interface Workload {
   readonly shape: Shape
@@ -68,10 +73,29 @@ const feedForward = ({ hiddenSize, intermediateSize, layerTraits = [], layers, m
   }
 }
 
+/** Of layers with the gated delta rule, numbers of a token: of linear layers, and what is made of these in chunks. */
+const recurrence = ({ delta, layerTraits = [] }: Shape) => {
+  const layers = layerTraits.filter(({ isDelta }) => isDelta).length
+  if (delta === undefined || layers === 0) return { layers: 0, linear: 0, weights: 0, chunks: 0 }
+  const { keyDim, valueDim, valueHeads } = delta
+  const { mixed, values } = Tensors.deltaSizes({ delta })
+  const chunk = PackedDelta.chunk
+  return {
+    layers,
+    linear: mixed + values + 2 * valueHeads,
+    weights: mixed + 2 * values + 2 * valueHeads,
+    // Queries, keys and values several times, matrices of a chunk as often as its system is solved, states of chunks.
+    chunks: valueHeads * (6 * (keyDim + valueDim) + 4 * Math.log2(chunk) * chunk + (2 * keyDim * valueDim) / chunk)
+  }
+}
+
 /** The weights in float32. */
 export const weightBytes = (shape: Shape) => {
   const { hasTiedHead, headDim, heads, hiddenSize, kvHeads, layers, vocabSize } = shape
-  const blocks = layers * 2 * headDim * (heads + kvHeads) + 3 * feedForward(shape).stored
+  const { layers: deltas, weights } = recurrence(shape)
+  const gates = shape.hasOutputGate === true ? heads : 0
+  const attention = (layers - deltas) * headDim * (2 * (heads + kvHeads) + gates) + deltas * weights
+  const blocks = attention + 3 * feedForward(shape).stored
   return 4 * hiddenSize * (blocks + vocabSize * (hasTiedHead ? 1 : 2))
 }
 
@@ -91,10 +115,12 @@ export const activationBytes = (
   const isInBlocks = attention === "blocks"
   const scores = isInBlocks ? 0 : heads * rowLength
   const blocks = isInBlocks ? 5 * BlockAttention.scoresOf(tokens * heads, rowLength) : 0
-  const elements = 2 * intermediateSize + 3 * width
-  const others = 3 * intermediateSize + 4 * hiddenSize + scores
+  const own = recurrence(shape)
+  // The larger of the two kinds of layers stands for all.
+  const elements = 2 * intermediateSize + Math.max(3 * width, own.linear)
+  const others = 3 * intermediateSize + 4 * hiddenSize + Math.max(scores, own.chunks)
   const kept = 2 * hiddenSize + (remat === "parts" ? 0 : elements) + (remat === false ? others : 0)
-  const atHand = 6 * intermediateSize + 4 * hiddenSize + 4 * width + 3 * scores
+  const atHand = 6 * intermediateSize + 4 * hiddenSize + 4 * width + Math.max(3 * scores, 2 * own.chunks)
   return 4 * (tokens * (layers * kept + atHand) + blocks)
 }
 

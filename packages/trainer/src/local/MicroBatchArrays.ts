@@ -51,6 +51,8 @@ export interface MicroBatchArrays {
   readonly pairs: PairArrays | undefined
   readonly temperatures: Float32Array
   readonly distill: DistillArrays | undefined
+  /** Of each placement what `TrainingSequence` has. */
+  readonly routedExperts: ReadonlyArray<Int32Array | undefined>
 }
 
 const distillOf = (
@@ -148,7 +150,8 @@ export const fill = (
     teacherLogprobs: teacherOf(batch, placements, size, length),
     pairs: pairsOf(batch, placements, size, length),
     temperatures: new Float32Array(size).fill(1),
-    distill: distillOf(batch, placements, size, length)
+    distill: distillOf(batch, placements, size, length),
+    routedExperts: placements.map(({ item }) => sequences[items[item]!.sequence]!.routedExperts)
   }
   let row = -1
   let segment = 0

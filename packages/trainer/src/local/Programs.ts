@@ -56,6 +56,7 @@ export const load = Effect.fn("Programs.load")(function* (
   options: { readonly graph: TrainGraph.TrainGraphOptions; readonly prepack: boolean }
 ): Effect.fn.Return<Programs, TrainerError, Executor | Scope.Scope> {
   const { graph, prepack } = options
+  const routing = graph.routerReplay === true ? policy.routing : undefined
   const executor = yield* Executor
   const scope = yield* Scope.Scope
   const trainGraph = yield* Pieces.yielding(() => TrainGraph.buildPieces(policy, objective, graph))
@@ -79,19 +80,24 @@ export const load = Effect.fn("Programs.load")(function* (
   const run = (program: Program, feeds: TrainFeeds.Feeds, theta: Resident, fetch: ReadonlyArray<string>) =>
     Effect.mapError(program.run({ ...feeds, theta }, { fetch }), failed("a micro-batch failed"))
 
-  const ofLighter = (output: "logprobs" | "entropies", positions: TrainFeeds.Positions) =>
+  const ofLighter = (output: "logprobs" | "entropies", positions: TrainFeeds.Positions, isReplayed = true) =>
     Effect.fnUntraced(function* (batch: MicroBatch, parameters: Resident) {
-      const { host } = yield* run(yield* lighter, TrainFeeds.idFeeds(batch, positions), parameters, [output])
+      const feeds = {
+        ...TrainFeeds.idFeeds(batch, positions),
+        ...TrainFeeds.routingFeeds(batch, routing, isReplayed)
+      }
+      const { host } = yield* run(yield* lighter, feeds, parameters, [output])
       // The graphs' outputs are float32 by construction.
       return host[output]!.data as Float32Array
     })
-  const ofTrained = ofLighter("logprobs", "trained")
+  // The reference policy is a model of its own, and goes its own ways.
+  const ofReference = ofLighter("logprobs", "trained", false)
 
   /** The micro-batch with the logprobs its objective compares with. */
   const complete = (batch: MicroBatch, reference: Resident | undefined) =>
     reference === undefined || batch.refLogprobs !== undefined
       ? Effect.succeed(batch)
-      : Effect.map(ofTrained(batch, reference), (refLogprobs) => TrainFeeds.withLogprobs(batch, { refLogprobs }))
+      : Effect.map(ofReference(batch, reference), (refLogprobs) => TrainFeeds.withLogprobs(batch, { refLogprobs }))
 
   return {
     metrics: trainGraph.metrics,
@@ -102,7 +108,7 @@ export const load = Effect.fn("Programs.load")(function* (
         yield* complete(batch, reference),
         entropyThreshold === undefined ? {} : { entropyThreshold }
       )
-      const feeds = TrainFeeds.feeds(whole, objective)
+      const feeds = { ...TrainFeeds.feeds(whole, objective), ...TrainFeeds.routingFeeds(whole, routing) }
       const { host } = yield* run(train, feeds, parameters, [
         "loss",
         "grad",

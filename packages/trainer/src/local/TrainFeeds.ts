@@ -5,6 +5,7 @@ import { Schema } from "effect"
 import type { MicroBatch } from "./MicroBatch.ts"
 import type { DistillArrays } from "./MicroBatchArrays.ts"
 import type { Objective } from "../loss/Objective.ts"
+import * as RoutedExperts from "../model/part/RoutedExperts.ts"
 
 /** The caller left out what the objective needs: a mistake of the program, so it is thrown. */
 export class MissingFeed extends Schema.TaggedError<MissingFeed>()("MissingFeed", {
@@ -90,6 +91,27 @@ export const idFeeds = (batch: MicroBatch, positions: Positions, real: Real = "f
     segment_ids: integers(batch.segmentIds, shape),
     temperatures: reals(real, batch.temperatures, shape)
   }
+}
+
+/**
+ * The experts that sampling passed, for graphs that replay them; those of sequences that have none are left to the
+ * router. `isReplayed` false: all are.
+ */
+export const routingFeeds = (
+  { length, placements, routedExperts, rows }: MicroBatch,
+  routing: RoutedExperts.Routing | undefined,
+  isReplayed = true
+): Feeds => {
+  if (routing === undefined) return {}
+  const { layers, perToken } = routing
+  const each = RoutedExperts.choicesOf(routing)
+  const choices = new Int32Array(rows * length * each).fill(RoutedExperts.unknown)
+  for (const [i, { length: positions, row, start }] of placements.entries()) {
+    const words = routedExperts[i]
+    if (!isReplayed || words === undefined) continue
+    RoutedExperts.unpack(routing, words, positions, choices, (row * length + start) * each)
+  }
+  return { routed_experts: integers(choices, [rows, length, layers, perToken]) }
 }
 
 const distillFeeds = (batch: MicroBatch, real: Real): Feeds => {

@@ -8,7 +8,8 @@
  * `token_weights`, `advantages`, `old_logprobs`, `engine_logprobs`, `temperatures` (B, T), and where the objective asks
  * for them `ref_logprobs` (B, T), `sequence_slots` int32 (S), `partner_ids` int32 and `preferences` (B, T),
  * `teacher_logprobs` (B, T), `entropy_threshold` [], `distill_ids` int32, `distill_weights` (B, T, K),
- * `distill_entropies` (B, T); `theta` (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`.
+ * `distill_entropies` (B, T); with `routerReplay` `routed_experts` int32 (B, T, L, k), -1 where the router chooses;
+ * `theta` (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`.
  * Outputs: `loss` [] = Σ token_weights · ℓ, `grad` (P), `logprobs` (B, T), `metrics`, a vector in the order of
  * `metrics`.
  *
@@ -39,6 +40,8 @@ export interface TrainGraphOptions {
   /** How the gradient passes the logits; by default "forward" where the output matrix is frozen, else "recompute". */
   readonly headGradient?: LogprobHead.HeadOptions["gradient"]
   readonly entropy: boolean
+  /** Mixtures pass the experts that sampling passed; for policies with `routing`. */
+  readonly routerReplay?: boolean
   /** float64 for checks of gradients. */
   readonly real: "float32" | "float64"
 }
@@ -71,7 +74,11 @@ const column = (graph: Graph, name: string): Value => flat(graph, graph.input(na
 
 const ids = (graph: Graph, name: string, dtype: DType = "int32"): Value => graph.input(name, dtype, ["B", "T"])
 
-const commonInputs = (graph: Graph, { attention, remat }: Pick<PolicyIds, "attention" | "remat">): Inputs => ({
+const commonInputs = (
+  graph: Graph,
+  { routing }: Policy,
+  { attention, remat, routerReplay = false }: Pick<PolicyIds, "attention" | "remat"> & Partial<TrainGraphOptions>
+): Inputs => ({
   inputIds: ids(graph, "input_ids"),
   targetIds: ids(graph, "target_ids"),
   positionIds: ids(graph, "position_ids"),
@@ -83,7 +90,11 @@ const commonInputs = (graph: Graph, { attention, remat }: Pick<PolicyIds, "atten
     graph.reshape(ids(graph, "head_slots"), [graph.dimMul("B", "T")])
   ),
   remat,
-  attention
+  attention,
+  ...(routerReplay &&
+    routing !== undefined && {
+      routedExperts: graph.input("routed_experts", "int32", ["B", "T", routing.layers, routing.perToken])
+    })
 })
 
 /** The parameters of a layout as slices of the input `theta`. */
@@ -170,7 +181,7 @@ export const build = (policy: Policy, objective: Objective, options: TrainGraphO
 /** The same in pieces. */
 export function* buildPieces(policy: Policy, objective: Objective, options: TrainGraphOptions): Pieces<TrainGraph> {
   const graph = new Graph(options.real)
-  const inputs = commonInputs(graph, options)
+  const inputs = commonInputs(graph, policy, options)
   const parameters = slices(graph, policy.layout)
   const built = policy.build(graph, (name) => parameters.get(name), inputs)
   yield
@@ -225,14 +236,16 @@ export const buildLogprobs = (
     attention,
     chunks,
     entropy = false,
-    real
-  }: Pick<TrainGraphOptions, "attention" | "chunks" | "real"> & { readonly entropy?: boolean } = {
+    real,
+    routerReplay = false
+  }: Pick<TrainGraphOptions, "attention" | "chunks" | "real"> &
+    Partial<Pick<TrainGraphOptions, "entropy" | "routerReplay">> = {
     ...defaults,
     entropy: false
   }
 ): Graph => {
   const graph = new Graph(real)
-  const inputs = commonInputs(graph, { attention, remat: false })
+  const inputs = commonInputs(graph, policy, { attention, remat: false, routerReplay })
   const parameters = slices(graph, policy.layout)
   const built = policy.build(graph, (name) => parameters.get(name), inputs)
   const candidates = { ids: flat(graph, inputs.targetIds), weights: undefined }

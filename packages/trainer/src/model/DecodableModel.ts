@@ -8,7 +8,10 @@ import type { ModelConfig } from "./ModelConfig.ts"
 import type { Layout } from "./Parameters.ts"
 
 export interface DecodableModel {
-  readonly config: Pick<ModelConfig, "layers" | "kvHeads" | "headDim" | "vocabSize" | "maxPositions">
+  readonly config: Pick<
+    ModelConfig,
+    "layers" | "kvHeads" | "headDim" | "vocabSize" | "maxPositions" | "layerTraits" | "mixture" | "delta"
+  >
   /** The parameters that come in with each version. */
   readonly layout: Layout
   /** The decoder; `trainable` gives the parameters of the layout by name, undefined for frozen ones. */

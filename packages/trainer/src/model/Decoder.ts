@@ -9,6 +9,7 @@
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
+import * as DeltaNet from "./DeltaNet.ts"
 import * as Experts from "./Experts.ts"
 import * as Gate from "./part/Gate.ts"
 import * as LowRank from "./part/LowRank.ts"
@@ -57,7 +58,11 @@ export interface Inputs {
   readonly inputIds: Value
   readonly positionIds: Value
   readonly attention: Attention
+  /** Of models with layers of the gated delta rule. */
+  readonly recurrence?: DeltaNet.Recurrence | undefined
   readonly remat?: boolean | Remat
+  /** Of mixtures of experts. */
+  readonly routes?: Experts.Routes
 }
 
 export interface Outputs {
@@ -99,25 +104,20 @@ const headOf = (
   return { head, logits: (hidden) => Scores.capped(graph, adapted(hidden), logitCap) }
 }
 
-/** The decoder over these tokens. */
-export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
-  const { attention, inputIds, positionIds, remat: asked = false } = inputs
-  const remat = asked === true ? "parts" : asked
-  const { headDim, heads, hiddenSize, kvHeads, layers, normEpsilon, normOffset, qkNorm, vocabSize } = config
-  const [rows, width] = inputIds.shape as [Dim, Dim]
-  const tokens = graph.dimMul(rows, width)
+/** Of (N, 2 heads D) queries, and the gate that each head's have beside them: (N, heads D) each. */
+const apart = (graph: Graph, both: Value, heads: number): readonly [Value, Value] => {
+  const [tokens, width] = both.shape as [Dim, number]
+  const [queries, gate] = graph.split(graph.reshape(both, [tokens, heads, 2, width / 2 / heads]), 2, 2)
+  return [graph.reshape(queries!, [tokens, width / 2]), graph.reshape(gate!, [tokens, width / 2])]
+}
+
+/** The linear layers of blocks: x (N, in) to (N, out). */
+const linearOf = (graph: Graph, config: ModelConfig, source: Source) => {
   const { lowRank, tensor } = source
-
-  const norm = (x: Value, name: string, size: number) => {
-    const weight = tensor(name, [size])
-    return rmsNorm(graph, x, normOffset === 0 ? weight : graph.add(weight, graph.scalar(normOffset)), normEpsilon)
-  }
-
   const product = (x: Value, name: string, shape: readonly [number, number]) =>
     source.product?.(x, name, shape) ?? graph.gemm(x, tensor(name, shape), false, true)
 
-  /** x (N, in) to (N, out). */
-  const linear = (x: Value, layer: number, projection: Tensors.Projection): Value => {
+  return (x: Value, layer: number, projection: Tensors.Projection): Value => {
     const module = Tensors.moduleName(layer, projection)
     const [out, input] = Tensors.linearShape(config, projection)
     const weight = `${module}.weight`
@@ -129,6 +129,23 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     })
     return Tensors.hasBias(config, projection) ? graph.add(y, tensor(`${module}.bias`, [out])) : y
   }
+}
+
+/** The decoder over these tokens. */
+export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
+  const { attention, inputIds, positionIds, recurrence, remat: asked = false, routes } = inputs
+  const remat = asked === true ? "parts" : asked
+  const { headDim, heads, hiddenSize, kvHeads, layers, normEpsilon, normOffset, qkNorm, vocabSize } = config
+  const [rows, width] = inputIds.shape as [Dim, Dim]
+  const tokens = graph.dimMul(rows, width)
+  const { lowRank, tensor } = source
+
+  const norm = (x: Value, name: string, size: number) => {
+    const weight = tensor(name, [size])
+    return rmsNorm(graph, x, normOffset === 0 ? weight : graph.add(weight, graph.scalar(normOffset)), normEpsilon)
+  }
+
+  const linear = linearOf(graph, config, source)
 
   /** (N, n D) to [B, n, T, D]. */
   const split = (x: Value, count: number) =>
@@ -162,8 +179,9 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     return graph.split(linear(input, layer, "qkv_proj"), 1, sizes)
   }
 
-  const mixed = ([q, k, v]: ReadonlyArray<Value>, layer: number): Value => {
+  const mixed = ([first, k, v]: ReadonlyArray<Value>, layer: number): Value => {
     const { rope, window } = config.layerTraits[layer]!
+    const [q, gate] = config.hasOutputGate ? apart(graph, first!, heads) : [first!]
     const prepared = (x: Value, count: number, name: "q_norm" | "k_norm") => {
       const weight = Tensors.headNormName(layer, name)
       const whole = qkNorm === "width" ? norm(x, weight, Tensors.headNormSize(config, name)) : x
@@ -173,8 +191,22 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     }
     const sinks = config.hasSinks ? tensor(Tensors.sinksName(layer), [heads]) : undefined
     const traits = { layer, scale: config.attentionScale, cap: config.attentionCap, window, sinks }
-    const values = attention(traits, prepared(q!, heads, "q_norm"), prepared(k!, kvHeads, "k_norm"), split(v!, kvHeads))
-    return graph.reshape(graph.transpose(values, [0, 2, 1, 3]), [tokens, heads * headDim])
+    const values = attention(traits, prepared(q, heads, "q_norm"), prepared(k!, kvHeads, "k_norm"), split(v!, kvHeads))
+    const given = graph.reshape(graph.transpose(values, [0, 2, 1, 3]), [tokens, heads * headDim])
+    return gate === undefined ? given : graph.mul(given, graph.sigmoid(gate))
+  }
+
+  const remember = (x: Value, layer: number): Value => {
+    const parts = {
+      tensor,
+      recurrence,
+      rows,
+      width,
+      linear,
+      again,
+      normed: (x: Value) => normed(x, layer, "beforeAttention")
+    }
+    return added(x, DeltaNet.build(graph, config, parts, x, layer), layer, "afterAttention")
   }
 
   const attend = (x: Value, layer: number): Value => {
@@ -198,13 +230,19 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
 
   const stack: Experts.Weights["stack"] = source.stack ?? ((name, shape) => Experts.stackOf(tensor(name, shape), true))
   const mixture = (x: Value, layer: number): Value =>
-    added(x, Experts.build(graph, config, { tensor, stack }, normed(x, layer, "beforeMlp"), layer), layer, "afterMlp")
+    added(
+      x,
+      Experts.build(graph, config, { tensor, stack }, normed(x, layer, "beforeMlp"), layer, routes),
+      layer,
+      "afterMlp"
+    )
 
   const stretch = (x: Value, layer: number, part: typeof attend) => again("parts", [x], () => part(x, layer))
   const embedded = LowRank.embed(graph, embedding, inputIds, lowRank(Tensors.embeddingModule))
   let x = times(graph, graph.reshape(embedded, [tokens, hiddenSize]), config.embeddingScale)
   for (let layer = 0; layer < layers; layer++) {
-    x = stretch(stretch(x, layer, attend), layer, config.layerTraits[layer]!.isMixture ? mixture : feedForward)
+    const { isDelta, isMixture } = config.layerTraits[layer]!
+    x = stretch(stretch(x, layer, isDelta ? remember : attend), layer, isMixture ? mixture : feedForward)
   }
   return {
     hidden: times(graph, norm(x, Tensors.finalNorm, hiddenSize), config.logitScale),

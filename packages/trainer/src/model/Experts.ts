@@ -9,7 +9,7 @@
  *
  * and an empty row has w = 0, so it adds nothing anywhere, forward or backward. The backward pass computes h again,
  * block by block, and nothing of an expert's inside is kept. The choice has no gradient; the weights of the chosen
- * have.
+ * have. It may be written down, and be given (`Routes`): its weights are the present router's all the same.
  */
 import { grad } from "../graph/Autodiff.ts"
 import { type Dim, dimAdd } from "../graph/Dim.ts"
@@ -42,8 +42,23 @@ export interface Weights {
   readonly stack: (name: string, shape: ReadonlyArray<number>) => Stack
 }
 
+/** Who hears of choices, and who makes them. `mixture` counts the layers that have one, from 0. */
+export interface Routes {
+  /** int64 (N, k); `RoutedExperts.unknown` where the router is to choose. */
+  readonly given?: (mixture: number) => Value
+  /** int64 (N, k) */
+  readonly hear?: (mixture: number, chosen: Value) => void
+}
+
 /** The experts chosen for each token, int64 (N, k), and what their results are weighed by, (N, k). */
-const route = (graph: Graph, config: ModelConfig, { tensor }: Weights, x: Value, layer: number) => {
+const route = (
+  graph: Graph,
+  config: ModelConfig,
+  { tensor }: Weights,
+  x: Value,
+  layer: number,
+  { given, hear }: Routes
+) => {
   const { experts, isNormed, joint, perToken } = config.mixture!
   const isJoint = joint !== undefined
   const product = graph.gemm(x, tensor(Tensors.routerName(layer, isJoint), [experts, config.hiddenSize]), false, true)
@@ -51,13 +66,18 @@ const route = (graph: Graph, config: ModelConfig, { tensor }: Weights, x: Value,
   const [tokens] = scores.shape
   const shape = [tokens!, perToken]
   // Kept for the backward pass: what is computed again must pass the same experts.
+  const mixture = config.layerTraits.slice(0, layer).filter(({ isMixture }) => isMixture).length
   const chosen = graph.outside(() => {
     const outputs = [
       { dtype: scores.dtype, shape },
       { dtype: "int64", shape }
     ] as const
-    return graph.multi("TopK", [graph.stopGradient(scores), graph.ints([perToken])], outputs, { axis: -1 })[1]!
+    const own = graph.multi("TopK", [graph.stopGradient(scores), graph.ints([perToken])], outputs, { axis: -1 })[1]!
+    if (given === undefined) return own
+    const known = given(mixture)
+    return graph.where(graph.greaterEq(known, graph.scalar(0, "int64")), known, own)
   })
+  hear?.(mixture, chosen)
   const weights = isNormed
     ? graph.softmax(graph.gatherLast(scores, chosen))
     : graph.gatherLast(graph.softmax(scores), chosen)
@@ -141,8 +161,15 @@ const weightGradients = (
 }
 
 /** The mixture of a layer over x (N, H). */
-export const build = (graph: Graph, config: ModelConfig, source: Weights, x: Value, layer: number): Value => {
-  const { chosen, weights } = route(graph, config, source, x, layer)
+export const build = (
+  graph: Graph,
+  config: ModelConfig,
+  source: Weights,
+  x: Value,
+  layer: number,
+  routes: Routes = {}
+): Value => {
+  const { chosen, weights } = route(graph, config, source, x, layer, routes)
   const stacks = Tensors.expertStacks(config, layer).map(({ name, shape }) => source.stack(name, shape))
   const trained = stacks.flatMap((stack) => stack.trained ?? [])
   const dispatch = Dispatch.make(graph, chosen, config.mixture!.experts, `experts_${layer}`)

@@ -7,6 +7,7 @@
  */
 import type { Tokenizer } from "@atropos/core"
 import type { Effect, FileSystem, Path } from "effect"
+import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
 import * as QuantizedProduct from "../graph/QuantizedProduct.ts"
 import * as QuantizedStack from "../graph/QuantizedStack.ts"
@@ -19,6 +20,8 @@ import type { ModelConfig } from "./ModelConfig.ts"
 import type { ModelError } from "./ModelError.ts"
 import * as BlockAttention from "./BlockAttention.ts"
 import * as PackedAttention from "./PackedAttention.ts"
+import * as PackedDelta from "./PackedDelta.ts"
+import * as RoutedExperts from "./part/RoutedExperts.ts"
 import type { Layout } from "./Parameters.ts"
 import type { Policy, TrainableModel } from "./TrainableModel.ts"
 import * as Weights from "./Weights.ts"
@@ -105,9 +108,19 @@ const roundedOf = (weights: Weights.Weights): Pick<TrainableModel, "rounded"> =>
 /** What a graph is built from. */
 type Built = Pick<Model, "config" | "weights" | "adapter" | "layout">
 
+/** The choices of each mixture, (N, k), of those of all, (B, T, L, k). */
+const givenOf =
+  (graph: Graph, routed: Value) =>
+  (mixture: number): Value => {
+    const [rows, width, , perToken] = routed.shape as [Dim, Dim, number, number]
+    const own = graph.slice(routed, 2, mixture, mixture + 1)
+    return graph.cast(graph.reshape(own, [graph.dimMul(rows, width), perToken]), "int64")
+  }
+
 export const policy = (model: Built): Policy => ({
   layout: model.layout,
-  build: (graph, trainable, { attention, inputIds, positionIds, remat, segmentIds }) =>
+  routing: RoutedExperts.routingOf(model.config),
+  build: (graph, trainable, { attention, inputIds, positionIds, remat, routedExperts, segmentIds }) =>
     Decoder.build(graph, model.config, source(graph, model, trainable), {
       inputIds,
       positionIds,
@@ -115,7 +128,9 @@ export const policy = (model: Built): Policy => ({
         attention === "blocks"
           ? BlockAttention.make(graph, segmentIds, positionIds, model.config.heads)
           : PackedAttention.make(graph, segmentIds, positionIds),
-      remat
+      ...(model.config.delta && { recurrence: PackedDelta.make(graph, segmentIds, positionIds) }),
+      remat,
+      ...(routedExperts && { routes: { given: givenOf(graph, routedExperts) } })
     })
 })
 

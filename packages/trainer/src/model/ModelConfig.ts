@@ -41,12 +41,23 @@ const activations: { readonly [name: string]: Activation } = {
 
 const full = "full_attention"
 const sliding = "sliding_attention"
+const linear = "linear_attention"
+
+/** Which layers have the gated delta rule, or what is wrong with what the file says of that. */
+const deltaLayers = (family: Family, file: File): Result.Result<ReadonlyArray<boolean>, string> => {
+  const { layer_types: types, num_hidden_layers: layers } = file
+  const found = Array.from({ length: layers }, (_, layer) =>
+    family.isDelta === undefined ? false : types == null ? family.isDelta(file, layer) : types[layer] === linear
+  )
+  return found.includes(false) ? Result.succeed(found) : Result.fail(`no layer has attention (layer_types, ${full})`)
+}
 
 /** Which layers see only a window, or what is wrong with what the file says of that. */
 const slidingLayers = (family: Family, file: File): Result.Result<ReadonlyArray<boolean>, string> => {
   const { layer_types: types, num_hidden_layers: layers, sliding_window: window } = file
   const usual = Array.from({ length: layers }, (_, layer) => family.slides?.(file, layer) ?? false)
-  const stranger = types?.find((type) => type !== full && type !== sliding)
+  const others = family.isDelta === undefined ? [full, sliding] : [full, linear]
+  const stranger = types?.find((type) => !others.includes(type))
   if (stranger !== undefined) return Result.fail(`layers of type ${stranger} (layer_types) are not built`)
   if (types != null && types.length !== layers) {
     return Result.fail(`layer_types names ${types.length} layers, num_hidden_layers ${layers}`)
@@ -74,7 +85,9 @@ const ropesOf = (family: Family, file: File, headDim: number): Result.Result<Rea
   const nested = written?.full_attention ?? written?.sliding_attention
   if (family.slidingTheta === undefined) {
     if (nested != null) return Result.fail(`rope_parameters of a ${file.model_type} are the same for all layers`)
-    return Result.map(RopeScaling.read(written ?? scaling ?? {}, around), (rope) => [rope])
+    const { mrope_section: _, ...ofText } = written ?? scaling ?? {}
+    const said = family.ignoresPictures === true ? ofText : (written ?? scaling ?? {})
+    return Result.map(RopeScaling.read(said, around), (rope) => [rope])
   }
   if (written != null && nested == null && Object.keys(written).length > 0) {
     return Result.fail(`rope_parameters of a ${file.model_type} are for each type of layer: ${full} and ${sliding}`)
@@ -123,6 +136,7 @@ const read = (family: Family, file: File, json: ModelConfig["file"]): Result.Res
     if (problem !== undefined) return yield* Result.fail(problem)
     const { headDim, heads, kvHeads } = yield* sizes(file)
     const slides = yield* slidingLayers(family, file)
+    const deltas = yield* deltaLayers(family, file)
     const ropes = yield* ropesOf(family, file, headDim)
     const stranger = strangerOf(idsOf(file.eos_token_id), file.vocab_size)
     if (stranger !== undefined) return yield* Result.fail(stranger)
@@ -134,6 +148,7 @@ const read = (family: Family, file: File, json: ModelConfig["file"]): Result.Res
     const layerTraits = slides.map((isSliding, layer): LayerTraits => {
       const tellsPosition = family.hasRope?.(file, layer) ?? true
       return {
+        isDelta: deltas[layer]!,
         window: isSliding ? file.sliding_window! : undefined,
         rope: tellsPosition ? (isSliding ? ropes.length - 1 : 0) : undefined,
         isMixture: mixture !== undefined && (family.isMixture?.(file, layer) ?? true)
@@ -162,11 +177,13 @@ const read = (family: Family, file: File, json: ModelConfig["file"]): Result.Res
       attentionScale: headDim ** -0.5,
       attentionCap: undefined,
       hasSinks: false,
+      hasOutputGate: false,
       embeddingScale: 1,
       residualScale: 1,
       logitScale: 1,
       logitCap: undefined,
       mixture: undefined,
+      delta: undefined,
       ...own,
       ropes,
       layerTraits,
@@ -175,8 +192,30 @@ const read = (family: Family, file: File, json: ModelConfig["file"]): Result.Res
     }
   })
 
+const isTextOf = (outer: unknown, inner: unknown): boolean =>
+  Object.entries(families).some(([type, { textOf }]) => textOf !== undefined && textOf === outer && type === inner)
+
+/** Of a model of text and pictures the configuration of its part for text; any other as it is. */
+export const textPart = (file: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } => {
+  const text = Option.getOrUndefined(asRecord(file["text_config"]))
+  if (text === undefined || !isTextOf(file["model_type"], text["model_type"])) return file
+  const { eos_token_id = null, tie_word_embeddings = null } = file
+  return {
+    ...text,
+    tie_word_embeddings: text["tie_word_embeddings"] ?? tie_word_embeddings,
+    eos_token_id: text["eos_token_id"] ?? eos_token_id
+  }
+}
+
+/** The name of a tensor of a file, which may be that of a model of text and pictures. */
+export const tensorName = ({ architecture }: Pick<ModelConfig, "architecture">, name: string): string => {
+  const prefix = families[architecture]?.textPrefix
+  return prefix !== undefined && name.startsWith(prefix) ? `model.${name.slice(prefix.length)}` : name
+}
+
 /** Reads the parsed file; the failure says what is wrong with it. */
-export const parse = (json: unknown): Result.Result<ModelConfig, string> => {
+export const parse = (whole: unknown): Result.Result<ModelConfig, string> => {
+  const json = Option.getOrUndefined(Option.map(asRecord(whole), textPart))
   const name = Option.getOrUndefined(named(json))?.model_type
   if (name === undefined) return Result.fail('"model_type" is missing: this is no configuration of a model')
   const family = Object.hasOwn(families, name) ? families[name] : undefined

@@ -80,7 +80,10 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
   return {
     ...config.success,
     eosTokenIds: Option.getOrElse(ends, () => config.success.eosTokenIds),
-    file: Option.getOrElse(decodeRecord(NumberText.keep(text)), () => config.success.file)
+    file: Option.match(decodeRecord(NumberText.keep(text)), {
+      onNone: () => config.success.file,
+      onSome: ModelConfig.textPart
+    })
   }
 })
 
@@ -170,7 +173,9 @@ export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
   for (const path of yield* weightFiles(folder)) {
     // The hub's own cache links to its blobs; constants are read from the real place.
     const real = yield* Effect.orElseSucceed(fs.realPath(path), () => path)
-    for (const [name, entry] of (yield* Safetensors.head(real)).tensors) entries.set(name, entry)
+    for (const [name, entry] of (yield* Safetensors.head(real)).tensors) {
+      entries.set(ModelConfig.tensorName(config, name), entry)
+    }
   }
   const problem = check(config, entries)
   if (problem !== undefined) {

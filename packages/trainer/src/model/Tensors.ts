@@ -8,6 +8,11 @@ export const projections = {
   v_proj: "self_attn",
   qkv_proj: "self_attn",
   o_proj: "self_attn",
+  in_proj_qkv: "linear_attn",
+  in_proj_z: "linear_attn",
+  in_proj_b: "linear_attn",
+  in_proj_a: "linear_attn",
+  out_proj: "linear_attn",
   gate_proj: "mlp",
   up_proj: "mlp",
   gate_up_proj: "mlp",
@@ -31,16 +36,24 @@ const fused: ReadonlyArray<Projection> = ["qkv_proj", "o_proj", "gate_up_proj", 
 export const projectionsOf = ({ isFused }: Pick<ModelConfig, "isFused">): ReadonlyArray<Projection> =>
   isFused ? fused : projectionNames
 
-/** Of those, the ones that a layer has: where it has a mixture of experts, these are none. */
-export const layerProjections = (config: ModelConfig, layer: number): ReadonlyArray<Projection> => {
-  const isMixture = config.layerTraits[layer]?.isMixture === true
-  return projectionsOf(config).filter((projection) => !isMixture || projections[projection] !== "mlp")
+/** Those of a layer with the gated delta rule, in the place of attention's. */
+const ofDelta: ReadonlyArray<Projection> = ["in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a", "out_proj"]
+
+type Layered = Pick<ModelConfig, "isFused" | "layerTraits">
+
+/** Of those, the ones that a layer has: a mixture of experts has none, the gated delta rule its own. */
+export const layerProjections = (config: Layered, layer: number): ReadonlyArray<Projection> => {
+  const { isDelta, isMixture } = config.layerTraits[layer] ?? { isDelta: false, isMixture: false }
+  const usual = projectionsOf(config).filter((name) => !isDelta || projections[name] === "mlp")
+  return [...(isDelta ? ofDelta : []), ...usual].filter((name) => !isMixture || projections[name] !== "mlp")
 }
 
 /** The linear layers that some layer has. */
-export const adaptable = (config: Pick<ModelConfig, "isFused" | "layerTraits">): ReadonlyArray<Projection> => {
-  const isMixed = config.layerTraits.length > 0 && config.layerTraits.every(({ isMixture }) => isMixture)
-  return projectionsOf(config).filter((name) => !isMixed || projections[name] !== "mlp")
+export const adaptable = (config: Layered): ReadonlyArray<Projection> => {
+  if (config.layerTraits.length === 0) return projectionsOf(config)
+  const found = new Set(config.layerTraits.flatMap((_, layer) => layerProjections(config, layer)))
+  // These are the names of linear layers.
+  return (Object.keys(projections) as Array<Projection>).filter((name) => found.has(name))
 }
 
 export const embeddingModule = "model.embed_tokens"
@@ -86,12 +99,29 @@ export const headNormSize = (
   norm: "q_norm" | "k_norm"
 ): number => (qkNorm === "width" ? headDim * (norm === "q_norm" ? heads : kvHeads) : headDim)
 
+/** Numbers of all keys, of all values, and of queries, keys and values together. */
+export const deltaSizes = ({ delta }: Pick<ModelConfig, "delta">) => {
+  const keys = delta === undefined ? 0 : delta.keyHeads * delta.keyDim
+  const values = delta === undefined ? 0 : delta.valueHeads * delta.valueDim
+  return { keys, values, mixed: 2 * keys + values }
+}
+
 /** [out, in] */
 export const linearShape = (config: ModelConfig, projection: Projection): readonly [number, number] => {
   const { headDim, heads, hiddenSize, intermediateSize, kvHeads } = config
+  const { mixed, values } = deltaSizes(config)
   switch (projection) {
     case "q_proj":
-      return [heads * headDim, hiddenSize]
+      return [(config.hasOutputGate ? 2 : 1) * heads * headDim, hiddenSize]
+    case "in_proj_qkv":
+      return [mixed, hiddenSize]
+    case "in_proj_z":
+      return [values, hiddenSize]
+    case "in_proj_b":
+    case "in_proj_a":
+      return [config.delta?.valueHeads ?? 0, hiddenSize]
+    case "out_proj":
+      return [hiddenSize, values]
     case "k_proj":
     case "v_proj":
       return [kvHeads * headDim, hiddenSize]
@@ -110,6 +140,7 @@ export const linearShape = (config: ModelConfig, projection: Projection): readon
 }
 
 export const hasBias = (config: ModelConfig, projection: Projection): boolean => {
+  if (projections[projection] === "linear_attn") return false
   if (projection === "o_proj") return config.hasOutputBias
   return projections[projection] === "mlp" ? config.hasMlpBias : config.hasQkvBias
 }
@@ -124,6 +155,21 @@ export const routerName = (layer: number, isJoint = false): string =>
   `model.layers.${layer}.mlp.${isJoint ? "router" : "gate"}.weight`
 
 export const routerBiasName = (layer: number): string => `model.layers.${layer}.mlp.router.bias`
+
+/** What the gated delta rule of a layer has beside linear layers. */
+export const deltaName = (layer: number, part: "conv1d.weight" | "dt_bias" | "A_log" | "norm.weight"): string =>
+  `model.layers.${layer}.linear_attn.${part}`
+
+const deltaTensors = (config: ModelConfig, layer: number): ReadonlyArray<TensorShape> => {
+  const { delta } = config
+  if (delta === undefined || config.layerTraits[layer]?.isDelta !== true) return []
+  return [
+    { name: deltaName(layer, "dt_bias"), shape: [delta.valueHeads] },
+    { name: deltaName(layer, "A_log"), shape: [delta.valueHeads] },
+    { name: deltaName(layer, "conv1d.weight"), shape: [deltaSizes(config).mixed, 1, delta.kernel] },
+    { name: deltaName(layer, "norm.weight"), shape: [delta.valueDim] }
+  ]
+}
 
 export const sinksName = (layer: number): string => `model.layers.${layer}.self_attn.sinks`
 
@@ -194,8 +240,9 @@ export const inGraph = (config: ModelConfig): ReadonlyArray<TensorShape> => {
       ]
     }),
     ...(config.hasSinks ? [{ name: sinksName(layer), shape: [config.heads] }] : []),
+    ...deltaTensors(config, layer),
     ...mixtureTensors(config, layer),
-    ...(qkNorm === undefined
+    ...(qkNorm === undefined || config.layerTraits[layer]?.isDelta === true
       ? []
       : (["q_norm", "k_norm"] as const).map((n) => ({
           name: headNormName(layer, n),

@@ -5,11 +5,14 @@ import type { Value } from "../graph/Value.ts"
 import type { Outputs, Remat } from "./Decoder.ts"
 import type { Shape } from "./ModelConfig.ts"
 import type { Layout } from "./Parameters.ts"
+import type { Routing } from "./part/RoutedExperts.ts"
 
 /** A model as a training graph needs it. */
 export interface Policy {
   /** The trainable parameters, in one vector. */
   readonly layout: Layout
+  /** Of a model with mixtures of experts. */
+  readonly routing?: Routing | undefined
   /**
    * Final hidden states (B*T, H) and the output matrix (V, H). `trainable` gives the parameters of the layout by name,
    * undefined for frozen ones. Tokens see earlier tokens of their own segment alone.
@@ -28,6 +31,8 @@ export interface PolicyIds {
   /** What the backward pass computes again; true: whole parts. */
   readonly remat: boolean | Remat
   readonly attention: AttentionKind
+  /** The experts that each position is to pass, int32 (B, T, L, k), `RoutedExperts.unknown` where it may choose. */
+  readonly routedExperts?: Value | undefined
 }
 
 export type PolicyValues = Outputs

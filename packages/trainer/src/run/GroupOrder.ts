@@ -62,6 +62,7 @@ const byContent = (a: ScoredGroup.ScoredGroup, b: ScoredGroup.ScoredGroup): numb
   matrices(a.refLogprobs, b.refLogprobs) ||
   candidates(a.distillTokenIds, b.distillTokenIds) ||
   candidates(a.distillLogprobs, b.distillLogprobs) ||
+  matrices(a.routedExperts, b.routedExperts) ||
   byNumbers(versionsOf(a), versionsOf(b)) ||
   byText(switchesOf(a), switchesOf(b))
 

@@ -103,6 +103,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       objective,
       optimizer,
       maxLength: trainer.seqLen,
+      routerReplay: trainer.routerReplay,
       ...(trainer.tokenBudget !== null && { tokenBudget: trainer.tokenBudget }),
       initial
     }

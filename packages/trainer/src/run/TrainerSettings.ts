@@ -105,6 +105,11 @@ export const trainerFields = {
     "drop",
     "what to do with older sequences: drop them, or keep them in their group's baseline without training on them (mask)"
   ),
+  routerReplay: field(
+    Schema.Boolean,
+    false,
+    "mixtures of experts: train every sampled token on the experts that it passed when it was sampled (rollout routing replay, arXiv 2510.11370); needs the engine of this process (up)"
+  ),
   temperature: field(positiveNumber, 1, "sampling temperature to assume for sequences that do not state one"),
   maxMismatch: field(
     positiveNumber,

@@ -8,6 +8,7 @@
 import type { Tokenizer } from "@atropos/core"
 import { Effect, Stream } from "effect"
 import type * as Engine from "../engine/Engine.ts"
+import * as RoutedExperts from "../model/part/RoutedExperts.ts"
 import { EngineFailed } from "../engine/EngineRequests.ts"
 import * as StopStrings from "./StopStrings.ts"
 import * as TextPieces from "./TextPieces.ts"
@@ -34,6 +35,8 @@ export interface Piece {
   readonly policyVersions?: ReadonlyArray<number>
   /** Tokens of the prompt whose keys and values were known. */
   readonly cachedTokens: number
+  /** The experts that the tokens before passed, those of the prompt first, where the engine writes them down. */
+  readonly routedExperts?: Int32Array
   /** This is the choice's last piece. */
   readonly finishReason?: Engine.FinishReason
   /** The stop string that ended it. */
@@ -99,6 +102,7 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
           policyVersion,
           ...(generated.policyVersions && { policyVersions: Array.from(generated.policyVersions) }),
           cachedTokens: generated.cachedTokens ?? 0,
+          ...(generated.routedExperts && { routedExperts: generated.routedExperts }),
           finishReason
         }
       })
@@ -120,12 +124,14 @@ const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: n
   let logprobs: Array<number> = []
   let alternatives: Array<Engine.Alternatives> = []
   let versions: Array<number> = []
+  let routed: Array<Int32Array> = []
   let isEnded = false
   const take = (event: Engine.TokenEvent): Piece | undefined => {
     if (isEnded) return undefined
     tokens.push(event.token)
     logprobs.push(event.logprob)
     versions.push(event.policyVersion)
+    if (event.routedExperts !== undefined) routed.push(event.routedExperts)
     if (event.alternatives !== undefined) alternatives.push(event.alternatives)
     const isLast = event.finishReason !== undefined
     const isHidden = event.finishReason === "stop" && !request.includeStop
@@ -143,12 +149,14 @@ const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: n
       alternatives,
       ...versionsOf(versions),
       cachedTokens: event.cachedTokens ?? 0,
+      ...expertsOf(routed),
       ...(finishReason !== undefined && { finishReason }),
       ...(stop !== undefined && { stop })
     }
     tokens = []
     logprobs = []
     versions = []
+    routed = []
     alternatives = []
     return piece
   }
@@ -163,6 +171,9 @@ const versionsOf = (versions: ReadonlyArray<number>): Pick<Piece, "policyVersion
     : { policyVersion, policyVersions: versions }
 }
 
+const expertsOf = (parts: ReadonlyArray<Int32Array>): Pick<Piece, "routedExperts"> =>
+  parts.length === 0 ? {} : { routedExperts: RoutedExperts.joined(parts) }
+
 const joined = (pieces: ReadonlyArray<Piece>): Completion => {
   const last = pieces.at(-1)
   return {
@@ -174,6 +185,7 @@ const joined = (pieces: ReadonlyArray<Piece>): Completion => {
       pieces.flatMap(({ policyVersion, policyVersions, tokens }) => policyVersions ?? tokens.map(() => policyVersion))
     ),
     cachedTokens: last?.cachedTokens ?? 0,
+    ...expertsOf(pieces.flatMap(({ routedExperts }) => routedExperts ?? [])),
     // The engine ends every choice.
     finishReason: last?.finishReason ?? "length",
     ...(last?.stop !== undefined && { stop: last.stop })

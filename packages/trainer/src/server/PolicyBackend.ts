@@ -21,6 +21,7 @@ import type * as Completions from "./Completions.ts"
 import type { Engine, EngineError } from "../engine/Engine.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as SamplingRequest from "./SamplingRequest.ts"
+import * as ScoredPrompt from "./ScoredPrompt.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 
 const server = "policy in this process"
@@ -58,12 +59,20 @@ const plain = (text: string, finishReason: string) =>
 
 const toTokenChoice =
   (sampling: Sampling.Sampling) =>
-  ({ finishReason, logprobs, policyVersion, policyVersions, tokens }: Completions.Completion): TokenChoice => ({
+  ({
+    finishReason,
+    logprobs,
+    policyVersion,
+    policyVersions,
+    routedExperts,
+    tokens
+  }: Completions.Completion): TokenChoice => ({
     tokens,
     logprobs,
     finishReason,
     policyVersion,
     ...(policyVersions && { policyVersions }),
+    ...(routedExperts && { routedExperts }),
     sampling
   })
 
@@ -154,14 +163,15 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
       )
     ),
     promptLogprobs: Effect.fn("PolicyBackend.promptLogprobs")(function* ({ inputIds, topK }) {
-      const { alternatives } = yield* Effect.mapError(
+      const scored = yield* Effect.mapError(
         engine.score({ promptTokens: inputIds, topLogprobs: Math.max(1, topK) }),
         fromEngine
       )
+      const positions = ScoredPrompt.positions(inputIds, scored)
       return {
         promptTokens: inputIds,
-        topTokenIds: alternatives.map(({ tokens }) => tokens),
-        topLogprobs: alternatives.map(({ logprobs }) => logprobs)
+        topTokenIds: positions.map(({ tokens }) => tokens),
+        topLogprobs: positions.map(({ logprobs }) => logprobs)
       }
     }),
     health: Effect.mapError(engine.health, fromEngine)

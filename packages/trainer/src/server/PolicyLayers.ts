@@ -20,6 +20,8 @@ import type { Options as ServedPolicyOptions } from "./ServedPolicy.ts"
 export interface Options {
   readonly device: DeviceKind
   readonly settings?: Partial<EngineSettings>
+  /** Writes down which experts every token passes, for `router_replay`. Default false. */
+  readonly recordsExperts?: boolean
   /** Values to begin with; default: the model's. */
   readonly parameters?: Float32Array
 }
@@ -27,12 +29,12 @@ export interface Options {
 /** Engine and tokenizer of a model. */
 export const layerEngine = (
   model: Model.Model,
-  { device, parameters = model.initial, settings = {} }: Options
+  { device, parameters = model.initial, recordsExperts = false, settings = {} }: Options
 ): Layer.Layer<Engine.Engine | Tokenizer.Tokenizer, Engine.EngineFailed> =>
   Layer.mergeAll(
     Layer.unwrap(
       Effect.map(
-        Pieces.yielding(() => DecodeGraph.makePieces(Model.decodable(model))),
+        Pieces.yielding(() => DecodeGraph.makePieces(Model.decodable(model), { recordsExperts })),
         (decodable) =>
           Engine.layer({
             model: decodable,

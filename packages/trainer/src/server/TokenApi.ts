@@ -18,6 +18,7 @@ import * as Answers from "./OpenAiApiAnswers.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as SamplingRequest from "./SamplingRequest.ts"
+import * as ScoredPrompt from "./ScoredPrompt.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Generate, ["prompt"])
@@ -59,12 +60,8 @@ const positions = ({ alternatives, logprobs, tokens }: Completions.Completion): 
     ...(alternatives[index] === undefined ? [] : entries(alternatives[index], token))
   ])
 
-const promptPositions = (tokens: ReadonlyArray<number>, { alternatives, logprobs }: PromptLogprobs) =>
-  tokens.map((token, index) => {
-    if (index === 0) return null
-    const likely = entries(alternatives[index] ?? { tokens: [], logprobs: [] })
-    return alternatives[index]?.tokens.includes(token) ? likely : [...likely, { [token]: logprobs[index]! }]
-  })
+const promptPositions = (tokens: ReadonlyArray<number>, scored: PromptLogprobs) =>
+  ScoredPrompt.positions(tokens, scored).map((position, at) => (at === 0 ? null : entries(position)))
 
 export const generate = (served: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {

@@ -83,7 +83,12 @@ const updated = (server: string, norm: number | undefined): Effect.Effect<Update
       )
 
 /** Fails where logprobs are not enough for the objective. */
-export const check = (server: string, { objective }: LoadOptions): Effect.Effect<void, TrainerError> => {
+export const check = (server: string, { objective, routerReplay }: LoadOptions): Effect.Effect<void, TrainerError> => {
+  if (routerReplay === true) {
+    return Effect.fail(
+      settings(`${server} does not take experts to pass: leave router_replay out, or set engine: local`)
+    )
+  }
   const because = HostObjective.problem(objective)
   return because === undefined
     ? Effect.void

@@ -73,7 +73,7 @@ const ways: ReadonlyArray<Say> = [
   }
 ]
 
-layer(base, { excludeTestServices: true, timeout: "60 seconds" })("a session over the real engine", (it) => {
+layer(base, { excludeTestServices: true })("a session over the real engine", (it) => {
   it.effect("has the engine's own ids of every answer, whichever SDK asked", () =>
     Effect.gen(function* () {
       const backend = yield* PolicyBackend.make({ modelName: "tiny", maxSequenceTokens: 1024 })

@@ -37,7 +37,7 @@ const through = (prefixes: PrefixCache<string>, version: string, prompt: Readonl
     const entries = entriesOf(prompt, at)
     cache.append(0, entries, 0, 1, blockTokens, blockTokens)
     const [row, rows] = [prompt[at]! % 3, 3]
-    prefixes.keep(version, prompt, at, inCompany(entries, row, rows), row, rows)
+    prefixes.keep(version, prompt, at, { entries: inCompany(entries, row, rows), row, rows })
   }
   return { cache, known }
 }

@@ -35,7 +35,7 @@ const server = PolicyServer.layer({
   readAdapter: () => Effect.succeed(other.initial)
 })
 
-layer(Layer.provideMerge(server, base), { excludeTestServices: true, timeout: "60 seconds" })("real engine", (it) => {
+layer(Layer.provideMerge(server, base), { excludeTestServices: true })("real engine", (it) => {
   const url = Effect.map(HttpServer.HttpServer, ({ address }) => HttpServer.formatAddress(address))
   const client = Effect.map(url, (root) => new OpenAI({ baseURL: `${root}/v1`, apiKey: "none", maxRetries: 0 }))
   const asked = { model: "tiny", prompt: "abc=", max_tokens: 24, temperature: 1, seed: 3 }

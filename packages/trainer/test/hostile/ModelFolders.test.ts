@@ -155,36 +155,31 @@ const cases: ReadonlyArray<readonly [what: string, Spoiling, told: RegExp]> = [
   ]
 ]
 
-layer(Layer.merge(NodeServices.layer, FetchHttpClient.layer), { excludeTestServices: true, timeout: "60 seconds" })(
+layer(Layer.merge(NodeServices.layer, FetchHttpClient.layer), { excludeTestServices: true })(
   "a folder of a model with",
   (it) => {
     for (const [what, spoiling, told] of cases) {
-      it.effect(
-        `${what} is refused by name`,
-        () =>
-          Effect.gen(function* () {
-            const fs = yield* FileSystem.FileSystem
-            const folder = yield* fs.makeTempDirectoryScoped()
-            yield* fs.copy(Fixtures.folder("llama"), folder)
-            for (const [file, change] of Object.entries(spoiling.json ?? {})) {
-              const value = JSON.parse(yield* fs.readFileString(`${folder}/${file}`)) as Json
-              change(value)
-              yield* fs.writeFileString(`${folder}/${file}`, JSON.stringify(value))
-            }
-            for (const [file, text] of Object.entries(spoiling.text ?? {}))
-              yield* fs.writeFileString(`${folder}/${file}`, text)
-            if (spoiling.weights !== undefined) {
-              const path = `${folder}/model.safetensors`
-              yield* fs.writeFile(path, spoiling.weights(Buffer.from(yield* fs.readFile(path))))
-            }
-            const error = yield* Effect.flip(
-              PretrainedModel.load(folder, { trains: spoiling.trains ?? trains, seed: 1 })
-            )
-            assert.strictEqual(error._tag, "ModelError")
-            assert.match(error.message, told)
-            assert.include(error.model, folder)
-          }),
-        30_000
+      it.effect(`${what} is refused by name`, () =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const folder = yield* fs.makeTempDirectoryScoped()
+          yield* fs.copy(Fixtures.folder("llama"), folder)
+          for (const [file, change] of Object.entries(spoiling.json ?? {})) {
+            const value = JSON.parse(yield* fs.readFileString(`${folder}/${file}`)) as Json
+            change(value)
+            yield* fs.writeFileString(`${folder}/${file}`, JSON.stringify(value))
+          }
+          for (const [file, text] of Object.entries(spoiling.text ?? {}))
+            yield* fs.writeFileString(`${folder}/${file}`, text)
+          if (spoiling.weights !== undefined) {
+            const path = `${folder}/model.safetensors`
+            yield* fs.writeFile(path, spoiling.weights(Buffer.from(yield* fs.readFile(path))))
+          }
+          const error = yield* Effect.flip(PretrainedModel.load(folder, { trains: spoiling.trains ?? trains, seed: 1 }))
+          assert.strictEqual(error._tag, "ModelError")
+          assert.match(error.message, told)
+          assert.include(error.model, folder)
+        })
       )
     }
   }

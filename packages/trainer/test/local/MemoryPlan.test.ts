@@ -40,7 +40,7 @@ describe("MemoryPlan", () => {
   })
 
   it("counts the weights of all experts, and the activations of those that a token passes", () => {
-    const layer = { window: undefined, rope: 0, isMixture: true }
+    const layer = { window: undefined, rope: 0, isDelta: false, isMixture: true }
     const mixture = {
       experts: 16,
       perToken: 2,

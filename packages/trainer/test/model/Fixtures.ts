@@ -90,7 +90,10 @@ export const grid = (rows: ReadonlyArray<ReadonlyArray<ReadonlyArray<number>>>):
   return { rows: rows.length, width, inputIds, positionIds, segmentIds, starts }
 }
 
-const inputsOf = (graph: Graph, { layout }: Model.Model) => ({
+/** What a graph is made of. */
+type Graphed = Pick<Model.Model, "config" | "weights" | "adapter" | "layout">
+
+const inputsOf = (graph: Graph, { layout }: Graphed) => ({
   ids: {
     inputIds: graph.input("input_ids", "int32", ["B", "T"]),
     positionIds: graph.input("position_ids", "int32", ["B", "T"]),
@@ -99,7 +102,7 @@ const inputsOf = (graph: Graph, { layout }: Model.Model) => ({
   parameters: new Map(layout.slots.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]))
 })
 
-const feedsOf = ({ layout }: Model.Model, cells: Grid, parameters: Float32Array): Record<string, HostTensor> => {
+const feedsOf = ({ layout }: Graphed, cells: Grid, parameters: Float32Array): Record<string, HostTensor> => {
   const shape = [cells.rows, cells.width]
   const int32 = (data: Int32Array): HostTensor => ({ dtype: "int32", shape, data })
   return {
@@ -118,7 +121,7 @@ const feedsOf = ({ layout }: Model.Model, cells: Grid, parameters: Float32Array)
 /**
  * A decoder with logits of every position as output, its parameters an input each; from a grid to [rows * width, V].
  */
-export const logitsOf = Effect.fnUntraced(function* (model: Model.Model) {
+export const logitsOf = Effect.fnUntraced(function* (model: Graphed) {
   const executor = yield* Executor
   const graph = new Graph()
   const { ids, parameters } = inputsOf(graph, model)

@@ -9,7 +9,7 @@ import * as Tensors from "../../src/model/Tensors.ts"
 
 const characters = "abcdefghijkl"
 
-export const write = Effect.fnUntraced(function* (folder: string) {
+export const write = Effect.fnUntraced(function* (folder: string, changes: { readonly [key: string]: unknown } = {}) {
   const fs = yield* FileSystem.FileSystem
   yield* fs.makeDirectory(folder, { recursive: true })
   const json = {
@@ -27,7 +27,8 @@ export const write = Effect.fnUntraced(function* (folder: string) {
     num_experts_per_tok: 3,
     moe_intermediate_size: 32,
     norm_topk_prob: true,
-    mlp_only_layers: [1]
+    mlp_only_layers: [1],
+    ...changes
   }
   const config = Result.getOrThrow(ModelConfig.parse(json))
   const tensors = Tensors.all(config).map(({ name, shape }, stream) => {

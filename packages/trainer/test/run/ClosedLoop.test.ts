@@ -113,7 +113,7 @@ describe("ClosedLoop", () => {
         metrics.map(({ sequences }) => sequences),
         Array.from({ length: 6 }, () => 16)
       )
-    }).pipe(Effect.scoped, Effect.provide(around(odd)), Effect.timeout("30 seconds"))
+    }).pipe(Effect.scoped, Effect.provide(around(odd)))
   )
 
   it.live("left early, trains no further, keeps what it has learned and leases nothing", () =>

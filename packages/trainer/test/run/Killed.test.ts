@@ -135,8 +135,7 @@ layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: t
           assert.isTrue(
             Option.isNone(yield* client.claim({ owner: "another", wait: "2500 millis", lease: "1 second" }))
           )
-        }),
-      180_000
+        })
     )
   }
 )

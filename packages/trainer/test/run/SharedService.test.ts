@@ -194,7 +194,7 @@ for (const [name, database] of databases) {
     Layer.succeed(References.MinimumLogLevel, "None")
   )
 
-  layer(layerTest, { excludeTestServices: true, timeout: "60 seconds" })(`a shared service (${name})`, (it) => {
+  layer(layerTest, { excludeTestServices: true })(`a shared service (${name})`, (it) => {
     it.effect("gives each run's trainer what was sent to that run, from all of its environments, each group once", () =>
       Effect.gen(function* () {
         const sent = { first: 7, second: 3, third: 8 }

@@ -84,45 +84,39 @@ const bothWays = Effect.fnUntraced(function* ({ passes, url }: Watched, objectiv
 }, Effect.scoped)
 
 describe("losses that a server has itself", () => {
-  it.live(
-    "take one pass instead of two, with the local engine's numbers",
-    () =>
-      live(
-        Effect.gen(function* () {
-          const server = yield* watched((yield* serve()).url)
-          const cases: ReadonlyArray<readonly [Objective, ReadonlyArray<string>]> = [
-            [of("dapo"), ["ppo"]],
-            [of("cispo"), ["cispo"]],
-            [of("sft"), ["cross_entropy"]],
-            [of("grpo", { oldPolicy: "trainer" }), ["cross_entropy"]],
-            [of("sapo"), ["forward", "cross_entropy"]]
-          ]
-          for (const [objective, expected] of cases) {
-            const batch = SameBatch.batchOf(objective, shape)
-            assert.deepStrictEqual(yield* bothWays(server, objective, batch), expected, objective.name)
-          }
-        })
-      ),
-    240_000
+  it.live("take one pass instead of two, with the local engine's numbers", () =>
+    live(
+      Effect.gen(function* () {
+        const server = yield* watched((yield* serve()).url)
+        const cases: ReadonlyArray<readonly [Objective, ReadonlyArray<string>]> = [
+          [of("dapo"), ["ppo"]],
+          [of("cispo"), ["cispo"]],
+          [of("sft"), ["cross_entropy"]],
+          [of("grpo", { oldPolicy: "trainer" }), ["cross_entropy"]],
+          [of("sapo"), ["forward", "cross_entropy"]]
+        ]
+        for (const [objective, expected] of cases) {
+          const batch = SameBatch.batchOf(objective, shape)
+          assert.deepStrictEqual(yield* bothWays(server, objective, batch), expected, objective.name)
+        }
+      })
+    )
   )
 
-  it.live(
-    "are left to this machine where the server's bounds are others, and where a ratio is beyond ours",
-    () =>
-      live(
-        Effect.gen(function* () {
-          const { url } = yield* serve()
-          const objective = of("dapo")
-          const batch = SameBatch.batchOf(objective, shape)
-          const host = ["forward", "cross_entropy"]
-          assert.deepStrictEqual(yield* bothWays(yield* watched(url, true), objective, batch), host)
-          const far = withSequences(batch, ({ engineLogprobs, group }) =>
-            group === 1 ? { engineLogprobs: engineLogprobs!.map((logprob, t) => (t === 5 ? -40 : logprob)) } : {}
-          )
-          // The gradient that was sent is left behind with its model.
-          assert.deepStrictEqual(yield* bothWays(yield* watched(url), objective, far), ["ppo", ...host])
-        })
-      ),
-    240_000
+  it.live("are left to this machine where the server's bounds are others, and where a ratio is beyond ours", () =>
+    live(
+      Effect.gen(function* () {
+        const { url } = yield* serve()
+        const objective = of("dapo")
+        const batch = SameBatch.batchOf(objective, shape)
+        const host = ["forward", "cross_entropy"]
+        assert.deepStrictEqual(yield* bothWays(yield* watched(url, true), objective, batch), host)
+        const far = withSequences(batch, ({ engineLogprobs, group }) =>
+          group === 1 ? { engineLogprobs: engineLogprobs!.map((logprob, t) => (t === 5 ? -40 : logprob)) } : {}
+        )
+        // The gradient that was sent is left behind with its model.
+        assert.deepStrictEqual(yield* bothWays(yield* watched(url), objective, far), ["ppo", ...host])
+      })
+    )
   )
 })

@@ -22,7 +22,7 @@ export const make: Effect.Effect<RunNames, never, SqlClient.SqlClient> = Effect.
   return {
     idsOf: Effect.fnUntraced(function* (name: string) {
       const rows = yield* sql<{ id: number; is_current: boolean }>`
-        select id, ended_at is null as is_current from run where name = ${name} order by id desc`
+        select id, ended_at is null as is_current from run where name = ${name} and deleted_at is null order by id desc`
       const latest = (rows.find(({ is_current }) => is_current) ?? rows[0])?.id
       if (latest === undefined) return yield* new UnknownRun({ run: name })
       return { ids: rows.map(({ id }) => id), current: rows.find(({ is_current }) => is_current)?.id, latest }

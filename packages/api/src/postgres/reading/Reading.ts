@@ -8,9 +8,12 @@ import * as Rows from "../base/Rows.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
 import type { RunNames } from "../base/RunNames.ts"
 
-export type Reading = Pick<RolloutReaderShape, "runs" | "pieces" | "batches">
+export type Reading = Pick<RolloutReaderShape, "runs" | "pieces" | "settings" | "batches">
 
 const mostBatches = 100
+/** Environments that come and go register anew each time. */
+const mostSources = 200
+
 interface BatchRead {
   readonly id: bigint
   readonly step: bigint
@@ -31,7 +34,7 @@ export const make = Effect.fnUntraced(function* (
 
   const runs: Reading["runs"] = sql<{ run: Rows.RunJson; ended: boolean }>`
     select to_json(newest) as run, ended_at is not null as ended from (
-      select distinct on (name) * from run order by name, ended_at is null desc, id desc
+      select distinct on (name) * from run where deleted_at is null order by name, ended_at is null desc, id desc
     ) as newest
     order by ended_at is not null, greatest(
       created_at,
@@ -51,6 +54,19 @@ export const make = Effect.fnUntraced(function* (
         ${wanted === undefined ? sql`` : sql`and token_id = any(${Rows.array("int4", wanted)}::int[])`}
       order by token_id, run_id desc`
     return new Map(rows.map(({ text, token_id }) => [token_id, text]))
+  }, Failure.orStoreError)
+
+  const settings: Reading["settings"] = Effect.fn("RolloutReader.settings")(function* (name) {
+    const { latest } = yield* names.idsOf(name)
+    const rows = yield* sql<{
+      source: string
+      kind: TrajectoryApi.SourceSettings["kind"]
+      settings: TrajectoryApi.SourceSettings["settings"]
+      recorded_at: Date
+    }>`
+      select source, kind, settings, recorded_at from run_setting where run_id = ${latest}
+      order by kind = 'trainer' desc, recorded_at desc, source limit ${mostSources}`
+    return rows.map(({ recorded_at, ...row }) => ({ ...row, at: recorded_at.getTime() }))
   }, Failure.orStoreError)
 
   const batches: Reading["batches"] = Effect.fn("RolloutReader.batches")(function* (name) {
@@ -78,5 +94,5 @@ export const make = Effect.fnUntraced(function* (
     })
   }, Failure.orStoreError)
 
-  return { runs, pieces, batches }
+  return { runs, pieces, settings, batches }
 })

@@ -1,7 +1,7 @@
 /**
  * Work beside the hot path, now and then and in small portions: releases what waited in a buffer too long, wakes
- * claimers when a lease has run out, drops the oldest consumed groups beyond the bound, removes what a reset left
- * behind, and objects that no group refers to.
+ * claimers when a lease has run out, drops the oldest consumed groups beyond the bound, removes what a reset or
+ * a deletion left behind, and objects that no group refers to.
  *
  * Several processes may do it at once: every step is one statement, and rows that another one works on are skipped.
  */
@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* (
   clock: StoreClock
 ): Effect.fn.Return<void, never, SqlClient.SqlClient | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
-  const { dropConsumed, dropUnreachable, forgetKeys } = yield* Retention.make(settings)
+  const { dropConsumed, dropDeleted, dropUnreachable, forgetKeys } = yield* Retention.make(settings)
   const sweepObjects = yield* ObjectSweep.make
   let lastTick: number | undefined
 
@@ -85,6 +85,8 @@ export const make = Effect.fnUntraced(function* (
   yield* every("1 second", (now) => Effect.andThen(releaseBuffered(now), wakeClaimers))
   yield* every("5 seconds", () => lastSeen.flush)
   yield* every("1 second", dropConsumed)
-  yield* every("5 seconds", (now) => Effect.andThen(dropUnreachable(now), forgetKeys(now)))
+  yield* every("5 seconds", (now) =>
+    Effect.all([dropUnreachable(now), dropDeleted(now), forgetKeys(now)], { discard: true })
+  )
   yield* every("10 minutes", sweepObjects)
 })

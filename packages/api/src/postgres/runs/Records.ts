@@ -2,6 +2,7 @@
  * What is kept beside the queue: environments' saved state and reports, metrics, the text of tokens, the latest
  * example.
  */
+import { MetricsSink } from "@atropos/core"
 import * as Readings from "@atropos/core/service/Readings"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -16,7 +17,7 @@ const metricsLock = 4_190_771
 
 export type Records = Pick<
   TrajectoryStoreShape,
-  "loadState" | "saveState" | "recordMetrics" | "recordPieces" | "recordReport" | "latest"
+  "loadState" | "saveState" | "recordMetrics" | "recordSettings" | "recordPieces" | "recordReport" | "latest"
 >
 
 export const make = Effect.fnUntraced(function* (
@@ -60,6 +61,20 @@ export const make = Effect.fnUntraced(function* (
     changes.measured(run)
   }, Failure.orStoreError)
 
+  const recordSettings: Records["recordSettings"] = Effect.fn("PgTrajectoryStore.recordSettings")(function* (
+    run,
+    { kind, settings, source }
+  ) {
+    const now = new Date(yield* Clock.currentTimeMillis)
+    // Whoever sent them may not have looked. JSON escapes every NUL, which Postgres takes in json but in no text.
+    const clean = JSON.stringify(MetricsSink.withoutSecrets(settings)).replaceAll("\\u0000", "\\u2400")
+    yield* sql`
+      insert into run_setting (run_id, source, kind, settings, recorded_at)
+      select id, ${source}, ${kind}, ${clean}::json, ${now} from run where name = ${run} and ended_at is null
+      on conflict (run_id, source) do update set
+        kind = excluded.kind, settings = excluded.settings, recorded_at = excluded.recorded_at`
+  }, Failure.orStoreError)
+
   const recordPieces: Records["recordPieces"] = Effect.fn("PgTrajectoryStore.recordPieces")(function* (run, pieces) {
     if (pieces.size === 0) return
     const ids = Rows.array("int4", [...pieces.keys()])
@@ -94,11 +109,11 @@ export const make = Effect.fnUntraced(function* (
         select id, env_id, sequences, tokens, scores, policy_step, grp.created_at, encoding, payload
         from grp where run_id = run.id and place is not null order by id desc limit 1
       ) as newest
-      where run.name = ${run} order by run.id desc limit 1`
+      where run.name = ${run} and run.deleted_at is null order by run.id desc limit 1`
     return row === undefined ? Option.none() : Option.some(yield* Rows.toStoredGroup(yield* objects.bring(row)))
   }, Failure.orStoreError)
 
-  return { loadState, saveState, recordMetrics, recordPieces, recordReport, latest } satisfies Records
+  return { loadState, saveState, recordMetrics, recordSettings, recordPieces, recordReport, latest } satisfies Records
 })
 
 /** Postgres has no NUL in a text. */

@@ -1,7 +1,7 @@
 /**
- * What is kept and what goes: the oldest consumed groups beyond the bound, what a reset left behind, keys of groups
- * and batches that are long gone. In small portions: rows with large payloads are slow to remove, and nobody waits long
- * for them. So that the files do not grow, the space of what went is made free as it goes (`Vacuum`).
+ * What is kept and what goes: the oldest consumed groups beyond the bound, what a reset or a deletion left behind, keys
+ * of groups and batches that are long gone. In small portions: rows with large payloads are slow to remove, and nobody
+ * waits long for them. So that the files do not grow, the space of what went is made free as it goes (`Vacuum`).
  */
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -16,6 +16,8 @@ export interface Retention {
    * Removes what waited when its run was reset, but for the last that had entered the queue: it still is the example.
    */
   readonly dropUnreachable: (now: number) => Effect.Effect<void, SqlError>
+  /** Removes what deleted runs have left, their own rows last. */
+  readonly dropDeleted: (now: number) => Effect.Effect<void, SqlError>
   /** Removes keys older than `keyMemory`, and batches whose groups were dropped before that. */
   readonly forgetKeys: (now: number) => Effect.Effect<void, SqlError>
 }
@@ -26,6 +28,10 @@ const batchesAtOnce = 4
 const rowBytes = 1024
 /** The newest batches of a run are shown with their times, whether or not their groups are there. */
 const batchesShown = 100
+/** Rows without payloads go faster. */
+const smallRows = 2000
+/** A submission under way when its run was deleted is through by then, or never will be. */
+const settled = Duration.toMillis("1 minute")
 const breather: Duration.Input = "20 millis"
 
 export const make = Effect.fnUntraced(function* (
@@ -92,6 +98,37 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
+  const dropDeleted = Effect.fnUntraced(function* (now: number) {
+    for (;;) {
+      const left = yield* sql<{ id: bigint }>`
+        select gone.id from run cross join lateral (select id from grp where run_id = run.id limit ${portion}) as gone
+        where run.deleted_at is not null limit ${portion}`
+      if (left.length === 0) break
+      yield* forget(
+        left.map(({ id }) => id),
+        now
+      )
+      yield* Effect.sleep(breather)
+    }
+    for (;;) {
+      const metrics = yield* sql`
+        delete from metric using (
+          select metric.id from metric join run on run.id = run_id where run.deleted_at is not null limit ${smallRows}
+        ) as gone where metric.id = gone.id returning metric.id`
+      if (metrics.length < smallRows) break
+      yield* Effect.sleep(breather)
+    }
+    const empty = yield* sql<{ id: number }>`
+      select id from run where deleted_at <= ${new Date(now - settled)}
+        and not exists (select from grp where run_id = run.id) and not exists (select from metric where run_id = run.id)`
+    for (const { id } of empty) {
+      for (const table of ["piece", "env_report", "queued", "batch", "env"]) {
+        yield* sql`delete from ${sql(table)} where run_id = ${id}`
+      }
+      yield* sql`delete from run where id = ${id}`
+    }
+  })
+
   const forgetKeys = Effect.fnUntraced(function* (now: number) {
     const long = new Date(now - Duration.toMillis(settings.keyMemory))
     yield* sql`delete from spent_key where dropped_at < ${long}`
@@ -101,5 +138,5 @@ export const make = Effect.fnUntraced(function* (
     yield* vacuum.run
   })
 
-  return { dropConsumed, dropUnreachable, forgetKeys }
+  return { dropConsumed, dropUnreachable, dropDeleted, forgetKeys }
 })

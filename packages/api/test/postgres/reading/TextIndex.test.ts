@@ -41,7 +41,7 @@ const found = (reader: RolloutReader["Service"], text: string) =>
 
 const quiet = Effect.provideService(References.MinimumLogLevel, "None")
 
-layer(Database.layerPglite(), { timeout: "60 seconds" })("the text of groups", (it) => {
+layer(Database.layerPglite())("the text of groups", (it) => {
   it.effect("is found although a group among them is damaged", () =>
     Effect.gen(function* () {
       const { reader, store } = yield* open(yield* Effect.scope)
@@ -97,7 +97,7 @@ layer(Database.layerPglite(), { timeout: "60 seconds" })("the text of groups", (
 
 // Without a server here there is one process.
 for (const database of TestPostgres.serverUrl === undefined ? [] : [TestPostgres.layer]) {
-  layer(database, { timeout: "60 seconds" })("the text of groups, several processes", (it) => {
+  layer(database)("the text of groups, several processes", (it) => {
     it.effect("is found by one of them, and by another when that one is gone", () =>
       Effect.gen(function* () {
         const one = yield* open(yield* Effect.scope)

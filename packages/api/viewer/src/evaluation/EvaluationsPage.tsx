@@ -4,8 +4,8 @@ import { Link, useLocation } from "wouter"
 import { evaluationPath, evaluationsPath } from "../route/Location.ts"
 import { useSearch } from "../route/useHash.ts"
 import { type Column, DataTable } from "../service/DataTable.tsx"
+import { usePolled } from "../service/usePolled.ts"
 import type * as Wire from "../source/Wire.ts"
-import { useRemote } from "../state/useRemote.ts"
 import { Ago } from "../ui/Ago.tsx"
 import { count, number } from "../ui/Format.ts"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
@@ -19,7 +19,7 @@ type Row = Wire.EvaluationRow
 
 export const EvaluationsPage = () => {
   const run = useSearch().get("run")
-  const remote = useRemote("evaluations", (source, signal) => source.evaluations(signal))
+  const remote = usePolled("evaluations", (source, signal) => source.evaluations(signal))
   const [chosen, setChosen] = useState<ReadonlyArray<string>>([])
   const [, navigate] = useLocation()
   useTitle("Evaluations", run ?? "all")

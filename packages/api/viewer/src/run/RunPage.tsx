@@ -1,11 +1,12 @@
 /** A run's curves, alone or laid over those of other runs, as they come. */
 import { useMemo } from "react"
 import { Link, useLocation } from "wouter"
+import * as OfPoint from "../evaluation/OfPoint.ts"
 import * as Filter from "../groups/list/Filter.ts"
 import * as Guilty from "../health/Guilty.ts"
 import { HealthStrip } from "../health/HealthStrip.tsx"
 import { useHealth } from "../health/useHealth.ts"
-import { groupsPath } from "../route/Location.ts"
+import { evaluationPath, groupsPath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
 import { StepTimeline } from "../timeline/StepTimeline.tsx"
 import { useSource } from "../state/SourceContext.tsx"
@@ -20,6 +21,7 @@ import * as Curves from "./Curves.ts"
 import { Headlines } from "./Headlines.tsx"
 import type { RunState } from "./RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
+import { SettingsSection } from "./SettingsSection.tsx"
 import { usePageView } from "./usePageView.ts"
 import { usePlotStyle } from "./chart/usePlotStyle.ts"
 import { useRunMetrics, useRunShapes } from "./useRunMetrics.ts"
@@ -40,7 +42,7 @@ export const RunPage = () => {
 
 const Charts = ({ run }: { readonly run: string }) => {
   const runs = useRuns().runs.value ?? none
-  const { hasService } = useSource()
+  const { evaluations, hasService } = useSource()
   const [view, changeView] = usePageView()
   const others = view.others.filter((name) => name !== run)
   const metrics = useRunMetrics([run, ...others])
@@ -68,8 +70,18 @@ const Charts = ({ run }: { readonly run: string }) => {
     if (state.error !== null) return <Failure error={state.error} onRetry={() => metrics.retry(run)} />
     return hasService && own !== undefined ? <Waiting run={own} /> : <WithoutMetrics run={run} isSaved={!hasService} />
   }
-  const pick = ({ metric, run, source, step }: Curves.Picked) =>
-    navigate(Guilty.address(run, Guilty.ofPoint(metric, source, step)))
+  // A point of an evaluation leads to its samples, if the service has them; any other to the groups of its step.
+  const pick = (picked: Curves.Picked) => {
+    const groups = Guilty.address(picked.run, Guilty.ofPoint(picked.metric, picked.source, picked.step))
+    if (!OfPoint.isEvaluated(picked.metric)) return navigate(groups)
+    evaluations().then(
+      (all) => {
+        const evaluation = OfPoint.find(all, picked)
+        navigate(evaluation === undefined ? groups : evaluationPath(evaluation.id))
+      },
+      () => navigate(groups)
+    )
+  }
   const figure = {
     metrics,
     view,
@@ -119,6 +131,7 @@ const Charts = ({ run }: { readonly run: string }) => {
         </section>
       ))}
       {names.includes("train/step_time") && <StepTimeline metrics={metrics} run={run} />}
+      <SettingsSection names={[run, ...others]} runs={runs} />
       <AllMetrics names={names} {...figure} />
     </div>
   )

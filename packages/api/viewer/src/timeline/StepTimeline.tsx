@@ -75,6 +75,8 @@ const tableOf = ({ steps }: Timeline.Timeline) => ({
 })
 
 const [width, left, lane, bar, head] = [1000, 130, 26, 16, 18]
+/** A step's number of four digits. */
+const labelRoom = 42
 
 const Picture = ({ timeline }: { readonly timeline: Timeline.Timeline }) => {
   const { arrivals, from, steps, to } = timeline
@@ -86,8 +88,10 @@ const Picture = ({ timeline }: { readonly timeline: Timeline.Timeline }) => {
     const last = spans.find(({ part }) => Timeline.parts[part]?.metric === "train/sync_time")
     return [{ step, at: last?.to ?? to }]
   })
-  // Labels of steps stand apart.
-  const every = Math.max(1, Math.ceil(steps.length / 20))
+  const labels = Timeline.labelled(
+    steps.map(({ from }) => x(from)),
+    labelRoom
+  )
   return (
     <div className="timeline-scroll" tabIndex={0} role="region" aria-label="Timeline of the last steps">
       <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={Timeline.told(timeline, duration)}>
@@ -100,7 +104,7 @@ const Picture = ({ timeline }: { readonly timeline: Timeline.Timeline }) => {
           <g key={step}>
             <title>{`step ${step}: ${duration((to - from) / 1000)}`}</title>
             <path className="timeline-step" d={`M${x(from)} ${head - 4}V${height - 20}`} />
-            {place % every === 0 && (
+            {labels.has(place) && (
               <text x={x(from) + 3} y={head - 6}>
                 {step}
               </text>

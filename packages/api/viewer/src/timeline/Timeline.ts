@@ -77,6 +77,18 @@ export const of = (table: MetricTable, rows: ReadonlyArray<Wire.RolloutRow>, mos
   }
 }
 
+/** Which of these places, left to right, have room for a label: at least `apart` behind the one before. */
+export const labelled = (places: ReadonlyArray<number>, apart: number): ReadonlySet<number> => {
+  const shown = new Set<number>()
+  let last = Number.NEGATIVE_INFINITY
+  for (const [index, place] of places.entries()) {
+    if (place - last < apart) continue
+    shown.add(index)
+    last = place
+  }
+  return shown
+}
+
 export interface Share {
   readonly name: string
   readonly seconds: number

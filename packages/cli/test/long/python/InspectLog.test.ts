@@ -24,7 +24,7 @@ print(json.dumps({
 }))
 `
 
-describe.runIf(isPresent)(`inspect_ai${absence}`, { timeout: 300_000 }, () => {
+describe.runIf(isPresent)(`inspect_ai${absence}`, () => {
   it.live("lists the log of a suite and reads its samples, epochs, targets and scores", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem

@@ -30,37 +30,34 @@ const environments = [
 for (const { fewest, module, name, settings } of environments) {
   const { absence, isPresent } = having(module)
   describe.runIf(isPresent && Processes.canLook)(`${name}, killed by -9${absence}`, () => {
-    it.live(
-      "leaves no process behind",
-      () =>
-        Effect.gen(function* () {
-          const mark = `ATROPOS_TEST_MARK=${name}-${process.pid}`
-          let victim: Atropos.Running | undefined
-          let running: ReadonlyArray<Processes.Marked> = []
-          const policy = yield* TestServer.make(({ path }) => {
-            if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
-            if (running.length === 0) {
-              running = Processes.marked(mark)
-              victim?.killNow()
-            }
-            return TestServer.chatReply(["as you say"])
-          })
-          victim = yield* Atropos.start(
-            [
-              ["process", "--env", name],
-              settings,
-              ["--env.python", `env ${mark} 'PYTHONPATH=${packages}' ${interpreter}`],
-              ["--env.group_size", "2", "--env.total_steps", "1", "--env.tokenizer_name", "bytes"],
-              ["--env.data_path_to_save_groups", "out.jsonl", "--openai.base_url", `${policy.url}/v1`]
-            ].flat(),
-            { cwd: yield* Atropos.folder }
-          )
-          const { signal } = yield* victim.ended
-          assert.strictEqual(signal, "SIGKILL", victim.said())
-          assert.isAtLeast(running.length, fewest)
-          assert.deepStrictEqual(yield* Processes.left(mark), [])
-        }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-      240_000
+    it.live("leaves no process behind", () =>
+      Effect.gen(function* () {
+        const mark = `ATROPOS_TEST_MARK=${name}-${process.pid}`
+        let victim: Atropos.Running | undefined
+        let running: ReadonlyArray<Processes.Marked> = []
+        const policy = yield* TestServer.make(({ path }) => {
+          if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
+          if (running.length === 0) {
+            running = Processes.marked(mark)
+            victim?.killNow()
+          }
+          return TestServer.chatReply(["as you say"])
+        })
+        victim = yield* Atropos.start(
+          [
+            ["process", "--env", name],
+            settings,
+            ["--env.python", `env ${mark} 'PYTHONPATH=${packages}' ${interpreter}`],
+            ["--env.group_size", "2", "--env.total_steps", "1", "--env.tokenizer_name", "bytes"],
+            ["--env.data_path_to_save_groups", "out.jsonl", "--openai.base_url", `${policy.url}/v1`]
+          ].flat(),
+          { cwd: yield* Atropos.folder }
+        )
+        const { signal } = yield* victim.ended
+        assert.strictEqual(signal, "SIGKILL", victim.said())
+        assert.isAtLeast(running.length, fewest)
+        assert.deepStrictEqual(yield* Processes.left(mark), [])
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     )
   })
 }

@@ -141,11 +141,26 @@ export interface TokenChoice {
   readonly policyVersion?: number
   /** Of every token, where weights changed in the middle. */
   readonly policyVersions?: ReadonlyArray<number>
+  /**
+   * ((P + n - 1) W) the experts that a mixture chose at each position of P prompt tokens and n of the answer but its
+   * last, as `ScoredGroup` has them.
+   */
+  readonly routedExperts?: Int32Array
   /** How it was sampled and what `logprobs` are of, where that is known. */
   readonly sampling?: Sampling
+  readonly served?: Served
 }
 
-/** Top-k logprobs of each prompt position; empty lists where the server reports none (the first position). */
+/** When the request of an answer was sent to its server, and when it came back: milliseconds since the epoch. */
+export interface Served {
+  readonly sent: number
+  readonly answered: number
+}
+
+/**
+ * Top-k logprobs of each prompt position, and that of the prompt's own token, which need not be among the k; empty
+ * lists where the server reports none (the first position).
+ */
 export interface PromptLogprobs {
   readonly promptTokens: ReadonlyArray<number>
   readonly topTokenIds: ReadonlyArray<ReadonlyArray<number>>

@@ -73,7 +73,7 @@ const rowsWithin = <Row extends { readonly length: number; subarray(from: number
 ): ReadonlyArray<Row> => rows.map((row) => (row.length > limit ? row.subarray(0, limit) : row))
 
 const cut = (group: ScoredGroup, limit: number): ScoredGroup => {
-  const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, refLogprobs, tokens } = group
+  const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, refLogprobs, routedExperts, tokens } = group
   const isLong = tokens.map((sequence) => sequence.length > limit)
   return {
     ...group,
@@ -88,6 +88,11 @@ const cut = (group: ScoredGroup, limit: number): ScoredGroup => {
     }),
     ...(distillTokenIds && { distillTokenIds: distillTokenIds.map((rows) => rows.slice(0, limit)) }),
     ...(distillLogprobs && { distillLogprobs: distillLogprobs.map((rows) => rows.slice(0, limit)) }),
+    ...(routedExperts && {
+      routedExperts: routedExperts.map((words, index) =>
+        isLong[index] ? words.subarray(0, (words.length / (tokens[index]!.length - 1)) * (limit - 1)) : words
+      )
+    }),
     overrides: tokens.map((_, index) => ({ ...group.overrides?.[index], ...(isLong[index] && truncated) }))
   }
 }
@@ -132,9 +137,13 @@ const isAligned = (group: ScoredGroup): boolean => {
   const fits = (rows: ReadonlyArray<ArrayLike<unknown>> | undefined): boolean =>
     rows === undefined ||
     (rows.length === tokens.length && rows.every((row, index) => row.length === tokens[index]!.length))
+  const isWhole =
+    group.routedExperts === undefined ||
+    (group.routedExperts.length === tokens.length &&
+      group.routedExperts.every((words, index) => words.length % Math.max(1, tokens[index]!.length - 1) === 0))
   const lists = [masks, advantages, inferenceLogprobs, refLogprobs, distillTokenIds, distillLogprobs]
   const isCounted = [scores, group.rewards ?? tokens].every(({ length }) => length === tokens.length)
-  return isCounted && lists.every(fits)
+  return isCounted && isWhole && lists.every(fits)
 }
 
 const isFinite = ({ advantages, rewards, scores }: ScoredGroup): boolean =>

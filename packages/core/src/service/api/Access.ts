@@ -26,6 +26,7 @@ export class RequestErrors extends HttpApiMiddleware.Service<RequestErrors>()(
 ) {}
 
 export const environments: ReadonlyArray<Role> = ["environment"]
+export const admins: ReadonlyArray<Role> = []
 export const trainers: ReadonlyArray<Role> = ["trainer"]
 
 /** A packed body. */

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, RequestErrors, Roles } from "./Access.ts"
 import { Name, positive, rowId, runParams, wire } from "./Fields.ts"
+import { SourceSettings } from "./RunSettings.ts"
 import { common } from "./TrajectoryApiError.ts"
 
 /**
@@ -47,7 +48,7 @@ export type MetricsQuery = typeof MetricsQuery.Type
 export const MetricsEventsQuery = wire({ after: Schema.optionalKey(rowId("a row of metrics")) })
 export type MetricsEventsQuery = typeof MetricsEventsQuery.Type
 
-/** Metrics of steps in. */
+/** Metrics of steps in, and what they were made with. */
 export class MetricsGroup extends HttpApiGroup.make("metrics")
   .add(
     HttpApiEndpoint.post("record", "/runs/:run/metrics", {
@@ -61,6 +62,18 @@ export class MetricsGroup extends HttpApiGroup.make("metrics")
         describe(
           'Values are numbers, or "NaN", "Infinity", "-Infinity". One that is neither is left out and named in the answer (200); the ' +
             "others are kept."
+        )
+      ),
+    HttpApiEndpoint.post("recordSettings", "/runs/:run/settings", {
+      params: runParams,
+      payload: SourceSettings,
+      success: HttpApiSchema.NoContent,
+      error: common
+    })
+      .annotate(Roles, ["environment", "trainer"])
+      .annotateMerge(
+        describe(
+          "What a trainer or an environment was started with; the last of a source counts. Secrets are taken out."
         )
       )
   )

@@ -8,6 +8,7 @@ import { rowParams, runParams } from "./Fields.ts"
 import { Pieces, PiecesQuery } from "./Groups.ts"
 import { MetricsEventsQuery, MetricsPage, MetricsQuery, MetricsRow } from "./Metrics.ts"
 import { Rollout, RolloutPage, RolloutQuery } from "./Rollouts.ts"
+import { SourceSettingsRow } from "./RunSettings.ts"
 import { RunRow } from "./Runs.ts"
 import { common } from "./TrajectoryApiError.ts"
 
@@ -69,7 +70,14 @@ export class ReadingGroup extends HttpApiGroup.make("reading")
       params: runParams,
       success: Schema.Struct({ batches: Schema.Array(BatchRow) }),
       error: common
-    }).annotateMerge(describe("The newest 100 batches, newest first."))
+    }).annotateMerge(describe("The newest 100 batches, newest first.")),
+    HttpApiEndpoint.get("settings", "/runs/:run/settings", {
+      params: runParams,
+      success: Schema.Struct({ sources: Schema.Array(SourceSettingsRow) }),
+      error: common
+    }).annotateMerge(
+      describe("What the run was started with: its trainer first, then its environments, at most 200, newest first.")
+    )
   )
   .middleware(RequestErrors)
   .middleware(Authorization)

@@ -2,9 +2,9 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import * as ScoreAdvantage from "../../ScoreAdvantage.ts"
-import { Authorization, describe, RequestErrors, Roles, trainers } from "./Access.ts"
+import { admins, Authorization, describe, RequestErrors, Roles, trainers } from "./Access.ts"
 import { bounds, int32, Name, positive, runParams, text, wire } from "./Fields.ts"
-import { common } from "./TrajectoryApiError.ts"
+import { common, wire as errors } from "./TrajectoryApiError.ts"
 
 /** How scores become advantages. */
 const advantages = Schema.NullOr(
@@ -97,6 +97,18 @@ export class RunsGroup extends HttpApiGroup.make("runs")
     })
       .annotate(Roles, trainers)
       .annotateMerge(describe("Ends the run: environments, queue and step are gone; consumed rollouts stay.")),
+    HttpApiEndpoint.delete("delete", "/runs/:run", {
+      params: runParams,
+      success: HttpApiSchema.NoContent,
+      error: [...common, errors.RunInUse]
+    })
+      .annotate(Roles, admins)
+      .annotateMerge(
+        describe(
+          "Deletes the run and ended runs of its name: rollouts, metrics, notes, evaluations, saved states. 409 while a batch of it " +
+            "is leased, or an environment or metrics came within a minute."
+        )
+      ),
     HttpApiEndpoint.get("summary", "/runs/:run/summary", {
       params: runParams,
       success: QueueSummary,

@@ -24,6 +24,9 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", { messa
 /** The batch was acknowledged, or its lease passed to another trainer. */
 export class LeaseLost extends Schema.TaggedError<LeaseLost>()("LeaseLost", { message: Schema.String }) {}
 
+/** The run cannot be deleted: somebody is at work on it. */
+export class RunInUse extends Schema.TaggedError<RunInUse>()("RunInUse", { message: Schema.String }) {}
+
 /** The body is larger than the service takes, before or after decompression. */
 export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", { message: Schema.String }) {}
 
@@ -62,6 +65,7 @@ export const wire = {
   Forbidden: Forbidden.pipe(Schema.encodeKeys({ _tag: "error" }), HttpApiSchema.status(403)),
   NotFound: NotFound.pipe(Schema.encodeKeys({ _tag: "error" }), HttpApiSchema.status(404)),
   LeaseLost: LeaseLost.pipe(Schema.encodeKeys({ _tag: "error" }), HttpApiSchema.status(409)),
+  RunInUse: RunInUse.pipe(Schema.encodeKeys({ _tag: "error" }), HttpApiSchema.status(409)),
   TooLarge: TooLarge.pipe(Schema.encodeKeys({ _tag: "error" }), HttpApiSchema.status(413)),
   Invalid: Invalid.pipe(Schema.encodeKeys({ _tag: "error" }), HttpApiSchema.status(422)),
   QueueFull: QueueFull.pipe(
@@ -108,6 +112,7 @@ export type TrajectoryApiError =
   | Forbidden
   | NotFound
   | LeaseLost
+  | RunInUse
   | TooLarge
   | Invalid
   | QueueFull

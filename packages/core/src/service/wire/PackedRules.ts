@@ -62,6 +62,20 @@ const checkCount = (name: string, count: number, sequences: number): PackedGroup
         message: `should have one entry per sequence of tokens, ${sequences}, not ${count}`
       })
 
+const checkWords = (
+  name: string,
+  rows: ReadonlyArray<Int32Array>,
+  tokens: ReadonlyArray<Int32Array>
+): PackedGroupError | undefined => {
+  const i = rows.findIndex((words, index) => words.length % Math.max(1, (tokens[index]?.length ?? 0) - 1) !== 0)
+  return i < 0
+    ? undefined
+    : new PackedGroupError({
+        field: `${name}.${i}`,
+        message: `should have equally many words for each token but the last, not ${rows[i]!.length} for ${tokens[i]?.length ?? 0} tokens`
+      })
+}
+
 const isInfinite = (one: number): boolean => Math.abs(one) === Infinity
 
 /** Beside `checkFinite`, NaN is right: nothing was sampled there. */
@@ -104,14 +118,26 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
   checkLogprobs: (name: string, rows: ReadonlyArray<Float32Array>) => PackedGroupError | undefined
 ): Result.Result<Group, PackedGroupError> => {
   const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
+  const { routedExperts } = group
   const sequences = tokens.length
-  const counted = { masks, scores, advantages, refLogprobs, inferenceLogprobs, distillTokenIds, distillLogprobs }
+  const counted = {
+    masks,
+    scores,
+    advantages,
+    refLogprobs,
+    inferenceLogprobs,
+    distillTokenIds,
+    distillLogprobs,
+    routedExperts
+  }
   const error =
     Object.entries(counted)
       .map(([name, rows]) => rows && checkCount(name, rows.length, sequences))
       .find((found) => found !== undefined) ??
     (group.overrides && checkCount("overrides", group.overrides.length, sequences)) ??
     (group.policyVersions && checkCount("policyVersions", group.policyVersions.length, sequences)) ??
+    (group.solved && checkCount("solved", group.solved.length, sequences)) ??
+    (group.timings && checkCount("timings", group.timings.length, sequences)) ??
     checkTokens("tokens", tokens) ??
     checkLengths("masks", masks, tokens) ??
     checkFinite("scores", [scores]) ??
@@ -121,6 +147,7 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
       (checkLengths("inferenceLogprobs", inferenceLogprobs, tokens) ??
         checkLogprobs("inferenceLogprobs", inferenceLogprobs))) ??
     (distillTokenIds && checkTokens("distillTokenIds", distillTokenIds.flat())) ??
-    (distillLogprobs && checkFinite("distillLogprobs", distillLogprobs.flat()))
+    (distillLogprobs && checkFinite("distillLogprobs", distillLogprobs.flat())) ??
+    (routedExperts && checkWords("routedExperts", routedExperts, tokens))
   return error === undefined ? Result.succeed(group) : Result.fail(error)
 }

@@ -294,7 +294,8 @@ describe("Rollout before an audience", () => {
             recordMetrics: () => Effect.void,
             recordPieces: (pieces) => Effect.sync(() => void calls.push(`pieces ${[...pieces.keys()].join()}`)),
             recordReport: (_envId, report) => Effect.sync(() => void reports.push(report)),
-            recordEvaluation: () => Effect.void
+            recordEvaluation: () => Effect.void,
+            recordSettings: () => Effect.void
           })
         },
         { spoolDirectory: yield* folder, maxItemAttempts: 1 }
@@ -330,7 +331,8 @@ describe("Rollout before an audience", () => {
             recordMetrics: () => Effect.void,
             recordPieces: () => Effect.die("pieces"),
             recordReport: () => Effect.die("reports"),
-            recordEvaluation: () => Effect.void
+            recordEvaluation: () => Effect.void,
+            recordSettings: () => Effect.void
           })
         },
         { spoolDirectory: yield* folder }

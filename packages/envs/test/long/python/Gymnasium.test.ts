@@ -30,7 +30,7 @@ const seen = (state: BlackjackRules.State) => [
   BlackjackRules.hasUsableAce(state.player) ? 1 : 0
 ]
 
-describe.runIf(isPresent)(`gymnasium${absence}`, { timeout: 300_000 }, () => {
+describe.runIf(isPresent)(`gymnasium${absence}`, () => {
   it.live("Taxi is ours: the same state, reward and end at every one of 2,000 steps", () =>
     Effect.gen(function* () {
       const bridge = yield* open("Taxi-v4")

@@ -27,37 +27,34 @@ const Answer = Schema.Struct({
 })
 
 describe.skipIf(!harbor.isPresent)(`Harbor's own package${harbor.absence}`, () => {
-  it.live(
-    "reads the same of the same task directories, and of the same reward files",
-    () =>
-      Effect.gen(function* () {
-        const folder = Rolling.folder(".")
-        const { rewards, tasks } = Schema.decodeUnknownSync(Answer)(Python.run(script, folder, JSON.stringify(texts)))
-        const found = yield* Tasks.find([folder])
-        const ours = yield* Tasks.runnable(found, false)
-        assert.deepStrictEqual(
-          ours.map(({ agent, artifacts, instruction, machine, name, verifier }) => ({
-            name,
-            isValid: true,
-            instruction,
-            agentSeconds: agent.seconds ?? null,
-            verifierSeconds: verifier.seconds,
-            hasNetwork: machine.hasNetwork,
-            verifierEnv: verifier.env,
-            artifacts
-          })),
-          tasks
-        )
-        const read: typeof rewards = texts.map(([kind, text]) => {
-          const judged = (kind === "json" ? RewardFile.ofJson : RewardFile.ofText)(text)
-          if (Result.isFailure(judged)) return null
-          const score = SessionGroup.score(judged.success)
-          return typeof score === "object" && score.rewards !== undefined
-            ? score.rewards
-            : { reward: typeof score === "number" ? score : score.score! }
-        })
-        assert.deepStrictEqual(read, rewards)
-      }).pipe(Effect.provide(Rolling.platform)),
-    60_000
+  it.live("reads the same of the same task directories, and of the same reward files", () =>
+    Effect.gen(function* () {
+      const folder = Rolling.folder(".")
+      const { rewards, tasks } = Schema.decodeUnknownSync(Answer)(Python.run(script, folder, JSON.stringify(texts)))
+      const found = yield* Tasks.find([folder])
+      const ours = yield* Tasks.runnable(found, false)
+      assert.deepStrictEqual(
+        ours.map(({ agent, artifacts, instruction, machine, name, verifier }) => ({
+          name,
+          isValid: true,
+          instruction,
+          agentSeconds: agent.seconds ?? null,
+          verifierSeconds: verifier.seconds,
+          hasNetwork: machine.hasNetwork,
+          verifierEnv: verifier.env,
+          artifacts
+        })),
+        tasks
+      )
+      const read: typeof rewards = texts.map(([kind, text]) => {
+        const judged = (kind === "json" ? RewardFile.ofJson : RewardFile.ofText)(text)
+        if (Result.isFailure(judged)) return null
+        const score = SessionGroup.score(judged.success)
+        return typeof score === "object" && score.rewards !== undefined
+          ? score.rewards
+          : { reward: typeof score === "number" ? score : score.score! }
+      })
+      assert.deepStrictEqual(read, rewards)
+    }).pipe(Effect.provide(Rolling.platform))
   )
 })

@@ -44,7 +44,7 @@ const evaluated = Effect.flatMap(Environment.Environment, ({ evaluation }) =>
 
 const quiet = Effect.provideService(References.MinimumLogLevel, "Error")
 
-describe.runIf(isPresent)(`inspect_ai${absence}`, { timeout: 300_000 }, () => {
+describe.runIf(isPresent)(`inspect_ai${absence}`, () => {
   it.live("an evaluation's scores are inspect's own, item by item", () =>
     Effect.gen(function* () {
       for (const task of ["capitals", "twice"]) {

@@ -66,8 +66,8 @@ const call = (thing: string) => `<tool_call>{"name":"price","arguments":{"thing"
 const failed = (error: { readonly cause?: unknown }): string =>
   error.cause instanceof Error ? error.cause.message : String(error.cause)
 
-describe.runIf(isPresent)(`an OpenEnv server${absence}`, { timeout: 300_000 }, () => {
-  layer(Servers.layer, { excludeTestServices: true, timeout: "4 minutes" })((it) => {
+describe.runIf(isPresent)(`an OpenEnv server${absence}`, () => {
+  layer(Servers.layer, { excludeTestServices: true })((it) => {
     it.effect("is asked by more episodes than it has sessions: none fails, and the limit rises again", () =>
       Effect.gen(function* () {
         const { reasoning: url } = yield* Servers

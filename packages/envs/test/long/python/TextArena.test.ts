@@ -30,7 +30,7 @@ const player = ServerManager.layerScripted((request) => {
   return moves.length === 0 ? `[${random.between(0, 9)}]` : random.pick(moves.slice(-12))
 })
 
-describe.runIf(isPresent)(`textarena${absence}`, { timeout: 300_000 }, () => {
+describe.runIf(isPresent)(`textarena${absence}`, () => {
   for (const [game, players] of games) {
     it.live(`${game}: every seat is a sequence with the reward that the game paid it`, () =>
       Effect.gen(function* () {

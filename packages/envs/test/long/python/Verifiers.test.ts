@@ -38,7 +38,7 @@ const textOf = (request: ServerManager.ScriptedRequest): string =>
 
 const lastOf = (group: ScoredGroup.ScoredGroup) => group.messages!.map((chat) => Message.text(chat.at(-1)!))
 
-describe.runIf(isPresent)(`verifiers${absence}`, { timeout: 300_000 }, () => {
+describe.runIf(isPresent)(`verifiers${absence}`, () => {
   it.live("rewards are the package's, by their names and with their weights", () =>
     Effect.gen(function* () {
       const { groups } = yield* first(yield* Environment.Environment)

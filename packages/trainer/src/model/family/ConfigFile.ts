@@ -7,7 +7,15 @@ const upTo = (most: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, m
  * What a model of today has not come near, and a process still has room to name: an absurd size is refused here, before
  * lists of layers and tables are made of it.
  */
-const most = { layers: 2048, heads: 4096, width: 2 ** 20, tokens: 2 ** 23, positions: 2 ** 30, experts: 4096 } as const
+const most = {
+  layers: 2048,
+  heads: 4096,
+  width: 2 ** 20,
+  tokens: 2 ** 23,
+  positions: 2 ** 30,
+  experts: 4096,
+  kernel: 64
+} as const
 
 const aboveZero = Schema.Finite.check(Schema.isGreaterThan(0))
 const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -88,6 +96,12 @@ export const ConfigFile = Schema.Struct({
   norm_topk_prob: nullable(Schema.Boolean),
   swiglu_alpha: nullable(aboveZero),
   swiglu_limit: nullable(aboveZero),
+  linear_num_key_heads: nullable(upTo(most.heads)),
+  linear_num_value_heads: nullable(upTo(most.heads)),
+  linear_key_head_dim: nullable(upTo(most.width)),
+  linear_value_head_dim: nullable(upTo(most.width)),
+  linear_conv_kernel_dim: nullable(upTo(most.kernel)),
+  full_attention_interval: nullable(upTo(most.layers)),
   decoder_sparse_step: nullable(upTo(most.layers)),
   mlp_only_layers: nullable(Schema.Array(Schema.Int)),
   quantization_config: nullable(Schema.Unknown),

@@ -19,11 +19,13 @@ type Own = Partial<
     | "attentionScale"
     | "attentionCap"
     | "hasSinks"
+    | "hasOutputGate"
     | "embeddingScale"
     | "residualScale"
     | "logitScale"
     | "logitCap"
     | "mixture"
+    | "delta"
   >
 >
 
@@ -42,6 +44,14 @@ export interface Family {
   readonly readsLayerTypes?: boolean
   /** Layers with a window have rotary positions of their own, of this base where the file has none. */
   readonly slidingTheta?: (file: ConfigFile) => number
+  /** Whether a layer has the gated delta rule in the place of attention; default: none has. */
+  readonly isDelta?: (file: ConfigFile, layer: number) => boolean
+  /** Whether positions of pictures (`mrope_section`) are those of text where there are none. */
+  readonly ignoresPictures?: boolean
+  /** `model_type` of models of text and pictures with this one inside, under `text_config`. */
+  readonly textOf?: string
+  /** In their files, what names of tensors begin with instead of `model.`. */
+  readonly textPrefix?: string
   /** Whether `partial_rotary_factor` of the file says how much of a head is turned. */
   readonly turnsPart?: boolean
   /** Whether positions are told to a layer; default: to all. */
@@ -96,6 +106,14 @@ const ossMixture = (file: ConfigFile): ModelConfig["mixture"] => ({
   joint: { alpha: file.swiglu_alpha ?? 1.702, limit: file.swiglu_limit ?? 7 }
 })
 
+const deltaOf = (file: ConfigFile): ModelConfig["delta"] => ({
+  keyHeads: file.linear_num_key_heads ?? 16,
+  valueHeads: file.linear_num_value_heads ?? 32,
+  keyDim: file.linear_key_head_dim ?? 128,
+  valueDim: file.linear_value_head_dim ?? 128,
+  kernel: file.linear_conv_kernel_dim ?? 4
+})
+
 const bothWays = (file: ConfigFile): string | undefined =>
   file.use_bidirectional_attention ? "attention to later tokens (use_bidirectional_attention) is not built" : undefined
 
@@ -140,6 +158,30 @@ export const families: { readonly [modelType: string]: Family } = {
       !(dense ?? []).includes(layer) && (layer + 1) % (step ?? 1) === 0,
     refuse: (file) =>
       file.use_sliding_window === true ? "sliding-window attention (use_sliding_window) is not built" : undefined
+  },
+  qwen3_5_text: {
+    models: "Qwen 3.5 (text; of qwen3_5 the part for text)",
+    className: "Qwen3_5ForCausalLM",
+    textOf: "qwen3_5",
+    textPrefix: "model.language_model.",
+    defaults: { head_dim: 256, partial_rotary_factor: 0.25 },
+    own: (file) => ({
+      ...biased(file),
+      qkNorm: "heads",
+      normOffset: 1,
+      hasOutputGate: true,
+      delta: deltaOf(file)
+    }),
+    isDelta: (file, layer) => (layer + 1) % (file.full_attention_interval ?? 4) !== 0,
+    readsLayerTypes: true,
+    turnsPart: true,
+    ignoresPictures: true,
+    refuse: (file) => {
+      const { keyHeads, valueHeads } = deltaOf(file)!
+      return valueHeads % keyHeads === 0
+        ? undefined
+        : `${valueHeads} heads of values cannot share ${keyHeads} of keys (linear_num_value_heads, linear_num_key_heads)`
+    }
   },
   gpt_oss: {
     models: "gpt-oss, weights in bfloat16",

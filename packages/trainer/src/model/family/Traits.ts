@@ -50,11 +50,27 @@ export interface Rope {
   readonly scaling: RopeScaling | undefined
 }
 
+/**
+ * A layer that mixes tokens by a state of fixed size instead of attention: the gated delta rule (Yang et al. 2024,
+ * 2412.06464) over queries, keys and values that a short causal convolution has passed.
+ */
+export interface DeltaTraits {
+  /** Each serves as many heads of values as there are more of those. */
+  readonly keyHeads: number
+  readonly valueHeads: number
+  readonly keyDim: number
+  readonly valueDim: number
+  /** Tokens that the convolution sees, the present one among them. */
+  readonly kernel: number
+}
+
 export interface LayerTraits {
   /** A token sees itself and the `window - 1` before it; all before it where absent. */
   readonly window: number | undefined
   /** Which of `ropes`; where absent, positions are not told. */
   readonly rope: number | undefined
+  /** Tokens are mixed by the gated delta rule, not by attention. */
+  readonly isDelta: boolean
   /** The feed-forward part is a mixture of experts. */
   readonly isMixture: boolean
 }
@@ -111,6 +127,8 @@ export interface ModelConfig {
   readonly attentionCap: number | undefined
   /** Each head has a score of its own beside those of tokens, to which attention may go and bring nothing. */
   readonly hasSinks: boolean
+  /** Queries bring a gate with them: what a head gives is multiplied by its sigmoid. */
+  readonly hasOutputGate: boolean
   readonly embeddingScale: number
   /** Multiplies what each part adds. */
   readonly residualScale: number
@@ -120,6 +138,8 @@ export interface ModelConfig {
   /** One for each layer. */
   readonly layerTraits: ReadonlyArray<LayerTraits>
   readonly mixture: Mixture | undefined
+  /** Of the layers that have no attention. */
+  readonly delta: DeltaTraits | undefined
   readonly eosTokenIds: ReadonlyArray<number>
   /** The configuration as it was read, numbers of a file as `NumberText` keeps them. */
   readonly file: { readonly [key: string]: unknown }
@@ -130,4 +150,4 @@ export type Shape = Pick<
   ModelConfig,
   "vocabSize" | "hiddenSize" | "intermediateSize" | "layers" | "heads" | "kvHeads" | "headDim" | "hasTiedHead"
 > &
-  Partial<Pick<ModelConfig, "mixture" | "layerTraits">>
+  Partial<Pick<ModelConfig, "mixture" | "layerTraits" | "delta" | "hasOutputGate">>

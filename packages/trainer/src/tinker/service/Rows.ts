@@ -91,7 +91,8 @@ const fill = (
     teacherLogprobs: undefined,
     pairs: undefined,
     temperatures: reals().fill(1),
-    distill: undefined
+    distill: undefined,
+    routedExperts: []
   }
   return { microBatch, placed }
 }

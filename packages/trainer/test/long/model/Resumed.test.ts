@@ -20,7 +20,7 @@ const services = Layer.mergeAll(
 )
 
 layer(services, { excludeTestServices: true })("Trainer", (it) => {
-  it.effect.each(["gemma2", "phi4-mini", "qwen3-moe", "gpt-oss", "adapter-dora", "adapter-saved"])(
+  it.effect.each(["gemma2", "phi4-mini", "qwen3-moe", "gpt-oss", "qwen3-5", "adapter-dora", "adapter-saved"])(
     "goes on from a checkpoint as if it had not stopped: %s",
     (name) =>
       Effect.gen(function* () {

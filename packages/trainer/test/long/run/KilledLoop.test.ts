@@ -49,43 +49,40 @@ const loop = Effect.fnUntraced(function* (folder: string, kill?: { readonly line
 layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: true })(
   "a loop that is killed",
   (it) => {
-    it.effect(
-      "three times, with updates in flight and guessed tokens, trains every batch once and loses none",
-      () =>
-        Effect.gen(function* () {
-          const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
-          // After an odd number of steps, of which the last is in no checkpoint.
-          const uniform = uniforms(7)
-          const said: Array<string> = []
-          for (let round = 0; round < 3; round++) {
-            const moment = { lines: 2 + 2 * Math.floor(uniform() * 2), millis: Math.floor(uniform() * 8) }
-            const { code, lines } = yield* loop(folder, moment)
-            assert.isNull(code, `round ${round} was to be killed, and ended by itself: ${lines.join()}`)
-            said.push(...lines.filter((line) => line.startsWith("step")))
-          }
-          const { code, lines } = yield* loop(folder)
-          assert.strictEqual(code, 0)
+    it.effect("three times, with updates in flight and guessed tokens, trains every batch once and loses none", () =>
+      Effect.gen(function* () {
+        const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+        // After an odd number of steps, of which the last is in no checkpoint.
+        const uniform = uniforms(7)
+        const said: Array<string> = []
+        for (let round = 0; round < 3; round++) {
+          const moment = { lines: 2 + 2 * Math.floor(uniform() * 2), millis: Math.floor(uniform() * 8) }
+          const { code, lines } = yield* loop(folder, moment)
+          assert.isNull(code, `round ${round} was to be killed, and ended by itself: ${lines.join()}`)
           said.push(...lines.filter((line) => line.startsWith("step")))
-          assert.strictEqual(said.at(-1), `step ${steps} ${steps}`)
-          // Steps were lost and done again, or this would test nothing.
-          assert.isAbove(said.length, steps)
-          const { newest } = yield* Checkpoints.newest(folder, (checkpoint) =>
-            Effect.result(
-              Effect.mapError(
-                StateFile.read(`${checkpoint.folder}/${checkpoint.state.weights.path}`, model.layout),
-                ({ message }) => message
-              )
+        }
+        const { code, lines } = yield* loop(folder)
+        assert.strictEqual(code, 0)
+        said.push(...lines.filter((line) => line.startsWith("step")))
+        assert.strictEqual(said.at(-1), `step ${steps} ${steps}`)
+        // Steps were lost and done again, or this would test nothing.
+        assert.isAbove(said.length, steps)
+        const { newest } = yield* Checkpoints.newest(folder, (checkpoint) =>
+          Effect.result(
+            Effect.mapError(
+              StateFile.read(`${checkpoint.folder}/${checkpoint.state.weights.path}`, model.layout),
+              ({ message }) => message
             )
           )
-          const { state } = Option.getOrThrow(newest)
-          assert.deepStrictEqual(
-            state.consumed.map(({ step }) => step),
-            Array.from({ length: steps }, (_, i) => i + 1)
-          )
-          assert.strictEqual(new Set(state.consumed.map(({ id }) => id)).size, steps)
-          assert.deepStrictEqual([state.step, state.policyVersion], [steps, steps])
-        }),
-      240_000
+        )
+        const { state } = Option.getOrThrow(newest)
+        assert.deepStrictEqual(
+          state.consumed.map(({ step }) => step),
+          Array.from({ length: steps }, (_, i) => i + 1)
+        )
+        assert.strictEqual(new Set(state.consumed.map(({ id }) => id)).size, steps)
+        assert.deepStrictEqual([state.step, state.policyVersion], [steps, steps])
+      })
     )
   }
 )

@@ -1,0 +1,14 @@
+/** A run that was deleted: nobody finds it under its name any more, and what it left is removed in portions. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+const statements = [
+  `alter table run add column deleted_at timestamptz`,
+  `alter table run add constraint run_deleted_has_ended check (deleted_at is null or ended_at is not null)`,
+  `create index run_deleted on run (id) where deleted_at is not null`
+]
+
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  for (const statement of statements) yield* sql.unsafe(statement)
+})

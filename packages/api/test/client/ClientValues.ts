@@ -1,0 +1,54 @@
+/** What the suites of clients have in common: a kind of client, a run, an environment. */
+import { assert, type Vitest } from "@effect/vitest"
+import type { TrajectoryClient } from "@atropos/core"
+import { Effect, Option, type Scope } from "effect"
+import type { TrajectoryStore } from "../../src/store/TrajectoryStore.ts"
+
+export type Client = TrajectoryClient.TrajectoryClient
+
+export interface Kind<R> {
+  readonly name: string
+  /** A client of a run nobody has used. */
+  readonly client: (run: string) => Effect.Effect<Client, never, R | TrajectoryStore | Scope.Scope>
+  /** False for the original's endpoints: no keys, leases, saved state or metrics, and one run. */
+  readonly isVersioned: boolean
+}
+
+/** What the suites are run with. */
+export type ClientTests<R> = Vitest.MethodsNonLive<R | TrajectoryStore>
+
+/** The run of a test; the original's endpoints have one for all. */
+export const runOf = <R>(kind: Kind<R>, test: string): string =>
+  kind.isVersioned ? `${kind.name.replaceAll(/\W/g, "-")}-${test}` : "default"
+
+export const spec = (name: string) => ({
+  name,
+  batchSize: 4,
+  maxTokenLength: 64,
+  startingStep: 7,
+  numSteps: 100,
+  checkpointDir: "/checkpoints",
+  saveCheckpointInterval: 5,
+  wandbGroup: "group",
+  wandbProject: "project"
+})
+
+export const environment = {
+  desiredName: "add",
+  weight: 1,
+  groupSize: 2,
+  maxTokenLength: 64,
+  minBatchAllocation: null
+}
+
+export const claimed = { owner: "trainer", wait: 0, lease: "1 minute" } as const
+export const keyed = (group: Parameters<Client["submit"]>[1][number]["group"]) => ({ key: crypto.randomUUID(), group })
+
+/** A started run with one environment. */
+export const started = Effect.fnUntraced(function* (client: Client, run: string) {
+  yield* client.registerRun(spec(run))
+  assert.isTrue(Option.isNone(yield* client.claim(claimed)))
+  return (yield* Effect.flatMap(client.registerEnvironment(environment), Effect.fromOption)).envId
+})
+
+export const claimOne = (client: Client) => Effect.flatMap(client.claim(claimed), Effect.fromOption)

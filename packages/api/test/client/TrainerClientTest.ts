@@ -1,0 +1,156 @@
+/** What every client does for trainers, whatever lies between it and the store. */
+import { assert } from "@effect/vitest"
+import { Effect, Fiber, Option } from "effect"
+import * as SampleGroups from "../SampleGroups.ts"
+import {
+  type Client,
+  type ClientTests,
+  claimed,
+  claimOne,
+  keyed,
+  type Kind,
+  runOf,
+  spec,
+  started
+} from "./ClientValues.ts"
+
+const telemetryOf = (client: Client) => Effect.flatMap(client.telemetry, Effect.fromOption)
+
+export const trainers = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
+  it.effect("tells what the trainer registered, and that nothing is before", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "info"))
+      assert.deepStrictEqual(yield* client.runInfo, { batchSize: -1, maxTokenLength: -1 })
+      assert.deepStrictEqual(yield* client.wandbInfo, { group: null, project: null })
+      yield* client.registerRun(spec(runOf(kind, "info")))
+      assert.deepStrictEqual(yield* client.runInfo, { batchSize: 4, maxTokenLength: 64 })
+      assert.deepStrictEqual(yield* client.wandbInfo, { group: "group", project: "project" })
+    })
+  )
+
+  it.effect("wakes a waiting trainer as soon as a batch can be made", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "wait"))
+      const envId = yield* started(client, runOf(kind, "wait"))
+      const waiting = yield* Effect.forkChild(client.claim({ ...claimed, wait: "5 minutes" }), {
+        startImmediately: true
+      })
+      yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
+      const batch = yield* Fiber.join(waiting).pipe(Effect.timeout("4 minutes"))
+      assert.isTrue(Option.isSome(batch))
+    })
+  )
+
+  it.effect("answers without a batch when the wait is over", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "none"))
+      yield* started(client, runOf(kind, "none"))
+      assert.isTrue(Option.isNone(yield* client.claim({ ...claimed, wait: "50 millis" })))
+    })
+  )
+
+  if (!kind.isVersioned) {
+    it.effect("says what the original's endpoints cannot do", () =>
+      Effect.gen(function* () {
+        const client = yield* kind.client("default")
+        assert.isTrue(Option.isNone(yield* client.savedStates))
+        assert.isTrue(Option.isNone(yield* client.telemetry))
+        const { message, reason } = yield* Effect.flip(client.registerRun(spec("another")))
+        assert.strictEqual(reason, "unsupported")
+        assert.include(message, "needs a service with the /v1 API")
+        yield* client.ack({ id: "0", leaseToken: "" })
+        yield* client.nack({ id: "0", leaseToken: "" })
+        yield* client.extend({ id: "0", leaseToken: "" }, "1 minute")
+      })
+    )
+    return
+  }
+
+  it.effect("gives a batch that was handed back to the next, at once", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "nack"))
+      const envId = yield* started(client, runOf(kind, "nack"))
+      yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
+      const first = yield* claimOne(client)
+      assert.isTrue(Option.isNone(yield* client.claim(claimed)))
+      const waiting = yield* Effect.forkChild(client.claim({ ...claimed, wait: "5 minutes" }), {
+        startImmediately: true
+      })
+      yield* client.nack(first)
+      const second = Option.getOrThrow(yield* Fiber.join(waiting).pipe(Effect.timeout("4 minutes")))
+      assert.strictEqual(second.id, first.id)
+      assert.strictEqual(second.step, first.step)
+      assert.strictEqual(second.deliveries, 2)
+      assert.strictEqual((yield* Effect.flip(client.ack(first))).reason, "leaseLost")
+      yield* client.ack(second)
+    })
+  )
+
+  it.effect("gives a batch whose lease ran out to the next, and refuses the first owner's ack", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "lease"))
+      const envId = yield* started(client, runOf(kind, "lease"))
+      yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
+      const first = yield* Effect.flatMap(client.claim({ ...claimed, lease: "40 millis" }), Effect.fromOption)
+      const second = yield* Effect.eventually(claimOne(client))
+      assert.strictEqual(second.id, first.id)
+      assert.strictEqual(second.deliveries, 2)
+      assert.strictEqual((yield* Effect.flip(client.ack(first))).reason, "leaseLost")
+      yield* client.ack(second)
+      assert.strictEqual((yield* Effect.flip(client.ack(first))).reason, "leaseLost")
+    })
+  )
+
+  it.effect("acknowledges again with the same token, as when the first answer was lost", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "ack-again"))
+      const envId = yield* started(client, runOf(kind, "ack-again"))
+      yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
+      const batch = yield* claimOne(client)
+      yield* client.ack(batch)
+      yield* client.ack(batch)
+      const other = { ...batch, leaseToken: crypto.randomUUID() }
+      assert.strictEqual((yield* Effect.flip(client.ack(other))).reason, "leaseLost")
+      assert.strictEqual((yield* Effect.flip(client.nack(batch))).reason, "leaseLost")
+      assert.isTrue(Option.isNone(yield* client.claim(claimed)))
+    })
+  )
+
+  it.effect("makes a lease last longer, as long as nobody else has the batch", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "extend"))
+      const envId = yield* started(client, runOf(kind, "extend"))
+      yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
+      const first = yield* Effect.flatMap(client.claim({ ...claimed, lease: "2 seconds" }), Effect.fromOption)
+      yield* client.extend(first, "1 minute")
+      // Beyond the first lease: whoever asks in the meantime gets nothing.
+      assert.isTrue(Option.isNone(yield* client.claim({ ...claimed, wait: "2500 millis" })))
+      yield* client.extend(first, "1 millis")
+      const second = yield* Effect.eventually(claimOne(client))
+      assert.strictEqual(second.id, first.id)
+      assert.strictEqual((yield* Effect.flip(client.extend(first, "1 minute"))).reason, "leaseLost")
+      yield* client.ack(second)
+      assert.strictEqual((yield* Effect.flip(client.extend(second, "1 minute"))).reason, "leaseLost")
+    })
+  )
+
+  it.effect("records metrics", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "metrics"))
+      yield* started(client, runOf(kind, "metrics"))
+      yield* (yield* telemetryOf(client)).recordMetrics({
+        source: "trainer",
+        step: 1,
+        values: { loss: 0.5, kl: Number.NaN, "reward.mean": 1 }
+      })
+    })
+  )
+
+  it.effect("says of a run nobody registered that it is not there", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "nobody"))
+      assert.strictEqual((yield* Effect.flip(client.claim(claimed))).reason, "notFound")
+      assert.strictEqual((yield* Effect.flip(client.status(0))).reason, "notFound")
+    })
+  )
+}

@@ -1,0 +1,107 @@
+/** What the runs were started with: a table that is opened on demand, searched, and cut to what differs. */
+import { useMemo, useState } from "react"
+import { type Column, DataTable } from "../service/DataTable.tsx"
+import type * as Wire from "../source/Wire.ts"
+import { useRemote } from "../state/useRemote.ts"
+import * as Format from "../ui/Format.ts"
+import { Failure, Loading } from "../ui/Note.tsx"
+import * as SettingsTable from "./SettingsTable.ts"
+import "./settings.css"
+
+interface SettingsSectionProps {
+  /** Names of the runs, the one looked at first. */
+  readonly names: ReadonlyArray<string>
+  readonly runs: ReadonlyArray<Wire.Run>
+}
+
+export const SettingsSection = (props: SettingsSectionProps) => {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <section className="chart-section">
+      <details className="settings" open={isOpen} onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+        <summary>
+          <h2>Settings</h2>
+          <span className="muted">
+            {props.names.length > 1 ? "what the runs were started with" : "what the run was started with"}
+          </span>
+        </summary>
+        {isOpen && <Settings {...props} />}
+      </details>
+    </section>
+  )
+}
+
+const Settings = ({ names, runs }: SettingsSectionProps) => {
+  const { error, reload, value } = useRemote(`settings:${names.join("\n")}`, (source, signal) =>
+    Promise.all(names.map(async (run) => ({ run, sources: await source.settings(run, signal) })))
+  )
+  const [search, setSearch] = useState("")
+  const [isAll, setIsAll] = useState(false)
+  const all = useMemo(
+    () =>
+      SettingsTable.of((value ?? []).map((one) => ({ ...one, registered: runs.find(({ name }) => name === one.run) }))),
+    [value, runs]
+  )
+  const compared = value?.map(({ run }) => run).join("\n") ?? ""
+  const columns = useMemo(() => columnsOf(compared.split("\n")), [compared])
+  if (error !== null && value === null) return <Failure error={error} onRetry={reload} />
+  if (value === null) return <Loading what="settings" />
+  const isCompared = value.length > 1
+  const wanted = isCompared && !isAll ? all.filter(({ isDifferent }) => isDifferent) : all
+  const rows = SettingsTable.search(wanted, search)
+  return (
+    <>
+      <div className="section-head">
+        <input
+          type="search"
+          aria-label="Search settings"
+          placeholder="Search settings"
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
+        {isCompared && (
+          <label className="check">
+            <input type="checkbox" checked={!isAll} onChange={() => setIsAll(!isAll)} />
+            only what differs
+          </label>
+        )}
+        <span className="muted" role="status">
+          {Format.plural(rows.length, "setting")}
+          {rows.length < all.length && ` of ${Format.count(all.length)}`}
+        </span>
+      </div>
+      {value.map(
+        ({ run, sources }) =>
+          sources.length === 0 && (
+            <p key={run} className="muted">
+              Of {run} only what it registered is known: its trainer and environments have not told their settings.
+            </p>
+          )
+      )}
+      <DataTable caption="Settings" columns={columns} rows={rows} rowKey={({ name, of }) => `${of}\n${name}`} />
+    </>
+  )
+}
+
+const columnsOf = (names: ReadonlyArray<string>): ReadonlyArray<Column<SettingsTable.Row>> => [
+  {
+    id: "name",
+    title: "Setting",
+    value: ({ name }) => name,
+    cell: ({ name }) => <code className="setting-name">{name}</code>
+  },
+  { id: "of", title: "Of", value: ({ of }) => of },
+  ...names.map((name, at): Column<SettingsTable.Row> => ({
+    id: `run ${at}`,
+    title: names.length > 1 ? name : "Value",
+    value: ({ values }) => values[at] ?? null,
+    cell: ({ values }) => {
+      const value = values[at] ?? null
+      return value === null ? (
+        <span className="muted">–</span>
+      ) : (
+        <span className="setting-value">{value === "" ? "\u201c\u201d" : value}</span>
+      )
+    }
+  }))
+]

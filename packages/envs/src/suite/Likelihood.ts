@@ -1,0 +1,145 @@
+/**
+ * Multiple choice without an answer: the choice that the model finds likeliest after the prompt is its choice.
+ *
+ * A choice's logprob is the sum over its tokens, in nats, given the text of the prompt, which no chat template goes
+ * round. Prompt and choice are encoded as one text and parted where the prompt alone ends; blanks at its end count as
+ * the choice's. Of equals the first. lm-evaluation-harness does the same (0.4.13, `multiple_choice`): its `acc` is by
+ * sums, `acc_norm` by characters, `acc_bytes` by bytes of UTF-8.
+ */
+import { type Environment, NotConfigured, ServerManager, type Tokenizer, Trajectory } from "@atropos/core"
+import { Effect, Option } from "effect"
+import type { Item } from "./Item.ts"
+import type { Of } from "./ScoreSpec.ts"
+
+/** What is scored: a text, and what it follows. */
+export interface Continuation {
+  readonly context: string
+  readonly text: string
+}
+
+/** A choice with what the model makes of it. */
+export interface Scored extends Continuation {
+  readonly tokens: ReadonlyArray<number>
+  /** Number of tokens of the context. */
+  readonly start: number
+  /** Of the continuation's tokens, in nats. */
+  readonly logprobs: ReadonlyArray<number>
+}
+
+/** Ids of both, and where the continuation begins. */
+export const encode = ({ encode }: Pick<Tokenizer.TokenizerShape, "encode">, { context, text }: Continuation) => {
+  const known = encode(context.trimEnd())
+  return { tokens: [...known, ...encode(`${context}${text}`).slice(known.length)], start: known.length }
+}
+
+const sum = (values: ReadonlyArray<number>): number => values.reduce((total, value) => total + value, 0)
+
+/** What a sum is divided by: nothing, or the length of the choice as its row writes it. */
+const lengths = {
+  choice: () => 1,
+  character: (text: string) => Array.from(text).length,
+  byte: (text: string) => Buffer.byteLength(text)
+} as const
+
+/** Place of the choice that is likeliest by the length of these texts; the first of equals. */
+export const likeliest = (
+  logprobs: ReadonlyArray<number>,
+  texts: ReadonlyArray<string>,
+  per: keyof typeof lengths = "choice"
+): number => {
+  const values = logprobs.map((logprob, at) => logprob / lengths[per](texts[at] ?? ""))
+  return values.indexOf(Math.max(...values))
+}
+
+const wrongTokenizer = (server: string, tokenizer: string) =>
+  new ServerManager.InferenceError({
+    reason: "rejected",
+    server,
+    message: `the server encodes a prompt to other tokens than the tokenizer ${JSON.stringify(tokenizer)}: name the served model's with --env.tokenizer_name (a hub id or a folder)`
+  })
+
+type Servers = Pick<ServerManager.ServerManagerShape, "modelName" | "promptLogprobs" | "tokenize" | "tokenizer">
+
+/** What asks for the logprobs of an item's choices, one request for each. */
+export const make = (servers: Servers, scores: { readonly [name: string]: Of<"likelihood"> }, main: string) =>
+  Effect.gen(function* () {
+    const { modelName, tokenizer } = servers
+    if (tokenizer === undefined) {
+      return yield* new NotConfigured.NotConfigured({
+        what: "tokenizer",
+        message: "choices are scored token by token: name the served model's tokenizer with --env.tokenizer_name"
+      })
+    }
+
+    /** The server, asked with a text, says which tokens it made of it: they have to be ours. */
+    const check = Effect.fn("Likelihood.check")(function* (prompt: string) {
+      const ours = tokenizer.encode(prompt)
+      const isOther = Option.exists(
+        yield* servers.tokenize(prompt),
+        (theirs) => theirs.length !== ours.length || theirs.some((id, at) => id !== ours[at])
+      )
+      if (isOther) return yield* wrongTokenizer(modelName, tokenizer.name)
+    })
+    let checking: Effect.Effect<void, ServerManager.InferenceError> | undefined
+
+    const score = Effect.fn("Likelihood.score")(function* (continuation: Continuation) {
+      const { start, tokens } = encode(tokenizer, continuation)
+      const { topLogprobs, topTokenIds } = yield* servers.promptLogprobs({ inputIds: tokens, topK: 1, split: "eval" })
+      const logprobs: Array<number> = []
+      for (let at = start; at < tokens.length; at++) {
+        const value = topLogprobs[at]?.[topTokenIds[at]?.indexOf(tokens[at]!) ?? -1]
+        if (value === undefined) {
+          return yield* new ServerManager.InferenceError({
+            reason: "malformed",
+            server: modelName,
+            message: `${modelName} gives no logprob of the prompt's own token at position ${at}`
+          })
+        }
+        logprobs.push(value)
+      }
+      return { ...continuation, tokens, start, logprobs } satisfies Scored
+    })
+
+    return Effect.fn("Likelihood.ask")(function* (item: Item) {
+      checking ??= yield* Effect.cached(check(item.continuations[0]?.context ?? ""))
+      yield* checking
+      const scored = yield* Effect.forEach(item.continuations, score, { concurrency: "unbounded" })
+      const sums = scored.map(({ logprobs }) => sum(logprobs))
+      const chosen = Object.entries(scores).map(([name, { per }]) => [name, likeliest(sums, item.texts, per)] as const)
+      const rewards = Object.fromEntries(
+        chosen.map(([name, place]) => [name, item.gold.includes(item.letters[place] ?? "") ? 1 : 0])
+      )
+      const place = chosen.find(([name]) => name === main)?.[1] ?? 0
+      const judged: Environment.Score = {
+        score: rewards[main] ?? Number.NaN,
+        rewards,
+        sample: {
+          id: item.id,
+          row: item.row,
+          ...(item.category !== undefined && { category: item.category }),
+          gold: item.gold,
+          parsed: item.letters[place] ?? null,
+          choices: scored.map(({ logprobs, text }, at) => ({
+            letter: item.letters[at],
+            text,
+            logprob: sums[at],
+            tokens: logprobs.length
+          }))
+        }
+      }
+      return { trajectories: scored.slice(place, place + 1).map(trajectoryOf), scores: [judged] }
+    })
+  })
+
+/** The likeliest choice as if it had been said. */
+const trajectoryOf = ({ context, logprobs, start, text, tokens }: Scored): Trajectory.Trajectory => ({
+  messages: [
+    { role: "user", content: context },
+    { role: "assistant", content: text }
+  ],
+  completion: text,
+  finishReason: "stop",
+  tokens: Int32Array.from(tokens),
+  mask: Trajectory.maskFrom(start, tokens.length),
+  logprobs: Float32Array.from(tokens, (_, at) => logprobs[at - start] ?? Trajectory.notSampled)
+})

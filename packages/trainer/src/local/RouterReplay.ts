@@ -1,0 +1,39 @@
+/** What a batch has to bring so that the trainer can pass the experts that sampling passed. */
+import { Effect } from "effect"
+import { TrainerError } from "../learn/TrainerError.ts"
+import type { WeightedBatch } from "../learn/WeightedBatch.ts"
+import * as RoutedExperts from "../model/part/RoutedExperts.ts"
+
+const refused = (message: string) => Effect.fail(new TrainerError({ reason: "settings", message }))
+
+/**
+ * Fails where sampled sequences have no experts, or those of another model. Sequences that nobody sampled (examples)
+ * have none, and the router chooses for them.
+ */
+export const check = (
+  routing: RoutedExperts.Routing,
+  { items, sequences }: WeightedBatch
+): Effect.Effect<void, TrainerError> => {
+  const read = items.map(({ sequence }) => sequences[sequence]!)
+  const without = read.filter(
+    ({ engineLogprobs, policyVersion, routedExperts }) =>
+      routedExperts === undefined && (engineLogprobs !== undefined || policyVersion !== null)
+  )
+  if (without.length > 0) {
+    return refused(
+      `router_replay needs the experts that every sampled token passed, and ${without.length} of ${read.length} ` +
+        "sequences of a batch came without: sample with the engine of this process (atropos up, ClosedLoop), which " +
+        "writes them down, and keep the sampled tokens as they are; or leave router_replay out"
+    )
+  }
+  const isOther = read.some(
+    ({ routedExperts, tokens }) =>
+      routedExperts !== undefined && !RoutedExperts.fits(routing, routedExperts, tokens.length - 1)
+  )
+  return isOther
+    ? refused(
+        "router_replay: the experts of a sequence are not those of this model: it was sampled from another one, or " +
+          "its tokens were changed afterwards"
+      )
+    : Effect.void
+}
