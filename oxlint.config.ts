@@ -256,6 +256,7 @@ export default defineConfig({
                   "@atropos/**",
                   "!@atropos/api/rollout/*",
                   "!@atropos/core/ScoreAdvantage",
+                  "!@atropos/core/Timings",
                   "!@atropos/core/evaluation/*",
                   "!@atropos/core/health/Health",
                   "!@atropos/core/service/api/RolloutOrder"

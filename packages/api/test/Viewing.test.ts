@@ -107,7 +107,8 @@ layer(services, { excludeTestServices: true })("what people see of a run", (it) 
   it.effect("rollouts by their words, whole with the policies that sampled them", () =>
     Effect.gen(function* () {
       yield* started("words")
-      yield* submit("words", { ...SampleGroups.full, policyVersions: [3, null], itemId: "two/and two" })
+      const timings = [{ turns: [{ asked: 1, sent: 2, answered: 30 }], scored: { from: 31, to: 35 } }, null]
+      yield* submit("words", { ...SampleGroups.full, policyVersions: [3, null], itemId: "two/and two", timings })
       yield* submit("words", SampleGroups.plain(2))
       yield* indexed("words")
       const page = (yield* call("/v1/runs/words/rollouts?text=%222+2%22")).json()
@@ -117,7 +118,11 @@ layer(services, { excludeTestServices: true })("what people see of a run", (it) 
       const one = (yield* call(`/v1/runs/words/rollouts/${String(rows[0]!["id"])}`)).json()
       const { group, ...row } = one
       assert.deepStrictEqual(row, rows[0])
-      assert.deepInclude(group as object, { policy_versions: [3, null], messages: SampleGroups.full.messages })
+      assert.deepInclude(group as object, {
+        policy_versions: [3, null],
+        timings: [{ turns: [[1, 2, 30]], scored: [31, 35] }, null],
+        messages: SampleGroups.full.messages
+      })
       assert.deepStrictEqual((yield* call("/v1/runs/words/rollouts?text=+++")).json()["total"], 2)
       const item = (yield* call("/v1/runs/words/rollouts?item=two%2Fand%20two")).json()
       assert.deepStrictEqual([item["rows"], item["total"]], [[row], 1])

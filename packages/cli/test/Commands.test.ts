@@ -115,7 +115,8 @@ describe("commands", () => {
         "env_id",
         "distill_token_ids",
         "distill_logprobs",
-        "item_id"
+        "item_id",
+        "timings"
       ])
       assert.deepStrictEqual(groups[0].scores, [1, 1])
       assert.deepStrictEqual(groups[0].messages[0][1].content, "0")

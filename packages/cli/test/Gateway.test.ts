@@ -74,6 +74,9 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos gateway", (it)
       assert(entry?._tag === "Saved")
       assert.deepStrictEqual(Array.from(entry.group.scores), [0.75])
       assert.deepStrictEqual(entry.group.rewards, [{ helpful: 0.75 }])
+      // The first request is where its times begin; nobody knows when an agent's reward was reckoned.
+      assert.strictEqual(entry.group.timings?.[0]?.turns[0]?.asked, 0)
+      assert.isUndefined(entry.group.timings?.[0]?.scored)
       assert.deepStrictEqual(
         entry.group.messages?.map((chat) => chat.map(({ content }) => content)),
         [["Hi", "answer 1", "And?", "answer 2"]]

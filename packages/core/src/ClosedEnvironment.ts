@@ -6,7 +6,7 @@
  * definition's own functions throw; where in its file that was is logged once. Of an item's groups the ones that cannot
  * be judged are left out and the others kept.
  */
-import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
+import { Clock, Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
 import type { Definition, EnvironmentShape, JudgeGroup, RolloutGroup, Work } from "./Environment.ts"
 import { type DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Common } from "./EnvironmentSettings.ts"
@@ -159,11 +159,13 @@ const working = <Item, E, R>(
   closed: Closed<Item, E, R>,
   minTrainedTokens: number
 ): ((item: Item) => Work) => {
-  const { boundary, definition, id, label, scored } = closed
+  const { boundary, definition, id, label, scored, solved } = closed
   const { afterScore, collectTrajectories, requeued } = definition
   const judged = Effect.fnUntraced(
-    function* (item: Item, group: RolloutGroup) {
+    function* (item: Item, group: RolloutGroup, startedAt: number) {
+      const from = yield* Clock.currentTimeMillis
       const scores = yield* scored(item, group)
+      const origin = { startedAt, scored: { from, to: yield* Clock.currentTimeMillis } }
       const { leaveOut, requeue = [] } =
         (afterScore &&
           (yield* DefinitionCalls.called(
@@ -174,7 +176,7 @@ const working = <Item, E, R>(
         {}
       const outcome =
         leaveOut === undefined
-          ? toScoredGroup(group, scores, { minTrainedTokens, itemId: id(item) })
+          ? toScoredGroup(group, scores, { minTrainedTokens, itemId: id(item), origin, isSolved: solved.isCorrect })
           : new Unscorable({ message: leaveOut })
       return { outcome, requeue }
     },
@@ -182,6 +184,7 @@ const working = <Item, E, R>(
   )
   const rollOut = Effect.fnUntraced(
     function* (item: Item) {
+      const startedAt = yield* Clock.currentTimeMillis
       const parts = yield* DefinitionCalls.called(
         "collectTrajectories",
         () => collectTrajectories(item),
@@ -189,7 +192,7 @@ const working = <Item, E, R>(
       ).pipe(Effect.flatMap(DefinitionResults.rollouts))
       const all = yield* Effect.forEach(
         parts.groups.filter(({ trajectories }) => trajectories.length > 0),
-        (group) => judged(item, group)
+        (group) => judged(item, group, startedAt)
       )
       const outcomes = all.map(({ outcome }) => outcome)
       const groups = outcomes.filter((outcome): outcome is ScoredGroup => !isUnscorable(outcome))

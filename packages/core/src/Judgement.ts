@@ -1,8 +1,10 @@
 /** What a judgement makes of a group: the group as it is sent, with its scores, advantages and overrides. */
 import type { RolloutGroup } from "./Environment.ts"
+import type { Rewards } from "./RewardComponents.ts"
 import * as Sampling from "./Sampling.ts"
 import type { Judged } from "./Score.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
+import * as Timings from "./Timings.ts"
 import { isTooShort } from "./Trajectory.ts"
 
 /** What a trainer has to know of a rollout that its token limit cut off. */
@@ -13,12 +15,23 @@ const leftAlone: Overrides = { set_advantage_to_zero: true }
 
 /**
  * The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. Rollouts with
- * fewer trained tokens than `minTrainedTokens` keep their scores and are not learned from.
+ * fewer trained tokens than `minTrainedTokens` keep their scores and are not learned from. With an origin, what
+ * trajectories know of the times of their turns goes along.
  */
 export const toScoredGroup = (
   group: RolloutGroup,
   details: ReadonlyArray<Judged>,
-  { itemId, minTrainedTokens = 0 }: { readonly minTrainedTokens?: number; readonly itemId?: string } = {}
+  {
+    itemId,
+    minTrainedTokens = 0,
+    isSolved,
+    origin
+  }: {
+    readonly minTrainedTokens?: number
+    readonly itemId?: string
+    readonly origin?: Timings.Origin
+    readonly isSolved?: (score: number, rewards?: Rewards) => boolean
+  } = {}
 ): ScoredGroup => {
   const { scores: _scores, trajectories, ...beside } = group
   const own = { ...beside.groupOverrides, ...beside.generationParams }
@@ -36,6 +49,7 @@ export const toScoredGroup = (
     }
     return Object.keys(all).length === 0 ? undefined : all
   })
+  const timings = origin === undefined ? [] : trajectories.map(({ turns }) => Timings.since(turns, origin))
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
   return {
     ...beside,
@@ -61,6 +75,8 @@ export const toScoredGroup = (
     ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
       policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
     }),
+    ...(isSolved !== undefined && { solved: details.map(({ rewards, score }) => isSolved(score, rewards)) }),
+    ...(timings.some((one) => one !== null) && { timings }),
     ...(trajectories.some(({ routedExperts }) => routedExperts !== undefined) && {
       routedExperts: trajectories.map(({ routedExperts }) => routedExperts ?? new Int32Array())
     }),

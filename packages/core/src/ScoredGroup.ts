@@ -9,6 +9,7 @@
  */
 import type { Message } from "./Message.ts"
 import type { Rewards } from "./RewardComponents.ts"
+import type { Timings } from "./Timings.ts"
 
 /**
  * Free-form switches for trainers, kept untouched (`set_advantage_to_zero`, `finish_reason`, `temperature`, `sft`,
@@ -46,6 +47,10 @@ export interface ScoredGroup {
   readonly distillLogprobs?: ReadonlyArray<ReadonlyArray<Float32Array>>
   /** (G) trainer step whose weights sampled each sequence; not on the original's wire. */
   readonly policyVersions?: ReadonlyArray<number | null>
+  /** (G) when the turns of each rollout happened, null where nobody knows; not on the original's wire. */
+  readonly timings?: ReadonlyArray<Timings | null>
+  /** (G) whether each score counts as solved, by its environment; not on the original's wire. */
+  readonly solved?: ReadonlyArray<boolean>
   /**
    * (G, (T_i - 1) W_i) the experts that a mixture chose at each position but the last, in whole words that its trainer
    * reads (`RoutedExperts`); empty where unknown. Not on the original's wire.

@@ -8,6 +8,7 @@
  */
 import type { Message } from "./Message.ts"
 import type { Sampling } from "./Sampling.ts"
+import type { Turn } from "./Timings.ts"
 
 /**
  * Why the model stopped: its own end (`stop`), the token limit (`length`), a tool call (`tool_calls`), or a server's
@@ -39,6 +40,8 @@ export interface Trajectory {
   readonly routedExperts?: Int32Array
   /** How it was sampled; absent where nobody says. */
   readonly sampling?: Sampling
+  /** When its answers were asked for and came, by the clock; absent where nobody knows. */
+  readonly turns?: ReadonlyArray<Turn>
 }
 
 /** The logprob of a position that was not sampled. */

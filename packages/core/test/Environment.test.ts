@@ -232,6 +232,12 @@ describe("Environment", () => {
         })
         const [first] = yield* Stream.runCollect(Option.getOrThrow(environment.evaluation))
         const { meaning } = environment.solved
+        // Groups for training say the same of their rollouts.
+        const [group] = yield* groupsOf(environment)
+        assert.deepStrictEqual(
+          group?.solved,
+          Array.from(group?.scores ?? [], (score) => environment.solved.isCorrect(score))
+        )
         return [(yield* first!.evaluate).map(({ correct }) => correct), meaning]
       })
       const untestable = "nobody knows"

@@ -5,6 +5,7 @@
  */
 import { Effect, Result } from "effect"
 import type * as ScoredGroup from "@atropos/core/ScoredGroup"
+import * as Timings from "@atropos/core/Timings"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import * as WireGroup from "@atropos/core/service/WireGroup"
 import type { Payload } from "./TrajectoryStore.ts"
@@ -40,18 +41,20 @@ export const policyStep = (versions: ReadonlyArray<number | null> | null | undef
   return steps.length === 0 ? null : steps.reduce((oldest, version) => Math.min(oldest, version))
 }
 
-/** The object of 14 keys with `policy_versions` at its end: what people look at. */
+/** The object of 14 keys with `policy_versions` and, where known, `timings` at its end: what people look at. */
 export const toViewedJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint8Array>> =>
   Effect.gen(function* () {
     const pieces = yield* toJson(payload)
-    const versions =
-      payload.format === "packed" ? Result.getOrThrow(PackedGroup.envelope(payload.bytes)).policyVersions : null
+    const { policyVersions, timings } =
+      payload.format === "packed"
+        ? Result.getOrThrow(PackedGroup.envelope(payload.bytes))
+        : { policyVersions: null, timings: null }
+    const beside = JSON.stringify({
+      policy_versions: policyVersions,
+      ...(timings && { timings: timings.map(Timings.toJson) })
+    })
     const last = pieces.at(-1)
     if (last === undefined) return pieces
     // The object ends with its closing brace.
-    return [
-      ...pieces.slice(0, -1),
-      last.subarray(0, -1),
-      new TextEncoder().encode(`,"policy_versions":${JSON.stringify(versions)}}`)
-    ]
+    return [...pieces.slice(0, -1), last.subarray(0, -1), new TextEncoder().encode(`,${beside.slice(1)}`)]
   })

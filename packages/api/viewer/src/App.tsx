@@ -10,6 +10,7 @@ import { NotFound } from "./layout/NotFound.tsx"
 import { useHashLocation } from "./route/useHash.ts"
 import { NotesProvider } from "./notes/NotesContext.tsx"
 import { NotesPage } from "./notes/NotesPage.tsx"
+import { ReverifiedPage } from "./reverified/ReverifiedPage.tsx"
 import { RunPage } from "./run/RunPage.tsx"
 import { ServicePage } from "./service/ServicePage.tsx"
 import type { Source } from "./source/Source.ts"
@@ -28,6 +29,7 @@ export const App = ({ source }: { readonly source: Source }) => (
               <Route path="/groups" component={GroupsPage} />
               <Route path="/groups/:run/:id" component={GroupPage} />
               <Route path="/hacking" component={HackingPage} />
+              <Route path="/reverified" component={ReverifiedPage} />
               <Route path="/notes" component={NotesPage} />
               <Route path="/evaluations" component={EvaluationsPage} />
               <Route path="/evaluations/:id" component={EvaluationPage} />

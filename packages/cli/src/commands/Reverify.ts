@@ -5,13 +5,16 @@
 import { ServerSettings, Settings } from "@atropos/core"
 import { Console, Effect, Option } from "effect"
 import { Argument, Flag } from "effect/cli"
+import { pathToFileURL } from "node:url"
 import * as FaultLog from "../base/FaultLog.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Services from "../config/Services.ts"
 import * as Summary from "../job/Summary.ts"
+import * as Page from "../reverify/Page.ts"
 import * as Items from "../reverify/Items.ts"
 import * as Report from "../reverify/Report.ts"
 import * as Reverify from "../reverify/Reverify.ts"
+import * as Browser from "../view/Browser.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 
 const positive = (name: string, value: number): Effect.Effect<void, UsageError> =>
@@ -28,6 +31,12 @@ export const make = EnvironmentVerb.make({
       Flag.withMetavar("file.jsonl"),
       Flag.optional
     ),
+    page: Flag.String("page").pipe(
+      Flag.withDescription("write a page of the viewer: old scores beside today's, what changed most first"),
+      Flag.withMetavar("file.html"),
+      Flag.optional
+    ),
+    open: Flag.Boolean("open").pipe(Flag.withDescription("open that page in a browser"), Flag.withDefault(false)),
     json: Flag.Boolean("json").pipe(
       Flag.withDescription(
         "print a line of JSON for each rollout that changed or could not be scored, and one for all"
@@ -47,7 +56,7 @@ export const make = EnvironmentVerb.make({
       Flag.withDefault(8)
     )
   },
-  ownBooleans: ["json"],
+  ownBooleans: ["json", "open"],
   examples: [
     {
       command: "atropos reverify data/groups.jsonl --env gsm8k",
@@ -56,6 +65,10 @@ export const make = EnvironmentVerb.make({
     {
       command: "atropos reverify groups.jsonl --env ./my-env.ts --write corrected.jsonl",
       description: "a file with today's scores, to train or make data sets from"
+    },
+    {
+      command: "atropos reverify groups.jsonl --env gsm8k --page again.html --open",
+      description: "the same in the viewer: every rollout with its old score and today's"
     }
   ],
   // It asks no policy, sends nothing and measures nothing.
@@ -67,15 +80,30 @@ export const make = EnvironmentVerb.make({
       (flag) => !["env.reward_weights", "env.worker_timeout", "env.max_token_length"].includes(flag)
     )
   ],
-  handle: (settings, { file, items, json, show, workers, write }) =>
+  handle: (settings, { file, items, json, open, page, show, workers, write }) =>
     Effect.gen(function* () {
       yield* positive("items", items)
       yield* positive("workers", workers)
+      if (open && Option.isNone(page)) {
+        return yield* new UsageError({ message: "--open opens a page: say with --page file.html where to write it" })
+      }
       const listener = Items.listener()
       const faults = FaultLog.make()
       const report = Report.make({ json, show })
+      const shown = Page.make()
       const result = yield* Reverify.run(
-        { file, write, items, workers, onOutcome: report.take, onFault: faults.tell },
+        {
+          file,
+          write,
+          items,
+          workers,
+          onOutcome: (outcome) =>
+            Effect.andThen(
+              Effect.sync(() => shown.take(outcome)),
+              report.take(outcome)
+            ),
+          onFault: faults.tell
+        },
         listener
       ).pipe(Services.provide(settings, listener.script), Effect.ensuring(faults.end))
       const { changed, same, unscored } = report.counts()
@@ -87,6 +115,12 @@ export const make = EnvironmentVerb.make({
       }
       if (changed + same + unscored === 0) {
         return yield* new CommandFailed({ message: `${file} has no groups to score` })
+      }
+      if (Option.isSome(page)) {
+        const { environment } = result
+        const summary = yield* shown.write({ file, out: page.value, environment, same })
+        yield* json ? Console.error(summary) : Console.log(`page: ${summary}`)
+        if (open) yield* Browser.open(pathToFileURL(page.value).href)
       }
       if (Option.isSome(write) && !json) yield* Console.log(`written: ${write.value}`)
       if (unscored > 0) {

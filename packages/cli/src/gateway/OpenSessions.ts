@@ -22,7 +22,7 @@ interface Grown {
   readonly mask: string
   readonly logprobs?: string
   readonly messages: Trajectory.Trajectory["messages"]
-  readonly rest: Pick<Trajectory.Trajectory, "completion" | "finishReason" | "policyVersion" | "sampling">
+  readonly rest: Pick<Trajectory.Trajectory, "completion" | "finishReason" | "policyVersion" | "sampling" | "turns">
 }
 
 interface Line {
@@ -82,7 +82,7 @@ const knownOf = (trajectory: Trajectory.Trajectory): Known => ({
 
 /** What is new in a sequence; nothing where nothing is. */
 const grownOf = (trajectory: Trajectory.Trajectory, known: Known | undefined, at: number): Grown | undefined => {
-  const { completion, finishReason, logprobs, mask, messages, policyVersion, sampling, tokens } = trajectory
+  const { completion, finishReason, logprobs, mask, messages, policyVersion, sampling, tokens, turns } = trajectory
   const isBeginning =
     known !== undefined && known.tokens <= tokens.length && checksumOf(trajectory, known.tokens) === known.checksum
   const keptTokens = isBeginning ? known.tokens : 0
@@ -101,7 +101,8 @@ const grownOf = (trajectory: Trajectory.Trajectory, known: Known | undefined, at
       completion,
       finishReason,
       ...(policyVersion !== undefined && { policyVersion }),
-      ...(sampling !== undefined && { sampling })
+      ...(sampling !== undefined && { sampling }),
+      ...(turns !== undefined && { turns })
     }
   }
 }

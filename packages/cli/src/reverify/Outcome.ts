@@ -5,6 +5,8 @@ import type { Stored } from "./Stored.ts"
 interface Place {
   /** The first line, from 1. */
   readonly line: number
+  /** All of them: a group's own, or those of an item's samples. */
+  readonly lines: ReadonlyArray<number>
   readonly item: string | undefined
 }
 
@@ -45,12 +47,18 @@ const componentsOf = ({ rewards: before }: Stored, judged: ReadonlyArray<Environ
   )
 }
 
+/** Where a rollout stands in its file. */
+export const linesOf = ({ entries }: Stored): Pick<Place, "line" | "lines"> => ({
+  line: entries[0]!.line,
+  lines: entries.map(({ line }) => line)
+})
+
 export const of = (
   stored: Stored,
   { id, label }: { readonly id: string; readonly label: string },
   judged: ReadonlyArray<Environment.Judged>
 ): Outcome => {
-  const place = { line: stored.entries[0]!.line, item: id }
+  const place = { ...linesOf(stored), item: id }
   const after = judged.map(({ score }) => score)
   const odd = after.find((score) => !Number.isFinite(score))
   if (odd !== undefined) return { _tag: "Unscored", ...place, reason: `today's score is ${odd}, which is no number` }

@@ -25,6 +25,8 @@ export interface Options {
 }
 
 export interface Reverified {
+  /** Its name. */
+  readonly environment: string
   /** Items of the environment that were looked through. */
   readonly items: number
   /** Rollouts whose item was found by what it asks. */
@@ -104,10 +106,10 @@ export const run = Effect.fn("Reverify.run")(function* (options: Options, listen
   }
 
   const score = Effect.fnUntraced(function* (stored: Stored.Stored) {
-    const { entries, trajectories } = stored
+    const { trajectories } = stored
     const unscored = (reason: string): Scored => ({
       stored,
-      outcome: { _tag: "Unscored", line: entries[0]!.line, item: stored.itemId, reason }
+      outcome: { _tag: "Unscored", ...Outcome.linesOf(stored), item: stored.itemId, reason }
     })
     if (Result.isFailure(trajectories)) return unscored(trajectories.failure)
     const item = itemOf(stored)
@@ -144,5 +146,5 @@ export const run = Effect.fn("Reverify.run")(function* (options: Options, listen
     )
   )
   if (output !== undefined) yield* output.finish
-  return { items: found.seen, byQuestion, withoutTokens, faults } satisfies Reverified
+  return { environment: environment.name, items: found.seen, byQuestion, withoutTokens, faults } satisfies Reverified
 }, Effect.scoped)

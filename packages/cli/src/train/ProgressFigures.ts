@@ -55,10 +55,12 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>): string => {
   const isPolicy = of("ratioMean") !== undefined || trained.length === 0
   const groups = sum(steps.map((metrics) => metrics.groups))
   const constant = sum(steps.map(({ constantGroups }) => constantGroups))
+  const solved = mean(steps, ({ solvedFraction }) => solvedFraction)
   const clipped = mean(steps, ({ clippedFraction }) => clippedFraction)
   const seconds = sum(steps.map(({ stepSeconds }) => stepSeconds))
   return [
     ...figure("reward", of("rewardMean"), 3),
+    ...(solved === undefined ? [] : [`solved ${percent(solved)}`]),
     ...(isPolicy
       ? figure("entropy", of("entropy"), 3)
       : figure(

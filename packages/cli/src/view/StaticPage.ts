@@ -12,7 +12,7 @@ import * as Payloads from "@atropos/api/store/Payloads"
 import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
-import { Labels, SavedGroup, ScoredGroup, type Tokenizer, TrajectoryApi } from "@atropos/core"
+import { Labels, SavedGroup, ScoredGroup, Timings, type Tokenizer, TrajectoryApi } from "@atropos/core"
 import { Effect, FileSystem, Option, Path, Schema, type Scope, Stream } from "effect"
 import { createGzip } from "node:zlib"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
@@ -26,6 +26,8 @@ export interface PageOptions {
   readonly out: string
   /** Gives tokens their text, where it is known. */
   readonly tokenizer: Option.Option<Tokenizer.TokenizerShape>
+  /** Of the first file: what scoring its groups again came to (`Reverified` of the viewer). */
+  readonly reverified?: object
   /** Sees every line that is no group. */
   readonly onFault: (fault: string) => Effect.Effect<void>
   /** Sees what else there is to tell. */
@@ -78,7 +80,8 @@ const groupOf = (group: ScoredGroup.ScoredGroup, { decimals, masks, texts, token
   env_id: group.envId,
   distill_token_ids: group.distillTokenIds?.map(plain),
   distill_logprobs: group.distillLogprobs?.map(rounded),
-  policy_versions: group.policyVersions
+  policy_versions: group.policyVersions,
+  timings: group.timings?.map(Timings.toJson)
 })
 
 const encodeFigures = Schema.encodeSync(TrajectoryApi.GroupFigures)
@@ -170,7 +173,7 @@ const mayWrite = Effect.fnUntraced(function* (out: string) {
 export const write = Effect.fn("StaticPage.write")(function* (
   options: PageOptions
 ): Effect.fn.Return<WrittenPage, Failure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
-  const { files, onFault, onNote, out, title, tokenizer } = options
+  const { files, onFault, onNote, out, reverified, title, tokenizer } = options
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* mayWrite(out)
@@ -233,8 +236,11 @@ export const write = Effect.fn("StaticPage.write")(function* (
             onNone: () => ({}),
             onSome: ({ decode }) => Object.fromEntries([...used].map((id) => [id, decode([id])]))
           })
+          const again = index === 0 && reverified !== undefined ? `,"reverified":${JSON.stringify(reverified)}` : ""
           // Newest first, as the service has them.
-          return Stream.succeed(`},"rows":${JSON.stringify(rows.toReversed())},"pieces":${JSON.stringify(pieces)}}`)
+          return Stream.succeed(
+            `},"rows":${JSON.stringify(rows.toReversed())},"pieces":${JSON.stringify(pieces)}${again}}`
+          )
         })
         const start = `${index === 0 ? "" : ","}{"name":${JSON.stringify(names[index])},"groups":{`
         return Stream.concat(Stream.concat(Stream.succeed(start), body), end)

@@ -36,6 +36,10 @@ describe("Training", () => {
       ProgressFigures.detailOf([step(1), step(2, { entropy: 0.59, kl: 0.01, clippedFraction: 0.2 })]),
       "reward 0.500 | entropy 0.600 | equal scores 25% | kl 0.0100 | clipped 10% | staleness 0.0 | 1,000 tokens/s"
     )
+    assert.match(
+      ProgressFigures.detailOf([step(1, { solvedFraction: 0.25 }), step(2, { solvedFraction: 0.5 }), step(3)]),
+      /^reward 0\.500 \| solved 38% \| entropy/
+    )
     const { entropy: _, ratioMean: __, ...examples } = step(1, { loss: 1.25 })
     assert.match(ProgressFigures.detailOf([examples]), /^reward 0\.500 \| loss 1\.2500 \| staleness/)
   })

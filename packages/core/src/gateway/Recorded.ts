@@ -11,7 +11,7 @@ import * as Judgement from "../Judgement.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 import type { Session } from "./session/Session.ts"
 import * as TotalReward from "./session/TotalReward.ts"
-import * as WireGroup from "../service/WireGroup.ts"
+import * as SavedGroup from "../service/SavedGroup.ts"
 
 export type Recorded =
   | { readonly _tag: "Scored"; readonly lines: ReadonlyArray<string> }
@@ -44,7 +44,8 @@ export const of = Effect.fn("Recorded.of")(function* (
   const judged = { score, ...(rewards !== undefined && { rewards }) }
   const group = Judgement.toScoredGroup(
     { trajectories, groupOverrides: { session: session.id } },
-    trajectories.map(() => judged)
+    trajectories.map(() => judged),
+    { origin: { startedAt: Math.min(...trajectories.flatMap(({ turns = [] }) => turns.map(({ asked }) => asked))) } }
   )
-  return { _tag: "Scored", lines: [WireGroup.encode(group)] }
+  return { _tag: "Scored", lines: [SavedGroup.encode(group)] }
 })

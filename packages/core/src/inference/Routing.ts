@@ -2,12 +2,13 @@
  * A fleet as one back end: requests are split by `n` (`Choices`) and sent to the servers that can answer them, again
  * where one fails (`Attempts`).
  */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import {
   type ChatRequest,
   InferenceError,
   type Listener,
   type SamplingOptions,
+  type Served,
   type Split
 } from "./backend/Inference.ts"
 import type { Answer, Backend, IdsRequest } from "./backend/Backend.ts"
@@ -40,6 +41,18 @@ const heard = <A>(given: Listener<A> | undefined) => {
     })
   return { listener, isHeard: () => hasHeard }
 }
+
+/** The choices of one attempt with its times. */
+const served = <A, E>(
+  asking: Effect.Effect<A, E>,
+  each: (answer: A, timed: <C extends object>(choice: C) => C & { readonly served: Served }) => A
+): Effect.Effect<A, E> =>
+  Effect.gen(function* () {
+    const sent = yield* Clock.currentTimeMillis
+    const answer = yield* asking
+    const times = { sent, answered: yield* Clock.currentTimeMillis }
+    return each(answer, (choice) => ({ ...choice, served: times }))
+  })
 
 /** The fleet as one back end; `prefer` is the server to stay with while it is healthy. */
 export const backend = (
@@ -88,7 +101,13 @@ export const backend = (
           isEligible: anyone,
           isHeard,
           what: "completions",
-          ask: (member) => Choices.noticeIgnoredN(member, part.n, ask(member, part), ({ choices }) => choices.length),
+          ask: (member) =>
+            Choices.noticeIgnoredN(
+              member,
+              part.n,
+              served(ask(member, part), (answer, times) => ({ ...answer, choices: answer.choices.map(times) })),
+              ({ choices }) => choices.length
+            ),
           tokens: ({ usage }) => usage?.completionTokens ?? 0
         }),
         ({ choices }) => choices.length
@@ -108,7 +127,13 @@ export const backend = (
           isEligible: givesTokens,
           isHeard,
           what: "token-level completions",
-          ask: (member) => Choices.noticeIgnoredN(member, part.n, member.backend.tokens(part), ({ length }) => length),
+          ask: (member) =>
+            Choices.noticeIgnoredN(
+              member,
+              part.n,
+              served(member.backend.tokens(part), (all, times) => all.map(times)),
+              ({ length }) => length
+            ),
           tokens: (choices) => choices.reduce((sum, { tokens }) => sum + tokens.length, 0)
         }),
         ({ length }) => length

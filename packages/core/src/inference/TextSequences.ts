@@ -7,9 +7,16 @@
  * continues it, calls are counted by how they relate, every answer sampled in the session is trained once, and a
  * sequence that no mask can be made of is left out with its reason.
  */
-import { Effect, Result } from "effect"
+import { Clock, Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"
-import type { ChatRequest, Choice, Recording, TextRequest, TrackedSession } from "./backend/Inference.ts"
+import type {
+  ChatRequest,
+  Choice,
+  InferenceError,
+  Recording,
+  TextRequest,
+  TrackedSession
+} from "./backend/Inference.ts"
 import type { Message } from "../Message.ts"
 import * as Recordings from "./Recordings.ts"
 import * as Relation from "./session/Relation.ts"
@@ -17,6 +24,7 @@ import * as Sampling from "../Sampling.ts"
 import * as SequenceLimit from "./SequenceLimit.ts"
 import * as SessionTree from "./session/SessionTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
+import type { Turn } from "../Timings.ts"
 import type { Trajectory } from "../Trajectory.ts"
 import type { Answer, AnswerChoice, Backend } from "./backend/Backend.ts"
 
@@ -29,6 +37,7 @@ interface AnswerText {
   readonly choice: AnswerChoice
   /** Of an answer that begins a chat: its prompt as the server tokenised it. */
   readonly promptTokens: Answer["promptTokens"]
+  readonly time: Turn
 }
 
 type TextAnswer = SessionTree.Answer<PromptText, AnswerText>
@@ -67,13 +76,18 @@ export const make = ({
 
   const record = (
     asking: SessionTree.Asking<PromptText, AnswerText>,
-    { choices, promptTokens, usage }: Answer
+    { choices, promptTokens, usage }: Answer,
+    time: Turn
   ): ReadonlyArray<Choice> => {
     const from = asking.prompt.parent
     const came = choices.map((choice) => ({
       message: choice.message,
       text: choice.text,
-      data: { choice, promptTokens: from === undefined ? promptTokens : undefined }
+      data: {
+        choice,
+        promptTokens: from === undefined ? promptTokens : undefined,
+        time: { ...time, ...choice.served }
+      }
     }))
     return tree.record(asking, came, from).map(({ data: { choice }, sequence, turn }, at): Choice => ({
       ...withoutTokens(choice),
@@ -85,6 +99,15 @@ export const make = ({
       sequence
     }))
   }
+
+  const recorded = Effect.fnUntraced(function* (
+    asking: SessionTree.Asking<PromptText, AnswerText>,
+    answering: Effect.Effect<Answer, InferenceError>
+  ) {
+    const asked = yield* Clock.currentTimeMillis
+    const answer = yield* answering
+    return record(asking, answer, { asked, sent: asked, answered: yield* Clock.currentTimeMillis })
+  })
 
   const chat = Effect.fn("TextSequences.chat")(function* (request: ChatRequest) {
     const { messages, tools = [] } = request
@@ -101,7 +124,7 @@ export const make = ({
         data: { text: undefined }
       }
     )
-    return record(asking, yield* backend.chat({ ...limited, exact: true }))
+    return yield* recorded(asking, backend.chat({ ...limited, exact: true }))
   })
 
   const complete = Effect.fn("TextSequences.complete")(function* (request: TextRequest) {
@@ -111,7 +134,7 @@ export const make = ({
     const asking = tree.ask(
       known ?? { parent: undefined, asked: [], isOpen: false, tools: [], data: { text: request.prompt } }
     )
-    return record(asking, yield* backend.complete({ ...limited, exact: true }))
+    return yield* recorded(asking, backend.complete({ ...limited, exact: true }))
   })
 
   const recording = Effect.sync(() => recordingOf(tokenizer, tree.tips))
@@ -144,6 +167,16 @@ const isAlike = (a: TextAnswer, b: TextAnswer): boolean =>
 
 /** The sequence that ends with an answer and trains those of `fresh` that were sampled like it. */
 const trajectoryOf = (
+  tokenizer: TokenizerShape | undefined,
+  end: TextAnswer,
+  fresh: ReadonlyArray<TextAnswer>
+): Result.Result<Trajectory, ChatMask.ChatMaskError> =>
+  Result.map(masked(tokenizer, end, fresh), (trajectory) => ({
+    ...trajectory,
+    turns: SessionTree.pathOf(end).map(({ data }) => data.time)
+  }))
+
+const masked = (
   tokenizer: TokenizerShape | undefined,
   end: TextAnswer,
   fresh: ReadonlyArray<TextAnswer>

@@ -95,7 +95,8 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
       logprobs,
       ...(policyVersion !== undefined && { policyVersion }),
       ...(routedExperts && { routedExperts }),
-      ...(sampling !== undefined && { sampling })
+      ...(sampling !== undefined && { sampling }),
+      turns: links.slice(0, end + 1).map(({ answer }) => answer.data.time)
     }
   }
 }

@@ -10,6 +10,7 @@ import type { TokenChoice } from "./backend/Inference.ts"
 import * as RoutedPath from "./session/RoutedPath.ts"
 import type { Answer, Prompt } from "./session/SessionTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
+import type { Turn } from "../Timings.ts"
 import type { FinishReason } from "../Trajectory.ts"
 import type * as Sampling from "../Sampling.ts"
 
@@ -56,6 +57,7 @@ export interface AnswerTokens {
   readonly isStopped: boolean
   /** Of prompt and answer. */
   readonly checksum: number
+  readonly time: Turn
 }
 
 export type TokenPrompt = Prompt<PromptTokens, AnswerTokens>
@@ -108,7 +110,7 @@ export const sampled = (
   tokenizer: TokenizerShape,
   { finishReason, logprobs, policyVersion, policyVersions, routedExperts, sampling, tokens }: TokenChoice,
   prompt: Pick<PromptTokens, "base" | "checksum" | "length">,
-  isStopped: boolean
+  { isStopped, time }: { readonly isStopped: boolean; readonly time: Turn }
 ): AnswerTokens => ({
   ids: Int32Array.from(tokens),
   logprobs: Float32Array.from(logprobs.length > tokens.length ? logprobs.slice(0, tokens.length) : logprobs),
@@ -118,7 +120,8 @@ export const sampled = (
   finishReason,
   isEnded: isEnd(tokenizer, tokens.at(-1), finishReason),
   isStopped,
-  checksum: checksum(prompt.checksum, tokens)
+  checksum: checksum(prompt.checksum, tokens),
+  time
 })
 
 /** Whether a last token ends a turn: the end token, or, where the model stopped by itself, a special one. */

@@ -12,7 +12,7 @@
  * says which one it ended (`choice.sequence`). Calls may run at the same time. A back end without token-level answers
  * gives the same session with the tokenizer's tokens and without logprobs.
  */
-import { Effect, Result } from "effect"
+import { Clock, Effect, Result } from "effect"
 import type { Backend } from "./backend/Backend.ts"
 import * as TextSequences from "./TextSequences.ts"
 import {
@@ -96,6 +96,7 @@ export const make = (options: Options): TrackedSession => {
     growing?: (inputIds: ReadonlyArray<number>) => Listener<ReadonlyArray<number>> | undefined
   ) {
     const { prompt, relation } = prepared
+    const asked = yield* Clock.currentTimeMillis
     const { base, length } = prompt.data
     const maxTokens = yield* SequenceLimit.maxTokens(server, length, request.maxTokens)
     counts[relation]++
@@ -110,11 +111,15 @@ export const make = (options: Options): TrackedSession => {
       ...(onTokens !== undefined && { onTokens })
     })
     const read = yield* Effect.forEach(sampled, (one) => answer(inputIds, one))
+    const now = yield* Clock.currentTimeMillis
     const from = base !== undefined && base.kept === base.answer.data.ids.length ? base.answer : undefined
     const came = read.map(({ choice, message }, index) => ({
       message,
       text: choice.text,
-      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data, choice.stop !== undefined)
+      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data, {
+        isStopped: choice.stop !== undefined,
+        time: { asked, sent: asked, answered: now, ...sampled[index]!.served }
+      })
     }))
     return tree.record(asking, came, from).map(({ data: { ids }, sequence, turn }, index): Choice => ({
       ...read[index]!.choice,

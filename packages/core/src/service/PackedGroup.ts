@@ -5,12 +5,13 @@
  *
  *     "ATPG" | version u32 = 1 | bytes of shape u32 | bytes of rest u32      16 bytes
  *     shape    JSON: { sequences, tokens, env_id, policy_versions, traceparent?, item_id?,
- *              sections: [[name, type, length], …] }
+ *              solved?, sections: [[name, type, length], …] }
  *     rest     JSON: { messages, generation_params, overrides, group_overrides, images }, those that are given
  *     sections in the order told: "i32", "f32" or "f64" numbers
  *
  * A matrix is one section with its rows joined, and `<name>.lengths` (i32) where its rows are not as long as the
- * tokens' (always for `tokens`); distillation matrices also have `<name>.positions`, the number of rows per sequence.
+ * tokens' (always for `tokens`, and for `timings`, rows of `Timings`); distillation matrices also have
+ * `<name>.positions`, the number of rows per sequence.
  *
  * `decode` believes nothing: every length is checked against the bytes that are there, and the numbers against the
  * rules of `WireGroup` (finite, token ids from 0 to 2^31 - 1, one entry per sequence and per token). Where alignment
@@ -22,12 +23,13 @@ import { failed, groupMagic, PackedGroupError, preludeBytes, writePrelude } from
 import * as Labels from "../Labels.ts"
 import { type LabelledGroup, toScoredGroup } from "./wire/LabelledGroup.ts"
 import { checkLabelled } from "./wire/PackedRules.ts"
-import { floats, ints, numbersOf, open, readCube, readMatrix } from "./wire/PackedSections.ts"
+import { floats, ints, numbersOf, open, readCube, readMatrix, readTimings } from "./wire/PackedSections.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"
 import type { Message } from "../Message.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 import type { Overrides, ScoredGroup } from "../ScoredGroup.ts"
+import * as Timings from "../Timings.ts"
 
 export { PackedGroupError } from "./wire/PackedFrame.ts"
 export type { LabelledGroup } from "./wire/LabelledGroup.ts"
@@ -46,6 +48,8 @@ export interface Envelope {
   readonly policyVersions: ReadonlyArray<number | null> | null
   /** The lasting id of its item, where known. */
   readonly itemId: string | null
+  /** (G) when the turns of each rollout happened, where known. */
+  readonly timings: ReadonlyArray<Timings.Timings | null> | null
 }
 
 const Free = Schema.Record(Schema.String, Schema.Unknown)
@@ -154,6 +158,7 @@ const pack = (
     ...inferenceLogprobs,
     ...cube("distill_token_ids", "i32", group.distillTokenIds),
     ...cube("distill_logprobs", "f32", group.distillLogprobs),
+    ...matrix("timings", "i32", group.timings?.map(Timings.toRow)),
     ...matrix("routed_experts", "i32", group.routedExperts)
   ]
   const shape = encoder.encode(
@@ -164,6 +169,7 @@ const pack = (
       policy_versions: group.policyVersions ?? null,
       traceparent: group.traceparent,
       item_id: group.itemId,
+      solved: group.solved,
       sections: sections.map(([name, type, numbers]) => [name, type, numbers.length])
     })
   )
@@ -231,6 +237,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       "distill_logprobs",
       floats(bytes, opened, "distill_logprobs")
     )
+    const timings = yield* readTimings(bytes, opened)
     const routed = ints(bytes, opened, "routed_experts")
     const routedExperts = yield* readMatrix(bytes, opened, "routed_experts", routed, lengths)
     return yield* checkLabelled({
@@ -252,7 +259,9 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(routedExperts && { routedExperts }),
       ...(shape.policy_versions && { policyVersions: shape.policy_versions }),
       ...(shape.traceparent && { traceparent: shape.traceparent }),
-      ...(shape.item_id !== undefined && { itemId: shape.item_id })
+      ...(shape.item_id !== undefined && { itemId: shape.item_id }),
+      ...(shape.solved && { solved: shape.solved }),
+      ...(timings && { timings })
     })
   })
 
@@ -263,7 +272,8 @@ export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroup
     const { env_id, item_id = null, policy_versions, sequences, tokens } = opened.shape
     const scores = (yield* numbersOf(bytes, opened, "scores", "f64")) as Float64Array | undefined
     if (scores === undefined) return yield* failed("scores", "this section is missing")
-    return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions, itemId: item_id }
+    const timings = (yield* readTimings(bytes, opened)) ?? null
+    return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions, itemId: item_id, timings }
   })
 
 /** The masks' labels alone. */

@@ -1,6 +1,6 @@
 /**
  * Scored groups of a JSON Lines file, as `process` and an environment's `data_path_to_save_groups` write them, ours or
- * the original's. Ours name the item of each group too (`item_id`).
+ * the original's. Ours name the item of each group too (`item_id`), and have the times of its turns (`timings`).
  *
  * A line is the original's object (`WireGroup`), with whatever private keys its environment added. Lines with `scores`
  * and `messages` alone are groups too, without tokens; a chat may be one string, which is then what the assistant
@@ -13,6 +13,7 @@ import * as PythonJson from "./wire/PythonJson.ts"
 import * as ContentId from "../base/ContentId.ts"
 import * as JsonLines from "../data/JsonLines.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
+import * as Timings from "../Timings.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as WireGroup from "./WireGroup.ts"
 
@@ -49,7 +50,7 @@ export type Entry = Saved | Fault
 
 type Fields = { readonly [key: string]: unknown }
 
-const keys: ReadonlySet<string> = new Set<string>([...WireGroup.keys, "policy_versions", "item_id"])
+const keys: ReadonlySet<string> = new Set<string>([...WireGroup.keys, "policy_versions", "item_id", "timings"])
 
 const kindOf = (value: unknown): string =>
   value === null
@@ -98,6 +99,9 @@ const policyVersionsOf = ({ policy_versions: versions }: Fields, size: number): 
     ? { policyVersions: versions }
     : {}
 
+const timingsOf = ({ timings }: Fields, size: number): Pick<ScoredGroup, "timings"> =>
+  Array.isArray(timings) && timings.length === size ? { timings: timings.map(Timings.ofJson) } : {}
+
 /** The lasting id of its item: `item_id` of a group, `id` of a sample. */
 const itemIdOf = (line: Fields, isSample: boolean): Pick<ScoredGroup, "itemId"> => {
   const id = line[isSample ? "id" : "item_id"]
@@ -142,6 +146,7 @@ export const parse = (
     group: {
       ...group.success,
       ...policyVersionsOf(value, group.success.tokens.length),
+      ...timingsOf(value, group.success.tokens.length),
       ...(Predicate.isReadonlyObject(line) && itemIdOf(line, sample !== undefined))
     },
     unknown: names.filter((name) => !keys.has(name)),
@@ -150,10 +155,15 @@ export const parse = (
   })
 }
 
-/** The line of a group, without its line break: the original's object, and the id of its item. */
+/** The line of a group, without its line break: the original's object, the id of its item, the times of its turns. */
 export const encode = (group: ScoredGroup): string => {
+  const { itemId, timings } = group
+  const beside = JSON.stringify({
+    ...(itemId !== undefined && { item_id: itemId }),
+    ...(timings && { timings: timings.map(Timings.toJson) })
+  })
   const line = WireGroup.encode(group)
-  return group.itemId === undefined ? line : `${line.slice(0, -1)},"item_id":${JSON.stringify(group.itemId)}}`
+  return beside === "{}" ? line : `${line.slice(0, -1)},${beside.slice(1)}`
 }
 
 /** A line with other values of some keys, new ones at its end; every other byte as it was. */

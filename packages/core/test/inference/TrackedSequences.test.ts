@@ -438,7 +438,8 @@ describe("TrackedSequences", () => {
     const checksum = TokenTree.checksum(TokenTree.seed, ids)
     const data = { base: undefined, ids, length: 3, checksum, text: undefined, isChat: true }
     const asking = tree.ask({ parent: undefined, asked: [user("q")], isOpen: false, tools: [], data })
-    const sampled = TokenTree.sampled(bytes, answer("yo<|im_end|>"), data, false)
+    const time = { asked: 0, sent: 0, answered: 0 }
+    const sampled = TokenTree.sampled(bytes, answer("yo<|im_end|>"), data, { isStopped: false, time })
     tree.record(asking, [{ message: assistant("yo"), text: "yo", data: sampled }], undefined)
     assert.strictEqual(TokenSequences.recording(bytes, tree.tips).sequences.length, 1)
     for (const changed of [ids, sampled.ids]) {

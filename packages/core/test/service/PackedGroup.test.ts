@@ -20,7 +20,18 @@ const full: ScoredGroup.ScoredGroup = {
   distillTokenIds: [[new Int32Array(), Int32Array.of(5, 6)], []],
   distillLogprobs: [[new Float32Array(), Float32Array.of(-0.5, -1)], []],
   policyVersions: [4, null],
-  itemId: "0123456789abcdef"
+  itemId: "0123456789abcdef",
+  solved: [true, false],
+  timings: [
+    {
+      turns: [
+        { asked: 0, sent: 3, answered: 4 },
+        { asked: 5, sent: 5, answered: 0x7fff_ffff }
+      ],
+      scored: { from: 5, to: 6 }
+    },
+    null
+  ]
 }
 const minimal: ScoredGroup.ScoredGroup = { tokens: [], masks: [], scores: new Float64Array() }
 
@@ -65,7 +76,8 @@ describe("PackedGroup", () => {
       scores: full.scores,
       envId: 3,
       policyVersions: [4, null],
-      itemId: "0123456789abcdef"
+      itemId: "0123456789abcdef",
+      timings: full.timings ?? null
     })
   })
 

@@ -48,7 +48,9 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     messages,
     overrides,
     policyVersions,
-    routedExperts
+    routedExperts,
+    solved,
+    timings
   } = group
   const size = ScoredGroup.size(group)
   return {
@@ -64,6 +66,8 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     ...(distillTokenIds && { distillTokenIds: only(distillTokenIds, kept) }),
     ...(distillLogprobs && { distillLogprobs: only(distillLogprobs, kept) }),
     ...(policyVersions && { policyVersions: only(policyVersions, kept) }),
+    ...(solved && { solved: only(solved, kept) }),
+    ...(timings && { timings: only(timings, kept) }),
     ...(routedExperts && { routedExperts: only(routedExperts, kept) }),
     ...(Array.isArray(images) && images.length === size && { images: only<unknown>(images, kept) })
   }

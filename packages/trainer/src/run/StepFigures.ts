@@ -38,6 +38,12 @@ const momentsOf = (groups: Batch.Batch["groups"]) => {
   return { rewardMean: mean, rewardStd: Math.sqrt(variance) }
 }
 
+/** Groups of the original's environments, and of those that send JSON, say nothing of it. */
+const solvedOf = (groups: Batch.Batch["groups"]): Pick<StepMetrics, "solvedFraction"> => {
+  const told = groups.flatMap(({ solved = [] }) => solved)
+  return told.length === 0 ? {} : { solvedFraction: told.filter(Boolean).length / told.length }
+}
+
 const truncatedOf = (groups: Batch.Batch["groups"]): number =>
   groups.reduce((sum, group) => sum + group.tokens.filter((_, index) => isTruncated(group, index)).length, 0)
 
@@ -117,6 +123,7 @@ export const of = (parts: Parts): StepMetrics => {
     ...(parts.gradNorm !== undefined && { gradNorm: parts.gradNorm }),
     lr: parts.lr,
     ...momentsOf(batch.groups),
+    ...solvedOf(batch.groups),
     ...measured(computed, parts.compared),
     sequences,
     groups: batch.groups.length,

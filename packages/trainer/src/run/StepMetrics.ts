@@ -24,6 +24,8 @@ export interface StepMetrics {
   /** Scores of all sequences of the batch. */
   readonly rewardMean: number
   readonly rewardStd: number
+  /** Share of the batch's sequences that their environments count as solved, of those that say so. */
+  readonly solvedFraction?: number
   /** Estimated divergence from the reference model. */
   readonly kl?: number
   readonly entropy?: number
@@ -109,6 +111,7 @@ export const wireNames = {
   updates: "train/updates",
   rewardMean: "reward/mean",
   rewardStd: "reward/std",
+  solvedFraction: "reward/solved_fraction",
   ratioMean: "grpo/mean_ratio",
   ratioMax: "grpo/max_ratio",
   clippedFraction: "grpo/clipped_fraction",
@@ -174,6 +177,7 @@ export const line = (metrics: StepMetrics): string => {
     `step ${metrics.step}`,
     ...(metrics.skipped === null ? [] : [`skipped (${metrics.skipped})`]),
     ...figure("reward", metrics.rewardMean),
+    ...figure("solved", metrics.solvedFraction),
     // Of a policy that learns from each batch once the loss is near 0, whatever is learned.
     ...(metrics.entropy === undefined ? figure("loss", metrics.loss, 4) : figure("entropy", metrics.entropy)),
     ...figure("kl", metrics.kl, 4),

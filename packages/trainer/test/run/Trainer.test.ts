@@ -85,7 +85,11 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
   it.effect("says what there is to know of a step, under the original's names where it has them", () =>
     Effect.gen(function* () {
       const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { maxStaleness: 3 }))
-      const constant = Toy.group(9, { scores: new Float64Array(4).fill(0.5), policyVersions: [null, 0, 0, 0] })
+      const constant = Toy.group(9, {
+        scores: new Float64Array(4).fill(0.5),
+        policyVersions: [null, 0, 0, 0],
+        solved: [true, false, false, false]
+      })
       const [metrics] = yield* collect(trainer, Stream.make(Toy.batch(0, [Toy.group(1), constant])))
       const scores = [...Toy.group(1).scores, 0.5, 0.5, 0.5, 0.5]
       const mean = scores.reduce((sum, score) => sum + score, 0) / 8
@@ -100,7 +104,9 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
         constantGroups: 1,
         versionUnknown: 1,
         staleDropped: 0,
-        truncatedFraction: 0
+        truncatedFraction: 0,
+        // Of the group that says so.
+        solvedFraction: 0.25
       })
       assert.closeTo(metrics!.rewardMean, mean, 1e-12)
       assert.closeTo(metrics!.rewardStd ** 2, scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / 8, 1e-12)

@@ -4,6 +4,8 @@
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { type ReactNode, useEffect, useLayoutEffect, useMemo, useState } from "react"
 import type { AdvantageRecipe } from "../source/Wire.ts"
+import * as Changes from "../reverified/Changes.ts"
+import { useReverified } from "../reverified/useReverified.ts"
 import { useHeight, useWidth } from "../ui/useSize.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { scaleOf } from "./Components.tsx"
@@ -47,6 +49,8 @@ export const Board = ({ current, group, id, raw, recipe, rollouts, run }: Props)
   const width = useWidth(scroller)
   const shared = useMemo(() => sharedMessages(group), [group])
   const pictures = useMemo(() => picturesOf(group), [group])
+  const { value: reverified } = useReverified(run)
+  const now = useMemo(() => (reverified === null ? null : Changes.scoresOf(reverified, id)), [reverified, id])
   const components = useMemo(() => scaleOf(group.rollouts), [group])
   const longest = useMemo(() => longestAnswer(group, shared), [group, shared])
   const column = columnWidth(width, rollouts.length, narrowest(longest, width))
@@ -99,7 +103,15 @@ export const Board = ({ current, group, id, raw, recipe, rollouts, run }: Props)
               style={{ width: column }}
               key={rollout.index}
             >
-              <RolloutHead run={run} id={id} raw={raw} recipe={recipe} rollout={rollout} components={components} />
+              <RolloutHead
+                run={run}
+                id={id}
+                raw={raw}
+                recipe={recipe}
+                rollout={rollout}
+                components={components}
+                now={now?.[rollout.index] ?? null}
+              />
               <div className="rollout-body">
                 <Pictures images={pictures.own[rollout.index] ?? []} />
                 {rollout.messages === null ? (

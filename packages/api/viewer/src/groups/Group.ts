@@ -1,11 +1,12 @@
 /**
- * A group as the viewer shows it, read from the original's object of 14 keys (and `policy_versions`).
+ * A group as the viewer shows it, read from the original's object of 14 keys (and `policy_versions`, `timings`).
  *
  * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field
  * never hides the rest. G sequences; arrays per token may be shorter than the tokens.
  */
 import * as Predicate from "effect/Predicate"
 import * as Prompt from "@atropos/api/rollout/Prompt"
+import * as Timings from "@atropos/core/Timings"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 import * as AdvantageRule from "./AdvantageRule.ts"
 import { type Image, imagesOf } from "./message/Image.ts"
@@ -43,6 +44,8 @@ export interface Rollout {
   /** Why it was scored so, in the words of whoever scored it. */
   readonly rationale: string | null
   readonly overrides: Fields
+  /** When its turns happened; null where nobody wrote it down. */
+  readonly timings: Timings.Timings | null
   /** `stop`, `length`, … */
   readonly finishReason: string | null
 }
@@ -73,6 +76,7 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
   const images = list(value["images"])
   const imagesAreOfRollouts = images.length === size
   const overrides = list(value["overrides"])
+  const timings = list(value["timings"])
   const sessions = scores.map((_, index) => fields(overrides[index])["session"])
   const ofScores = AdvantageRule.ofScores(scores, recipe, sessions)
   const rollouts = Array.from({ length: size }, (_, index): Rollout => {
@@ -103,6 +107,7 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
       rewards: components(own["rewards"]),
       rationale: typeof own["rationale"] === "string" && own["rationale"] !== "" ? own["rationale"] : null,
       overrides: own,
+      timings: Timings.ofJson(timings[index]),
       finishReason: typeof own["finish_reason"] === "string" ? own["finish_reason"] : null
     }
   })

@@ -4,12 +4,13 @@ import type { Rollout } from "./Group.ts"
 import { RolloutPicker } from "./RolloutPicker.tsx"
 
 /** How a group is looked at. */
-export type GroupView = "messages" | "tokens" | "compare"
+export type GroupView = "messages" | "tokens" | "compare" | "times"
 
 const views: ReadonlyArray<readonly [view: GroupView, label: string]> = [
   ["messages", "Messages"],
   ["tokens", "Tokens"],
-  ["compare", "Compare"]
+  ["compare", "Compare"],
+  ["times", "Times"]
 ]
 
 interface GroupBarProps {
@@ -44,7 +45,11 @@ export const GroupBar = ({
   <div className="group-bar">
     <div className="segmented" role="group" aria-label="View">
       {views
-        .filter(([name]) => name !== "compare" || rollouts.length > 1)
+        .filter(
+          ([name]) =>
+            (name !== "compare" || rollouts.length > 1) &&
+            (name !== "times" || view === "times" || rollouts.some(({ timings }) => timings !== null))
+        )
         .map(([name, label]) => (
           <button key={name} type="button" className="small" aria-pressed={view === name} onClick={() => onView(name)}>
             {label}

@@ -2,7 +2,7 @@
  * Which group it is, the way back to the list and to its neighbours in it, and what is known of the group as a whole.
  */
 import { Link, useLocation } from "wouter"
-import { groupPath, groupsPath } from "../route/Location.ts"
+import { groupPath, groupsPath, reverifiedPath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"
 import { Ago } from "../ui/Ago.tsx"
@@ -94,6 +94,11 @@ export const GroupHead = ({
           )}
           {group !== null && <span title={AdvantageRule.formula(recipe)}>{AdvantageRule.name(recipe)}</span>}
           {group !== null && <Settings of={[group.generationParams, group.groupOverrides]} />}
+          {source.isLive && (
+            <Link href={reverifiedPath(run)} title="Old scores beside those of today's environment">
+              score again
+            </Link>
+          )}
           <Ago at={stored.created_at} />
         </p>
       )}

@@ -1,5 +1,5 @@
 /**
- * One group: its rollouts side by side, or one of them token by token. The address says which
+ * One group: its rollouts side by side, or one of them token by token, or by the time it took. The address says which
  * (`?rollout=2&view=tokens&token=40`).
  */
 import { useMemo, useState } from "react"
@@ -17,11 +17,12 @@ import { Board } from "./Board.tsx"
 import { ComparePage } from "./compare/ComparePage.tsx"
 import { GroupBar, type GroupView } from "./GroupBar.tsx"
 import { GroupHead } from "./GroupHead.tsx"
-import { type Group, hasReasoning, jsonOfRollout, ordered, read } from "./Group.ts"
+import { type Group, hasReasoning, jsonOfRollout, ordered, read, type Rollout } from "./Group.ts"
 import * as Filter from "./list/Filter.ts"
 import { Reading } from "./message/Reading.ts"
 import { NoteKeys } from "../notes/NoteKeys.tsx"
 import { TokenPage } from "./tokens/TokenPage.tsx"
+import { WaterfallPage } from "./waterfall/WaterfallPage.tsx"
 
 export const GroupPage = ({ params }: RouteComponentProps<{ readonly run: string; readonly id: string }>) => {
   const run = decode(params.run)
@@ -68,7 +69,7 @@ const Rollouts = ({
   const named = Filter.number(search.get("rollout"))
   const place = rollouts.findIndex(({ index }) => index === named)
   const wanted = search.get("view")
-  const view: GroupView = wanted === "tokens" || wanted === "compare" ? wanted : "messages"
+  const view: GroupView = wanted === "tokens" || wanted === "compare" || wanted === "times" ? wanted : "messages"
   const isTokens = view === "tokens"
   const current = rollouts[Math.max(0, place)]!
   const [reading, setReading] = useState({ isSource: false, unfolds: false })
@@ -104,6 +105,11 @@ const Rollouts = ({
       run: () => show(view === "compare" ? "messages" : "compare")
     },
     {
+      keys: ["w"],
+      label: "where its time went, and back",
+      run: () => show(view === "times" ? "messages" : "times")
+    },
+    {
       keys: ["c"],
       label: "copy the rollout as JSON",
       run: () => copyText(JSON.stringify(jsonOfRollout(raw, current.index)))
@@ -123,7 +129,7 @@ const Rollouts = ({
       <NoteKeys group={id} rollout={current.index} />
       <GroupBar
         rollouts={rollouts}
-        current={place === -1 && !isTokens ? null : current.index}
+        current={place === -1 && !isTokens && view !== "times" ? null : current.index}
         view={view}
         onView={show}
         reading={reading}
@@ -133,7 +139,42 @@ const Rollouts = ({
         raw={raw}
         copied={copied}
       />
-      {isTokens ? (
+      <Shown
+        run={run}
+        id={id}
+        group={group}
+        raw={raw}
+        recipe={recipe}
+        rollouts={rollouts}
+        place={place}
+        view={view}
+        reading={reading}
+      />
+    </>
+  )
+}
+
+interface ShownProps {
+  readonly run: string
+  readonly id: string
+  readonly group: Group
+  readonly raw: unknown
+  readonly recipe: AdvantageRecipe | null
+  /** In the order shown. */
+  readonly rollouts: ReadonlyArray<Rollout>
+  /** Of the one that the address names; -1: none. */
+  readonly place: number
+  readonly view: GroupView
+  readonly reading: { readonly isSource: boolean; readonly unfolds: boolean }
+}
+
+const Shown = ({ group, id, place, raw, reading, recipe, rollouts, run, view }: ShownProps) => {
+  const search = useSearch()
+  const setSearch = useSetSearch()
+  const current = rollouts[Math.max(0, place)]!
+  switch (view) {
+    case "tokens":
+      return (
         <TokenPage
           key={current.index}
           run={run}
@@ -142,17 +183,30 @@ const Rollouts = ({
           token={Filter.number(search.get("token"))}
           onToken={(token) => setSearch({ token, rollout: current.index }, { replace: true })}
         />
-      ) : view === "compare" ? (
+      )
+    case "times":
+      return (
+        <WaterfallPage
+          id={id}
+          rollouts={rollouts}
+          current={current}
+          onChoose={(index) => setSearch({ rollout: index, token: null }, { replace: true })}
+        />
+      )
+    case "compare":
+      return (
         <ComparePage
           run={run}
           id={id}
           group={group}
           rollouts={rollouts}
-          left={named}
+          left={Filter.number(search.get("rollout"))}
           right={Filter.number(search.get("with"))}
           onChoose={(sides) => setSearch(sides, { replace: true })}
         />
-      ) : (
+      )
+    case "messages":
+      return (
         <Reading.Provider value={reading}>
           <Board
             run={run}
@@ -164,7 +218,6 @@ const Rollouts = ({
             current={place === -1 ? null : place}
           />
         </Reading.Provider>
-      )}
-    </>
-  )
+      )
+  }
 }

@@ -20,12 +20,14 @@ interface Props {
   readonly rollout: Rollout
   /** Of the group's components. */
   readonly components: ComponentScale
+  /** What it is worth today, where it was scored again and differs. */
+  readonly now: number | null
 }
 
 /** Steps that teach nothing, and so change no weights, make the version fall behind the step. */
 export const policyTitle = "version of the weights that sampled it: how often they had been updated"
 
-export const RolloutHead = ({ components, id, raw, recipe, rollout, run }: Props) => {
+export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: Props) => {
   const { advantage, finishReason, index, policyVersion, rationale, rewards, score, tokens } = rollout
   const { finish_reason: _, rewards: given, truncated: __, ...others } = rollout.overrides
   // What is no components is shown as it is.
@@ -37,6 +39,11 @@ export const RolloutHead = ({ components, id, raw, recipe, rollout, run }: Props
       <h2 className="number" title="score">
         <span className="sr-only">score </span>
         {score === null ? "no score" : number(score)}
+        {now !== null && now !== score && (
+          <span className="rescored" title="by the environment of the day when it was scored again">
+            now {number(now)}
+          </span>
+        )}
         {isCut && <span className="cut">cut off</span>}
       </h2>
       <p className="rollout-facts number">

@@ -1,10 +1,20 @@
 /** Brand, run chooser, pages, theme and help. */
 import { Link, useLocation } from "wouter"
-import { evaluationsPath, format, groupsPath, hackingPath, notesPath, runPath, servicePath } from "../route/Location.ts"
+import {
+  evaluationsPath,
+  format,
+  groupsPath,
+  hackingPath,
+  notesPath,
+  reverifiedPath,
+  runPath,
+  servicePath
+} from "../route/Location.ts"
 import { useSource } from "../state/SourceContext.tsx"
 import { useRemote } from "../state/useRemote.ts"
 import { useRuns } from "../state/useRun.tsx"
 import { type Theme, useTheme } from "../state/useTheme.ts"
+import { useReverified } from "../reverified/useReverified.ts"
 import { Icon, type IconName } from "../ui/Icon.tsx"
 
 export const Header = ({ onHelp }: { readonly onHelp: () => void }) => {
@@ -22,6 +32,7 @@ export const Header = ({ onHelp }: { readonly onHelp: () => void }) => {
         {source.hasMetrics && <PageLink href={runPath(run)} label="Run" isHere={path === "/"} />}
         <PageLink href={groupsPath(run)} label="Groups" isHere={path.startsWith("/groups")} />
         <EvaluationsLink isHere={path.startsWith("/evaluations")} />
+        <ReverifiedLink isHere={path === "/reverified"} />
         <PageLink href={hackingPath(run)} label="Hacking" isHere={path === "/hacking"} />
         {source.notes !== null && <PageLink href={notesPath(run)} label="Notes" isHere={path === "/notes"} />}
         {source.hasService && <PageLink href={servicePath(run)} label="Service" isHere={path === "/service"} />}
@@ -55,6 +66,13 @@ const EvaluationsLink = ({ isHere }: { readonly isHere: boolean }) => {
   return hasService || (value !== null && value.length > 0) ? (
     <PageLink href={evaluationsPath()} label="Evaluations" isHere={isHere} />
   ) : null
+}
+
+/** Of pages that `reverify` wrote. */
+const ReverifiedLink = ({ isHere }: { readonly isHere: boolean }) => {
+  const { run } = useRuns()
+  const { value } = useReverified(run)
+  return value === null ? null : <PageLink href={reverifiedPath(run)} label="Scored again" isHere={isHere} />
 }
 
 const RunChooser = () => {

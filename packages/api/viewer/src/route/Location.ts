@@ -42,6 +42,7 @@ export const format = (
 export const runPath = (run: string | null): string => format("/", { run })
 export const groupsPath = (run: string | null, item: string | null = null): string => format("/groups", { run, item })
 export const hackingPath = (run: string | null): string => format("/hacking", { run })
+export const reverifiedPath = (run: string | null): string => format("/reverified", { run })
 export const notesPath = (run: string | null): string => format("/notes", { run })
 export const evaluationsPath = (run: string | null = null): string => format("/evaluations", { run })
 /** An evaluation, or two compared: the second with the first. */
@@ -52,7 +53,7 @@ export const servicePath = (run: string | null): string => format("/service", { 
 /** Where to look in a group: which rollout (its place in the group, from 0), which token of it. */
 export interface GroupFocus {
   readonly rollout?: number | null
-  readonly view?: "tokens" | "compare" | null
+  readonly view?: "tokens" | "compare" | "times" | null
   readonly token?: number | null
 }
 

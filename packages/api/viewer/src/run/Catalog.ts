@@ -1,8 +1,7 @@
 /**
  * Which charts there are, and of which metrics (docs/metrics.md): plain values.
  *
- * A chart shows one line per trace, source and run that has the metric; charts of which nothing is recorded are not
- * shown. Every metric can be looked at by its name below them.
+ * A chart has a line per trace, source and run with the metric; without one it is not shown. Below, all have names.
  */
 import type { MetricTable } from "./MetricTable.ts"
 
@@ -62,15 +61,11 @@ const reward: Section = {
   title: "Reward",
   charts: [
     lines("reward", "Reward", "number", "Mean score of the sequences of a batch.", [trace("batch", "reward/mean")]),
+    lines("solved", "Solved", "share", "Sequences of a batch that their environment counts as solved.", [
+      trace("batch", "reward/solved_fraction")
+    ]),
     lines("scores", "Reward by environment", "number", "Mean score of the groups an environment sent.", [
-      trace("mean", "train/scores_mean", {
-        spread: {
-          kind: "range",
-          low: "train/scores_p10",
-          high: "train/scores_p90",
-          label: "shaded: 10th to 90th percentile"
-        }
-      })
+      trace("mean", "train/scores_mean")
     ]),
     lines(
       "identical",

@@ -20,7 +20,7 @@ export type RolloutRow = (typeof TrajectoryApi.RolloutRow)["Encoded"]
 export type RolloutState = RolloutRow["state"]
 
 /**
- * A stored group; `group` is the original's object of 14 keys and `policy_versions`, not checked here (see
+ * A stored group; `group` is the original's object of 14 keys, `policy_versions` and `timings`, not checked here (see
  * `groups/Group.ts`).
  */
 export type Rollout = (typeof TrajectoryApi.Rollout)["Encoded"]
@@ -28,6 +28,31 @@ export type Rollout = (typeof TrajectoryApi.Rollout)["Encoded"]
 export type RolloutQuery = (typeof TrajectoryApi.RolloutQuery)["Encoded"]
 
 export type RolloutPage = (typeof TrajectoryApi.RolloutPage)["Encoded"]
+
+/**
+ * What scoring a run's groups again came to, by the environment of today. Rows are groups, or the samples of an item,
+ * whose scores changed or that could not be scored (`reason`); values are told in the rollouts' order.
+ */
+export interface Reverified {
+  readonly environment: string
+  /** How many stayed the same. */
+  readonly same: number
+  readonly rows: ReadonlyArray<ReverifiedRow>
+}
+
+export interface ReverifiedRow {
+  /** One, or a group for each sample. */
+  readonly groups: ReadonlyArray<string>
+  readonly item: string | null
+  readonly label?: string
+  readonly before?: ReadonlyArray<number>
+  readonly after?: ReadonlyArray<number>
+  /** Components that changed. */
+  readonly components?: {
+    readonly [name: string]: readonly [before: ReadonlyArray<number | null>, after: ReadonlyArray<number | null>]
+  }
+  readonly reason?: string
+}
 
 /** Text of token ids. */
 export type Pieces = (typeof TrajectoryApi.Pieces)["Encoded"]["pieces"]
@@ -48,6 +73,11 @@ export type ServerReport = (typeof TrajectoryApi.ServerReport)["Encoded"]
 export type EnvironmentRow = (typeof TrajectoryApi.EnvironmentRow)["Encoded"]
 
 export type BatchRow = (typeof TrajectoryApi.BatchRow)["Encoded"]
+
+/** How a measure of rollouts is spread over the steps of a run. */
+export type Distribution = (typeof TrajectoryApi.Distribution)["Encoded"]
+
+export type DistributionQuery = (typeof TrajectoryApi.DistributionQuery)["Encoded"]
 
 /** What a source of a run was started with. */
 export type SourceSettings = (typeof TrajectoryApi.SourceSettingsRow)["Encoded"]
@@ -77,6 +107,7 @@ export interface StaticData {
     readonly groups: { readonly [id: string]: unknown }
     readonly pieces?: Pieces
     readonly metrics?: ReadonlyArray<MetricsRow>
+    readonly reverified?: Reverified
     readonly settings?: ReadonlyArray<SourceSettings>
   }>
   readonly tables?: PackedPage.Tables

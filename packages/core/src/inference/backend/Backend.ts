@@ -17,6 +17,7 @@ import {
   type Listener,
   type PromptLogprobs,
   type PromptRequest,
+  type Served,
   type TextRequest,
   type TokenChoice,
   type TokensRequest
@@ -40,6 +41,7 @@ export interface Usage {
 /** A choice of a chat or text completion, with its exact tokens where the server adds them. */
 export interface AnswerChoice extends Choice {
   readonly sampled?: TokenChoice
+  readonly served?: Served
 }
 
 /** The answer to a chat or text completion; `choices.length` is the request's `n`. */

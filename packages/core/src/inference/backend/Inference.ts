@@ -148,6 +148,13 @@ export interface TokenChoice {
   readonly routedExperts?: Int32Array
   /** How it was sampled and what `logprobs` are of, where that is known. */
   readonly sampling?: Sampling
+  readonly served?: Served
+}
+
+/** When the request of an answer was sent to its server, and when it came back: milliseconds since the epoch. */
+export interface Served {
+  readonly sent: number
+  readonly answered: number
 }
 
 /**

@@ -40,7 +40,7 @@ export const RolloutPage = wire({
 })
 export type RolloutPage = typeof RolloutPage.Type
 
-/** A stored group with everything in it: the original's object of 14 keys and `policy_versions`. */
+/** A stored group with everything in it: the original's object of 14 keys, `policy_versions` and `timings`. */
 export const Rollout = wire({ ...rollout, group: Schema.Unknown })
 export type Rollout = typeof Rollout.Type
 

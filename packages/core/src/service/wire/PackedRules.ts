@@ -136,6 +136,8 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
       .find((found) => found !== undefined) ??
     (group.overrides && checkCount("overrides", group.overrides.length, sequences)) ??
     (group.policyVersions && checkCount("policyVersions", group.policyVersions.length, sequences)) ??
+    (group.solved && checkCount("solved", group.solved.length, sequences)) ??
+    (group.timings && checkCount("timings", group.timings.length, sequences)) ??
     checkTokens("tokens", tokens) ??
     checkLengths("masks", masks, tokens) ??
     checkFinite("scores", [scores]) ??

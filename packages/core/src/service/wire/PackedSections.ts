@@ -8,6 +8,7 @@ import * as JsonSpans from "./JsonSpans.ts"
 import * as Sections from "./Sections.ts"
 import * as ContentId from "../../base/ContentId.ts"
 import { traceparentPattern } from "../../base/Trace.ts"
+import * as Timings from "../../Timings.ts"
 
 const Section = Schema.Tuple([Schema.String, Schema.Literals(["i32", "f32", "f64"]), Schema.Natural])
 /** The lasting id of an item, as wires and addresses have it. */
@@ -21,6 +22,7 @@ const Shape = Schema.Struct({
     Schema.String.check(Schema.isPattern(traceparentPattern, { message: "a W3C traceparent" }))
   ),
   item_id: Schema.optionalKey(ItemId),
+  solved: Schema.optionalKey(Schema.Array(Schema.Boolean)),
   sections: Schema.Array(Section).check(Schema.isMaxLength(32))
 })
 
@@ -154,4 +156,18 @@ export const readCube = <A extends Cuttable<A>>(
     const perSequence = yield* cut(`${name}.positions`, lengths, positions)
     let at = 0
     return perSequence.map(({ length }) => rows.slice(at, (at += length)))
+  })
+
+/** When the turns of each rollout happened. */
+export const readTimings = (
+  bytes: Uint8Array,
+  opened: Opened
+): Result.Result<ReadonlyArray<Timings.Timings | null> | undefined, PackedGroupError> =>
+  Result.gen(function* () {
+    const rows = yield* readMatrix(bytes, opened, "timings", ints(bytes, opened, "timings"), [])
+    const timings = rows?.map(Timings.ofRow)
+    const odd = timings?.indexOf(undefined) ?? -1
+    if (odd >= 0)
+      return yield* failed(`timings.${odd}`, "should be times from 0 on, in milliseconds: 2, and 3 per turn")
+    return timings?.map((one) => one ?? null)
   })

@@ -164,7 +164,14 @@ describe("adapter_prefix", () => {
               yield* until(manager, "policy-v4")
               const sampling = Sampling.ofRequest({}, logprobsMode)
               assert.deepStrictEqual(yield* manager.tokens({ inputIds: [1] }), [
-                { tokens: [7], logprobs: [-0.5], finishReason: "stop", policyVersion: 4, sampling }
+                {
+                  tokens: [7],
+                  logprobs: [-0.5],
+                  finishReason: "stop",
+                  policyVersion: 4,
+                  sampling,
+                  served: { sent: 0, answered: 0 }
+                }
               ])
               const { body } = server.asked.at(-1)!
               assert.deepStrictEqual(

@@ -1,0 +1,41 @@
+/** Spans of time as bars beside each other; what they say stands in words beside them. */
+import { duration } from "../../run/Quantity.ts"
+import { type Span, ticks, titles } from "./Waterfall.ts"
+
+const height = 14
+const width = 1000
+/** A span that is too short to be drawn to scale is seen all the same. */
+const least = 1.5
+
+/** From 0 to `to`. */
+export const Bars = ({ spans, to }: { readonly spans: ReadonlyArray<Span>; readonly to: number }) => {
+  const x = (at: number) => (width * at) / (to || 1)
+  return (
+    <svg
+      className="waterfall-bars"
+      viewBox={`0 0 ${width} ${height}`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+      focusable="false"
+    >
+      <path
+        className="waterfall-ticks"
+        d={ticks(to, 8)
+          .map((at) => `M${x(at)} 0V${height}`)
+          .join("")}
+      />
+      {spans.map(({ from, kind, to: end }) => (
+        <rect
+          key={`${kind} ${from}`}
+          className={`time-${kind}`}
+          x={x(from)}
+          y={1}
+          width={Math.max(least, x(end) - x(from))}
+          height={height - 2}
+        >
+          <title>{`${titles[kind]}: ${duration((end - from) / 1000)}`}</title>
+        </rect>
+      ))}
+    </svg>
+  )
+}

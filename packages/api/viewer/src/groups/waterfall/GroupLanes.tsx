@@ -1,0 +1,33 @@
+/** A lane for each rollout of a group, on one scale of time. */
+import { duration } from "../../run/Quantity.ts"
+import { Bars } from "./Bars.tsx"
+import * as Waterfall from "./Waterfall.ts"
+
+interface GroupLanesProps {
+  readonly all: ReadonlyArray<Waterfall.Waterfall>
+  readonly current: number
+  readonly onChoose: (index: number) => void
+}
+
+export const GroupLanes = ({ all, current, onChoose }: GroupLanesProps) => {
+  const to = Math.max(...all.map((own) => own.to))
+  return (
+    <ul className="waterfall-lanes">
+      {all.map((own) => (
+        <li key={own.index} className={own.index === current ? "is-current" : undefined}>
+          <button
+            type="button"
+            className="quiet small"
+            aria-pressed={own.index === current}
+            title={Waterfall.told(own, duration)}
+            onClick={() => onChoose(own.index)}
+          >
+            rollout {own.index}
+          </button>
+          <Bars spans={Waterfall.spansOf(own)} to={to} />
+          <span className="number muted">{duration(own.answered / 1000)}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}

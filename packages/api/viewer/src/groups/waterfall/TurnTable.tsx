@@ -1,0 +1,118 @@
+/** A rollout turn by turn: a row for each, with its bars and its times. */
+import { duration, quantity } from "../../run/Quantity.ts"
+import { count } from "../../ui/Format.ts"
+import { Bars } from "./Bars.tsx"
+import * as Waterfall from "./Waterfall.ts"
+
+interface Row {
+  readonly name: string
+  readonly spans: ReadonlyArray<Waterfall.Span>
+  readonly tokens: number | null
+}
+
+const rowsOf = ({ after, before, turns }: Waterfall.Waterfall): ReadonlyArray<Row> => [
+  ...(before.length === 0 ? [] : [{ name: "before", spans: before, tokens: null }]),
+  ...turns.map(({ number, spans, tokens }) => ({ name: `turn ${number}`, spans, tokens })),
+  ...(after.length === 0 ? [] : [{ name: "after", spans: after, tokens: null }])
+]
+
+/** Kinds that the rollout has, each a column. */
+const kindsOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Waterfall.Kind> =>
+  Waterfall.kinds.filter((kind) => rows.some(({ spans }) => Waterfall.total(spans, kind) > 0))
+
+const speedOf = ({ spans, tokens }: Row): number | null => {
+  const seconds = Waterfall.total(spans, "generating") / 1000
+  return tokens === null || seconds === 0 ? null : tokens / seconds
+}
+
+/** Times in seconds, for files. */
+export const tableOf = (waterfall: Waterfall.Waterfall) => {
+  const rows = rowsOf(waterfall)
+  const kinds = kindsOf(rows)
+  return {
+    columns: ["part", "start", ...kinds.map((kind) => Waterfall.titles[kind]), "tokens"],
+    rows: rows.map(({ name, spans, tokens }) => [
+      name,
+      (spans[0]?.from ?? 0) / 1000,
+      ...kinds.map((kind) => Waterfall.total(spans, kind) / 1000),
+      tokens
+    ])
+  }
+}
+
+export const TurnTable = ({ waterfall }: { readonly waterfall: Waterfall.Waterfall }) => {
+  const rows = rowsOf(waterfall)
+  const kinds = kindsOf(rows)
+  const hasTokens = rows.some(({ tokens }) => tokens !== null)
+  return (
+    <div className="waterfall-scroll" tabIndex={0} role="region" aria-label={`Turns of rollout ${waterfall.index}`}>
+      <table className="waterfall-table">
+        <thead>
+          <tr>
+            <th scope="col">part</th>
+            <th aria-hidden="true" className="waterfall-axis">
+              <Axis to={waterfall.to} />
+            </th>
+            <th scope="col" className="number">
+              start
+            </th>
+            {kinds.map((kind) => (
+              <th key={kind} scope="col" className="number">
+                {Waterfall.titles[kind]}
+              </th>
+            ))}
+            {hasTokens && (
+              <>
+                <th scope="col" className="number">
+                  tokens
+                </th>
+                <th scope="col" className="number">
+                  speed
+                </th>
+              </>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.name}>
+              <th scope="row">{row.name}</th>
+              <td aria-hidden="true">
+                <Bars spans={row.spans} to={waterfall.to} />
+              </td>
+              <td className="number">{duration((row.spans[0]?.from ?? 0) / 1000)}</td>
+              {kinds.map((kind) => (
+                <td key={kind} className="number">
+                  <Time millis={Waterfall.total(row.spans, kind)} />
+                </td>
+              ))}
+              {hasTokens && (
+                <>
+                  <td className="number">{row.tokens === null ? "" : count(row.tokens)}</td>
+                  <td className="number">{written(speedOf(row))}</td>
+                </>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+const written = (speed: number | null): string => (speed === null ? "" : quantity(speed, "perSecond"))
+
+const Time = ({ millis }: { readonly millis: number }) => (millis === 0 ? "" : duration(millis / 1000))
+
+/** Round times above the bars, as far apart as they need to be. */
+const Axis = ({ to }: { readonly to: number }) => (
+  <span className="waterfall-ticks-row">
+    {Waterfall.ticks(to, 4)
+      .filter((at) => at < to * 0.92)
+      .map((at) => (
+        <span key={at} style={{ left: `${(100 * at) / (to || 1)}%` }}>
+          {duration(at / 1000)}
+        </span>
+      ))}
+  </span>
+)

@@ -1,0 +1,112 @@
+/** When the turns of a group's rollouts happened, as the viewer draws and lists it. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import * as Browser from "./Browser.ts"
+import { group, savedRuns } from "./SavedRollouts.ts"
+
+const call = { id: "call_1", type: "function", function: { name: "search", arguments: '{"query":"Lyon"}' } }
+const asked = { role: "user", content: "How many live in Lyon?" }
+const chat = (answer: string) => [
+  asked,
+  { role: "assistant", content: "Let me see.", tool_calls: [call] },
+  { role: "tool", tool_call_id: "call_1", content: "522250" },
+  { role: "assistant", content: answer },
+  { role: "user", content: "Are you sure?" },
+  { role: "assistant", content: "Yes." }
+]
+
+/** The second rollout waits half a second for a server, and holds up the group; nobody knows of the third one. */
+const timed = group([chat("522,250"), chat("I think about half a million."), chat("Many.")], [1, 0.5, 0], {
+  timings: [
+    {
+      turns: [
+        [1000, 1000, 2000],
+        [4000, 4000, 4500],
+        [4600, 4600, 5000]
+      ],
+      scored: [9000, 9250]
+    },
+    {
+      turns: [
+        [1000, 1500, 2500],
+        [3000, 3000, 7500],
+        [8500, 8500, 9000]
+      ],
+      scored: [9000, 9250]
+    },
+    null
+  ]
+})
+
+const { runs, ...rest } = savedRuns()
+const [kinds] = runs
+const saved = {
+  ...rest,
+  runs: [{ ...kinds!, groups: { ...kinds!.groups, 1: timed } }]
+}
+
+const cells = (page: Page) =>
+  page
+    .locator(".waterfall-table tbody tr")
+    .evaluateAll((rows) =>
+      rows.map((row) =>
+        [...row.querySelectorAll("th, td:not([aria-hidden])")].map(({ textContent }) => textContent.trim())
+      )
+    )
+
+describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, { timeout: 60_000 }, () => {
+  const { open, save } = Browser.suite()
+  let address: string | undefined
+  const visit = (hash: string, options = {}) => open(`${(address ??= save("times", saved))}#${hash}`, options)
+
+  it("shows by one key where the time of each rollout went, turn by turn, and who held up the group", async () => {
+    const { errors, page, requests } = await visit("/groups/kinds/1")
+    await page.waitForSelector(".rollout")
+    await page.keyboard.press("w")
+    await page.getByRole("heading", { name: "Rollout 0" }).waitFor()
+    assert.include(await page.evaluate<string>("location.hash"), "view=times")
+    const told = await page.locator(".waterfall p").allInnerTexts()
+    assert.deepStrictEqual(told, [
+      "9.25 s from the item's start to its scores. The others waited 4 s for rollout 1.",
+      "9.25 s and 3 turns: 43% waiting for the group, 22% tools, 21% generating, 12% environment, 3% scoring."
+    ])
+    assert.deepStrictEqual(
+      (await cells(page)).map((row) => row.slice(0, 7)),
+      [
+        ["before", "0 s", "", "", "1 s", "", ""],
+        ["turn 1", "1 s", "1 s", "2 s", "", "", ""],
+        ["turn 2", "4 s", "500 ms", "", "100 ms", "", ""],
+        ["turn 3", "4.6 s", "400 ms", "", "", "", ""],
+        ["after", "5 s", "", "", "", "4 s", "250 ms"]
+      ]
+    )
+    assert.deepStrictEqual(await Browser.violations(page), [])
+    await page.keyboard.press("j")
+    await page.getByRole("heading", { name: "Rollout 1" }).waitFor()
+    assert.deepStrictEqual((await cells(page))[1]?.slice(0, 5), ["turn 1", "1 s", "500 ms", "1 s", "500 ms"])
+    await page.keyboard.press("j")
+    await page.getByText("Nobody wrote down when the turns of this rollout happened.").waitFor()
+    await page.getByRole("button", { name: "rollout 1", exact: true }).click()
+    await page.getByRole("heading", { name: "Rollout 1" }).waitFor()
+    await page.keyboard.press("w")
+    await page.waitForSelector(".rollout.is-current")
+    assert.deepStrictEqual([requests, errors], [[], []])
+  })
+
+  it("offers no times where nobody wrote them down, and says so to whoever asks", async () => {
+    const { page } = await visit("/groups/kinds/2")
+    await page.waitForSelector(".rollout")
+    assert.strictEqual(await page.getByRole("button", { name: "Times" }).count(), 0)
+    await page.keyboard.press("w")
+    await page.getByText("Nobody wrote down when its turns happened").waitFor()
+  })
+
+  it("fits a phone, and is readable in the dark", async () => {
+    for (const options of [{ viewport: { width: 390, height: 800 } }, { colorScheme: "dark" }]) {
+      const { page } = await visit("/groups/kinds/1?view=times&rollout=1", options)
+      await page.getByRole("heading", { name: "Rollout 1" }).waitFor()
+      assert.isTrue(await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+      assert.deepStrictEqual(await Browser.violations(page), [])
+    }
+  })
+})
