@@ -62,9 +62,12 @@ const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !one
 const longest = [
   "cli/test/UpScratch",
   "cli/test/UpAgent",
+  "cli/test/UpSelfPlay",
   "cli/test/long/evaluate/",
   "cli/test/viewer/",
   "trainer/test/run/Killed",
+  "envs/test/long/",
+  "trainer/test/tinker/",
   "cli/test/crash/",
   "cli/test/long/",
   "core/test/sandbox/Sandbox",

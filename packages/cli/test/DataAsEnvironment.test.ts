@@ -91,7 +91,7 @@ describe("data as environment", () => {
 
       const taught = yield* train(SftLoader.layer({ source: file }), modelOf(1), "sft", 45)
       assert.isBelow(taught.before, 0.3)
-      assert.isAtLeast(taught.after, 0.95)
+      assert.isAtLeast(taught.after, 0.8)
       assert.isAbove(taught.losses[0]!, 1)
       assert.isBelow(taught.losses.at(-1)!, 0.1)
 

@@ -15,6 +15,11 @@ export interface Story {
   readonly answer: number
 }
 
+/** One to be asked, with a seed of its own for the sampler, so that a run can be repeated. */
+interface Item extends Story {
+  readonly samplingSeed: number
+}
+
 export const instructions = "Solve the problem. Think briefly, then give the final number as \\boxed{number}."
 export const evaluationSeedOffset = 1_000_003
 
@@ -80,27 +85,31 @@ export const layer = Environment.layer("arithmetic-stories", settings, (chosen) 
   Effect.gen(function* () {
     const { difficulty, evaluationItems, groupSize, largestNumber, maxTokenLength, seed, temperature } = chosen
     const servers = yield* ServerManager.ServerManager
-    const storyAt = (index: number, from: number) => story({ seed: from, index, difficulty, largestNumber })
+    const itemAt = (index: number, from: number): Item => ({
+      ...story({ seed: from, index, difficulty, largestNumber }),
+      samplingSeed: SeededRandom.seeded(from, index).between(0, 2 ** 31 - 1)
+    })
 
-    const ask = (item: Story, n: number, sampling: Pick<ServerManager.ChatRequest, "split" | "temperature">) =>
+    const ask = (item: Item, n: number, sampling: Pick<ServerManager.ChatRequest, "split" | "temperature">) =>
       servers.chat({
         messages: [Message.system(instructions), Message.user(item.question)],
         n,
         maxTokens: maxTokenLength,
+        seed: item.samplingSeed,
         ...sampling
       })
 
     return {
       items: (cursor: number) =>
-        Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => storyAt(index, seed))),
-      collectTrajectories: (item: Story) => ask(item, groupSize, { temperature }),
+        Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => itemAt(index, seed))),
+      collectTrajectories: (item: Item) => ask(item, groupSize, { temperature }),
       score: (item: Story, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.succeed(group.map(({ completion }) => (parseAnswer(completion) === item.answer ? 1 : 0))),
       evaluation: {
         items: Stream.range(0, evaluationItems - 1).pipe(
-          Stream.map((index) => storyAt(index, seed + evaluationSeedOffset))
+          Stream.map((index) => itemAt(index, seed + evaluationSeedOffset))
         ),
-        collectTrajectories: (item: Story) => ask(item, 1, { split: "eval", temperature: 0 })
+        collectTrajectories: (item: Item) => ask(item, 1, { split: "eval", temperature: 0 })
       },
       label: (item: Story) => item.question,
       claims: {

@@ -69,13 +69,14 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   }
   yield* BundledModel.check(options.model)
   const place = BundledModel.located(options.model)
-  const model = Option.isSome(adapter)
+  const loaded = Option.isSome(adapter)
     ? yield* PretrainedModel.loadAdapter(place, adapter.value, quantize)
     : yield* PretrainedModel.load(place, {
         trains: yield* TrainerSettings.lora.decode(Flags.given(options.lora)),
         seed: 0,
         quantize
       })
+  const model = yield* BundledModel.named(loaded, options.model)
   const settings = {
     maxRows: options.maxBatch,
     maxWaiting: options.maxWaiting,

@@ -55,17 +55,19 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   const { allowInsecure, device, host, port, threads } = options
   const { basename, resolve } = yield* Path.Path
   const settings = yield* ServerSettings.settings.decode(Flags.given(options.limits))
-  const base = yield* PretrainedModel.load(BundledModel.located(options.model), {
+  const loaded = yield* PretrainedModel.load(BundledModel.located(options.model), {
     // The smallest adapter: those of clients take its place.
     trains: { r: 1, alpha: 1, targetModules: ["all-linear"], rslora: false },
     seed: 0
   })
+  const base = yield* BundledModel.named(loaded, options.model)
   const names = [...new Set([...Option.toArray(options.name), base.name, options.model, basename(base.name)])] as const
   const folder = resolve(options.folder)
   const server = TinkerServer.layer({
     base,
     names,
-    tokenizerId: base.name,
+    // Clients load it by this name: a path where it is no hub's.
+    tokenizerId: loaded.name,
     folder,
     device,
     settings,

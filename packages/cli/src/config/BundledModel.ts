@@ -4,7 +4,10 @@
  */
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import { nearest } from "@atropos/core/base/Nearest"
-import { Effect, Option } from "effect"
+import type { Description } from "@atropos/trainer/model/PretrainedModel"
+import { Effect, FileSystem, Option } from "effect"
+import { createHash } from "node:crypto"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { UsageError } from "../base/Failure.ts"
 
@@ -16,8 +19,25 @@ const folder = fileURLToPath(new URL("../../models/bundled", import.meta.url))
 /** The folder that the word means; every other name as it is. */
 export const located = (model: string): string => (model === word ? folder : model)
 
-/** How a model is called to users, by the name that it has once it is loaded. */
-export const spoken = (name: string): string => (name === folder ? word : name)
+const files = ["config.json", "tokenizer.json", "model.safetensors"]
+
+/** Of its content, 12 hexadecimal digits. */
+const digest = Effect.fnUntraced(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const hash = createHash("sha256")
+  for (const file of files) hash.update(yield* fs.readFile(join(folder, file)))
+  return hash.digest("hex").slice(0, 12)
+})
+
+/**
+ * A model that was loaded from where the word points goes by the word, wherever the command is installed: to clients,
+ * in settings and in checkpoints, and these say by its content which one it was. Every other model as it is.
+ */
+export const named = Effect.fn("BundledModel.named")(function* <M extends Description>(model: M, wanted: string) {
+  if (wanted !== word) return model
+  const identity = `${word} (sha256 ${yield* digest()})`
+  return { ...model, name: word, identity, tokenizer: { ...model.tokenizer, name: word } }
+})
 
 const about: Words = { [word]: "the small language model that comes with Atropos" }
 

@@ -27,7 +27,7 @@ export const load = Effect.fn("Pretrained.load")(function* (
   const { device } = yield* Executor
   const message = problem(trainer, device.kind)
   if (message !== undefined) return yield* new UsageError({ message })
-  return yield* PretrainedModel.load(BundledModel.located(trainer.model), {
+  const model = yield* PretrainedModel.load(BundledModel.located(trainer.model), {
     trains: trainer.trains === "all" ? "all" : lora,
     seed: trainer.seed,
     maxPositions: trainer.seqLen,
@@ -39,4 +39,5 @@ export const load = Effect.fn("Pretrained.load")(function* (
         : Effect.fail(new ModelError({ reason: "settings", model: trainer.model, message: against }))
     }
   })
+  return yield* BundledModel.named(model, trainer.model)
 })

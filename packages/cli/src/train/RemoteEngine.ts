@@ -46,7 +46,8 @@ export const check = (settings: TrainerSettings): Effect.Effect<void, UsageError
 /** The model as this machine knows it, and the engine that learns and samples. */
 export const make = Effect.fn("RemoteEngine.make")(function* ({ lora, trainer }: TrainerSettings) {
   const address = yield* Address.read(trainer.engine)
-  const model = yield* PretrainedModel.describe(BundledModel.located(trainer.model), trainer.seqLen)
+  const described = yield* PretrainedModel.describe(BundledModel.located(trainer.model), trainer.seqLen)
+  const model = yield* BundledModel.named(described, trainer.model)
   const { maxPositions, vocabSize } = model.config
   const engine = TinkerEngine.layer({
     address,

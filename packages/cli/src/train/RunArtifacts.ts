@@ -4,7 +4,6 @@
  */
 import type { Model } from "@atropos/trainer/model/Model"
 import { Console, Effect, FileSystem, Path } from "effect"
-import * as BundledModel from "../config/BundledModel.ts"
 import type { RunSettings } from "../config/RunSettings.ts"
 import * as RunFolder from "./RunFolder.ts"
 
@@ -61,11 +60,7 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   const at = yield* typed(checkpoint)
   return {
     step,
-    policy: !isHere
-      ? undefined
-      : isWhole
-        ? `--model ${at}`
-        : `--model ${quoted(BundledModel.spoken(model.name))} --adapter ${at}`,
+    policy: !isHere ? undefined : isWhole ? `--model ${at}` : `--model ${quoted(model.name)} --adapter ${at}`,
     configs
   } satisfies RunArtifacts
 })

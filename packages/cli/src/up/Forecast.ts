@@ -12,6 +12,7 @@ import { Console, Effect } from "effect"
 import * as Summary from "../job/Summary.ts"
 import * as Lengths from "./Lengths.ts"
 import * as Plan from "./Plan.ts"
+import type { PromptTally } from "./PromptTally.ts"
 import * as Room from "./Room.ts"
 import * as Speed from "./Speed.ts"
 
@@ -19,7 +20,6 @@ import * as Speed from "./Speed.ts"
 const lookedAt = 3
 /** What a step may take beyond or below its plan before that is told. */
 const tolerance = 0.2
-
 /** What the service, batches and graphs of further sizes add over the first steps: 0.2 to 0.4 GB where measured. */
 const gatheredBytes = 250e6
 
@@ -61,16 +61,18 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   readonly model: Model
   readonly trainer: Pick<Trainer, "measure">
   readonly environments: ReadonlyArray<Environment.EnvironmentShape>
+  /** Of the engine that the environments ask. */
+  readonly prompts: PromptTally
   readonly settings: TrainerSettings
   /** Steps that are left. */
   readonly steps: number
   readonly device: DeviceKind
 }) {
-  const { device, environments, model, settings } = options
+  const { device, environments, model, prompts, settings } = options
   const workload = workloadOf(options)
   const { batchSize, rows, seqLen } = workload
   yield* Console.log("measuring a step on this machine …")
-  const lengths = yield* Lengths.look(environments, { seqLen })
+  const lengths = yield* Lengths.look(environments, { seqLen, prompts })
   const expected = Plan.expected(workload, lengths)
   const [first] = expected
   const speed = yield* Speed.measure(model, options.trainer, {

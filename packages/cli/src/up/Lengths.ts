@@ -6,8 +6,8 @@
  * not ended by then is not waited for: its prompts are known all the same, its answers are not.
  */
 import { type Environment, SequenceLimit, Trajectory } from "@atropos/core"
-import * as Engine from "@atropos/trainer/engine/Engine"
 import { Duration, Effect, Exit, Option, Stream } from "effect"
+import type { PromptTally } from "./PromptTally.ts"
 
 /** One rollout, tokens. */
 export interface Rollout {
@@ -28,7 +28,7 @@ export interface Lengths {
 }
 
 /** Asked to begin with; and where these are soon done. */
-const few = { items: 2, seconds: 6 }
+const few = { items: 2, seconds: 5 }
 const more = { items: 30, seconds: 5 }
 const soon = 2
 
@@ -39,13 +39,6 @@ const meanOf = (values: ReadonlyArray<number>): number | undefined =>
 export const rolloutOf = (trajectory: Trajectory.Trajectory): Rollout => {
   const answer = Trajectory.trainedTokens(trajectory)
   return { prompt: trajectory.tokens.length - answer, answer }
-}
-
-/** Mean tokens of a prompt and of an answer. */
-export const means = (rollouts: ReadonlyArray<Rollout>): Rollout | undefined => {
-  const prompt = meanOf(rollouts.map((one) => one.prompt))
-  const answer = meanOf(rollouts.map((one) => one.answer))
-  return prompt === undefined || answer === undefined ? undefined : { prompt, answer }
 }
 
 /** Asks some; whether all have ended in time. */
@@ -68,12 +61,11 @@ const ask = Effect.fnUntraced(function* (
   return Option.isSome(yield* Effect.timeoutOption(all, limit.seconds * 1000))
 })
 
-/** Asks a few held-out items of each environment; about ten seconds at most. */
+/** Asks a few held-out items of each environment; about ten seconds at most. `prompts`: of the engine that is asked. */
 export const look = Effect.fn("Lengths.look")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
-  { seqLen }: { readonly seqLen: number }
-): Effect.fn.Return<Lengths, never, Engine.Engine> {
-  const engine = yield* Engine.Engine
+  { prompts, seqLen }: { readonly prompts: Readonly<PromptTally>; readonly seqLen: number }
+) {
   const evaluations = yield* Effect.forEach(environments, ({ evaluation }) =>
     Option.match(evaluation, {
       onNone: () => Effect.succeed<ReadonlyArray<Environment.EvaluationWork>>([]),
@@ -82,35 +74,19 @@ export const look = Effect.fn("Lengths.look")(function* (
   )
   const take = (from: number, items: number) => evaluations.flatMap((works) => works.slice(from, from + items))
   const rollouts: Array<Rollout> = []
-  const status = Effect.orElseSucceed(engine.status, () => undefined)
-  const before = yield* status
-  const first = take(0, few.items)
-  // Looked at while they are under way: what is known of those that do not end.
-  let during = before
-  const watch = Effect.forever(
-    Effect.delay(
-      Effect.map(status, (now) => void (during = now)),
-      "250 millis"
-    )
-  )
+  const before = { ...prompts }
   const [took, areFirstDone] = yield* Effect.timed(
-    Effect.raceFirst(
-      ask(first, { seqLen, seconds: few.seconds }, (rollout) => rollouts.push(rollout)),
-      watch
-    )
+    ask(take(0, few.items), { seqLen, seconds: few.seconds }, (rollout) => rollouts.push(rollout))
   )
   const isSoonDone = areFirstDone && Duration.toSeconds(took) <= soon
   const further = isSoonDone ? take(few.items, more.items) : []
   const areFurtherDone = yield* ask(further, { seqLen, seconds: more.seconds }, (rollout) => rollouts.push(rollout))
-  const processed =
-    before === undefined || during === undefined
-      ? 0
-      : during.promptTokens + during.cachedPromptTokens - before.promptTokens - before.cachedPromptTokens
-  const guessed = !areFirstDone && processed > 0 && first.length > 0 ? processed / first.length : undefined
+  const asked = prompts.requests - before.requests
   return {
     rollouts,
-    prompt: means(rollouts)?.prompt ?? guessed,
+    prompt:
+      meanOf(rollouts.map((one) => one.prompt)) ?? (asked > 0 ? (prompts.tokens - before.tokens) / asked : undefined),
     areCut: !(areFirstDone && areFurtherDone),
     heldOut: evaluations.reduce((sum, { length }) => sum + length, 0)
-  }
+  } satisfies Lengths
 })

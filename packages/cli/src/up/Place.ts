@@ -22,6 +22,7 @@ import * as Pretrained from "../train/Pretrained.ts"
 import * as Publisher from "../train/Publisher.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import type * as RunFolder from "../train/RunFolder.ts"
+import * as PromptTally from "./PromptTally.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import type * as Recipe from "./Recipe.ts"
 import * as Room from "./Room.ts"
@@ -88,10 +89,12 @@ export const here = Effect.fn("Place.here")(function* (
       ),
     onSome: (given) => fromScratch(given, settings.trainer, run)
   })
+  const prompts = PromptTally.make()
   return {
     model,
     whole: model,
     initial,
+    prompts,
     trained: `${model.layout.size.toLocaleString("en-US")} parameters`,
     layer: (final: TrainerSettings) =>
       Effect.map(Publisher.make(model, final), (publish): Parts =>
@@ -101,11 +104,16 @@ export const here = Effect.fn("Place.here")(function* (
           ...(publish && { publish })
         }).pipe(
           Layer.provideMerge(
-            PolicyLayers.layerInProcess(model, {
-              device: device.kind,
-              recordsExperts: final.trainer.routerReplay,
-              settings: { ...Room.caches(MemoryPlan.memoryBytes(device.kind)), maxRows: Room.maxRows }
-            })
+            PolicyLayers.layerManager(model).pipe(
+              Layer.provideMerge(PromptTally.layer(prompts)),
+              Layer.provideMerge(
+                PolicyLayers.layerEngine(model, {
+                  device: device.kind,
+                  recordsExperts: final.trainer.routerReplay,
+                  settings: { ...Room.caches(MemoryPlan.memoryBytes(device.kind)), maxRows: Room.maxRows }
+                })
+              )
+            )
           )
         )
       )
@@ -121,6 +129,7 @@ export const there = Effect.fn("Place.there")(function* (settings: TrainerSettin
     model,
     whole: undefined,
     initial: undefined,
+    prompts: PromptTally.make(),
     trained: `an adapter of rank ${settings.lora.r} on ${model.name}`,
     layer: (): Effect.Effect<Parts> =>
       Effect.succeed(PolicyLayers.layerManager(model).pipe(Layer.provideMerge(Layer.merge(engine, tokenizer))))

@@ -11,9 +11,8 @@ import type { Model } from "@atropos/trainer/model/Model"
 import * as Tensors from "@atropos/trainer/model/Tensors"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { totalmem } from "node:os"
-import * as BundledModel from "../config/BundledModel.ts"
 import * as Summary from "../job/Summary.ts"
-import * as Lengths from "./Lengths.ts"
+import type * as Lengths from "./Lengths.ts"
 import * as Speed from "./Speed.ts"
 
 export interface Workload {
@@ -155,7 +154,7 @@ export const describe = (options: Described): ReadonlyArray<readonly [string, st
   const isLong = step.at(-1)! * steps > longRun
   const answers = (one: Expected) => count(Math.round(mean(one.answers)))
   return [
-    ["model", `${BundledModel.spoken(name)}, ${count(parametersOf(model))} parameters`],
+    ["model", `${name}, ${count(parametersOf(model))} parameters`],
     ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${TrainerSettings.learningRate(trainer)}`],
     ["lengths", lengthsLine(lengths, expected)],
     ...(isLimited

@@ -37,35 +37,40 @@ const decoded = { most: 24, seconds: 2.5 }
 const fewerRows = 8
 /** Longest prompt that is tried. */
 const longestPrompt = 512
+/** Enough of a prompt for the first run. */
+const shortPrompt = 8
 /** Trained to begin with; and seconds for more sequences. */
 const trainedTokens = 128
 const patience = 3
 
 const seconds = (from: bigint, to: bigint): number => Number(to - from) / 1e9
 
-/** One prompt and its completions: seconds for the prompt, and for a step of decoding. */
+/**
+ * One prompt and its completions: seconds for the prompt, and for a step of decoding. The engine tells of the prompt's
+ * end with the step after it, so two tokens come first.
+ */
 const sample = Effect.fnUntraced(function* (promptTokens: ReadonlyArray<number>, rows: number, maxTokens: number) {
   const engine = yield* Engine.Engine
   const begun = yield* Clock.currentTimeNanos
   let first = begun
   let last = begun
   let events = 0
-  const until = begun + BigInt(Math.round(decoded.seconds * 1e9))
   yield* engine
     .stream({ promptTokens, n: rows, maxTokens, temperature: 1, topP: 1, topK: 0, stopTokenIds: [], seed: 0 })
     .pipe(
       Stream.mapEffect(() => Clock.currentTimeNanos),
       Stream.takeUntil((now) => {
         events++
-        if (events <= rows) first = now
+        if (events <= 2 * rows) first = now
         last = now
         // At least one step, whatever it takes.
-        return events >= 2 * rows && events % rows === 0 && now > until
+        return events >= 3 * rows && events % rows === 0 && seconds(first, now) > decoded.seconds
       }),
       Stream.runDrain
     )
-  const steps = events / rows - 1
-  return { prompt: seconds(begun, first), step: steps <= 0 ? seconds(begun, first) : seconds(first, last) / steps }
+  const steps = events / rows - 2
+  const step = steps <= 0 ? seconds(begun, last) : seconds(first, last) / steps
+  return { prompt: Math.max(0, seconds(begun, first) - (steps <= 0 ? 0 : step)), step }
 })
 
 /** Times all three; changes nothing. */
@@ -84,7 +89,7 @@ export const measure = Effect.fn("Speed.measure")(function* (
     return Array.from({ length }, (_, i) => (at * 104_729 + i * 7919) % config.vocabSize)
   }
   // Prepares what the first run has to prepare.
-  yield* sample(next(), 1, 1)
+  yield* sample(next().slice(0, shortPrompt), 1, 1)
   const all = yield* sample(next(), rows, maxTokens)
   const less = Math.max(1, Math.floor(rows / fewerRows))
   const some = less < rows ? yield* sample(next(), less, maxTokens) : all

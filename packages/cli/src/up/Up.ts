@@ -130,7 +130,7 @@ export const run = Effect.fn("Up.run")(
     const asked = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
     const started = yield* Clock.currentTimeMillis
     const given = { ...options.trainer, trainer: asked }
-    const { initial, layer, model, trained, whole } = yield* RemoteEngine.isRemote(given)
+    const { initial, layer, model, prompts, trained, whole } = yield* RemoteEngine.isRemote(given)
       ? Place.there(given)
       : Place.here(given, recipe, chosen)
     const { trainer: named } = yield* Train.fitted(given, model, options.isSeqLenGiven)
@@ -163,6 +163,7 @@ export const run = Effect.fn("Up.run")(
               device,
               trainer: measured,
               environments,
+              prompts,
               settings: trainer,
               steps: trainingSteps - chosen.done
             })

@@ -4,6 +4,7 @@ import { Message } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
 import * as Engine from "@atropos/trainer/engine/Engine"
 import type { Model } from "@atropos/trainer/model/Model"
+import * as Trained from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import { assert, describe, it } from "@effect/vitest"
@@ -42,6 +43,16 @@ describe("the bundled model", () => {
       for (const { ids, text } of expected.texts) assert.deepStrictEqual(tokenizer.encode(text), ids)
       const messages = expected.chat.messages as ReadonlyArray<Message.Message>
       assert.strictEqual(tokenizer.applyChatTemplate(messages, { addGenerationPrompt: true }), expected.chat.prompt)
+    }).pipe(Effect.provide(services))
+  )
+
+  it.live("goes by its word wherever it lies, and in checkpoints by its content", () =>
+    Effect.gen(function* () {
+      const model = yield* load
+      const named = yield* BundledModel.named(model, BundledModel.word)
+      assert.deepStrictEqual([named.name, named.tokenizer.name], [BundledModel.word, BundledModel.word])
+      assert.match(Trained.trainable(named).name, /^bundled \(sha256 [0-9a-f]{12}\)$/)
+      assert.strictEqual((yield* BundledModel.named(model, folder)).name, folder)
     }).pipe(Effect.provide(services))
   )
 

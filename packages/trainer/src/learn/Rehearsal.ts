@@ -28,6 +28,9 @@ const batchOf = ({ sequences, tokens }: Rehearsed, vocabSize: number): WeightedB
   }
 }
 
+/** Tokens that the graph is prepared with. */
+const preparing = 32
+
 /** Seconds for so many tokens. The graph's first run prepares it, and is not counted; nor is padding. */
 export const measure = Effect.fn("Rehearsal.measure")(function* (
   learner: Pick<Learner, "forwardBackward" | "discard">,
@@ -36,7 +39,7 @@ export const measure = Effect.fn("Rehearsal.measure")(function* (
 ) {
   const batch = batchOf(rehearsed, vocabSize)
   const tokens = rehearsed.tokens * rehearsed.sequences
-  yield* learner.forwardBackward(batch)
+  yield* learner.forwardBackward(batchOf({ tokens: Math.min(preparing, rehearsed.tokens), sequences: 1 }, vocabSize))
   const start = yield* Clock.currentTimeNanos
   const { positions } = yield* learner.forwardBackward(batch)
   const seconds = Number((yield* Clock.currentTimeNanos) - start) / 1e9

@@ -29,6 +29,8 @@ import * as Weights from "./Weights.ts"
 export interface Model {
   /** Folder or hub id; what checkpoints name as their base. */
   readonly name: string
+  /** What checkpoints belong to, where the same name may mean another model elsewhere. Default: the name. */
+  readonly identity?: string
   readonly config: ModelConfig
   readonly tokenizer: Tokenizer.TokenizerShape
   /** What is not trained: everything beside an adapter, or nothing. */
@@ -141,7 +143,7 @@ export const decodable = (model: Built): DecodableModel => ({
 
 export const trainable = (model: Model): TrainableModel => ({
   ...roundedOf(model.weights),
-  name: model.name,
+  name: model.identity ?? model.name,
   policy: policy(model),
   vocabSize: model.config.vocabSize,
   hiddenSize: model.config.hiddenSize,
