@@ -227,8 +227,17 @@ const takesIds = (schema: unknown): boolean => JSON.stringify(propertiesOf(schem
  */
 const noise = 0.1
 
+/**
+ * The higher of the two temperatures. vLLM refuses more than 2 (0.32), and none of its modes needs more: logprobs at the
+ * temperature are those after top-p there, 0. SGLang's are before it, and differ the more the hotter.
+ */
+const hottest = (kind: Identity.Kind): number => (kind === "sglang" ? 4 : 2)
+
 /** What a server's logprobs are of; absent where its answers are like nothing that is known. */
-export const measured = Effect.fn("Identify.measured")(function* (backend: Pick<Backend, "tokens" | "server">) {
+export const measured = Effect.fn("Identify.measured")(function* (
+  backend: Pick<Backend, "tokens" | "server">,
+  kind: Identity.Kind
+) {
   const ask = (temperature: number) =>
     Effect.map(
       // Whatever the tokenizer, there is a token 1; several of them leave a model in doubt.
@@ -240,10 +249,10 @@ export const measured = Effect.fn("Identify.measured")(function* (backend: Pick<
       ),
       ([choice]) => choice?.logprobs[0]
     )
-  return modeOf(yield* ask(0.25), yield* ask(4))
+  return modeOf(yield* ask(0.25), yield* ask(hottest(kind)))
 })
 
-/** The mode that gives the likeliest token these logprobs at temperatures 0.25 and 4. */
+/** The mode that gives the likeliest token these logprobs at a low and a high temperature. */
 export const modeOf = (cold: number | undefined, hot: number | undefined) => {
   if (cold === undefined || hot === undefined) return undefined
   if (cold > -1e-5 && hot > -1e-5) return "processed" as const

@@ -51,7 +51,7 @@ export const find = Effect.fn("Probed.find")(function* (options: Options, tokeni
   }
   // Our policy server says it with every answer.
   if (!backend.capabilities.tokens || identified.kind === "policy") return { identity: identified, backend }
-  const mode = yield* Identify.measured(backend).pipe(
+  const mode = yield* Identify.measured(backend, identified.kind).pipe(
     // It has no such endpoint after all, or answers it without what was asked for: as good as any other server with
     // OpenAI's routes.
     Effect.catchIf(

@@ -158,6 +158,11 @@ export const serve = (fixture: Fixture, { apiKey, isTaciturn = false, mode = "ra
   }
   const generated = (path: string, body: Json): TestServer.Reply => {
     const params = (body["sampling_params"] ?? body) as Json
+    // What vLLM 0.32 says; older ones take any.
+    if (kind.startsWith("vllm") && Number(params["temperature"] ?? 0) > 2) {
+      const message = `temperature must be in [0, 2], got ${String(params["temperature"])}.`
+      return { status: 400, json: { error: { message, type: "BadRequestError", param: "temperature", code: 400 } } }
+    }
     const isOne = body["prompt_logprobs"] === undefined && (params["max_tokens"] ?? params["max_new_tokens"]) === 1
     const logprob = isOne ? likeliest(Number(params["temperature"] ?? 1), mode) : undefined
     const template =
