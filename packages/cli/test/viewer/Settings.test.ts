@@ -14,7 +14,7 @@ const settingsOf = (lr: number) => [
   { source: "letters_0", kind: "environment", at: 0, settings: { group_size: 8, system_prompt: hostile } }
 ]
 
-describe.skipIf(!Browser.isPresent)(`the settings of runs${Browser.absence}`, { timeout: 120_000 }, () => {
+describe.skipIf(!Browser.isPresent)(`the settings of runs${Browser.absence}`, () => {
   const { open, save } = Browser.suite()
   let saved: string | undefined
   const visit = (address: string, options = {}) => {
