@@ -87,7 +87,15 @@ const measure = async (url: string) => {
       `${what.padEnd(36)} ${quantile(times, 0.5).toFixed(1).padStart(7)} ms   worst ${times.at(-1)!.toFixed(1).padStart(7)} ms   ${found?.total ?? "-"} found`
     )
   }
-  for (const path of ["metrics?limit=10000", "environments", "batches", "summary", "pieces"]) {
+  for (const path of [
+    ...["score", "advantage", "length"].map((one) => `distribution?measure=${one}`),
+    "metrics?limit=10000",
+    "settings",
+    "environments",
+    "batches",
+    "summary",
+    "pieces"
+  ]) {
     const from = performance.now()
     const { length } = await (await fetch(`${url}/v1/runs/${run}/${path}`)).text()
     console.log(`${path.padEnd(36)} ${(performance.now() - from).toFixed(1).padStart(7)} ms   ${length} characters`)

@@ -225,6 +225,7 @@ const fileReader = Layer.sync(RolloutReader.RolloutReader, () => {
     metrics: (run) => known(run, { metrics: [], next: null }),
     metricsToCome: (run) => known(run, Stream.never),
     environments: (run) => known(run, []),
+    distribution: (run: string) => known(run, null),
     settings: (run) => known(run, []),
     batches: (run) => known(run, [])
   }

@@ -23,6 +23,7 @@ import * as Leases from "./queue/Leases.ts"
 import * as Objects from "./base/Objects.ts"
 import * as PayloadCache from "./base/PayloadCache.ts"
 import * as Evaluations from "./reading/Evaluations.ts"
+import * as DistributionReading from "./reading/DistributionReading.ts"
 import * as EnvironmentReading from "./reading/EnvironmentReading.ts"
 import * as MetricReading from "./reading/MetricReading.ts"
 import * as Reading from "./reading/Reading.ts"
@@ -73,7 +74,8 @@ export const layer: Layer.Layer<
       ...(yield* Browse.make(names, index, objects)),
       ...(yield* Reading.make(names, clock)),
       ...(yield* MetricReading.make(names, changes)),
-      ...(yield* EnvironmentReading.make(names, environments))
+      ...(yield* EnvironmentReading.make(names, environments)),
+      ...(yield* DistributionReading.make(names))
     }
     const evaluations = yield* Evaluations.make(settings)
     return Context.make(

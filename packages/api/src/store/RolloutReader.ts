@@ -10,7 +10,8 @@
  * To implement it over a file: one run; the number of a line as the id of its group, newest last;
  * `RolloutText.ofMessages` for the preview and what `text` filters search, `RolloutText.matches` for the filter itself;
  * the line as a payload of the format "json"; metrics, pieces, settings, environments and batches empty where there are
- * none, and `Stream.never` for metrics to come. A name that is not the run's is `UnknownRun`.
+ * none, and `Stream.never` for metrics to come; no distributions (null) where groups have no steps. A name
+ * that is not the run's is `UnknownRun`.
  *
  * Reading disturbs nobody: nothing here claims, marks or removes. A run that was reset stays readable under its name:
  * its consumed groups beside those of its successor, the rest until the name is taken again.
@@ -58,6 +59,11 @@ export interface RolloutReaderShape {
     after: string | undefined
   ) => Reading<Stream.Stream<ReadonlyArray<TrajectoryApi.MetricsRow>, StoreError>>
   readonly environments: (run: string) => Reading<ReadonlyArray<TrajectoryApi.EnvironmentRow>>
+  /** Null where there is nothing to tell. */
+  readonly distribution: (
+    run: string,
+    query: TrajectoryApi.DistributionQuery
+  ) => Reading<TrajectoryApi.Distribution | null>
   /** What the run was started with: the trainer's, then those of its environments, newest first. */
   readonly settings: (run: string) => Reading<ReadonlyArray<TrajectoryApi.SourceSettingsRow>>
   /** The newest 100, newest first. */

@@ -109,6 +109,9 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags(StoreFailures.ofReading)
         )
       )
+      .handle("distribution", ({ params, query }) =>
+        Effect.catchTags(reader.distribution(params.run, query), StoreFailures.ofReading)
+      )
       .handle("settings", ({ params }) =>
         reader.settings(params.run).pipe(
           Effect.map((sources) => ({ sources })),

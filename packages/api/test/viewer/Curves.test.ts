@@ -110,17 +110,6 @@ describe("Curves.draw", () => {
     assert.deepStrictEqual([[...curve!.line.xs], [...curve!.line.ys]], [[1], [8]])
   })
 
-  it("shades from the 10th to the 90th percentile once both are recorded", () => {
-    const runs = [
-      run("a", 0, [row("sorting", 1, { "train/scores_mean": 0.5, "train/scores_p10": 0.1, "train/scores_p90": 0.9 })]),
-      run("b", 1, [row("sorting", 1, { "train/scores_mean": 0.5 })])
-    ]
-    const chart = chartOf(runs, "scores")
-    const [with_, without] = Curves.draw(chart, Curves.layout(chart, runs), byStep)
-    assert.deepStrictEqual([[...with_!.band!.low.ys], [...with_!.band!.high.ys]], [[0.1], [0.9]])
-    assert.isNull(without!.band)
-  })
-
   it("draws the interval of an evaluation, given as bounds or as a standard error, and never smooths it", () => {
     const runs = [
       run("a", 0, [

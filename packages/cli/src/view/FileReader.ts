@@ -106,6 +106,7 @@ export const layer = ({ files, index, tokenizer }: Options): Layer.Layer<Rollout
     metrics: (run) => known(run, () => Effect.succeed({ metrics: [], next: null })),
     metricsToCome: (run) => known(run, () => Effect.succeed(Stream.never)),
     environments: (run) => known(run, () => Effect.succeed([])),
+    distribution: (run) => known(run, () => Effect.succeed(null)),
     settings: (run) => known(run, () => Effect.succeed([])),
     batches: (run) => known(run, () => Effect.succeed([]))
   })

@@ -55,6 +55,47 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
       await says(page, "!!!! !!!!")
     })
 
+    seen("shows how scores and lengths are spread over its steps, cell by cell, each with its groups", async (page) => {
+      // Lengths are known of groups that were read.
+      const unread = () =>
+        page.evaluate<number>(
+          `fetch("/v1/runs/${BrokenRun.name}/rollouts?limit=1").then((it) => it.json()).then((it) => it.unindexed)`
+        )
+      await Browser.becomes(unread, 0)
+      const figure = page.getByRole("figure", { name: "Distribution of scores" })
+      await figure.scrollIntoViewIfNeeded()
+      const plot = figure.getByRole("slider")
+      await plot.waitFor()
+      assert.include(await figure.innerText(), `${3 * BrokenRun.steps} groups`)
+      await page.getByRole("figure", { name: "Distribution of lengths" }).getByRole("slider").waitFor()
+      await page.getByRole("figure", { name: "Distribution of advantages" }).getByRole("slider").waitFor()
+      for (const [colorScheme, rules] of [
+        ["light", undefined],
+        ["dark", Browser.rulesOfColours]
+      ] as const) {
+        await page.emulateMedia({ colorScheme })
+        assert.deepStrictEqual(await Browser.violations(page, rules), [], colorScheme)
+      }
+      await page.getByLabel("Environment of the distributions").selectOption("maze_0")
+      await Browser.holds(async () => (await figure.innerText()).includes(`${BrokenRun.steps} groups`), "of one alone")
+      await plot.focus()
+      await page.keyboard.press("End")
+      const last = (await plot.getAttribute("aria-valuetext")) ?? ""
+      assert.match(last, new RegExp(`^step ${BrokenRun.steps}: \\d+ of \\d+ rollouts? ha`))
+      await page.keyboard.press("Enter")
+      await rows(page).first().waitFor()
+      assert.deepStrictEqual(await steps(page), [String(BrokenRun.steps)])
+      assert.include(page.url(), "environment=maze_0")
+      await page.goBack()
+      await page.setViewportSize({ width: 390, height: 800 })
+      // Made when it comes into view.
+      await figure.scrollIntoViewIfNeeded()
+      await plot.waitFor()
+      await plot.click({ position: { x: 3, y: 3 } })
+      await rows(page).first().waitFor()
+      assert.match(page.url(), /step_from=1&step_to=1(&|$)/)
+    })
+
     seen("leads from a step without numbers to the tokens that made it", async (page) => {
       const odd = finding(page, "Not a number")
       assert.include(await odd.innerText(), `steps ${BrokenRun.notFinite.slice(0, -1).join(", ")} and 31`)

@@ -65,14 +65,7 @@ const reward: Section = {
       trace("batch", "reward/solved_fraction")
     ]),
     lines("scores", "Reward by environment", "number", "Mean score of the groups an environment sent.", [
-      trace("mean", "train/scores_mean", {
-        spread: {
-          kind: "range",
-          low: "train/scores_p10",
-          high: "train/scores_p90",
-          label: "shaded: 10th to 90th percentile"
-        }
-      })
+      trace("mean", "train/scores_mean")
     ]),
     lines(
       "identical",

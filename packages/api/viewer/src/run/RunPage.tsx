@@ -1,6 +1,7 @@
 /** A run's curves, alone or laid over those of other runs, as they come. */
 import { useMemo } from "react"
 import { Link, useLocation } from "wouter"
+import { Distributions } from "../distribution/Distributions.tsx"
 import * as OfPoint from "../evaluation/OfPoint.ts"
 import * as Filter from "../groups/list/Filter.ts"
 import * as Guilty from "../health/Guilty.ts"
@@ -131,6 +132,13 @@ const Charts = ({ run }: { readonly run: string }) => {
         </section>
       ))}
       {names.includes("train/step_time") && <StepTimeline metrics={metrics} run={run} />}
+      {hasService && (
+        <Distributions
+          run={run}
+          environments={state?.table.sourcesOf("train/scores_mean") ?? []}
+          step={state?.table.steps()?.last ?? 0}
+        />
+      )}
       <SettingsSection names={[run, ...others]} runs={runs} />
       <AllMetrics names={names} {...figure} />
     </div>

@@ -67,6 +67,7 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
       (
         await json<{ readonly environments: ReadonlyArray<Wire.EnvironmentRow> }>(`${of(run)}/environments`, {}, signal)
       ).environments.map(({ name }) => name),
+    distribution: (run, query, signal) => json(`${of(run)}/distribution`, query, signal),
     settings: async (run, signal) =>
       (await json<{ readonly sources: ReadonlyArray<Wire.SourceSettings> }>(`${of(run)}/settings`, {}, signal)).sources,
     ...HttpEvaluations.make(json),

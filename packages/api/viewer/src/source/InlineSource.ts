@@ -113,6 +113,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
         next: null
       }
     },
+    distribution: async () => null,
     reverified: async (name) => find(name).reverified ?? null,
     settings: async (name) => find(name).settings ?? [],
     notes: null,

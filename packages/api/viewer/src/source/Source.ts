@@ -61,6 +61,12 @@ export interface Source {
   /** Text of the ids that are known; others are absent. */
   readonly pieces: (run: string, ids: ReadonlyArray<number>, signal?: AbortSignal) => Promise<Wire.Pieces>
   readonly metrics: (run: string, query: Wire.MetricsQuery, signal?: AbortSignal) => Promise<Wire.MetricsPage>
+  /** Of the newest groups; null where there is nothing to tell. */
+  readonly distribution: (
+    run: string,
+    query: Wire.DistributionQuery,
+    signal?: AbortSignal
+  ) => Promise<Wire.Distribution | null>
   /** What scoring its groups again came to; null where nobody did. */
   readonly reverified: (run: string) => Promise<Wire.Reverified | null>
   /** What the run was started with: its trainer, then its environments; none where nobody told. */

@@ -74,6 +74,11 @@ export type EnvironmentRow = (typeof TrajectoryApi.EnvironmentRow)["Encoded"]
 
 export type BatchRow = (typeof TrajectoryApi.BatchRow)["Encoded"]
 
+/** How a measure of rollouts is spread over the steps of a run. */
+export type Distribution = (typeof TrajectoryApi.Distribution)["Encoded"]
+
+export type DistributionQuery = (typeof TrajectoryApi.DistributionQuery)["Encoded"]
+
 /** What a source of a run was started with. */
 export type SourceSettings = (typeof TrajectoryApi.SourceSettingsRow)["Encoded"]
 

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, packed, RequestErrors } from "./Access.ts"
 import { BatchRow } from "./Batches.ts"
+import { Distribution, DistributionQuery } from "./Distributions.ts"
 import { EnvironmentRow } from "./Environments.ts"
 import { rowParams, runParams } from "./Fields.ts"
 import { Pieces, PiecesQuery } from "./Groups.ts"
@@ -71,6 +72,17 @@ export class ReadingGroup extends HttpApiGroup.make("reading")
       success: Schema.Struct({ batches: Schema.Array(BatchRow) }),
       error: common
     }).annotateMerge(describe("The newest 100 batches, newest first.")),
+    HttpApiEndpoint.get("distribution", "/runs/:run/distribution", {
+      params: runParams,
+      query: DistributionQuery,
+      success: Schema.NullOr(Distribution),
+      error: common
+    }).annotateMerge(
+      describe(
+        "Histograms of scores, advantages or lengths by step, of the newest 10,000 groups in batches; null where there are none, " +
+          "and of advantages that a group alone does not tell."
+      )
+    ),
     HttpApiEndpoint.get("settings", "/runs/:run/settings", {
       params: runParams,
       success: Schema.Struct({ sources: Schema.Array(SourceSettingsRow) }),

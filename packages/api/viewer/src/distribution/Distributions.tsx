@@ -1,0 +1,141 @@
+/**
+ * How scores, advantages and lengths are spread over the steps of a run: heat maps, made by the service when they come
+ * into view, and anew as the run grows.
+ */
+import { useEffect, useRef, useState } from "react"
+import { useLocation } from "wouter"
+import { SaveMenu } from "../save/SaveMenu.tsx"
+import { useRemote } from "../state/useRemote.ts"
+import * as Format from "../ui/Format.ts"
+import { Failure, Loading } from "../ui/Note.tsx"
+import * as Cells from "./Cells.ts"
+import { HeatMap } from "./HeatMap.tsx"
+import "./distribution.css"
+
+interface DistributionsProps {
+  readonly run: string
+  readonly environments: ReadonlyArray<string>
+  /** The newest that is known. */
+  readonly step: number
+}
+
+const measures: ReadonlyArray<{ readonly measure: Cells.Measure; readonly title: string; readonly help: string }> = [
+  { measure: "score", title: "Scores", help: "Of the rollouts of each step." },
+  { measure: "advantage", title: "Advantages", help: "By the rule of the run; zero where nothing is learned." },
+  { measure: "length", title: "Lengths", help: "Trained tokens of the rollouts of each step." }
+]
+
+const nothing: { readonly [M in Cells.Measure]: string } = {
+  score: "None yet: no group is in a batch.",
+  advantage: "None: no group is in a batch, or groups alone do not tell them.",
+  length: "None yet: no group that is in a batch has been read."
+}
+
+/** Changes whenever a run is a twentieth longer. */
+const growthOf = (step: number): number => Math.floor(Math.log(step + 1) / Math.log(1.05))
+
+export const Distributions = ({ environments, run, step }: DistributionsProps) => {
+  const section = useRef<HTMLElement>(null)
+  const [isSeen, setIsSeen] = useState(false)
+  const [chosen, setChosen] = useState<string | null>(null)
+  const environment = chosen !== null && environments.includes(chosen) ? chosen : null
+  useEffect(() => {
+    const element = section.current
+    if (element === null || isSeen) return
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting === true && setIsSeen(true), {
+      root: element.closest(".main"),
+      rootMargin: "240px"
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [isSeen])
+  return (
+    <section className="chart-section" ref={section}>
+      <div className="section-head">
+        <h2>Distributions</h2>
+        {environments.length > 1 && (
+          <select
+            aria-label="Environment of the distributions"
+            value={environment ?? ""}
+            onChange={({ target }) => setChosen(target.value || null)}
+          >
+            <option value="">all environments</option>
+            {environments.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        )}
+      </div>
+      <div className="charts heats">
+        {measures.map((one) => (
+          <One key={one.measure} {...one} run={run} environment={environment} growth={isSeen ? growthOf(step) : null} />
+        ))}
+      </div>
+    </section>
+  )
+}
+
+interface OneProps {
+  readonly measure: Cells.Measure
+  readonly title: string
+  readonly help: string
+  readonly run: string
+  readonly environment: string | null
+  /** Null: not looked at yet. */
+  readonly growth: number | null
+}
+
+const One = ({ environment, growth, help, measure, run, title }: OneProps) => {
+  const [, navigate] = useLocation()
+  const of = JSON.stringify([run, measure, environment])
+  const { error, isLoading, reload, value } = useRemote(
+    growth === null ? null : `distribution:${of}:${growth}`,
+    async (source, signal) => ({
+      of,
+      distribution: await source.distribution(run, { measure, ...(environment !== null && { environment }) }, signal)
+    })
+  )
+  // Of another run or environment it is no longer shown.
+  const distribution = value?.of === of ? value.distribution : undefined
+  return (
+    <figure className="chart heat-figure" aria-label={`Distribution of ${title.toLowerCase()}`}>
+      <figcaption>
+        <div className="chart-head">
+          <h3>{title}</h3>
+        </div>
+        <p className="chart-help">{help}</p>
+      </figcaption>
+      <div className="heat-body">
+        {error !== null && distribution === undefined ? (
+          <Failure error={error} onRetry={reload} />
+        ) : distribution === undefined ? (
+          <Loading what={isLoading ? title.toLowerCase() : "nothing yet"} />
+        ) : distribution === null ? (
+          <p className="muted">
+            {nothing[measure]}{" "}
+            <button type="button" className="small" onClick={reload}>
+              Look again
+            </button>
+          </p>
+        ) : (
+          <HeatMap
+            title={title}
+            measure={measure}
+            distribution={distribution}
+            onOpen={(cell) => navigate(Cells.address(run, distribution, measure, cell, environment))}
+          />
+        )}
+      </div>
+      <div className="chart-foot">
+        {distribution !== undefined && distribution !== null && (
+          <>
+            <span className="muted chart-help">{Format.plural(distribution.groups, "group")}</span>
+            <div className="chart-tools">
+              <SaveMenu name={`Distribution of ${title.toLowerCase()}`} table={() => Cells.table(distribution)} />
+            </div>
+          </>
+        )}
+      </div>
+    </figure>
+  )
+}
