@@ -4,34 +4,36 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import * as Bin from "../Bin.ts"
+import * as TestServer from "../../../core/test/inference/TestServer.ts"
+import * as Atropos from "../crash/Atropos.ts"
 import * as PageCommands from "../pages/PageCommands.ts"
+import * as PageRuns from "../pages/PageRuns.ts"
 import * as PageTypes from "../pages/PageTypes.ts"
-
-/** The lines that run here, by what they begin with; each must be on its page. Earlier ones make what later read. */
-const here: ReadonlyArray<readonly [page: string, ...beginnings: ReadonlyArray<string>]> = [
-  [
-    "README.md",
-    "process --env arithmetic-stories",
-    "validate --env arithmetic-stories",
-    "init my-env",
-    "envs",
-    "doctor",
-    "serve --help"
-  ],
-  ["docs/evaluations.md", "evaluate suites", "evaluate suites mmlu-pro"],
-  ["docs/losses.md", "validate --loss ./my-loss.ts"],
-  ["docs/agents.md", "evaluate --from sessions.jsonl", "sft-gen sft.jsonl --from"]
-]
 
 /** The code of a page that calls itself by this name. */
 const block = (page: string, name: string): string =>
   PageTypes.blocksOf(page).find(({ code }) => code.startsWith(`// ${name}\n`))!.code
 
 /** A dozen processes one after the other, or the compiler over all packages: minutes where much else runs. */
-const patience = 600_000
+const patience = 900_000
 
-layer(NodeServices.layer)("the pages", (it) => {
+layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
   describe("commands", () => {
+    it.effect("are all run, or left alone for a reason", () =>
+      Effect.sync(() => {
+        for (const page of PageRuns.pages) {
+          const commands = PageCommands.commandsOf(page).filter(({ isMention }) => !isMention)
+          for (const { at, text, words } of commands) {
+            assert.isDefined(PageRuns.of(page, words), `${at}: ${text}: PageRuns.ts says nothing of it`)
+          }
+          for (const { line } of PageRuns.all.filter((one) => one.page === page)) {
+            const used = commands.some(({ words }) => PageRuns.of(page, words)?.line === line)
+            assert.isTrue(used, `${page} has no line that begins with ${line}`)
+          }
+        }
+      })
+    )
+
     it.effect(
       "do what they say, one after the other, in an empty folder",
       () =>
@@ -41,17 +43,24 @@ layer(NodeServices.layer)("the pages", (it) => {
           yield* fs.writeFileString(`${cwd}/my-loss.ts`, block("docs/losses.md", "my-loss.ts"))
           // As beside an installed command.
           yield* fs.symlink(`${PageCommands.root}node_modules`, `${cwd}/node_modules`)
-          for (const [page, ...beginnings] of here) {
-            const commands = PageCommands.commandsOf(page)
-            for (const beginning of beginnings) {
-              const command = commands.find(
-                ({ isMention, words }) => !isMention && `${words.join(" ")} `.startsWith(`${beginning} `)
+          for (const { how, line, page } of PageRuns.all) {
+            if (how.as === "left alone") continue
+            const { at, text, words } = PageCommands.commandsOf(page).find(
+              (one) => !one.isMention && PageRuns.of(page, one.words)?.line === line
+            )!
+            if (how.as === "serves") {
+              yield* Atropos.start(
+                words.map((word, index) => (words[index - 1] === "--port" ? "0" : word)),
+                { cwd }
+              ).pipe(
+                Effect.flatMap(({ says }) => says(how.says)),
+                Effect.scoped
               )
-              assert.isDefined(command, `${page} has no line that begins with ${beginning}`)
-              const { code, stderr, stdout } = yield* Bin.run(command.words, { cwd })
-              assert.strictEqual(code, 0, `${command.at}: ${command.text}\n${stderr}`)
-              assert.notStrictEqual(stdout.trim(), "", command.at)
+              continue
             }
+            const { code, stderr, stdout } = yield* Bin.run([...words, ...(how.more ?? [])], { cwd })
+            assert.strictEqual(code, 0, `${at}: ${text}\n${stderr}`)
+            assert.notStrictEqual(stdout.trim(), "", at)
             if (!(yield* fs.exists(`${cwd}/sessions.jsonl`)))
               yield* fs.copyFile(`${cwd}/out.jsonl`, `${cwd}/sessions.jsonl`)
           }
@@ -59,6 +68,34 @@ layer(NodeServices.layer)("the pages", (it) => {
           for (const made of ["my-env", "sft.jsonl"]) assert.isTrue(yield* fs.exists(`${cwd}/${made}`), made)
         }),
       patience
+    )
+  })
+
+  describe("an environment with a judge", () => {
+    it.effect("keeps what the judge said beside each score", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const cwd = yield* Bin.folder
+        yield* fs.writeFileString(`${cwd}/essays.ts`, block("docs/writing-an-environment.md", "essays.ts"))
+        yield* fs.symlink(`${PageCommands.root}node_modules`, `${cwd}/node_modules`)
+        const { url } = yield* TestServer.make(({ path }) =>
+          path.endsWith("/chat/completions") ? TestServer.chatReply(["Vivid. Grade: 12"]) : { json: { data: [] } }
+        )
+        const words = "process --env ./essays.ts --testing --env.total_steps 1 --env.group_size 2".split(" ")
+        const judge = ["--judge.base_url", `${url}/v1`, "--judge.model_name", "judge"]
+        const kept = ["--env.data_path_to_save_groups", "out.jsonl", "--env.ensure_scores_are_not_same", "False"]
+        const { code, stderr } = yield* Bin.run([...words, ...judge, ...kept], { cwd })
+        assert.strictEqual(code, 0, stderr)
+        const [group = ""] = (yield* fs.readFileString(`${cwd}/out.jsonl`)).split("\n")
+        const { overrides, scores } = JSON.parse(group) as {
+          readonly scores: ReadonlyArray<number>
+          readonly overrides: ReadonlyArray<unknown>
+        }
+        // No judge gives more than there is.
+        assert.deepStrictEqual(scores, [1.1, 1.1])
+        const one = { rationale: "Vivid. Grade: 12", rewards: { quality: 1, brief: 0.1 } }
+        assert.deepStrictEqual(overrides, [one, one])
+      })
     )
   })
 

@@ -8,7 +8,9 @@ export const Command = ({ run }: { readonly run: string }) => {
   const { value: names } = useRemote(`environment names ${run}`, (source, signal) =>
     source.environmentNames(run, signal)
   )
-  const environment = names?.length === 1 ? names[0]! : "NAME"
+  const [name = "NAME", ...others] = names ?? []
+  // A service numbers those of one name.
+  const environment = others.length > 0 ? "NAME" : hasService ? name.replace(/_\d+$/, "") : name
   const command = `npx @atropos/cli reverify groups.jsonl --env ${environment} --page again.html --open`
   return (
     <>

@@ -1,0 +1,118 @@
+/**
+ * What becomes of every command line in the blocks of the pages that a newcomer follows: it is run to its end, served
+ * until it says that it serves, or left alone for a reason that stands here.
+ */
+
+/** Runs to its end; `more`: words that make it shorter. */
+interface Runs {
+  readonly as: "runs"
+  readonly more?: ReadonlyArray<string>
+}
+/** Goes on until it is stopped; on a port that is free, not on the page's. */
+interface Serves {
+  readonly as: "serves"
+  readonly says: RegExp
+}
+interface LeftAlone {
+  readonly as: "left alone"
+  readonly because: string
+}
+
+export interface PageRun {
+  readonly page: string
+  /** What the line begins with. */
+  readonly line: string
+  readonly how: Runs | Serves | LeftAlone
+}
+
+const runs = (...more: ReadonlyArray<string>): Runs => ({ as: "runs", more })
+const serves = (says: RegExp): Serves => ({ as: "serves", says })
+const leftAlone = (because: string): LeftAlone => ({ as: "left alone", because })
+
+const ownModel = leftAlone("a model of the reader's")
+const ownFile = leftAlone("a file of the reader's")
+const ownServer = leftAlone("an inference server of the reader's")
+const hub = leftAlone("a model or a tokenizer of the hub")
+const service = leftAlone("a service with rollouts; sets/Service.test.ts has one")
+
+const short = ["--steps", "2", "--env.group_size", "4"]
+
+const lines = (
+  page: string,
+  all: ReadonlyArray<readonly [line: string, how: PageRun["how"]]>
+): ReadonlyArray<PageRun> => all.map(([line, how]) => ({ page, line, how }))
+
+/** In this order: earlier ones make what later ones read. */
+export const all: ReadonlyArray<PageRun> = [
+  ...lines("README.md", [
+    ["process --env arithmetic-stories", runs()],
+    ["view out.jsonl", serves(/http:\S+/)],
+    ["reverify out.jsonl", runs()],
+    ["validate --env arithmetic-stories", runs()],
+    ["init my-env", runs()],
+    ["envs", runs()],
+    ["doctor", runs()],
+    ["serve --help", runs()],
+    ["api --port", serves(/service at http:\S+/)],
+    ["openenv --env wordle", serves(/http:\S+/)],
+    ["up --env arithmetic-stories --model bundled", leftAlone("minutes; bundled/BundledModel.test.ts has the model")],
+    ["up --env arithmetic-stories --model ./my-model", ownModel],
+    ["up --env ./my-env.ts", ownFile],
+    ["train --model ./my-model", ownModel],
+    ["policy --model ./my-model", ownModel],
+    ["tinker --model ./my-model", ownModel],
+    ["serve --env gsm8k", ownServer],
+    ["evaluate --env gsm8k", ownServer],
+    ["evaluate --suite mmlu", ownServer],
+    ["sft-gen sft.jsonl", service],
+    ["dpo-gen dpo.parquet", service]
+  ]),
+  // The three lines that install are run by `npm run check:install`.
+  ...lines("docs/installing.md", [["up", runs(...short)]]),
+  ...lines("docs/training.md", [
+    ["up --seed 2", runs(...short, "--fresh")],
+    ["up --steps_ahead 2", runs(...short, "--fresh")],
+    ["up --config run.yaml", ownFile],
+    ["up --env arithmetic-stories --model Qwen/", hub],
+    ["api --port", serves(/service at http:\S+/)],
+    ["policy --model", hub],
+    ["serve --env arithmetic-stories", hub],
+    ["train --model Qwen/", hub],
+    ["doctor --openai.base_url", ownServer]
+  ]),
+  ...lines("docs/evaluations.md", [
+    ["evaluate suites", runs()],
+    ["evaluate suites mmlu-pro", runs()],
+    ["evaluate --suite", ownServer],
+    ["evaluate diff", leftAlone("two evaluations of the reader's; Suites.test.ts has two")]
+  ]),
+  ...lines("docs/losses.md", [
+    ["validate --loss ./my-loss.ts", runs()],
+    ["up --loss ./my-loss.ts", runs(...short, "--fresh")],
+    ["train --loss ./my-loss.ts", leftAlone("a service with a run; Training.test.ts has one")]
+  ]),
+  ...lines("docs/agents.md", [
+    ["view sessions.jsonl", serves(/http:\S+/)],
+    ["evaluate --from sessions.jsonl", runs()],
+    ["sft-gen sft.jsonl --from", runs()],
+    [
+      "dpo-gen pairs.jsonl --from",
+      leftAlone("sessions of one question with different rewards; its own tests have some")
+    ],
+    ["serve --env command", ownFile]
+  ])
+]
+
+/** The pages whose every line is listed; the last three have none. */
+export const pages: ReadonlyArray<string> = [
+  ...new Set(all.map(({ page }) => page)),
+  "docs/migration.md",
+  "docs/troubleshooting.md",
+  "docs/faq.md"
+]
+
+/** What becomes of the words after the command's name: the longest of the lines that they begin with. */
+export const of = (page: string, words: ReadonlyArray<string>): PageRun | undefined =>
+  all
+    .filter((one) => one.page === page && words.join(" ").startsWith(one.line))
+    .toSorted((left, right) => right.line.length - left.line.length)[0]
