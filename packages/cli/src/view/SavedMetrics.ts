@@ -1,9 +1,9 @@
 /**
- * Curves for a saved page: the lines of `metrics.jsonl` and `<name>.metrics.jsonl` (`metrics/FileSink`) as the rows that
- * the service would have of them. Of a step that stands there twice, as after a crash, the page shows the last.
+ * Curves for a saved page: the lines of `metrics.jsonl` and `<name>.metrics.jsonl` (`metrics/FileSink`) as the rows
+ * that the service would have of them. Of a step that stands there twice, as after a crash, the page shows the last.
  *
- * Lines have no times. Those of the trainer are the sums of its steps' seconds (`train/step_time`), those of others the
- * trainer's of the same step; where nobody tells them, all are that of the file.
+ * Lines have no times. Those of the trainer are the sums of its steps' seconds (`train/step_time`), those of others
+ * the trainer's of the same step; where nobody tells them, all are that of the file.
  */
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import * as Readings from "@atropos/core/service/Readings"
