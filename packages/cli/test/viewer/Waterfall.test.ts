@@ -54,7 +54,7 @@ const cells = (page: Page) =>
       )
     )
 
-describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, { timeout: 60_000 }, () => {
+describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () => {
   const { open, save } = Browser.suite()
   let address: string | undefined
   const visit = (hash: string, options = {}) => open(`${(address ??= save("times", saved))}#${hash}`, options)

@@ -45,7 +45,7 @@ export const of = (table: MetricTable, totalSteps: number): Headline => {
     reward: Health.courseOf(reward),
     skipped: skippedOf(table),
     tokensPerSecond: speedOf(table, stepTime),
-    elapsed: times === null ? null : (times.last - times.first) / 1000,
+    elapsed: times === null || times.last === times.first ? null : (times.last - times.first) / 1000,
     stepTime,
     remaining: stepTime === null || step === null || total === null || step >= total ? null : (total - step) * stepTime,
     evaluation: latest(table, [...scores, ...table.names().filter((name) => name.startsWith("eval/pass@"))])

@@ -39,7 +39,13 @@ const Settings = ({ names, runs }: SettingsSectionProps) => {
   const [isAll, setIsAll] = useState(false)
   const all = useMemo(
     () =>
-      SettingsTable.of((value ?? []).map((one) => ({ ...one, registered: runs.find(({ name }) => name === one.run) }))),
+      SettingsTable.of(
+        (value ?? []).map((one) => ({
+          ...one,
+          // Of saved groups nobody registered anything.
+          registered: runs.find(({ name, registered }) => registered && name === one.run)
+        }))
+      ),
     [value, runs]
   )
   const compared = value?.map(({ run }) => run).join("\n") ?? ""
@@ -74,7 +80,7 @@ const Settings = ({ names, runs }: SettingsSectionProps) => {
         ({ run, sources }) =>
           sources.length === 0 && (
             <p key={run} className="muted">
-              Of {run} only what it registered is known: its trainer and environments have not told their settings.
+              The trainer and the environments of {run} have told no settings.
             </p>
           )
       )}

@@ -75,7 +75,7 @@ const evaluated = Effect.fnUntraced(function* (name: string, rows: ReadonlyArray
 const perToken = 1e-4
 
 describe("suites that weigh choices", () => {
-  it.layer(policy, { timeout: 60_000 })((it) => {
+  it.layer(policy)((it) => {
     it.effect.each(suites)("agree with lm-evaluation-harness: $suite", ({ cases, suite }) =>
       Effect.gen(function* () {
         const results = yield* evaluated(

@@ -1,0 +1,100 @@
+/**
+ * Curves for a saved page: the lines of `metrics.jsonl` and `<name>.metrics.jsonl` (`metrics/FileSink`) as the rows
+ * that the service would have of them. Of a step that stands there twice, as after a crash, the page shows the last.
+ *
+ * Lines have no times. Those of the trainer are the sums of its steps' seconds (`train/step_time`), those of others
+ * the trainer's of the same step; where nobody tells them, all are that of the file.
+ */
+import * as JsonLines from "@atropos/core/data/JsonLines"
+import * as Readings from "@atropos/core/service/Readings"
+import { Effect, FileSystem, Option, Path, Stream } from "effect"
+import { UsageError } from "../base/Failure.ts"
+
+/** As the viewer reads it (`Wire.MetricsRow`). */
+export interface Row {
+  readonly id: string
+  readonly source: string
+  readonly step: number
+  readonly at: number
+  readonly values: { readonly [name: string]: number | string }
+}
+
+const expected = "figures of a step, as metrics.jsonl has them"
+
+/** What a line has beside its figures. */
+const labels: ReadonlySet<string> = new Set(["step", "policy_version", "batch"])
+
+interface Point {
+  readonly source: string
+  readonly step: number
+  readonly values: Row["values"]
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const pointOf = (source: string, text: string): Point | undefined => {
+  const value = parsed(text)
+  if (typeof value !== "object" || value === null || !("step" in value) || !Number.isSafeInteger(value.step)) return
+  const figures = Object.fromEntries(Object.entries(value).filter(([name]) => !labels.has(name)))
+  return { source, step: Number(value.step), values: Readings.encode(Readings.decode(figures).values) }
+}
+
+/** `runs/a/metrics.jsonl` is the trainer's, `runs/a/sums.metrics.jsonl` that of `sums`. */
+const sourceOf = (name: string): string => name.replace(/\.?metrics\.jsonl$/, "").replace(/\.jsonl$/, "") || "trainer"
+
+/** Milliseconds from the first step to each of them. */
+const clockOf = (points: ReadonlyArray<Point>): ReadonlyMap<number, number> => {
+  const seconds = new Map<number, number>()
+  for (const { source, step, values } of points) {
+    const time = values["train/step_time"]
+    if (source === "trainer" && typeof time === "number") seconds.set(step, time)
+  }
+  let sum = 0
+  return new Map(
+    [...seconds]
+      .sort(([left], [right]) => left - right)
+      .map(([step, time], place) => {
+        sum += place === 0 ? 0 : time * 1000
+        return [step, sum]
+      })
+  )
+}
+
+/** The rows of all files, in their order; a line that is none is told. */
+export const read = Effect.fn("SavedMetrics.read")(function* (
+  files: ReadonlyArray<string>,
+  onFault: (fault: string) => Effect.Effect<void>
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const usage = Effect.mapError(({ message }: { readonly message: string }) => new UsageError({ message }))
+  const points: Array<Point> = []
+  let newest = 0
+  for (const file of files) {
+    yield* usage(JsonLines.inspect(file, expected))
+    const { mtime } = yield* usage(fs.stat(file))
+    newest = Math.max(newest, Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() }))
+    const source = sourceOf(path.basename(file))
+    yield* JsonLines.read(file).pipe(
+      Stream.runForEach((line) => {
+        const point = line._tag === "Text" ? pointOf(source, line.text) : undefined
+        if (point !== undefined) return Effect.sync(() => void points.push(point))
+        return onFault(`${file}, line ${line.number}: expected ${expected}`)
+      }),
+      usage
+    )
+  }
+  const clock = clockOf(points)
+  const last = Math.max(0, ...clock.values())
+  return points.map((point, index): Row => ({
+    id: String(index + 1),
+    at: newest - last + (clock.get(point.step) ?? last),
+    ...point
+  }))
+})
