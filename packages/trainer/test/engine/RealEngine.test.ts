@@ -89,7 +89,7 @@ layer(Layer.provideMerge(server, base), { excludeTestServices: true })("real eng
       )
       assert.deepStrictEqual(overHttp, inProcess)
       assert.strictEqual(overHttp.length, 4)
-      assert.strictEqual(new Set(overHttp.map(({ tokens }) => tokens.join())).size > 1, true)
+      assert.strictEqual(new Set(overHttp.map(({ tokens }, "policy") => tokens.join())).size > 1, true)
       assert.isTrue(overHttp.every(({ policyVersion }) => policyVersion === 0))
     })
   )
@@ -102,14 +102,14 @@ layer(Layer.provideMerge(server, base), { excludeTestServices: true })("real eng
         const { tokens } = yield* ServerManager.ServerManager.pipe(
           Effect.provide(PolicyBackend.layerServerManager(served).pipe(Layer.provide(Layer.succeedContext(services))))
         )
-        assert.strictEqual(yield* Identify.measured({ server: "engine", tokens }), "tempered")
+        assert.strictEqual(yield* Identify.measured({ server: "engine", tokens }, "policy"), "tempered")
         // A server that gave raw logprobs, and one that gave those of what was left to draw from.
         const as = (temperature: number) => (request: Parameters<typeof tokens>[0]) =>
           tokens({ ...request, temperature })
-        assert.strictEqual(yield* Identify.measured({ server: "engine", tokens: as(1) }), "raw")
+        assert.strictEqual(yield* Identify.measured({ server: "engine", tokens: as(1) }, "policy"), "raw")
         const left: typeof tokens = (request) =>
           Effect.map(tokens(request), (choices) => choices.map((choice) => ({ ...choice, logprobs: [0] })))
-        assert.strictEqual(yield* Identify.measured({ server: "engine", tokens: left }), "processed")
+        assert.strictEqual(yield* Identify.measured({ server: "engine", tokens: left }, "policy"), "processed")
       })
   )
 
