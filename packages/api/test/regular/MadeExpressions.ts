@@ -48,6 +48,7 @@ const { readdirSync, readFileSync } = await import("node:fs")
 const { parse } = await import("yaml")
 const { Schema } = await import("effect")
 const Item = await import("../../../envs/src/suite/Item.ts")
+const MadeColumns = await import("../../../envs/src/suite/MadeColumns.ts")
 const Reading = await import("../../../envs/src/suite/Reading.ts")
 const Row = await import("../../../envs/src/suite/Row.ts")
 const { Suite } = await import("../../../envs/src/suite/Spec.ts")
@@ -74,6 +75,9 @@ Rewards.chandasMeter()
 const suites = new URL("../../../cli/suites/", import.meta.url)
 for (const file of readdirSync(suites)) {
   const suite = Schema.decodeUnknownSync(Suite)(parse(readFileSync(new URL(file, suites), "utf8")))
+  for (const { steps } of Object.values(suite.columns ?? {})) {
+    MadeColumns.add({ x: "" }, { made: { of: "{x}", ...(steps !== undefined && { steps }) } })
+  }
   for (const score of Object.values(suite.score)) {
     // All of them: a text in which the first is not found.
     if ("read" in score && score.read !== undefined) Reading.read("?", score.read)

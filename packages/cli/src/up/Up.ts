@@ -72,12 +72,28 @@ const service = (options: Pick<UpOptions, "host" | "port">) =>
 const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
   const { trainer: given } = trainer
   // Nor does a bound that the trainer itself advises to raise.
-  const told = Struct.omit(given, ["device", "engine", "run", "savePath", "threads", "trainingSteps", "maxMismatch"])
+  const told = Struct.omit(given, [
+    "device",
+    "engine",
+    "quantize",
+    "routerReplay",
+    "run",
+    "savePath",
+    "threads",
+    "trainingSteps",
+    "maxMismatch"
+  ])
   const [first, ...further] = settings
   return {
     environment: settings.map(({ word }) => word).join(" "),
     env: further.length === 0 ? first.given : settings.map((one) => one.given),
-    trainer: { ...told, ...(given.engine !== RemoteEngine.local && { engine: given.engine }) },
+    // Settings that runs of older versions had not are told where they are used: those runs go on.
+    trainer: {
+      ...told,
+      ...(given.engine !== RemoteEngine.local && { engine: given.engine }),
+      ...(given.quantize !== "none" && { quantize: given.quantize }),
+      ...(given.routerReplay && { routerReplay: true })
+    },
     lora: trainer.lora,
     loss: trainer.loss,
     stepsAhead,

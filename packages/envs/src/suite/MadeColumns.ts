@@ -1,12 +1,13 @@
 /**
  * Columns that a suite makes of others before anything else is read: `columns` of its YAML, one after the other.
  *
- * `of` is a template, `each` a column with a list of texts. Both then have every match of the patterns of `replace` put
- * in another form, in their order, and with `capitalise` a first letter that is large and others that are small.
+ * `of` is a template, `each` a column with a list of texts. Both then go through `steps`, in their order: those of
+ * `Normalise` by name, and pairs of a pattern and what every match of it is replaced by.
  */
 import { Columns } from "@atropos/core"
 import { Result, Schema } from "effect"
 import * as Template from "../dataset/Template.ts"
+import { names, normalise } from "./Normalise.ts"
 import * as RowOf from "./Row.ts"
 import type { Row } from "./Row.ts"
 
@@ -19,8 +20,9 @@ const Pattern = Schema.NonEmptyString.check(
 const Made = Schema.Struct({
   of: Schema.optionalKey(Schema.NonEmptyString),
   each: Schema.optionalKey(Schema.NonEmptyString),
-  replace: Schema.optionalKey(Schema.Array(Schema.Tuple([Pattern, Schema.String]))),
-  capitalise: Schema.optionalKey(Schema.Boolean)
+  steps: Schema.optionalKey(
+    Schema.Array(Schema.Union([Schema.Literals(names), Schema.Tuple([Pattern, Schema.String])]))
+  )
 }).check(
   Schema.makeFilter(({ each, of }) =>
     (each === undefined) === (of === undefined) ? "exactly one of of and each must be given" : undefined
@@ -30,20 +32,16 @@ const Made = Schema.Struct({
 export const MadeColumns = Schema.Record(Schema.String, Made)
 export type MadeColumns = typeof MadeColumns.Type
 
-const capitalised = (text: string): string => {
-  const [first = "", ...rest] = text
-  return first.toUpperCase() + rest.join("").toLowerCase()
-}
-
 /** The row with the columns that are made of it; a column that is missing is told. */
-export const add = (row: Row, made: MadeColumns = {}): Result.Result<Row, string> => {
+export const add = (row: Row, columns: MadeColumns = {}): Result.Result<Row, string> => {
   let all = row
-  for (const [name, { capitalise = false, each, of, replace = [] }] of Object.entries(made)) {
-    const patterns = replace.map(([pattern, by]) => [new RegExp(pattern, "gu"), by] as const)
-    const written = (text: string): string => {
-      const replaced = patterns.reduce((so, [pattern, by]) => so.replace(pattern, by), text)
-      return capitalise ? capitalised(replaced) : replaced
-    }
+  for (const [name, { each, of, steps = [] }] of Object.entries(columns)) {
+    const made = steps.map((step) => {
+      if (typeof step === "string") return (text: string) => normalise(text, [step])
+      const pattern = new RegExp(step[0], "gu")
+      return (text: string) => text.replace(pattern, step[1])
+    })
+    const written = (text: string): string => made.reduce((so, step) => step(so), text)
     for (const column of of === undefined ? [each ?? ""] : Template.columnsOf(of)) {
       const value = Columns.at(all, column)
       if (value === undefined || value === null) {

@@ -6,6 +6,19 @@
 
 const ascii = /[!-/:-@[-`{-~]/g
 
+/** Without what stands in square brackets, line by line. */
+const unbracketed = (line: string): string => {
+  let kept = ""
+  let from = 0
+  for (;;) {
+    const open = line.indexOf("[", from)
+    const close = open === -1 ? -1 : line.indexOf("]", open)
+    if (close === -1) return kept + line.slice(from)
+    kept += line.slice(from, open)
+    from = close + 1
+  }
+}
+
 const steps = {
   strip: (text: string) => text.trim(),
   lower: (text: string) => text.toLowerCase(),
@@ -22,7 +35,14 @@ const steps = {
   after_hashes: (text: string) => text.slice(text.lastIndexOf("#### ") === -1 ? 0 : text.lastIndexOf("#### ") + 5),
   quotes: (text: string) => text.replace(/^["'“”‘’]{1,3}/, "").replace(/["'“”‘’]{1,3}$/, ""),
   /** `(A)` is `A`. */
-  brackets: (text: string) => text.replace(/^\(([^()]*)\)$/, "$1")
+  brackets: (text: string) => text.replace(/^\(([^()]*)\)$/, "$1"),
+  /** `a [step] b` is `a  b`. */
+  bracketed: (text: string) => text.split("\n").map(unbracketed).join("\n"),
+  /** Python's `capitalize`: a first letter that is large, and others that are small. */
+  capitalise: (text: string) => {
+    const [first = "", ...rest] = text
+    return first.toUpperCase() + rest.join("").toLowerCase()
+  }
 } as const
 
 export type Step = keyof typeof steps

@@ -31,21 +31,15 @@ describe("prompt and choice", () => {
 
 describe("columns that are made of others", () => {
   const made = {
-    second: { of: "{ctx}", capitalise: true },
-    query: {
-      of: "{label}: {second}",
-      replace: [
-        ["^\\s+|\\s+$", ""],
-        ["\\[.*?\\]", ""]
-      ] as const
-    },
-    read: { each: "endings", replace: [["_", " "]] as const }
-  }
+    second: { of: "{ctx}", steps: ["capitalise"] },
+    query: { of: "{label}: {second}", steps: ["strip", "bracketed", ["He", "She"]] },
+    read: { each: "endings", steps: [["_", " "]] }
+  } satisfies MadeColumns.MadeColumns
 
   it("come one after the other, lists text by text", () => {
     const row = { label: " Rowing", ctx: "he McLean [step]", endings: ["a_b", "c"] }
     const all = Result.getOrThrow(MadeColumns.add(row, made))
-    assert.strictEqual(all["query"], "Rowing: He mclean ")
+    assert.strictEqual(all["query"], "Rowing: She mclean ")
     assert.deepStrictEqual(all["read"], ["a b", "c"])
   })
 

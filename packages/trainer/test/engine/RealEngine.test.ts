@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import * as Identify from "../../../core/src/inference/backend/Identify.ts"
 import { ServerManager, Tokenizer } from "@atropos/core"
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Fiber, Layer, Struct } from "effect"
 import { HttpServer } from "effect/http"
 import OpenAI from "openai"
 import * as Model from "../../src/model/Model.ts"
@@ -80,7 +80,10 @@ layer(Layer.provideMerge(server, base), { excludeTestServices: true })("real eng
       const root = yield* url
       const services = yield* Effect.context<Engine.Engine | Tokenizer.Tokenizer>()
       const request = { inputIds: [1, 2, 3, 11], n: 4, maxTokens: 20, temperature: 1, seed: 9, stop: ["a"] }
-      const ask = Effect.flatMap(ServerManager.ServerManager, (servers) => servers.tokens(request))
+      // All but when they were asked and answered.
+      const ask = Effect.flatMap(ServerManager.ServerManager, (servers) => servers.tokens(request)).pipe(
+        Effect.map((choices) => choices.map((choice) => Struct.omit(choice, ["served"])))
+      )
       const overHttp = yield* ask.pipe(
         Effect.provide(ServerManager.layer({ servers: [{ serverType: "vllm", baseUrl: `${root}/v1` }] }))
       )
@@ -89,7 +92,7 @@ layer(Layer.provideMerge(server, base), { excludeTestServices: true })("real eng
       )
       assert.deepStrictEqual(overHttp, inProcess)
       assert.strictEqual(overHttp.length, 4)
-      assert.strictEqual(new Set(overHttp.map(({ tokens }, "policy") => tokens.join())).size > 1, true)
+      assert.strictEqual(new Set(overHttp.map(({ tokens }) => tokens.join())).size > 1, true)
       assert.isTrue(overHttp.every(({ policyVersion }) => policyVersion === 0))
     })
   )
