@@ -228,8 +228,8 @@ const takesIds = (schema: unknown): boolean => JSON.stringify(propertiesOf(schem
 const noise = 0.1
 
 /**
- * The higher of the two temperatures. vLLM refuses more than 2 (0.32), and none of its modes needs more: logprobs at the
- * temperature are those after top-p there, 0. SGLang's are before it, and differ the more the hotter.
+ * The higher of the two temperatures. vLLM refuses more than 2 (0.32), and none of its modes needs more: logprobs at
+ * its temperature are those after top-p, 0. SGLang's are before it, and differ the more the hotter.
  */
 const hottest = (kind: Identity.Kind): number => (kind === "sglang" ? 4 : 2)
 
