@@ -576,6 +576,8 @@ layer(services, { excludeTestServices: true })("versioned endpoints", (it) => {
         "/v1/runs/{run}/groups",
         "/v1/runs/{run}/rollouts",
         "/v1/runs/{run}/rollouts/{id}",
+        "/v1/runs/{run}/distribution",
+        "/v1/runs/{run}/settings",
         "/v1/runs/{run}/batches/claim",
         "/v1/runs/{run}/batches/{id}/ack",
         "/v1/runs/{run}/batches/{id}/nack",

@@ -12,14 +12,15 @@ export interface LastSeen {
   readonly flush: Effect.Effect<void, SqlError>
 }
 
+const keyOf = (runId: number, envId: number): string => `${runId}/${envId}`
+
 export const make: Effect.Effect<LastSeen, never, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const entries = new Map<string, { readonly runId: number; readonly envId: number; at: number }>()
 
   const write = Effect.gen(function* () {
     if (entries.size === 0) return
-    const noted = [...entries.values()]
-    entries.clear()
+    const noted = Array.from(entries.values(), (entry) => ({ ...entry }))
     yield* sql`
       update env set last_seen = greatest(env.last_seen, heard.at)
       from unnest(
@@ -37,16 +38,21 @@ export const make: Effect.Effect<LastSeen, never, SqlClient.SqlClient> = Effect.
         )}::timestamptz[]
       ) as heard (run_id, env_id, at)
       where env.run_id = heard.run_id and env.env_id = heard.env_id`
+    // Only now: whoever asks meanwhile finds them here.
+    for (const { at, envId, runId } of noted) {
+      const key = keyOf(runId, envId)
+      if (entries.get(key)?.at === at) entries.delete(key)
+    }
   })
 
   return {
     note: (runId, envId, at) => {
-      const key = `${runId}/${envId}`
+      const key = keyOf(runId, envId)
       const entry = entries.get(key)
       if (entry === undefined) entries.set(key, { runId, envId, at })
       else entry.at = at
     },
-    of: (runId, envId) => entries.get(`${runId}/${envId}`)?.at ?? 0,
+    of: (runId, envId) => entries.get(keyOf(runId, envId))?.at ?? 0,
     flush: write
   }
 })
