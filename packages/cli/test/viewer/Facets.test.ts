@@ -72,14 +72,14 @@ describe.skipIf(!Browser.isPresent)(`several runs of several environments${Brows
 
     await rewards.getByText("Values", { exact: false }).first().click()
     const rows = rewards.getByRole("table").locator("tbody th")
-    assert.deepStrictEqual(
-      await rows.allInnerTexts(),
+    await Browser.becomes(
+      () => rows.allInnerTexts(),
       ["first", "third"].flatMap((run) => environments.map((environment) => `${run} · ${environment}`))
     )
     const plot = page.getByRole("slider", { name: /^Reward by environment · letters/ })
     await plot.focus()
     await page.keyboard.press("End")
-    assert.match((await plot.getAttribute("aria-valuetext")) ?? "", /^step 40: first 100, third 120$/)
+    await Browser.becomes(() => plot.getAttribute("aria-valuetext"), "step 40: first 100, third 120")
     await page.keyboard.press("Enter")
     await Browser.holds(async () => /environment=letters/.test(await page.evaluate("location.hash")), "its groups")
     assert.deepStrictEqual(errors, [])
