@@ -60,8 +60,15 @@ const wrongTokenizer = (server: string, tokenizer: string) =>
 
 type Servers = Pick<ServerManager.ServerManagerShape, "modelName" | "promptLogprobs" | "tokenize" | "tokenizer">
 
+/** The likeliest choice of an item as a rollout, with its scores. */
+type Weigh = (item: Item) => Effect.Effect<Environment.RolloutGroup, ServerManager.InferenceError>
+
 /** What asks for the logprobs of an item's choices, one request for each. */
-export const make = (servers: Servers, scores: { readonly [name: string]: Of<"likelihood"> }, main: string) =>
+export const make = (
+  servers: Servers,
+  scores: { readonly [name: string]: Of<"likelihood"> },
+  main: string
+): Effect.Effect<Weigh, NotConfigured.NotConfigured> =>
   Effect.gen(function* () {
     const { modelName, tokenizer } = servers
     if (tokenizer === undefined) {
