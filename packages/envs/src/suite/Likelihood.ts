@@ -91,6 +91,14 @@ export const make = (
 
     const score = Effect.fn("Likelihood.score")(function* (continuation: Continuation) {
       const { start, tokens } = encode(tokenizer, continuation)
+      // Nothing to weigh would be worth 0, more than any text.
+      if (tokens.length === start) {
+        return yield* new ServerManager.InferenceError({
+          reason: "rejected",
+          server: modelName,
+          message: `the choice ${JSON.stringify(continuation.text)} adds no token to its prompt: there is nothing to weigh`
+        })
+      }
       const { topLogprobs, topTokenIds } = yield* servers.promptLogprobs({ inputIds: tokens, topK: 1, split: "eval" })
       const logprobs: Array<number> = []
       for (let at = start; at < tokens.length; at++) {
