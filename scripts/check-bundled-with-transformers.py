@@ -24,6 +24,7 @@ TEXTS = [
     "Solve the problem. Think briefly, then give the final number as \\boxed{number}.",
     "<|im_start|>user\nHallo, schöne Welt!  \n\n\tтест 漢字 🙂 a1b22",
     "it's  don't\r\n...((x))",
+    '<tool_call>\n{"name": "calculator", "arguments": {"sum": "12+3x4"}}\n</tool_call><|im_end|>\n<|im_start|>tool\n24<|im_end|>',
 ]
 CHAT = [
     {"role": "system", "content": "Be brief."},
@@ -31,13 +32,39 @@ CHAT = [
     {"role": "assistant", "content": "5."},
     {"role": "user", "content": "And 4-1?"},
 ]
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "calculator",
+            "description": "Does a sum.",
+            "parameters": {"type": "object", "properties": {"sum": {"type": "string"}, "digits": {"type": "integer"}}},
+        },
+    },
+    {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}},
+    {"type": "function", "function": {"name": "bare"}},
+]
+
+
+def called(name, **arguments):
+    return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+CALLS = [
+    {"role": "user", "content": "What is 2+3?"},
+    {"role": "assistant", "content": None, "tool_calls": [called("calculator", sum="2+3", digits=1)]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "5"},
+    {"role": "assistant", "content": "Once more.", "tool_calls": [called("now"), called("calculator", sum='"ä" <b>')]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "12:30"},
+]
+SYSTEM = {"role": "system", "content": "Be brief."}
 
 folder, items = Path(sys.argv[1]), Path(sys.argv[2])
 tokenizer = AutoTokenizer.from_pretrained(folder)
 
 
-def prompt(messages):
-    return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+def prompt(messages, tools=None):
+    return tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, add_generation_prompt=True)
 
 
 def solved(model, rows):
@@ -55,7 +82,10 @@ def solved(model, rows):
 if len(sys.argv) == 3:
     fixture = {
         "texts": [{"text": text, "ids": tokenizer.encode(text, add_special_tokens=False)} for text in TEXTS],
-        "chat": {"messages": CHAT, "prompt": prompt(CHAT)},
+        "chats": [
+            {"messages": chat, "tools": tools, "prompt": prompt(chat, tools or None)}
+            for chat, tools in [(CHAT, []), (CHAT, TOOLS), (CALLS, TOOLS), ([SYSTEM, *CALLS], TOOLS[:1]), (CALLS, [])]
+        ],
     }
     items.parent.mkdir(parents=True, exist_ok=True)
     items.write_text(json.dumps(fixture) + "\n")

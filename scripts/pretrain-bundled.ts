@@ -1,7 +1,7 @@
 /**
  * Pretrains the model that `--model bundled` names (docs/models.md), with our own trainer: tokenizer, model and
- * training from nothing but the seed. The same number of threads gives the same files. The second stage goes on from
- * what the first one wrote; with `2` it is the only one.
+ * training from nothing but the seed. The same number of threads gives the same files. Each stage goes on from what the
+ * one before it wrote; with `3` the last is the only one.
  *
  *     node --conditions=atropos-src scripts/pretrain-bundled.ts <folder> [first stage]
  */
@@ -29,23 +29,30 @@ const special = { end: "<|endoftext|>", turnStart: "<|im_start|>", turnEnd: "<|i
 
 const documentsPerStep = 16
 
-/** How many documents of 100 are lists of sums, and how many pupils of 100 hasty, up to a share of the steps. */
+/**
+ * How many documents of 100 are lists of sums and how many dialogues with a tool, and how many pupils of 100 hasty, up
+ * to a share of the steps.
+ */
 interface Phase {
   readonly until: number
   readonly sums: number
+  readonly tools: number
   readonly hasty: number
 }
 
-/** First sums, then stories solved step by step, at last as pupils usually are; the second time with smaller steps. */
+/**
+ * First sums, then stories solved step by step, at last as pupils usually are; the second time with smaller steps, the
+ * third time with tools.
+ */
 const stages: ReadonlyArray<{ steps: number; peak: number; warmupSteps: number; phases: ReadonlyArray<Phase> }> = [
   {
     steps: 1600,
     peak: 2e-3,
     warmupSteps: 100,
     phases: [
-      { until: 0.3, sums: 88, hasty: 20 },
-      { until: 0.75, sums: 30, hasty: 20 },
-      { until: 1, sums: 20, hasty: 60 }
+      { until: 0.3, sums: 88, tools: 0, hasty: 20 },
+      { until: 0.75, sums: 30, tools: 0, hasty: 20 },
+      { until: 1, sums: 20, tools: 0, hasty: 60 }
     ]
   },
   {
@@ -53,8 +60,17 @@ const stages: ReadonlyArray<{ steps: number; peak: number; warmupSteps: number; 
     peak: 1.5e-3,
     warmupSteps: 30,
     phases: [
-      { until: 0.8, sums: 13, hasty: 10 },
-      { until: 1, sums: 13, hasty: 55 }
+      { until: 0.8, sums: 13, tools: 0, hasty: 10 },
+      { until: 1, sums: 13, tools: 0, hasty: 55 }
+    ]
+  },
+  {
+    steps: 480,
+    peak: 1.2e-3,
+    warmupSteps: 30,
+    phases: [
+      { until: 0.7, sums: 13, tools: 45, hasty: 12 },
+      { until: 1, sums: 13, tools: 40, hasty: 60 }
     ]
   }
 ]
@@ -66,8 +82,15 @@ const trainTokenizer = Effect.fnUntraced(function* () {
   const texts = Array.from({ length: 4000 }, (_, index) =>
     Documents.textOf(index % 4 === 0 ? Documents.sums(index) : Documents.story(index, 50))
   )
-  yield* ModelFolder.writeJson(out, BytePairs.files(texts, special, 1024, maxPositions))
+  const calls = Array.from({ length: 1000 }, (_, index) => Documents.textOf(Documents.toolStory(index, 50)))
+  yield* ModelFolder.writeJson(out, BytePairs.files([texts, calls], special, 512, maxPositions))
   return yield* Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(out))
+})
+
+/** What stands between a call and the model's next turn. */
+const heard = (tokenizer: Tokenizer.TokenizerShape, text: string) => ({
+  text: `\n${tokenizer.applyChatTemplate([{ role: "tool", content: text }], { addGenerationPrompt: true })}`,
+  isLearned: false
 })
 
 const sequenceOf = (
@@ -75,9 +98,15 @@ const sequenceOf = (
   document: Documents.Document,
   group: number
 ): TrainingSequence => {
+  const { answer, messages, tools = [] } = document
   const pieces = [
-    { text: tokenizer.applyChatTemplate(document.messages, { addGenerationPrompt: true }), isLearned: false },
-    ...document.answer,
+    {
+      text: tokenizer.applyChatTemplate(messages, { addGenerationPrompt: true, ...(tools.length > 0 && { tools }) }),
+      isLearned: false
+    },
+    ...answer.flatMap((piece) =>
+      piece.from === undefined ? [piece] : [{ text: special.turnEnd, isLearned: true }, heard(tokenizer, piece.text)]
+    ),
     { text: special.turnEnd, isLearned: true }
   ].map(({ isLearned, text }) => ({ isLearned, tokens: tokenizer.encode(text) }))
   const tokens = Int32Array.from(pieces.flatMap(({ tokens }) => tokens))
@@ -119,15 +148,21 @@ const train = Effect.fnUntraced(function* (model: Model.Model, stage: number) {
   const learner = yield* engine.load({ objective, maxLength: 256, tokenBudget: 4096 })
   const schedule = { kind: "cosine", peak, warmupSteps, steps, floor: 0.02 } as const
   const began = process.hrtime.bigint()
-  const next = { story: stage * documentsOfStage, sums: stage * documentsOfStage }
+  const begin = stage * documentsOfStage
+  const next = { story: begin, sums: begin, tools: begin }
   let computed = 0
   let recent = 0
   for (let step = 0; step < steps; step++) {
     const phase = phases.find(({ until }) => step < until * steps)!
     const lists = Math.round((documentsPerStep * phase.sums) / 100)
-    const sequences = Array.from({ length: documentsPerStep }, (_, at) =>
-      sequenceOf(tokenizer, at < lists ? Documents.sums(next.sums++) : Documents.story(next.story++, phase.hasty), at)
-    )
+    const dialogues = lists + Math.round((documentsPerStep * phase.tools) / 100)
+    const documentAt = (at: number) =>
+      at < lists
+        ? Documents.sums(next.sums++)
+        : at < dialogues
+          ? Documents.toolStory(next.tools++, phase.hasty)
+          : Documents.story(next.story++, phase.hasty)
+    const sequences = Array.from({ length: documentsPerStep }, (_, at) => sequenceOf(tokenizer, documentAt(at), at))
     const { batch } = WeightedBatch.choose(sequences, objective, { maxLength: 256, vocabSize: model.config.vocabSize })
     const { loss } = yield* learner.forwardBackward(batch)
     yield* learner.optimizerStep(Schedule.learningRate(schedule, step))

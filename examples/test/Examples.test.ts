@@ -5,7 +5,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { PolicyLayers } from "@atropos/trainer"
-import { Dataset, Environment, Message, ServerManager } from "@atropos/core"
+import { Dataset, Environment, Message, ServerManager, ToolCalls } from "@atropos/core"
+import { ArithmeticStories } from "@atropos/envs"
 import { Effect, Layer, Option, References, Schema, Stream } from "effect"
 import { TestConsole } from "effect/testing"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
@@ -23,6 +24,7 @@ import * as SandboxExample from "../14-sandbox.ts"
 import * as Tools from "../16-tools.ts"
 import * as AiSdkAgent from "../17-ai-sdk-agent.ts"
 import * as SelfPlay from "../18-self-play.ts"
+import * as CalculatorAgent from "../19-calculator-agent.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
 
@@ -32,14 +34,17 @@ const printed = <E>(program: Effect.Effect<unknown, E>) =>
     Effect.provideService(References.MinimumLogLevel, "None")
   )
 
-/** A group of the shop's agent, with a policy that says these things. */
-const shopping = (say: (request: ServerManager.ChatRequest) => string) =>
+/** A group of an agent, with a policy that says these things. */
+const rolledOut = (
+  agent: typeof AiSdkAgent.default | typeof CalculatorAgent.default,
+  say: (request: ServerManager.ChatRequest) => string
+) =>
   Effect.gen(function* () {
     const { groups } = yield* Environment.Environment
     return Option.getOrThrow(yield* Stream.runHead(groups))
   }).pipe(
     Effect.provide(
-      AiSdkAgent.default({ groupSize: 2 }).pipe(
+      agent({ groupSize: 2 }).pipe(
         Layer.provide([
           ServerManager.layerScripted((request) => ("prompt" in request ? "" : say(request))),
           Dataset.layerMemory({})
@@ -176,14 +181,14 @@ describe("examples", () => {
 
   it.live("17: looks the price up, and says it", () =>
     Effect.gen(function* () {
-      const { scores } = yield* shopping(({ messages }) => {
+      const { scores } = yield* rolledOut(AiSdkAgent.default, ({ messages }) => {
         const last = messages.at(-1)!
         const product = Message.text(messages[0]!)[0]!
         return last.role === "tool" ? Message.text(last) : AiSdkAgent.call(product)
       })
       assert.deepStrictEqual(Array.from(scores), [1, 1])
       // Says a price without looking: none is 12.
-      const guessed = yield* shopping(() => "12")
+      const guessed = yield* rolledOut(AiSdkAgent.default, () => "12")
       assert.deepStrictEqual(Array.from(guessed.scores), [0, 0])
     })
   )
@@ -234,4 +239,27 @@ describe("examples", () => {
       )
     )
   )
+
+  it.live("19: calls the calculator until it needs no more sums, and answers", () =>
+    Effect.gen(function* () {
+      const story = ArithmeticStories.story({ seed: 0, index: 0, difficulty: 2, largestNumber: 20 })
+      const call = (sum: string) => ToolCalls.writeCall({ name: "calculator", arguments: { sum } })
+      const { messages, scores } = yield* rolledOut(CalculatorAgent.default, ({ messages }) => {
+        const results = messages.filter(({ role }) => role === "tool").map((one) => Message.text(one))
+        if (results.length === 0) return call("1+2x3")
+        if (results.length === 1) return call(`${results[0]}-7+${story.answer}`)
+        return `The answer is \\boxed{${results[1]}}.`
+      })
+      assert.deepStrictEqual(Array.from(scores), [1, 1])
+      const roles = messages?.[0]?.map(({ role }) => role)
+      assert.deepStrictEqual(roles, ["system", "user", "assistant", "tool", "assistant", "tool", "assistant"])
+      const guessed = yield* rolledOut(CalculatorAgent.default, () => "The last number is 0.")
+      assert.deepStrictEqual(Array.from(guessed.scores), [0, 0])
+    })
+  )
+
+  it("19: the calculator does sums of products, and says what is none", () => {
+    const sums = { "12+3x4": "24", "3-5": "-2", "-2+-2": "-4", "2*3x4-1": "23", "": "not a sum", "2+": "not a sum" }
+    for (const [sum, result] of Object.entries(sums)) assert.strictEqual(CalculatorAgent.calculated(sum), result)
+  })
 })

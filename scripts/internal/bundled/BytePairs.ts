@@ -37,8 +37,12 @@ const merged = (parts: ReadonlyArray<string>, left: string, right: string): Read
   return result
 }
 
-/** The merges, most frequent first, until the vocabulary has `most` tokens or no pair is there twice. */
-const merges = (texts: Iterable<string>, most: number): ReadonlyArray<readonly [string, string]> => {
+/** The merges behind those known, most frequent first, until there are `most` or no pair is there twice. */
+const merges = (
+  texts: Iterable<string>,
+  most: number,
+  known: ReadonlyArray<readonly [string, string]>
+): ReadonlyArray<readonly [string, string]> => {
   const counts = new Map<string, number>()
   for (const text of texts) {
     for (const [word] of text.matchAll(wordsPattern)) counts.set(word, (counts.get(word) ?? 0) + 1)
@@ -48,7 +52,10 @@ const merges = (texts: Iterable<string>, most: number): ReadonlyArray<readonly [
     parts: Array.from(encoder.encode(word), (byte) => symbols[byte]!),
     count
   }))
-  const result: Array<readonly [string, string]> = []
+  for (const word of all) {
+    word.parts = known.reduce((parts, [left, right]) => merged(parts, left, right), word.parts)
+  }
+  const result = Array.from(known)
   while (result.length < most) {
     const pairs = new Map<string, number>()
     for (const { count, parts } of all) {
@@ -70,7 +77,7 @@ const merges = (texts: Iterable<string>, most: number): ReadonlyArray<readonly [
   return result
 }
 
-/** Tokens that text cannot spell; their ids are 0, 1, … */
+/** Tokens that text cannot spell; their ids are 0, 1, 2. */
 export interface Special {
   /** Ends a text, and pads. */
   readonly end: string
@@ -78,35 +85,61 @@ export interface Special {
   readonly turnEnd: string
 }
 
-/** Turns as ChatML has them. */
-const chatTemplate = ({ turnEnd, turnStart }: Special): string =>
-  `{% for message in messages %}{{ '${turnStart}' + message['role'] + '\\n' + message['content'] + '${turnEnd}\\n' }}{% endfor %}` +
-  `{% if add_generation_prompt %}{{ '${turnStart}assistant\\n' }}{% endif %}`
+/** Around a call; each is one token, the last of the vocabulary. */
+const tags = ["<tool_call>", "</tool_call>"]
 
-/** `tokenizer.json` and `tokenizer_config.json` of a tokenizer trained on these texts. */
+/**
+ * Turns as ChatML has them, calls as Hermes writes them; what tools there are ends the system message, short, as a small
+ * model has few positions.
+ */
+const chatTemplate = ({ turnEnd, turnStart }: Special): string =>
+  [
+    "{% macro list_of(tools) %}Tools:",
+    "{% for tool in tools %}{% set it = tool['function'] %}",
+    "{{ '\\n' + it['name'] + '(' }}",
+    "{% for key in (it['parameters'] or {})['properties'] or {} %}",
+    "{{ key }}{% if not loop.last %}, {% endif %}{% endfor %}",
+    "{{ ')' }}{% if it['description'] %}{{ ': ' + it['description'] }}{% endif %}{% endfor %}{% endmacro %}",
+    "{% if tools and messages[0]['role'] != 'system' %}",
+    `{{ '${turnStart}system\\n' + list_of(tools) + '${turnEnd}\\n' }}{% endif %}`,
+    "{% for message in messages %}",
+    `{{ '${turnStart}' + message['role'] + '\\n' + (message['content'] or '') }}`,
+    "{% if tools and loop.first and message['role'] == 'system' %}{{ '\\n' + list_of(tools) }}{% endif %}",
+    "{% for call in message['tool_calls'] or [] %}{% set it = call['function'] %}",
+    "{% if message['content'] or not loop.first %}{{ '\\n' }}{% endif %}",
+    `{{ '${tags[0]}\\n{"name": "' + it['name'] + '", "arguments": ' }}`,
+    "{% if it['arguments'] is string %}{{ it['arguments'] }}{% else %}{{ it['arguments'] | tojson }}{% endif %}",
+    `{{ '}\\n${tags[1]}' }}{% endfor %}`,
+    `{{ '${turnEnd}\\n' }}{% endfor %}`,
+    `{% if add_generation_prompt %}{{ '${turnStart}assistant\\n' }}{% endif %}`
+  ].join("")
+
+/** `tokenizer.json` and `tokenizer_config.json` of a tokenizer trained on these texts, one lot after the other. */
 export const files = (
-  texts: Iterable<string>,
+  lots: ReadonlyArray<Iterable<string>>,
   special: Special,
   vocabularySize: number,
   maxPositions: number
 ): { readonly [file: string]: unknown } => {
   const named = [special.end, special.turnStart, special.turnEnd]
-  const pairs = merges(texts, vocabularySize - named.length - symbols.length)
-  const tokens = [...named, ...symbols, ...pairs.map(([left, right]) => left + right)]
+  const most = vocabularySize - named.length - symbols.length - tags.length
+  const pairs = lots.reduce<ReadonlyArray<readonly [string, string]>>((known, texts) => merges(texts, most, known), [])
+  const tokens = [...named, ...symbols, ...pairs.map(([left, right]) => left + right), ...tags]
   const byteLevel = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false }
   return {
     "tokenizer.json": {
       version: "1.0",
       truncation: null,
       padding: null,
-      added_tokens: named.map((content, id) => ({
-        id,
+      added_tokens: [...named, ...tags].map((content) => ({
+        id: tokens.indexOf(content),
         content,
         single_word: false,
         lstrip: false,
         rstrip: false,
         normalized: false,
-        special: true
+        // Text shows calls, not the ends of turns.
+        special: named.includes(content)
       })),
       normalizer: null,
       pre_tokenizer: {

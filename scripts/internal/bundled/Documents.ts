@@ -1,19 +1,25 @@
 /**
- * What the bundled model is pretrained on: dialogues about arithmetic stories with answers of pupils (`Pupils`), and
- * lists of sums. Document i is a pure function of i.
+ * What the bundled model is pretrained on: dialogues about arithmetic stories with answers of pupils (`Pupils`),
+ * such dialogues with a calculator (`ToolPupils`), and lists of sums. Document i is a pure function of i.
  *
  * Stories are drawn with a seed of their own, and none is a held-out one of the environment under the seeds 0 to 31
  * (the first 256 of each, at each difficulty that occurs here).
  */
 import { Message, SeededRandom } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
+import * as Calculator from "../../../examples/19-calculator-agent.ts"
 import * as Pupils from "./Pupils.ts"
+import * as ToolPupils from "./ToolPupils.ts"
 
-/** A chat of which the last message is learned, whole or in parts. */
+/** A chat of which what follows is learned, whole or in parts. */
 export interface Document {
   readonly messages: ReadonlyArray<Message.Message>
-  /** Pieces of the answer and whether they are learned: of a list of sums only the results are. */
-  readonly answer: ReadonlyArray<{ readonly text: string; readonly isLearned: boolean }>
+  readonly tools?: ReadonlyArray<unknown>
+  /**
+   * Pieces of the answer and whether they are learned: of a list of sums only the results are. What a tool said ends a
+   * turn and begins the next one.
+   */
+  readonly answer: ReadonlyArray<{ readonly text: string; readonly isLearned: boolean; readonly from?: "tool" }>
 }
 
 const seed = 20_261_123
@@ -58,6 +64,19 @@ export const story = (index: number, hasty: number): Document => {
   return {
     messages: [...(random.chance(0.5) ? [Message.system(ArithmeticStories.instructions)] : []), Message.user(asked)],
     answer: [{ text: Pupils.answer(random, asked, hasty), isLearned: true }]
+  }
+}
+
+/** A dialogue with the calculator about a story. */
+export const toolStory = (index: number, hasty: number): Document => {
+  const random = SeededRandom.seeded(seed + 300, index)
+  const asked = question(index)
+  return {
+    messages: [Message.system(Calculator.instructions), Message.user(asked)],
+    tools: Calculator.tools,
+    answer: ToolPupils.dialogue(random, asked, hasty).map(({ from, text }) =>
+      from === "tool" ? { text, isLearned: false, from } : { text, isLearned: true }
+    )
   }
 }
 

@@ -25,7 +25,7 @@ const slips = 10
 /** Of 100 pupils. */
 const forgetful = 20
 
-const numbersIn = (sentence: string): ReadonlyArray<number> => (sentence.match(/\d+/g) ?? []).map(Number)
+export const numbersIn = (sentence: string): ReadonlyArray<number> => (sentence.match(/\d+/g) ?? []).map(Number)
 
 const stepOf = (sentence: string): Step => {
   const [first = 0, second = 0] = numbersIn(sentence)
@@ -60,6 +60,20 @@ const work = (total: number, step: Step): { readonly sums: string; readonly tota
   }
 }
 
+/** A step as one sum. */
+export const sum = (total: number, step: Step): string => {
+  switch (step.kind) {
+    case "add":
+      return `${total}+${step.number}`
+    case "takeAway":
+      return `${total}-${step.number}`
+    case "double":
+      return `${total}+${total}`
+    case "bags":
+      return `${total}+${step.bags}x${step.each}`
+  }
+}
+
 /** The same step taken for another one. */
 const mistaken = (step: Step, total: number): Step => {
   switch (step.kind) {
@@ -74,7 +88,12 @@ const mistaken = (step: Step, total: number): Step => {
   }
 }
 
-const ending = (random: SeededRandom.SeededRandom, answer: number, steps: number): string =>
+/** The step, or now and then another one. */
+export const slipped = (random: SeededRandom.SeededRandom, step: Step, total: number): Step =>
+  random.between(1, 100) <= slips ? mistaken(step, total) : step
+
+/** The last sentence. */
+export const ending = (random: SeededRandom.SeededRandom, answer: number, steps: number): string =>
   random.between(1, 100) <= forgetful ? ` That took ${steps} steps.` : ` The answer is \\boxed{${answer}}.`
 
 /** What a pupil answers; `hasty` of 100 pupils are. */
@@ -87,7 +106,7 @@ export const answer = (random: SeededRandom.SeededRandom, question: string, hast
   const isStopper = steps.length > 1 && random.between(1, 100) <= stoppers
   let total = start
   const texts = (isStopper ? steps.slice(0, -1) : steps).map((step) => {
-    const worked = work(total, random.between(1, 100) <= slips ? mistaken(step, total) : step)
+    const worked = work(total, slipped(random, step, total))
     total = worked.total
     return worked.sums
   })

@@ -1,6 +1,6 @@
 /** The model that comes with the command: what it is before reinforcement learning. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Message } from "@atropos/core"
+import { Message, OutputFormats } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
 import * as Engine from "@atropos/trainer/engine/Engine"
 import type { Model } from "@atropos/trainer/model/Model"
@@ -41,8 +41,24 @@ describe("the bundled model", () => {
     Effect.gen(function* () {
       const { tokenizer } = yield* load
       for (const { ids, text } of expected.texts) assert.deepStrictEqual(tokenizer.encode(text), ids)
-      const messages = expected.chat.messages as ReadonlyArray<Message.Message>
-      assert.strictEqual(tokenizer.applyChatTemplate(messages, { addGenerationPrompt: true }), expected.chat.prompt)
+      for (const { messages, prompt, tools } of expected.chats) {
+        // JSON of the library's, whose calls have their arguments as objects.
+        const chat = messages as unknown as ReadonlyArray<Message.Message>
+        const options = { addGenerationPrompt: true, ...(tools.length > 0 && { tools }) }
+        assert.strictEqual(tokenizer.applyChatTemplate(chat, options), prompt)
+      }
+    }).pipe(Effect.provide(services))
+  )
+
+  it.live("writes calls as Hermes does, and a chat without tools as it has always", () =>
+    Effect.gen(function* () {
+      const { tokenizer } = yield* load
+      assert.strictEqual(OutputFormats.of(tokenizer).name, "hermes")
+      const chat = [Message.system("Be brief."), Message.user("What is 2+3?")]
+      assert.strictEqual(
+        tokenizer.applyChatTemplate(chat, { addGenerationPrompt: true }),
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2+3?<|im_end|>\n<|im_start|>assistant\n"
+      )
     }).pipe(Effect.provide(services))
   )
 
@@ -62,7 +78,9 @@ describe("the bundled model", () => {
 
   it("was pretrained on no held-out story, and is trained on none", () => {
     const held = new Set(Array.from({ length: 64 }, (_, index) => heldOut(index).question))
-    const seen = Array.from({ length: 3000 }, (_, index) => Documents.textOf(Documents.story(index, 50)))
+    const seen = [Documents.story, Documents.toolStory].flatMap((make) =>
+      Array.from({ length: 3000 }, (_, index) => Documents.textOf(make(index, 50)))
+    )
     const trained = Array.from(
       { length: 3000 },
       (_, index) => ArithmeticStories.story({ seed: 0, index, difficulty: 2, largestNumber: 20 }).question
