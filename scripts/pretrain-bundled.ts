@@ -1,7 +1,7 @@
 /**
  * Pretrains the model that `--model bundled` names (docs/models.md), with our own trainer: tokenizer, model and
  * training from nothing but the seed. The same number of threads gives the same files. Each stage goes on from what the
- * one before it wrote; with `3` the last is the only one.
+ * one before it wrote; with `3` the first two, which came before there were tools, are left out.
  *
  *     node --conditions=atropos-src scripts/pretrain-bundled.ts <folder> [first stage]
  */
@@ -40,11 +40,20 @@ interface Phase {
   readonly hasty: number
 }
 
+interface Stage {
+  readonly steps: number
+  /** Steps after which the learning rate would have fallen, where the stage ends before. */
+  readonly over?: number
+  readonly peak: number
+  readonly warmupSteps: number
+  readonly phases: ReadonlyArray<Phase>
+}
+
 /**
  * First sums, then stories solved step by step, at last as pupils usually are; the second time with smaller steps, the
- * third time with tools.
+ * third and fourth time with tools.
  */
-const stages: ReadonlyArray<{ steps: number; peak: number; warmupSteps: number; phases: ReadonlyArray<Phase> }> = [
+const stages: ReadonlyArray<Stage> = [
   {
     steps: 1600,
     peak: 2e-3,
@@ -65,11 +74,18 @@ const stages: ReadonlyArray<{ steps: number; peak: number; warmupSteps: number; 
     ]
   },
   {
-    steps: 480,
+    steps: 200,
+    over: 480,
     peak: 1.2e-3,
     warmupSteps: 30,
+    phases: [{ until: 1, sums: 13, tools: 45, hasty: 12 }]
+  },
+  {
+    steps: 110,
+    peak: 7e-4,
+    warmupSteps: 5,
     phases: [
-      { until: 0.7, sums: 13, tools: 45, hasty: 12 },
+      { until: 0.45, sums: 13, tools: 40, hasty: 12 },
       { until: 1, sums: 13, tools: 40, hasty: 60 }
     ]
   }
@@ -141,12 +157,12 @@ const read = Effect.fnUntraced(function* ({ initial, layout }: Model.Model) {
 })
 
 const train = Effect.fnUntraced(function* (model: Model.Model, stage: number) {
-  const { peak, phases, steps, warmupSteps } = stages[stage]!
+  const { peak, phases, steps, warmupSteps, over = steps } = stages[stage]!
   const { tokenizer } = model
   const objective = Result.getOrThrow(Preset.resolve({ preset: "sft" }))
   const engine = yield* LocalLearner.make({ model: Model.trainable(model), graph: { remat: false, entropy: false } })
   const learner = yield* engine.load({ objective, maxLength: 256, tokenBudget: 4096 })
-  const schedule = { kind: "cosine", peak, warmupSteps, steps, floor: 0.02 } as const
+  const schedule = { kind: "cosine", peak, warmupSteps, steps: over, floor: 0.02 } as const
   const began = process.hrtime.bigint()
   const begin = stage * documentsOfStage
   const next = { story: begin, sums: begin, tools: begin }
