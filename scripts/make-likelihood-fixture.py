@@ -93,12 +93,14 @@ datasets.load_dataset = load
 
 from lm_eval import simple_evaluate  # noqa: E402
 from lm_eval.models.huggingface import HFLM  # noqa: E402
+from lm_eval.tasks import TaskManager  # noqa: E402
 
 model = HFLM(pretrained=str(ROOT / "packages/cli/models/bundled"), dtype=torch.float32, device="cpu", batch_size=1)
+manager = TaskManager()
 suites = []
 for suite, (tasks, _) in LAYOUTS.items():
     current = suite
-    results = simple_evaluate(model=model, tasks=tasks, num_fewshot=5 if suite == "mmlu" else 0, log_samples=True, bootstrap_iters=0)
+    results = simple_evaluate(model=model, tasks=tasks, num_fewshot=5 if suite == "mmlu" else 0, log_samples=True, bootstrap_iters=0, task_manager=manager)
     cases = []
     for task in tasks:
         given = [row for row in rows[suite] if suite != "mmlu" or f"mmlu_{row['subject']}" == task]
