@@ -10,10 +10,10 @@ import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect } from "effect"
 import * as Summary from "../job/Summary.ts"
+import * as Room from "../train/Room.ts"
 import * as Lengths from "./Lengths.ts"
 import * as Plan from "./Plan.ts"
 import type { PromptTally } from "./PromptTally.ts"
-import * as Room from "./Room.ts"
 import * as Speed from "./Speed.ts"
 
 /** Steps that are looked at, after the first: that one prepares graphs. */
