@@ -13,6 +13,8 @@ import type { Value } from "../graph/Value.ts"
 const chunks = "head_chunks"
 const chunkRows = "head_rows"
 
+const int = (graph: Graph, op: string, a: Value, b: Value) => graph.node(op, [a, b], "int64", [1])
+
 /**
  * What `body` makes of chunks of the operands (N, …), of a constant they share: values (n, K) of a chunk to (N, K). Once
  * in a graph.
@@ -25,7 +27,6 @@ export const over = (
   body: (graph: Graph, constant: Value, parts: ReadonlyArray<Value>) => ReadonlyArray<Value>
 ): ReadonlyArray<Value> => {
   const all = operands[0]!.shape[0]!
-  const int = (of: Graph, op: string, a: Value, b: Value) => of.node(op, [a, b], "int64", [1])
   const length = graph.dim(all)
   const size = int(graph, "Min", graph.ints([rows]), length)
   const last = int(graph, "Sub", length, size)
