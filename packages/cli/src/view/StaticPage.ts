@@ -12,7 +12,15 @@ import * as Payloads from "@atropos/api/store/Payloads"
 import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
-import { Labels, SavedGroup, ScoredGroup, Timings, type Tokenizer, TrajectoryApi } from "@atropos/core"
+import {
+  Labels,
+  SavedGroup,
+  ScoredGroup,
+  Timings,
+  type Tokenizer,
+  type TrainedLogprobs,
+  TrajectoryApi
+} from "@atropos/core"
 import { Effect, FileSystem, Option, Path, Schema, type Scope, Stream } from "effect"
 import { createGzip } from "node:zlib"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
@@ -64,8 +72,31 @@ const rounded = (rows: ReadonlyArray<Float32Array> | undefined) =>
 
 const plain = (rows: ReadonlyArray<Int32Array>) => rows.map((row) => Array.from(row))
 
+/** Stands for "not recorded" among differences, nats. */
+const unrecorded = 1000
+
+/**
+ * (G) trainer's minus sampler's logprobs: of each by itself three digits would leave nothing of what they differ by.
+ */
+const differencesOf = (
+  { inferenceLogprobs = [] }: ScoredGroup.ScoredGroup,
+  { rows }: TrainedLogprobs.TrainedLogprobs
+): ReadonlyArray<Float32Array> =>
+  rows.map((row, i) => {
+    if (row === null) return new Float32Array()
+    const differences = new Float32Array(row.from + row.logprobs.length).fill(unrecorded)
+    for (const [t, logprob] of row.logprobs.entries()) {
+      const difference = logprob - (inferenceLogprobs[i]?.[row.from + t] ?? Number.NaN)
+      if (!Number.isNaN(difference)) differences[row.from + t] = difference
+    }
+    return differences
+  })
+
 /** A group as the page has it: what it lacks is left out. */
-const groupOf = (group: ScoredGroup.ScoredGroup, { decimals, masks, texts, tokens }: PackedPage.Writer) => ({
+const groupOf = (
+  { group, trained }: Pick<SavedGroup.Saved, "group" | "trained">,
+  { decimals, masks, texts, tokens }: PackedPage.Writer
+) => ({
   tokens: tokens(group.tokens),
   masks: masks(
     group.masks.map((mask, i) => Labels.ofMask(group.tokens[i]!, mask)),
@@ -84,7 +115,9 @@ const groupOf = (group: ScoredGroup.ScoredGroup, { decimals, masks, texts, token
   distill_token_ids: group.distillTokenIds?.map(plain),
   distill_logprobs: group.distillLogprobs?.map(rounded),
   policy_versions: group.policyVersions,
-  timings: group.timings?.map(Timings.toJson)
+  timings: group.timings?.map(Timings.toJson),
+  trainer_differences: trained && decimals(differencesOf(group, trained)),
+  trainer_version: trained?.policyVersion
 })
 
 const encodeFigures = Schema.encodeSync(TrajectoryApi.GroupFigures)
@@ -222,7 +255,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
               samples.push(...StaticSamples.ofLine(entry))
               groups++
               const separator = rows.length === 1 ? "" : ","
-              const text = `${separator}"${id}":${JSON.stringify(groupOf(entry.group, packing))}`
+              const text = `${separator}"${id}":${JSON.stringify(groupOf(entry, packing))}`
               const columns = packing.take()
               yield* Effect.all([ids.write(columns.ids), high.write(columns.high), low.write(columns.low)], {
                 concurrency: "unbounded"
