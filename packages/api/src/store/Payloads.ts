@@ -46,7 +46,10 @@ export const policyStep = (versions: ReadonlyArray<number | null> | null | undef
  * The object of 14 keys with `policy_versions` and, where known, `timings` and what its trainer computed at its end:
  * what people look at.
  */
-export const toViewedJson = (payload: Payload, trained?: TrainedLogprobs.TrainedLogprobs): Effect.Effect<ReadonlyArray<Uint8Array>> =>
+export const toViewedJson = (
+  payload: Payload,
+  trained?: TrainedLogprobs.TrainedLogprobs
+): Effect.Effect<ReadonlyArray<Uint8Array>> =>
   Effect.gen(function* () {
     const pieces = yield* toJson(payload)
     const { policyVersions, timings } =

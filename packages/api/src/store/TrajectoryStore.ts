@@ -93,10 +93,7 @@ export const noQueue: TrajectoryApi.QueueSummary = {
  * logprobs a lease.
  */
 export type Telemetry = {
-  readonly [Method in Exclude<
-    keyof TelemetryClient.Telemetry,
-    "recordEvaluation" | "recordLogprobs"
-  >]: (
+  readonly [Method in Exclude<keyof TelemetryClient.Telemetry, "recordEvaluation" | "recordLogprobs">]: (
     run: string,
     ...args: Parameters<TelemetryClient.Telemetry[Method]>
   ) => Effect.Effect<

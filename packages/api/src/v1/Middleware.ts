@@ -70,7 +70,9 @@ const isTyped = ({ headers }: HttpServerRequest.HttpServerRequest, packed: Packe
 }
 
 const untyped = (given: string | undefined, packed: PackedType) => {
-  const right = [...(packed?.isJsonToo === false ? [] : ["application/json"]), ...(packed ? [packed.type] : [])].join(" or ")
+  const right = [...(packed?.isJsonToo === false ? [] : ["application/json"]), ...(packed ? [packed.type] : [])].join(
+    " or "
+  )
   const message = `Content-Type: should be ${right}, ${given === undefined ? "and there is none" : `not ${given}`}`
   return refusal(400, "BadRequest", message, { field: "Content-Type" })
 }

@@ -155,7 +155,8 @@ describe("lines", () => {
 describe("heat", () => {
   const logprob = Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 0 }))
   it.prop("is stronger the unlikelier a token was, within bounds", [logprob, logprob], ([a, b]) => {
-    const of = (logprob: number) => Heat.strength({ ...model({}).token(0), logprob }, "logprob", model({})) ?? Number.NaN
+    const of = (logprob: number) =>
+      Heat.strength({ ...model({}).token(0), logprob }, "logprob", model({})) ?? Number.NaN
     for (const value of [of(a), of(b)]) assert.isTrue(value >= -1 && value <= 0)
     if (a < b) assert.isAtMost(of(a), of(b))
   })

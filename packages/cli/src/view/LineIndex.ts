@@ -40,10 +40,7 @@ export interface LineIndex {
   readonly read: (millis: number) => boolean
   readonly page: (file: number, filter: LineSearch.IndexFilter) => LineSearch.IndexedPage
   /** The group of a line, packed, and what its trainer computed of it; undefined where the line is none. */
-  readonly group: (
-    file: number,
-    number: number
-  ) => IndexedGroup | undefined
+  readonly group: (file: number, number: number) => IndexedGroup | undefined
   /** Samples of evaluations among a file's lines, from a line on, in their order, as far as they have been read. */
   readonly samples: (file: number, page: { readonly from: number; readonly limit: number }) => SamplePage
   /** The whole of a sample. */

@@ -21,9 +21,7 @@ interface Seen extends Row {
 
 /** Places of the sequences of a batch, by their tokens, which are the batch's own arrays all along. */
 const placesOf = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>) =>
-  new Map(
-    groups.flatMap(({ tokens }, group) => tokens.map((row, sequence) => [row, { group, sequence }] as const))
-  )
+  new Map(groups.flatMap(({ tokens }, group) => tokens.map((row, sequence) => [row, { group, sequence }] as const)))
 
 /** From its first to its last trained token; NaN at those between that are not trained. */
 const seen = (

@@ -77,7 +77,8 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       meter === undefined || claimed === undefined || settings.recordLogprobs === 0
         ? undefined
         : LogprobSample.make(claimed.groups, weighted, settings.recordLogprobs)
-    const look: Look | undefined = meter && ((item, logprobs) => (meter.add(item, logprobs), sample?.add(item, logprobs)))
+    const look: Look | undefined =
+      meter && ((item, logprobs) => (meter.add(item, logprobs), sample?.add(item, logprobs)))
     const { policyVersion } = progress
     const first = yield* updating.first(weighted, clock, look)
     const compared = meter?.sum() ?? Mismatch.nothing
@@ -136,7 +137,13 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     const { counts, report, staleness } = prepared
     yield* sampler.warnUnknown(counts.unknownLogprobs)
     const seconds = { wait: waitSeconds, prepare: prepareSeconds, publish: 0, save: 0 }
-    const figuresOf = ({ computeSeconds, logprobs: _, norm: gradNorm, updateSeconds, ...update }: Update): StepMetrics =>
+    const figuresOf = ({
+      computeSeconds,
+      logprobs: _,
+      norm: gradNorm,
+      updateSeconds,
+      ...update
+    }: Update): StepMetrics =>
       StepFigures.of({
         batch,
         progress,

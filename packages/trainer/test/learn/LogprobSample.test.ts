@@ -44,7 +44,12 @@ describe("LogprobSample", () => {
     const groups = [group(2, 6, 50), group(3, 4, 10)]
     const rows = recorded(groups, 1000, (tokens) => -tokens[0]! / 100)
     assert.sameDeepMembers(
-      rows.map(({ from, group, logprobs, sequence }) => [group, sequence, from, [...logprobs].map((x) => x.toFixed(2))]),
+      rows.map(({ from, group, logprobs, sequence }) => [
+        group,
+        sequence,
+        from,
+        [...logprobs].map((x) => x.toFixed(2))
+      ]),
       [
         [0, 0, 2, ["-1.00", "-1.00", "-1.00", "-1.00"]],
         [0, 1, 2, ["-1.01", "-1.01", "-1.01", "-1.01"]],

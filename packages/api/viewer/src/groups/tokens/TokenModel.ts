@@ -108,14 +108,20 @@ const unrecordedFrom = 500
 
 type Compared = Pick<Token, "trainerLogprob" | "difference">
 
-const comparedOf = ({ trained }: Rollout, logprobAt: (index: number) => number | null): ((index: number) => Compared) => {
+const comparedOf = (
+  { trained }: Rollout,
+  logprobAt: (index: number) => number | null
+): ((index: number) => Compared) => {
   if (trained === null) return () => ({ trainerLogprob: null, difference: null })
   const { differences, logprobs } = trained
   return (index) => {
     const sampled = logprobAt(index)
     if (differences === null) {
       const trainerLogprob = known(logprobs?.[index])
-      return { trainerLogprob, difference: trainerLogprob === null || sampled === null ? null : trainerLogprob - sampled }
+      return {
+        trainerLogprob,
+        difference: trainerLogprob === null || sampled === null ? null : trainerLogprob - sampled
+      }
     }
     const difference = differences[index] ?? unrecordedFrom
     return difference >= unrecordedFrom || sampled === null
