@@ -2,10 +2,10 @@
  * Which of a step's sequences are recorded with the trainer's own logprobs, to be looked at token by token: at most so
  * many tokens of a step, whatever the batch.
  *
- * Those of a small batch are recorded all. Of a larger one half of the tokens goes to the sequences at which trainer and
- * sampler differ most on average, the other half to sequences taken evenly from the rest, so that what is usual can
- * be seen too. A sequence that has no room is cut off. What is chosen depends on the batch alone. Sequences whose sampler
- * told no logprobs that could be compared are left out.
+ * Those of a small batch are recorded all. Of a larger one half of the tokens goes to the sequences at which trainer
+ * and sampler differ most on average, the other half to sequences taken evenly from the rest, so that what is usual can
+ * be seen too. A sequence that has no room is cut off. What is chosen depends on the batch alone. Sequences whose
+ * sampler told no logprobs that could be compared are left out.
  */
 import type { PackedLogprobs, ScoredGroup } from "@atropos/core"
 import type { Look } from "./LearnerEngine.ts"
