@@ -6,6 +6,14 @@ import { randomUUID } from "node:crypto"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 import { claimed, environment, started, submission, textOf, trainer, type StoreTests } from "./StoreValues.ts"
 
+/** What a trainer computed of a sequence, from its fourth token on. */
+const row = (group: number, sequence: number, ...logprobs: ReadonlyArray<number>) => ({
+  group,
+  sequence,
+  from: 3,
+  logprobs: Float32Array.from(logprobs)
+})
+
 export const claims = (it: StoreTests): void => {
   it.effect("keeps what the trainer of a batch computed of it: the last record, of whoever has the batch", () =>
     Effect.gen(function* () {
@@ -15,12 +23,6 @@ export const claims = (it: StoreTests): void => {
       const trained = (group: number) =>
         Effect.map(reader.rollout(run, batch.groups[group]!.id), (found) => Option.getOrThrow(found).trained)
       assert.isUndefined(yield* trained(0))
-      const row = (group: number, sequence: number, ...logprobs: ReadonlyArray<number>) => ({
-        group,
-        sequence,
-        from: 3,
-        logprobs: Float32Array.from(logprobs)
-      })
       const { leaseToken } = batch
       const record = { leaseToken, policyVersion: 7, rows: [row(1, 2, -0.5, Number.NaN, -2), row(0, 0, -1)] }
       const kept = {

@@ -14,6 +14,10 @@ const model = (fields: object, pieces = {}) => {
 const trained = ({ length, token }: TokenModel.TokenModel) =>
   Array.from({ length }, (_, index) => token(index).isTrained)
 
+/** Of the first three tokens, by what trainer and sampler differ. */
+const strengths = (one: TokenModel.TokenModel) =>
+  [0, 1, 2].map((index) => Heat.strength(one.token(index), "trainer", one)?.toFixed(2) ?? null)
+
 describe("TokenModel", () => {
   it("reads masks as the trainer does: -100, or zeros and ones that are not the tokens", () => {
     assert.deepStrictEqual(trained(model({})), [false, true, true])
@@ -164,8 +168,6 @@ describe("heat", () => {
   it("colours by what trainer and sampler differ, by the rollout's largest difference but at least 0.05 nats", () => {
     const sampled = { inference_logprobs: [[1, -0.5, -1]] }
     const of = (logprobs: ReadonlyArray<number>) => model({ ...sampled, trainer_logprobs: [logprobs] })
-    const strengths = (one: TokenModel.TokenModel) =>
-      [0, 1, 2].map((index) => Heat.strength(one.token(index), "trainer", one)?.toFixed(2) ?? null)
     assert.deepStrictEqual(strengths(of([1, -0.7, -0.9])), [null, "-1.00", "0.50"])
     assert.deepStrictEqual(strengths(of([1, -0.51, -1])), [null, "-0.20", "0.00"])
     // What was not recorded has none.

@@ -27,19 +27,18 @@ export const make = Effect.fn("LogprobRecords.make")(function* (): Effect.fn.Ret
   const waiting = yield* Queue.sliding<Entry, Cause.Done>(mostWaiting)
   let isTaken = true
 
-  const send = Effect.fnUntraced(
-    function* ({ batch, record }: Entry) {
+  const send = ({ batch, record }: Entry) =>
+    Effect.gen(function* () {
       const telemetry = yield* client.telemetry
       if (Option.isNone(telemetry)) return void (isTaken = false)
       yield* telemetry.value.recordLogprobs(batch.id, record)
-    },
-    (sending, { batch }) =>
-      Effect.catch(sending, ({ isPassing, message, reason }) => {
-        // A service of an earlier version has no such endpoint; another trainer's batch is an affair of this one alone.
+    }).pipe(
+      Effect.catch(({ isPassing, message, reason }) => {
+        // A service of an earlier version has no such endpoint; a batch that another trainer has says nothing of it.
         if (!isPassing && reason !== "leaseLost") isTaken = false
         return Effect.logDebug("logprobs of a step not recorded", { batch: batch.id, reason, message })
       })
-  )
+    )
   const sending = yield* Effect.forkScoped(
     Queue.take(waiting).pipe(
       Effect.flatMap(send),

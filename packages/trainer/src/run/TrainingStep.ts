@@ -137,13 +137,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     const { counts, report, staleness } = prepared
     yield* sampler.warnUnknown(counts.unknownLogprobs)
     const seconds = { wait: waitSeconds, prepare: prepareSeconds, publish: 0, save: 0 }
-    const figuresOf = ({
-      computeSeconds,
-      logprobs: _,
-      norm: gradNorm,
-      updateSeconds,
-      ...update
-    }: Update): StepMetrics =>
+    const figuresOf = ({ computeSeconds, norm: gradNorm, updateSeconds, ...update }: Update): StepMetrics =>
       StepFigures.of({
         batch,
         progress,

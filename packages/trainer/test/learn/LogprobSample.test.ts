@@ -82,9 +82,8 @@ describe("LogprobSample", () => {
   })
 
   it("leaves out what has no logprobs of the sampler, and marks tokens that are not trained", () => {
-    const [first] = [group(2, 6, 50)]
     const { inferenceLogprobs: _, ...unknown } = group(2, 6, 10)
-    const gap = { ...first!, masks: [Uint8Array.of(0, 0, 1, 0, 1, 0), Uint8Array.of(0, 0, 0, 0, 0, 0)] }
+    const gap = { ...group(2, 6, 50), masks: [Uint8Array.of(0, 0, 1, 0, 1, 0), Uint8Array.of(0, 0, 0, 0, 0, 0)] }
     const rows = recorded([unknown, gap], 1000, () => 0)
     assert.deepStrictEqual(
       rows.map(({ from, group, logprobs, sequence }) => [group, sequence, from, [...logprobs]]),

@@ -19,6 +19,8 @@ export interface LogprobRecords extends Pick<TrajectoryStoreShape, "recordLogpro
   ) => Effect.Effect<TrainedLogprobs.TrainedLogprobs | undefined, SqlError>
 }
 
+const sum = (rows: ReadonlyArray<{ readonly bytes: number }>) => rows.reduce((total, { bytes }) => total + bytes, 0)
+
 export const make: Effect.Effect<LogprobRecords, never, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -65,7 +67,6 @@ export const make: Effect.Effect<LogprobRecords, never, SqlClient.SqlClient> = E
             where batch_id = ${id}::bigint
           ) as member on member.place = given.place and given.sequence < member.sequences
           returning octet_length(logprobs) as bytes`
-        const sum = (all: ReadonlyArray<{ readonly bytes: number }>) => all.reduce((total, row) => total + row.bytes, 0)
         const more = sum(kept) - sum(gone)
         if (more !== 0) yield* sql`update batch set bytes = bytes + ${more} where id = ${id}::bigint`
       })

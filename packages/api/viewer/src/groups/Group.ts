@@ -210,11 +210,12 @@ const spread = (scores: Numbers): { readonly mean: number | null; readonly std: 
   return { mean, std: Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length) }
 }
 
+const some = (row: Numbers | undefined) => (row === undefined || row.length === 0 ? null : row)
+
 const trainedOf = (group: Fields) => {
   const logprobs = rows(group["trainer_logprobs"])
   const differences = rows(group["trainer_differences"])
   const version = number(group["trainer_version"])
-  const some = (row: Numbers | undefined) => (row === undefined || row.length === 0 ? null : row)
   return (index: number): TrainedRow | null => {
     const row = { version, logprobs: some(logprobs[index]), differences: some(differences[index]) }
     return row.logprobs === null && row.differences === null ? null : row
