@@ -14,6 +14,9 @@ export type Run = Omit<
 /** How a trainer makes advantages of scores. */
 export type AdvantageRecipe = NonNullable<Run["advantages"]>
 
+/** What whoever looks may do. */
+export type Caller = (typeof TrajectoryApi.Caller)["Encoded"]
+
 /** One stored group without its numbers. */
 export type RolloutRow = (typeof TrajectoryApi.RolloutRow)["Encoded"]
 
