@@ -19,7 +19,7 @@ import { RunsGroup } from "./api/Runs.ts"
 import * as OriginalPaths from "./api/OriginalPaths.ts"
 
 export { Authorization, RequestErrors, Role, Roles } from "./api/Access.ts"
-export { bounds, Name, packedContentType } from "./api/Fields.ts"
+export { bounds, logprobsContentType, Name, packedContentType } from "./api/Fields.ts"
 export * from "./api/Batches.ts"
 export { Distribution, DistributionQuery } from "./api/Distributions.ts"
 export * from "./api/Environments.ts"

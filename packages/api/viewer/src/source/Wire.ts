@@ -20,7 +20,8 @@ export type RolloutRow = (typeof TrajectoryApi.RolloutRow)["Encoded"]
 export type RolloutState = RolloutRow["state"]
 
 /**
- * A stored group; `group` is the original's object of 14 keys, `policy_versions` and `timings`, not checked here (see
+ * A stored group; `group` is the original's object of 14 keys, `policy_versions`, `timings` and what its
+ * trainer computed, not checked here (see
  * `groups/Group.ts`).
  */
 export type Rollout = (typeof TrajectoryApi.Rollout)["Encoded"]
