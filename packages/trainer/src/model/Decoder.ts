@@ -198,15 +198,8 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
   }
 
   const remember = (x: Value, layer: number): Value => {
-    const parts = {
-      tensor,
-      recurrence,
-      rows,
-      width,
-      linear,
-      again,
-      normed: (x: Value) => normed(x, layer, "beforeAttention")
-    }
+    const before = (x: Value) => normed(x, layer, "beforeAttention")
+    const parts = { tensor, recurrence, rows, width, linear, again, normed: before }
     return added(x, DeltaNet.build(graph, config, parts, x, layer), layer, "afterAttention")
   }
 
