@@ -10,8 +10,8 @@
  * The estimate, bytes for N positions in rows of T, a model of L layers, H hidden, I feed-forward, A heads of D, in
  * float32:
  *
- *     parts     4 N L 2 H                         the inputs of attention and feed-forward part
- *     elements  + 4 N L (2 I + 3 A D)             and what the products of matrices gave
+ *     parts     4 N L (H + A D)                   the inputs of layers, and what attention gave
+ *     elements  4 N L (2 H + 2 I + 3 A D)         and what the products of matrices gave
  *     nothing   + 4 N L (3 I + 4 H + A T)         and norms, activations, attention's weights
  *     always    + 4 N (6 I + 4 H + 4 A D + 3 A T) the part at hand
  *
@@ -121,7 +121,9 @@ export const activationBytes = (
   // The larger of the two kinds of layers stands for all.
   const elements = 2 * intermediateSize + Math.max(3 * width, own.linear)
   const others = 3 * intermediateSize + 4 * hiddenSize + Math.max(scores, own.chunks)
-  const kept = 2 * hiddenSize + (remat === "parts" ? 0 : elements) + (remat === false ? others : 0)
+  // Of a delta rule no result is kept, but the input of the part after it.
+  const layer = hiddenSize + Math.max(width, own.layers > 0 ? hiddenSize : 0)
+  const kept = remat === "parts" ? layer : 2 * hiddenSize + elements + (remat === false ? others : 0)
   const atHand = 6 * intermediateSize + 4 * hiddenSize + 4 * width + Math.max(3 * scores, 2 * own.chunks)
   return 4 * (tokens * (layers * kept + atHand) + blocks)
 }

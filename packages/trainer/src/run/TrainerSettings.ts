@@ -126,6 +126,11 @@ export const trainerFields = {
     0.02,
     "stop in the first steps if the sampler's and the trainer's logprobs differ by more than this on average, in nats; bf16 servers need about 0.05"
   ),
+  recordLogprobs: field(
+    count,
+    32_768,
+    "tokens of each step whose trainer's logprobs are sent to the service, to be held against the sampler's in its viewer: half of the sequences that differ most, half of the others; 0 sends none"
+  ),
   savePath: field(
     Schema.NonEmptyString,
     "trained_model_checkpoints",
@@ -221,6 +226,7 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "remat",
   "memory",
   "maxMismatch",
+  "recordLogprobs",
   "maxNonFinite",
   "stopOn",
   "stopWebhook",
