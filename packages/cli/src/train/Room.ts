@@ -1,6 +1,7 @@
 /**
  * What a run on a model of one's own takes of memory, and how much of it caches may take: known from the model's
- * configuration and what `--memory` allows, before its weights are read. A run that cannot fit is refused with what would.
+ * configuration and what `--memory` allows, before its weights are read. A run that cannot fit is refused with what
+ * would.
  *
  * The machine's memory decides (or what its container may take), not what is free at the moment: a run is built in the
  * same way when it is resumed.

@@ -61,7 +61,9 @@ const ask = Effect.fnUntraced(function* (
   return Option.isSome(yield* Effect.timeoutOption(all, limit.seconds * 1000))
 })
 
-/** Asks a few held-out items of each environment; about eight seconds at most. `prompts`: of the engine that is asked. */
+/**
+ * Asks a few held-out items of each environment; about eight seconds at most. `prompts`: of the engine that is asked.
+ */
 export const look = Effect.fn("Lengths.look")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
   { prompts, seqLen }: { readonly prompts: Readonly<PromptTally>; readonly seqLen: number }

@@ -39,7 +39,10 @@ const fewerRows = 8
 const longestPrompt = 512
 /** Enough of a prompt for the first run. */
 const shortPrompt = 8
-/** Tokens trained to begin with: fewer are slower for each. Where they take long, what prepares the graph hardly counts. */
+/**
+ * Tokens trained to begin with: fewer are slower for each. Where they take long, what prepares the graph hardly
+ * counts.
+ */
 const trainedTokens = 256
 const long = 2
 /** Seconds for more, each of two times: the first makes room for arrays of that size. */

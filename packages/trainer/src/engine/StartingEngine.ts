@@ -1,7 +1,7 @@
 /**
- * An engine that starts in the background, so that what else takes long begins meanwhile: whoever asks it waits until it
- * is there. Where it cannot start, everybody who asks fails with what the start failed with; `status` and `unload`, which
- * do not fail, die of it.
+ * An engine that starts in the background, so that what else takes long begins meanwhile: whoever asks it waits until
+ * it is there. Where it cannot start, everybody who asks fails with what the start failed with; `status` and `unload`,
+ * which do not fail, die of it.
  */
 import { Effect, Fiber, Layer, Stream } from "effect"
 import * as Engine from "./Engine.ts"

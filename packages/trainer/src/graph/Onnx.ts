@@ -3,10 +3,10 @@
  *
  * Nodes that no output needs are left out. Constants in files stay there: the model names file, offset and length.
  *
- * ONNX Runtime (1.30) compares the size of each result with those of all that are no longer needed, to use their memory
- * again: time that grows with the square of the number of nodes, for sizes that it mostly cannot tell apart. With inputs
- * of unknown size it does not try. Of a training step of 24 layers (8,300 nodes) a session was made in 11 s of processor
- * time instead of 23.
+ * ONNX Runtime (1.30) compares the size of each result with those of all that are no longer needed, to use their
+ * memory again: time that grows with the square of the number of nodes, for sizes that it mostly cannot tell apart.
+ * With inputs of unknown size it does not try. Of a training step of 24 layers (8,300 nodes) a session was made in 11
+ * s of processor time instead of 23.
  */
 import { dirname, relative, resolve } from "node:path"
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"

@@ -37,7 +37,9 @@ export interface TrainGraphOptions {
   readonly attention: AttentionKind
   /** Chunks of tokens that logits are made for at once; must divide M. */
   readonly chunks: number
-  /** Positions of a chunk where chunks may go in a loop, which cuts small micro-batches into fewer. Default: none do. */
+  /**
+   * Positions of a chunk where chunks may go in a loop, which cuts small micro-batches into fewer. Default: none do.
+   */
   readonly headRows?: number | undefined
   /** How the gradient passes the logits; by default "forward" where the output matrix is frozen, else "recompute". */
   readonly headGradient?: LogprobHead.HeadOptions["gradient"]

@@ -2,8 +2,8 @@
  * Rows cut into chunks of one size, one after the other in a loop: as many as there are rows, in a graph that is the
  * same for all numbers of them. Nothing is differentiated through it.
  *
- * Fewer rows than a chunk has are one chunk. The last chunk ends with the last row, and begins where that takes it: what
- * it shares with the one before is computed twice, to the same numbers.
+ * Fewer rows than a chunk has are one chunk. The last chunk ends with the last row, and begins where that takes it:
+ * what it shares with the one before is computed twice, to the same numbers.
  */
 import { dimSub } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -16,8 +16,8 @@ const chunkRows = "head_rows"
 const int = (graph: Graph, op: string, a: Value, b: Value) => graph.node(op, [a, b], "int64", [1])
 
 /**
- * What `body` makes of chunks of the operands (N, …), of a constant they share: values (n, K) of a chunk to (N, K). Once
- * in a graph.
+ * What `body` makes of chunks of the operands (N, …), of a constant they share: values (n, K) of a chunk to (N, K).
+ * Once in a graph.
  */
 export const over = (
   graph: Graph,

@@ -18,9 +18,9 @@
  *
  * Where logits are made otherwise (capped, with an adapter), gradients go through how they are made ("recompute").
  *
- * A graph is built with a number of chunks, and a small micro-batch would be cut into as many as a large one: each reads
- * all of W for a few rows. Where nothing is differentiated through the chunks they go in a loop instead (`HeadLoop`),
- * which cuts what is there into chunks of `rows`.
+ * A graph is built with a number of chunks, and a small micro-batch would be cut into as many as a large one: each
+ * reads all of W for a few rows. Where nothing is differentiated through the chunks they go in a loop instead
+ * (`HeadLoop`), which cuts what is there into chunks of `rows`.
  */
 import type { Graph } from "../graph/Graph.ts"
 import * as HeadLoop from "./HeadLoop.ts"
