@@ -2,10 +2,10 @@
  * Arithmetic stories with a calculator: an agent of OpenAI's SDK that calls a tool as often as the model asks for it,
  * and answers after that. Trained as it is, on the small language model that comes with the command:
  *
- *     npx @atropos/cli up --config examples/19-calculator-agent.yaml --env examples/19-calculator-agent.ts --model bundled
+ *     npx @atropos/cli up --config examples/19-calculator-agent.yaml --env examples/19-calculator-agent.ts
  *
  * `solve` knows nothing of training: give it the address of any model. The bundled one has seen pupils who guess, stop
- * after the first call or calculate something else (docs/models.md); which of them to follow is learned from the reward.
+ * after the first call or calculate something else (docs/models.md); whom to follow is learned from the reward.
  */
 import { ArithmeticStories, defineAgent } from "@atropos/envs"
 import type OpenAI from "openai"

@@ -89,8 +89,8 @@ export interface Special {
 const tags = ["<tool_call>", "</tool_call>"]
 
 /**
- * Turns as ChatML has them, calls as Hermes writes them; what tools there are ends the system message, short, as a small
- * model has few positions.
+ * Turns as ChatML has them, calls as Hermes writes them; what tools there are ends the system message, short, as a
+ * small model has few positions.
  */
 const chatTemplate = ({ turnEnd, turnStart }: Special): string =>
   [

@@ -1,10 +1,10 @@
 /**
- * How pupils solve an arithmetic story with the calculator of example 19, well and badly: the dialogues with a tool that
- * the bundled model is pretrained on.
+ * How pupils solve an arithmetic story with the calculator of example 19, well and badly: the dialogues with a tool
+ * that the bundled model is pretrained on.
  *
  * The hasty call nothing and repeat the last number of the story; some stop after the first call; some calculate and
- * then answer with a number of the story; the rest call step by step, and calculate something else now and then. A fifth
- * of all forget to give the answer.
+ * then answer with a number of the story; the rest call step by step, and calculate something else now and then. A
+ * fifth of all forget to give the answer.
  */
 import type { SeededRandom } from "@atropos/core"
 import * as Calculator from "../../../examples/19-calculator-agent.ts"

@@ -1,4 +1,4 @@
-/** The bundled model learns: the first steps of the curves in docs/training.md, by an adapter, alone and with a tool. */
+/** The bundled model learns: the first steps of the curves in docs/training.md, alone and with a tool. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Schema } from "effect"
