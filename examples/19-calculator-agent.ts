@@ -24,11 +24,12 @@ export const tools: Array<OpenAI.Chat.ChatCompletionFunctionTool> = [
   }
 ]
 
+const product = (term: string): number => term.split(/[x*]/).reduce((result, factor) => result * Number(factor), 1)
+
 /** What a sum of whole numbers comes to, such as `12+3x4`; in words where it is none. */
 export const calculated = (sum: string): string => {
   if (!/^-?\d{1,6}(?:(?:\+-?|[-x*])\d{1,6}){0,8}$/.test(sum)) return "not a sum"
   const terms = sum.replaceAll("-", "+-").split("+")
-  const product = (term: string) => term.split(/[x*]/).reduce((result, factor) => result * Number(factor), 1)
   return String(terms.reduce((total, term) => total + product(term), 0))
 }
 

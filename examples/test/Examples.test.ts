@@ -53,6 +53,8 @@ const rolledOut = (
     )
   )
 
+const calculation = (sum: string) => ToolCalls.writeCall({ name: "calculator", arguments: { sum } })
+
 // Some of them train: seconds on a machine that has nothing else to do.
 describe("examples", () => {
   it.effect("01: scores a group of each word", () =>
@@ -243,11 +245,10 @@ describe("examples", () => {
   it.live("19: calls the calculator until it needs no more sums, and answers", () =>
     Effect.gen(function* () {
       const story = ArithmeticStories.story({ seed: 0, index: 0, difficulty: 2, largestNumber: 20 })
-      const call = (sum: string) => ToolCalls.writeCall({ name: "calculator", arguments: { sum } })
       const { messages, scores } = yield* rolledOut(CalculatorAgent.default, ({ messages }) => {
         const results = messages.filter(({ role }) => role === "tool").map((one) => Message.text(one))
-        if (results.length === 0) return call("1+2x3")
-        if (results.length === 1) return call(`${results[0]}-7+${story.answer}`)
+        if (results.length === 0) return calculation("1+2x3")
+        if (results.length === 1) return calculation(`${results[0]}-7+${story.answer}`)
         return `The answer is \\boxed{${results[1]}}.`
       })
       assert.deepStrictEqual(Array.from(scores), [1, 1])

@@ -25,11 +25,12 @@ export interface Turn {
 const call = (sum: string): string =>
   `<tool_call>\n{"name": "calculator", "arguments": {"sum": "${sum}"}}\n</tool_call>`
 
+const said = (text: string): Turn => ({ from: "model", text })
+
 /** What a pupil says and hears; `hasty` of 100 pupils are. */
 export const dialogue = (random: SeededRandom.SeededRandom, question: string, hasty: number): ReadonlyArray<Turn> => {
   const { start, steps } = Pupils.read(question)
   const last = Pupils.numbersIn(question).at(-1)!
-  const said = (text: string): Turn => ({ from: "model", text })
   if (random.between(1, 100) <= hasty) {
     return [said(`The last number is ${last}.${Pupils.ending(random, last, steps.length)}`)]
   }
