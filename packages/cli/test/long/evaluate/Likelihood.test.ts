@@ -71,8 +71,12 @@ const evaluated = Effect.fnUntraced(function* (name: string, rows: ReadonlyArray
   }).pipe(Effect.provide(layer))
 })
 
-/** float32 in another order: 1e-4 of a nat for a token. */
-const perToken = 1e-4
+/**
+ * float32 in another order: 1e-4 of a nat for a token. transformers multiplies positions with frequencies in float32,
+ * whatever the type of the weights, and we in float64: after 460 tokens that alone is 3.4e-4 (with its angles in float64
+ * the same weights give what we do, to 3e-5).
+ */
+const perToken = (context: string) => (context.length > 500 ? 5e-4 : 1e-4)
 
 describe("suites that weigh choices", () => {
   it.layer(policy)((it) => {
@@ -89,10 +93,10 @@ describe("suites that weigh choices", () => {
           assert.lengthOf(ours, choices.length)
           // Where the right choice has a column of its own, they come in an order of the question's.
           const hasOrder = suite !== "sciq-likelihood"
-          for (const [place, { logprob, text }] of choices.entries()) {
+          for (const [place, { context, logprob, text }] of choices.entries()) {
             const same = hasOrder ? ours[place]! : ours.find((one) => one.text === text)!
             assert.strictEqual(same.text, text)
-            assert.closeTo(same.logprob, logprob, perToken * same.tokens, `${suite} ${at}: ${text}`)
+            assert.closeTo(same.logprob, logprob, perToken(context) * same.tokens, `${suite} ${at}: ${text}`)
           }
           const context = result!.trajectory.messages[0]!.content
           assert.isTrue(
