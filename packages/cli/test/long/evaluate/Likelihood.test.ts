@@ -73,8 +73,8 @@ const evaluated = Effect.fnUntraced(function* (name: string, rows: ReadonlyArray
 
 /**
  * float32 in another order: 1e-4 of a nat for a token. transformers multiplies positions with frequencies in float32,
- * whatever the type of the weights, and we in float64: after 460 tokens that alone is 3.4e-4 (with its angles in float64
- * the same weights give what we do, to 3e-5).
+ * whatever the type of the weights, and we in float64: after 460 tokens that alone is 3.4e-4 (with its angles in
+ * float64 the same weights give what we do, to 3e-5).
  */
 const perToken = (context: string) => (context.length > 500 ? 5e-4 : 1e-4)
 
