@@ -4,10 +4,11 @@
  *
  *     node --conditions=atropos-src bench/trainer/Cache.ts [SHAPE] [layers=N] [vocabulary=N] [steps=N] [LOAD…]
  *
- * A shape of `internal/Checkpoint.ts` with random weights, 0.5B with 4 layers and 1,024 tokens unless told; the engine's
- * scheduler in this thread, so that the figures are of its steps alone. Loads are those below, all unless named. Steps
- * are counted once every prompt is through; what a prompt's token costs contains the steps of those that were done. The last column is a digest of all tokens and logprobs: equal where every
- * sample is the same, bit for bit. THREADS is that of each graph run.
+ * A shape of `internal/Checkpoint.ts` with random weights, 0.5B with 4 layers and 1,024 tokens unless told; the
+ * engine's scheduler in this thread, so that the figures are of its steps alone. Loads are those below, all unless
+ * named. Steps are counted once every prompt is through; what a prompt's token costs contains the steps of those that
+ * were done. The last column is a digest of all tokens and logprobs: equal where every sample is the same, bit for bit.
+ * THREADS is that of each graph run.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"

@@ -5,9 +5,9 @@
  * keys and values, D their size. A row holds as many pages as its positions need, wherever they lie, so that a short
  * one takes and costs nothing of a long one. A graph run takes the pages as they lie, without a copy, with the row of
  * each, and hands back only the entries of its new positions, which `append` writes into place. Keys lie transposed, so
- * that scores are a plain product of matrices. Pages and rows are dense: the last moves into the place of one that goes.
- * Memory grows and shrinks by about an eighth. Positions beyond a row's length hold zeros or what an earlier row left:
- * finite numbers, which the graph masks.
+ * that scores are a plain product of matrices. Pages and rows are dense: the last moves into the place of one that
+ * goes. Memory grows by about an eighth, and shrinks where three quarters would do. Positions beyond a row's length
+ * hold zeros or what an earlier row left: finite numbers, which the graph masks.
  *
  * Of layers that have a state instead (`CachedDelta`), each row has as many numbers whatever its length: a run takes
  * them as they are, and its own replace them.
@@ -58,7 +58,7 @@ export class KvCache {
     return this.pageCapacity * pageBytes(this.shape, this.page) + this.rowCapacity * stateBytes(this.shape)
   }
 
-  /** Room for so many positions of each row, for the two rows that a run takes at least; gives back what is too much. */
+  /** Room for so many positions of each row, in at least the two rows of a run; gives back what is too much. */
   reserve(positions: ReadonlyArray<number>): void {
     for (const [row, count] of positions.entries()) this.pages.take(row, pagesFor(count, this.page))
     this.fit()

@@ -4,6 +4,7 @@ import { Effect, Result } from "effect"
 import * as CounterRandom from "../../src/base/CounterRandom.ts"
 import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
 import type { Answer, SeededRequest } from "../../src/engine/EngineProtocol.ts"
+import type { TokenCompletion } from "../../src/engine/EngineRequests.ts"
 import { defaults } from "../../src/engine/EngineSettings.ts"
 import * as ExecutorRunner from "../../src/engine/ExecutorRunner.ts"
 import * as KvShape from "../../src/engine/KvShape.ts"
@@ -51,6 +52,9 @@ const requested = (seed: number, vocabulary: number): SeededRequest => {
 
 const generated = (answers: ReadonlyArray<Answer>) =>
   answers.flatMap((answer) => (answer._tag === "Generated" ? [answer] : []))
+
+/** Without what depends on the prompts before. */
+const plain = (choices: ReadonlyArray<TokenCompletion>) => choices.map(({ logprobs, tokens }) => ({ logprobs, tokens }))
 
 const headOf256 = TinyDecoder.withConfig(
   Result.getOrThrow(
@@ -118,7 +122,6 @@ describe("Scheduler", () => {
             yield* alone.scheduler.step
             own.push(...generated(alone.scheduler.takeReport().answers))
           }
-          const plain = (all: typeof choices) => all.map(({ logprobs, tokens }) => ({ logprobs, tokens }))
           assert.deepStrictEqual(plain(choices), plain(generated(own)[0]!.choices))
         }
       }).pipe(Effect.scoped)
