@@ -4,8 +4,11 @@
  * An attempt that fails is made again after a growing, jittered delay, a bounded number of times; a newer push ends the
  * attempts at an older one. Meanwhile, and after giving up, the target serves what it had. After each success, weights
  * older than the `grace` versions before it are given up; what could not be given up is tried again next time.
+ *
+ * Between pushes the target is asked whether it has the newest weights: a server that was started anew, or was away
+ * for longer than all attempts, gets them once more.
  */
-import { Cause, Deferred, Duration, Effect, Latch, Metric, Random, Result, type Scope } from "effect"
+import { Cause, Deferred, Duration, Effect, Latch, Metric, Option, Random, Result, type Scope } from "effect"
 import { type Adapter, type Target, TargetError } from "./Target.ts"
 
 export interface Options {
@@ -17,6 +20,8 @@ export interface Options {
   readonly attemptTime: Duration.Duration
   /** Older versions that stay loaded, for requests that still name them. */
   readonly grace: number
+  /** How often the target is asked whether it still has its weights. */
+  readonly watch: Duration.Duration
   /** Called when this target no longer uses the weights of a name. */
   readonly onReleased: Effect.Effect<void>
 }
@@ -100,6 +105,8 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   let pending: Job | undefined
   let current: Job | undefined
   let served: Adapter | undefined
+  /** What it should have: the newest weights that it did not refuse. */
+  let newest: Adapter | undefined
   let failures = 0
   let lastError: string | undefined
   /** Names the target has or may have, oldest first. */
@@ -138,6 +145,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   const fail = Effect.fnUntraced(function* ({ adapter, attempted }: Job, error: TargetError, attempt: number) {
     failures++
     lastError = error.message
+    if (error.isPermanent && newest === adapter) newest = served
     // It may have been heard all the same.
     if (!error.isPermanent && !held.includes(adapter.name)) held = [...held, adapter.name]
     yield* count("failure")
@@ -152,6 +160,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   })
 
   const bring = Effect.fnUntraced(function* (job: Job) {
+    newest = job.adapter
     for (let number = 1; ; number++) {
       const outcome = yield* attempt(target, job.adapter, { isRepeated: number > 1, time: options.attemptTime })
       if (Result.isSuccess(outcome)) return yield* succeed(job)
@@ -171,9 +180,36 @@ export const make = Effect.fn("TargetWorker.make")(function* (
     }
   })
 
+  /** The weights that a target should have and has not, as a push; absent while it has them, or does not answer. */
+  const lost = Effect.gen(function* () {
+    if (target.has === undefined || newest === undefined) return undefined
+    const answer = yield* Effect.result(Effect.timeout(target.has(newest.name), options.attemptTime))
+    if (Result.isFailure(answer) || answer.success) return undefined
+    yield* Effect.logWarning("the target is there without its weights, and gets them again", {
+      target: target.name,
+      policyVersion: newest.version
+    })
+    return { adapter: newest, attempted: yield* Deferred.make<void>(), done: yield* Deferred.make<Outcome, TargetError>() }
+  })
+
+  /** Until there is something to push. */
+  const waited: Effect.Effect<void> = Effect.suspend(() =>
+    newest === undefined || target.has === undefined
+      ? arrived.await
+      : Effect.flatMap(Effect.timeoutOption(arrived.await, options.watch), (push) =>
+          Option.isSome(push)
+            ? Effect.void
+            : Effect.flatMap(lost, (job) => {
+                if (job === undefined || pending !== undefined) return waited
+                pending = job
+                return Effect.void
+              })
+        )
+  )
+
   yield* Effect.forever(
     Effect.gen(function* () {
-      yield* arrived.await
+      yield* waited
       yield* arrived.close
       current = pending
       pending = undefined

@@ -190,7 +190,9 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
       idsBy: isAtLeast(version, [0, 10, 2]) ? ("return_token_ids" as const) : ("return_tokens_as_token_ids" as const),
       ...(mode === "raw_logprobs" ? { logprobs: "raw" as const } : {}),
       ...(mode === "processed_logprobs" ? { logprobs: "processed" as const } : {}),
-      adapters: paths.size === 0 ? undefined : paths.has("/v1/load_lora_adapter")
+      adapters: paths.size === 0 ? undefined : paths.has("/v1/load_lora_adapter"),
+      // Whoever asks for adapters has the version in their names.
+      ...(settings.adapterPrefix === null && paths.has("/weight_info") ? { versions: "weights" as const } : {})
     }
   }
   if (kind === "sglang") return { ...base, adapters: paths.size === 0 ? undefined : paths.has("/load_lora_adapter") }

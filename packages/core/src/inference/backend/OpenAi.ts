@@ -36,7 +36,16 @@ export interface Options {
 export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: string }
 
 /** OpenAI has no word for adapters: servers take their names for those of models. */
-export const asModel: Naming = ({ name }) => ({ model: name })
+export const asModel: Naming = ({ name }) => (name === undefined ? {} : { model: name })
+
+const changed = (server: string) =>
+  Effect.fail(
+    new InferenceError({
+      reason: "failed",
+      server,
+      message: `the weights of ${server} changed while it answered, and somebody has heard a part of the answer`
+    })
+  )
 
 /** The largest timer Node has, about 24 days: the package wants a limit, ours comes first. */
 const noLimit = 2 ** 31 - 1
@@ -99,13 +108,20 @@ export const make = Effect.fn("OpenAi.make")(function* (
     body: { readonly [key: string]: unknown },
     read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>,
     hear?: Listener<Piece>
-  ) =>
-    adapters.asking((adapter) => {
+  ) => {
+    let isHeard = false
+    const heard = (piece: Piece): void => {
+      isHeard = true
+      hear?.(piece)
+    }
+    return adapters.asking((adapter) => {
+      // What somebody has heard cannot be said anew.
+      if (isHeard) return changed(server)
       const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
       return (
         hear === undefined
           ? post(path, named)
-          : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, hear)
+          : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, heard)
       ).pipe(
         Effect.flatMap((reply) =>
           Effect.map(
@@ -116,6 +132,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
         Effect.map(Reply.withVersion(adapter?.policyVersion))
       )
     })
+  }
 
   const named = modelName === undefined ? {} : { model: modelName }
 
