@@ -1,4 +1,5 @@
 /** Where new weights go: the servers that `weight_sync` names, with a token where one is set. */
+import type * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import type { Model } from "@atropos/trainer/model/Model"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
@@ -58,6 +59,15 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
       ? { grace: 0, attemptTime: wholeTime }
       : { readAdapter: yield* PolicyLayers.readAdapter(model) })
   })
+  /** Adapters that are refused leave the samplers as they were. Whole weights leave nobody to sample from. */
+  const publish: LocalLearner.Publish = (weights) =>
+    Effect.gen(function* () {
+      yield* sync.publish(weights)
+      const refused = isWhole ? (yield* sync.status).find(({ refusal }) => refusal !== undefined) : undefined
+      if (refused !== undefined) {
+        return yield* Effect.fail({ message: `${refused.target}: ${refused.refusal}` })
+      }
+    })
   const probe = isWhole ? model.tokenizer.encode(known).slice(0, Math.min(mostKnown, model.config.maxPositions)) : undefined
-  return { publish: sync.publish, ...(probe && { probe }) }
+  return { publish, ...(probe && { probe }) }
 })

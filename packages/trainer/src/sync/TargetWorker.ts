@@ -46,6 +46,8 @@ export interface Status {
   /** Failed attempts since the last success. */
   readonly failures: number
   readonly lastError: string | undefined
+  /** Why the newest weights that were offered can never be served. */
+  readonly refusal: string | undefined
 }
 
 export interface TargetWorker {
@@ -109,6 +111,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   let newest: Adapter | undefined
   let failures = 0
   let lastError: string | undefined
+  let refusal: string | undefined
   /** Names the target has or may have, oldest first. */
   let held: ReadonlyArray<string> = []
 
@@ -133,6 +136,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
     served = adapter
     failures = 0
     lastError = undefined
+    refusal = undefined
     held = [...held.filter((name) => name !== adapter.name), adapter.name]
     yield* count("success")
     yield* Metric.update(Metric.withAttributes(version, { target: target.name }), adapter.version)
@@ -145,7 +149,10 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   const fail = Effect.fnUntraced(function* ({ adapter, attempted }: Job, error: TargetError, attempt: number) {
     failures++
     lastError = error.message
-    if (error.isPermanent && newest === adapter) newest = served
+    if (error.isPermanent) {
+      refusal = error.message
+      if (newest === adapter) newest = served
+    }
     // It may have been heard all the same.
     if (!error.isPermanent && !held.includes(adapter.name)) held = [...held, adapter.name]
     yield* count("failure")
@@ -242,7 +249,8 @@ export const make = Effect.fn("TargetWorker.make")(function* (
       // While old weights are unloaded the new ones are served already.
       pendingVersion: (pending ?? (current?.adapter === served ? undefined : current))?.adapter.version,
       failures,
-      lastError
+      lastError,
+      refusal
     })),
     uses: (name) => held.includes(name) || pending?.adapter.name === name || current?.adapter.name === name
   }

@@ -114,6 +114,7 @@ describe("all weights to vLLM", () => {
       server.ignoreFolders(true)
       const error = yield* Effect.flip(sync.push(weights(2)))
       assert.match(error.message, /other weights than it was given.*differ by 10\.0 nats/)
+      assert.match((yield* sync.status)[0]!.refusal ?? "", /other weights/)
       assert.strictEqual(server.label(), ">policy-r-v2")
       const waiting = yield* Effect.forkChild(sample)
       server.ignoreFolders(false)
