@@ -55,9 +55,7 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
     targets,
     folder: join(trainer.savePath, isWhole ? "weights" : "adapters"),
     writeAdapter: model.write,
-    ...(isWhole
-      ? { grace: 0, attemptTime: wholeTime }
-      : { readAdapter: yield* PolicyLayers.readAdapter(model) })
+    ...(isWhole ? { grace: 0, attemptTime: wholeTime } : { readAdapter: yield* PolicyLayers.readAdapter(model) })
   })
   /** Adapters that are refused leave the samplers as they were. Whole weights leave nobody to sample from. */
   const publish: LocalLearner.Publish = (weights) =>
@@ -68,6 +66,8 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
         return yield* Effect.fail({ message: `${refused.target}: ${refused.refusal}` })
       }
     })
-  const probe = isWhole ? model.tokenizer.encode(known).slice(0, Math.min(mostKnown, model.config.maxPositions)) : undefined
+  const probe = isWhole
+    ? model.tokenizer.encode(known).slice(0, Math.min(mostKnown, model.config.maxPositions))
+    : undefined
   return { publish, ...(probe && { probe }) }
 })

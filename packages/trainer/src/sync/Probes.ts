@@ -53,6 +53,13 @@ const decodeType = Schema.decodeUnknownOption(
 
 /** The difference that a server's `/server_info` makes one expect; one that does not say is taken for rounding. */
 export const toleranceOf = (info: string): number =>
-  Option.exists(decodeType(info), ({ vllm_config: { model_config: { dtype } } }) => /float32$/.test(dtype))
+  Option.exists(
+    decodeType(info),
+    ({
+      vllm_config: {
+        model_config: { dtype }
+      }
+    }) => /float32$/.test(dtype)
+  )
     ? exact
     : rounded

@@ -196,7 +196,11 @@ export const make = Effect.fn("TargetWorker.make")(function* (
       target: target.name,
       policyVersion: newest.version
     })
-    return { adapter: newest, attempted: yield* Deferred.make<void>(), done: yield* Deferred.make<Outcome, TargetError>() }
+    return {
+      adapter: newest,
+      attempted: yield* Deferred.make<void>(),
+      done: yield* Deferred.make<Outcome, TargetError>()
+    }
   })
 
   /** Until there is something to push. */

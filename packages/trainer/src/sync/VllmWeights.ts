@@ -15,7 +15,8 @@ import * as Probes from "./Probes.ts"
 import { type Target, TargetError } from "./Target.ts"
 
 const infoPath = "/weight_info"
-const needs = ". All weights go to a vLLM that has /weight_info, /pause and /collective_rpc: start it with VLLM_SERVER_DEV_MODE=1"
+const needs =
+  ". All weights go to a vLLM that has /weight_info, /pause and /collective_rpc: start it with VLLM_SERVER_DEV_MODE=1"
 
 const decodeInfo = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ weight_version: Schema.String })))
 const decodeReset = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ success: Schema.Boolean })))
@@ -120,9 +121,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
       yield* pause.pipe(
         // Nothing has changed yet.
         Effect.onError(() =>
-          now.name === undefined
-            ? Effect.void
-            : Effect.ignore(Effect.andThen(tell("/resume"), labelled(now.name)))
+          now.name === undefined ? Effect.void : Effect.ignore(Effect.andThen(tell("/resume"), labelled(now.name)))
         )
       )
       yield* Effect.uninterruptible(replace(next, at))

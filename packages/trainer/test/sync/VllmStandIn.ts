@@ -67,9 +67,7 @@ export const serve = ({ dtype = "torch.float32", isStock = false }: Options = {}
       const prompt = body["prompt"] as ReadonlyArray<number>
       const isLook = body["prompt_logprobs"] !== undefined
       const finish =
-        isHeld && !isLook
-          ? await new Promise<"stop" | "abort">((resolve) => running.push(resolve))
-          : ("stop" as const)
+        isHeld && !isLook ? await new Promise<"stop" | "abort">((resolve) => running.push(resolve)) : ("stop" as const)
       if (running.length === 0) for (const one of onIdle.splice(0)) one()
       const position = (id: number) => ({ [id]: { logprob: value, rank: 1, decoded_token: "x" } })
       return {
@@ -177,6 +175,8 @@ export const serve = ({ dtype = "torch.float32", isStock = false }: Options = {}
       told: () =>
         server.asked
           .filter(({ method }) => method === "POST")
-          .map(({ body, path }) => `${path}${path === "/update_weight_version" ? ` ${String(body["new_version"])}` : ""}`)
+          .map(
+            ({ body, path }) => `${path}${path === "/update_weight_version" ? ` ${String(body["new_version"])}` : ""}`
+          )
     }
   })
