@@ -8,6 +8,7 @@ import * as Codec from "../base/Codec.ts"
 import * as Failure from "../base/Failure.ts"
 import type { Objects } from "../base/Objects.ts"
 import * as Rows from "../base/Rows.ts"
+import type { LogprobRecords } from "../queue/TrainedLogprobs.ts"
 import type { RunNames } from "../base/RunNames.ts"
 import * as RolloutConditions from "./RolloutConditions.ts"
 import type { TextIndex } from "./TextIndex.ts"
@@ -76,7 +77,8 @@ const mostRead = 2000
 export const make = Effect.fnUntraced(function* (
   names: RunNames,
   index: TextIndex,
-  objects: Objects
+  objects: Objects,
+  logprobs: Pick<LogprobRecords, "ofGroup">
 ): Effect.fn.Return<Browse, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
@@ -151,7 +153,8 @@ export const make = Effect.fnUntraced(function* (
     if (row === undefined) return Option.none()
     const here = yield* objects.bring(row)
     const payload = yield* Codec.decode({ encoding: here.encoding, bytes: here.payload })
-    return Option.some({ ...toRow(row), payload })
+    const trained = yield* logprobs.ofGroup(row.id, row.sequences)
+    return Option.some({ ...toRow(row), payload, ...(trained && { trained }) })
   }, Failure.orStoreError)
 
   return { rollouts, rollout }
