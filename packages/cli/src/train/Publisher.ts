@@ -44,10 +44,12 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
   if (targets.length === 0) return undefined
   for (const { check, name } of targets) {
     if (check === undefined) continue
-    yield* Effect.catch(check, (error) =>
-      error.isPermanent
-        ? Effect.fail(new UsageError({ message: `--weight_sync ${name}: ${error.message}` }))
-        : Effect.logWarning("a target of weights does not answer yet", { target: name, reason: error.message })
+    yield* check.pipe(
+      Effect.catchTag("TargetError", ({ isPermanent, message }) =>
+        isPermanent
+          ? Effect.fail(new UsageError({ message: `--weight_sync ${name}: ${message}` }))
+          : Effect.logWarning("a target of weights does not answer yet", { target: name, reason: message })
+      )
     )
   }
   const { join } = yield* Path.Path

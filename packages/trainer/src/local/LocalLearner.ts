@@ -6,8 +6,8 @@
  * settings and number of threads give the same bits on the CPU. A saved copy is `trainer_state.safetensors` (exact
  * parameters and moments) beside the weights in the form that others load.
  *
- * New weights go to whom the engine was built with: `publish` is handed a copy of the parameters, and what they make of a
- * known sequence where one is given.
+ * New weights go to whom the engine was built with: `publish` is handed a copy of the parameters, and what they make
+ * of a known sequence where one is given.
  */
 import { Effect, type FileSystem, Layer, Path, Scope } from "effect"
 import * as Engine from "../engine/Engine.ts"

@@ -59,7 +59,7 @@ export const toleranceOf = (info: string): number =>
       vllm_config: {
         model_config: { dtype }
       }
-    }) => /float32$/.test(dtype)
+    }) => dtype.endsWith("float32")
   )
     ? exact
     : rounded

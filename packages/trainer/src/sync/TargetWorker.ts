@@ -99,6 +99,43 @@ const delay = (attempt: number, { firstDelay, longestDelay }: Pick<Options, "fir
     Duration.min(longestDelay, Duration.times(firstDelay, 2 ** (attempt - 1))).pipe(Duration.times(jitter))
   )
 
+const jobOf = Effect.fnUntraced(function* (adapter: Adapter): Effect.fn.Return<Job> {
+  return {
+    adapter,
+    attempted: yield* Deferred.make<void>(),
+    done: yield* Deferred.make<Outcome, TargetError>()
+  }
+})
+
+/** Gives old weights up; whether it is done. */
+const isUnloaded = Effect.fnUntraced(function* (target: Target, name: string, time: Duration.Duration) {
+  const outcome = yield* Effect.result(Effect.timeout(target.unload(name), time))
+  if (Result.isSuccess(outcome)) return true
+  yield* Effect.logWarning("old weights not unloaded", { target: target.name, name, reason: outcome.failure.message })
+  return false
+})
+
+/** Whether a target answers, and has not the weights that it should have. */
+const isLost = Effect.fnUntraced(function* <E>(
+  target: string,
+  { version: policyVersion }: Adapter,
+  has: Effect.Effect<boolean, E>
+) {
+  const answer = yield* Effect.result(has)
+  if (Result.isFailure(answer) || answer.success) return false
+  yield* Effect.logWarning("the target is there without its weights, and gets them again", { target, policyVersion })
+  return true
+})
+
+const logFailure = (target: string, attempt: { readonly [key: string]: unknown }, { message }: TargetError) =>
+  Effect.logWarning("weights not pushed; the target keeps its current weights", { target, ...attempt, reason: message })
+
+const logEnd = (target: string, { version: policyVersion }: Adapter, attempts: number) =>
+  Effect.logError("gave up pushing weights", { target, policyVersion, attempts })
+
+const supersede = ({ attempted, done }: Job) =>
+  Effect.andThen(Deferred.succeed(attempted, undefined), Deferred.succeed(done, "superseded"))
+
 export const make = Effect.fn("TargetWorker.make")(function* (
   target: Target,
   options: Options
@@ -120,14 +157,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   const retire = Effect.gen(function* () {
     const old = held.slice(0, Math.max(0, held.length - 1 - options.grace))
     for (const name of old) {
-      const outcome = yield* Effect.result(Effect.timeout(target.unload(name), options.attemptTime))
-      if (Result.isSuccess(outcome)) held = held.filter((one) => one !== name)
-      else
-        yield* Effect.logWarning("old weights not unloaded", {
-          target: target.name,
-          name,
-          reason: outcome.failure.message
-        })
+      if (yield* isUnloaded(target, name, options.attemptTime)) held = held.filter((one) => one !== name)
     }
   })
 
@@ -156,13 +186,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
     // It may have been heard all the same.
     if (!error.isPermanent && !held.includes(adapter.name)) held = [...held, adapter.name]
     yield* count("failure")
-    yield* Effect.logWarning("weights not pushed; the target keeps its current weights", {
-      target: target.name,
-      policyVersion: adapter.version,
-      attempt,
-      servedVersion: served?.version,
-      reason: error.message
-    })
+    yield* logFailure(target.name, { policyVersion: adapter.version, attempt, servedVersion: served?.version }, error)
     yield* Deferred.succeed(attempted, undefined)
   })
 
@@ -174,11 +198,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
       const error = outcome.failure
       yield* fail(job, error, number)
       if (error.isPermanent || number >= options.attempts) {
-        yield* Effect.logError("gave up pushing weights", {
-          target: target.name,
-          policyVersion: job.adapter.version,
-          attempts: number
-        })
+        yield* logEnd(target.name, job.adapter, number)
         yield* Deferred.fail(job.done, error)
         return
       }
@@ -187,36 +207,19 @@ export const make = Effect.fn("TargetWorker.make")(function* (
     }
   })
 
-  /** The weights that a target should have and has not, as a push; absent while it has them, or does not answer. */
-  const lost = Effect.gen(function* () {
-    if (target.has === undefined || newest === undefined) return undefined
-    const answer = yield* Effect.result(Effect.timeout(target.has(newest.name), options.attemptTime))
-    if (Result.isFailure(answer) || answer.success) return undefined
-    yield* Effect.logWarning("the target is there without its weights, and gets them again", {
-      target: target.name,
-      policyVersion: newest.version
-    })
-    return {
-      adapter: newest,
-      attempted: yield* Deferred.make<void>(),
-      done: yield* Deferred.make<Outcome, TargetError>()
-    }
+  /** Until there is something to push: what was offered, or what the target should have and has not. */
+  const waited: Effect.Effect<void> = Effect.suspend(() => {
+    const wanted = newest
+    const { has } = target
+    if (wanted === undefined || has === undefined) return arrived.await
+    return Effect.flatMap(Effect.timeoutOption(arrived.await, options.watch), (push) =>
+      Option.isSome(push)
+        ? Effect.void
+        : Effect.flatMap(isLost(target.name, wanted, Effect.timeout(has(wanted.name), options.attemptTime)), (lost) =>
+            lost && pending === undefined ? Effect.map(jobOf(wanted), (job) => void (pending = job)) : waited
+          )
+    )
   })
-
-  /** Until there is something to push. */
-  const waited: Effect.Effect<void> = Effect.suspend(() =>
-    newest === undefined || target.has === undefined
-      ? arrived.await
-      : Effect.flatMap(Effect.timeoutOption(arrived.await, options.watch), (push) =>
-          Option.isSome(push)
-            ? Effect.void
-            : Effect.flatMap(lost, (job) => {
-                if (job === undefined || pending !== undefined) return waited
-                pending = job
-                return Effect.void
-              })
-        )
-  )
 
   yield* Effect.forever(
     Effect.gen(function* () {
@@ -232,17 +235,10 @@ export const make = Effect.fn("TargetWorker.make")(function* (
 
   return {
     offer: Effect.fnUntraced(function* (adapter: Adapter) {
-      const job: Job = {
-        adapter,
-        attempted: yield* Deferred.make<void>(),
-        done: yield* Deferred.make<Outcome, TargetError>()
-      }
+      const job = yield* jobOf(adapter)
       const older = pending
       pending = job
-      if (older !== undefined) {
-        yield* Deferred.succeed(older.attempted, undefined)
-        yield* Deferred.succeed(older.done, "superseded")
-      }
+      if (older !== undefined) yield* supersede(older)
       yield* arrived.open
       return job
     }),

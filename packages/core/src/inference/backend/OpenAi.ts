@@ -38,6 +38,16 @@ export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: st
 /** OpenAI has no word for adapters: servers take their names for those of models. */
 export const asModel: Naming = ({ name }) => (name === undefined ? {} : { model: name })
 
+/** A listener of which it is known whether it has heard anything. */
+const hearing = (hear: Listener<Piece> = () => undefined) => {
+  let isHeard = false
+  const heard = (piece: Piece): void => {
+    isHeard = true
+    hear(piece)
+  }
+  return { heard, isHeard: () => isHeard }
+}
+
 const changed = (server: string) =>
   Effect.fail(
     new InferenceError({
@@ -109,14 +119,10 @@ export const make = Effect.fn("OpenAi.make")(function* (
     read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>,
     hear?: Listener<Piece>
   ) => {
-    let isHeard = false
-    const heard = (piece: Piece): void => {
-      isHeard = true
-      hear?.(piece)
-    }
+    const { heard, isHeard } = hearing(hear)
     return adapters.asking((adapter) => {
       // What somebody has heard cannot be said anew.
-      if (isHeard) return changed(server)
+      if (isHeard()) return changed(server)
       const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
       return (
         hear === undefined

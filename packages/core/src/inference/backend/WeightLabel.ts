@@ -1,6 +1,6 @@
 /**
- * The label of a vLLM server's weights (`weight_version` of `GET /weight_info`), as a trainer writes it that loads whole
- * weights into the server, and as whoever samples reads it.
+ * The label of a vLLM server's weights (`weight_version` of `GET /weight_info`), as a trainer writes it that loads
+ * whole weights into the server, and as whoever samples reads it.
  *
  * `policy-r-v3`: these weights answer. `policy-r-v3>policy-r-v4`: they still do, others are about to be loaded.
  * `>policy-r-v4`: these are loaded, or half of them, and nobody has looked yet whether they are right: what is answered
