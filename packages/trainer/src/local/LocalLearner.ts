@@ -63,13 +63,21 @@ const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: 
   const maxLength = options.maxLength ?? model.maxPositions
   const { rounded, shape } = model
   const workload = shape && { shape, rowLength: maxLength, ...(rounded && { rounded }) }
+  const memory = options.memory ?? MemoryPlan.memoryBytes(device)
   const wanted =
-    options.tokenBudget ?? (workload ? MemoryPlan.tokensFor(workload, device) : MicroBatch.defaults.tokenBudget)
+    options.tokenBudget ?? (workload ? MemoryPlan.tokensFor(workload, device, memory) : MicroBatch.defaults.tokenBudget)
   const tokenBudget = Math.max(wanted, maxLength)
-  const plan = workload && MemoryPlan.choose({ ...workload, tokens: tokenBudget }, device)
+  const { remat } = options
+  const plan = workload && MemoryPlan.choose({ ...workload, tokens: tokenBudget }, device, memory, remat)
   const { prepack = false, ...planned } = plan ?? {}
   const { routerReplay = false } = options
-  const graph = { ...TrainGraph.defaults, ...planned, ...given, routerReplay }
+  const graph = {
+    ...TrainGraph.defaults,
+    ...planned,
+    ...given,
+    ...(remat !== undefined && { remat }),
+    routerReplay
+  }
   // In blocks a sequence costs what it costs, however long the row that it lies in: what it does not see is left out.
   const attentionLength = graph.attention === "blocks" ? Infinity : attentionLengths * model.hiddenSize
   return {

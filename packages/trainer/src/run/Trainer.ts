@@ -105,6 +105,8 @@ export const make = Effect.fn("Trainer.make")(function* (
       maxLength: trainer.seqLen,
       routerReplay: trainer.routerReplay,
       ...(trainer.tokenBudget !== null && { tokenBudget: trainer.tokenBudget }),
+      ...(trainer.remat !== "auto" && { remat: trainer.remat === "none" ? false : trainer.remat }),
+      ...(trainer.memory !== null && { memory: trainer.memory * 2 ** 30 }),
       initial
     }
   })

@@ -66,6 +66,16 @@ export const trainerFields = {
     null,
     "tokens per micro-batch, including padding; limits memory, does not change results; if unset, 8192, or fewer where this machine has too little memory for them"
   ),
+  remat: field(
+    Schema.Literals(["auto", "none", "elements", "parts"]),
+    "auto",
+    "what the backward pass computes again instead of keeping it: none, what lies between products of matrices (elements), or attention and feed-forward parts as a whole (parts: least memory, about a quarter slower); auto: the fastest that fits"
+  ),
+  memory: field(
+    Schema.NullOr(positiveNumber),
+    null,
+    "GiB that the process may take: sizes of micro-batches and caches are chosen for it, and a run that cannot keep to it is refused; if unset, what this machine or its container has"
+  ),
   tooLong: field(
     Schema.Literals(["cut", "drop"]),
     "drop",
@@ -213,6 +223,8 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "device",
   "threads",
   "tokenBudget",
+  "remat",
+  "memory",
   "maxMismatch",
   "recordLogprobs",
   "maxNonFinite",
