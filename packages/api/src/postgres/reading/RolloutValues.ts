@@ -13,8 +13,8 @@ type Measure = TrajectoryApi.DistributionQuery["measure"]
 const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
 
 /**
- * The values of a group, as an array, over its columns `scores` and `lengths`; `ScoreAdvantage.ofScores` says what advantages are, and a
- * test holds both equal. Undefined where a group alone does not tell them.
+ * The values of a group, as an array, over its columns `scores` and `lengths`; `ScoreAdvantage.ofScores` says
+ * what advantages are, and a test holds both equal. Undefined where a group alone does not tell them.
  */
 const expressionOf = (
   sql: SqlClient.SqlClient,
