@@ -130,7 +130,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
       recordSettings: (settings) => Effect.mapError(store.recordSettings(run, settings), failure),
       recordPieces: (pieces) => Effect.mapError(store.recordPieces(run, pieces), failure),
       recordReport: (envId, report) => Effect.mapError(store.recordReport(run, envId, report), failure),
-      recordEvaluation: (evaluation) => Effect.mapError(recordEvaluation(evaluation), failure)
+      recordEvaluation: (evaluation) => Effect.mapError(recordEvaluation(evaluation), failure),
+      recordLogprobs: (batchId, logprobs) => Effect.mapError(store.recordLogprobs(run, batchId, logprobs), failure)
     })
   } satisfies TrajectoryClient.TrajectoryClient
 })

@@ -12,6 +12,7 @@ import keepNotes from "./0010_keep_notes.ts"
 import keepEvaluations from "./0011_keep_evaluations.ts"
 import keepSettingsOfRuns from "./0012_keep_settings_of_runs.ts"
 import deleteRuns from "./0014_delete_runs.ts"
+import keepLogprobsOfTrainers from "./0015_keep_logprobs_of_trainers.ts"
 
 export const migrations = {
   "0001_create_runs_and_queue": createRunsAndQueue,
@@ -26,5 +27,6 @@ export const migrations = {
   "0010_keep_notes": keepNotes,
   "0011_keep_evaluations": keepEvaluations,
   "0012_keep_settings_of_runs": keepSettingsOfRuns,
-  "0014_delete_runs": deleteRuns
+  "0014_delete_runs": deleteRuns,
+  "0015_keep_logprobs_of_trainers": keepLogprobsOfTrainers
 }

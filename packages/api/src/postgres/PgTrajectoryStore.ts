@@ -35,6 +35,7 @@ import { StoreSettings } from "./base/Settings.ts"
 import * as StoreClock from "./base/StoreClock.ts"
 import * as Submit from "./queue/Submit.ts"
 import * as Summary from "./queue/Summary.ts"
+import * as TrainedLogprobs from "./queue/TrainedLogprobs.ts"
 import * as TextIndex from "./reading/TextIndex.ts"
 import * as Views from "./base/Views.ts"
 import { NoteStore } from "../store/NoteStore.ts"
@@ -66,12 +67,13 @@ export const layer: Layer.Layer<
     const leases = yield* Leases.make(views, changes, clock)
     const batches = yield* Batches.make(views, changes, cache, leases, clock, objects)
     const records = yield* Records.make(changes, objects)
+    const logprobs = yield* TrainedLogprobs.make
     const summary = yield* Summary.make(views, clock)
     yield* Janitor.make(settings, changes, lastSeen, clock)
     const names = yield* RunNames.make
     const index = yield* TextIndex.make(changes, objects)
     const reading = {
-      ...(yield* Browse.make(names, index, objects)),
+      ...(yield* Browse.make(names, index, objects, logprobs)),
       ...(yield* Reading.make(names, clock)),
       ...(yield* MetricReading.make(names, changes)),
       ...(yield* EnvironmentReading.make(names, environments)),
@@ -87,6 +89,7 @@ export const layer: Layer.Layer<
         ...batches,
         ...leases,
         ...records,
+        recordLogprobs: logprobs.recordLogprobs,
         submit,
         summary,
         ready: readiness.ready,

@@ -164,7 +164,7 @@ export const writer = (): Writer => {
 }
 
 /** The fields that are packed: in others markers are what somebody wrote. Masks come behind their tokens. */
-const numeric = new Set(["tokens", "masks", "advantages", "ref_logprobs", "inference_logprobs"])
+const numeric = new Set(["tokens", "masks", "advantages", "ref_logprobs", "inference_logprobs", "trainer_differences"])
 
 /** Gives groups as they were packed; what has no markers comes back as it is. */
 export const reader = (tables: Tables, columns: Columns<Uint8Array>): ((group: unknown) => unknown) => {

@@ -6,6 +6,7 @@
 import { Effect, Result } from "effect"
 import type * as ScoredGroup from "@atropos/core/ScoredGroup"
 import * as Timings from "@atropos/core/Timings"
+import * as TrainedLogprobs from "@atropos/core/TrainedLogprobs"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import * as WireGroup from "@atropos/core/service/WireGroup"
 import type { Payload } from "./TrajectoryStore.ts"
@@ -41,8 +42,14 @@ export const policyStep = (versions: ReadonlyArray<number | null> | null | undef
   return steps.length === 0 ? null : steps.reduce((oldest, version) => Math.min(oldest, version))
 }
 
-/** The object of 14 keys with `policy_versions` and, where known, `timings` at its end: what people look at. */
-export const toViewedJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint8Array>> =>
+/**
+ * The object of 14 keys with `policy_versions` and, where known, `timings` and what its trainer computed at its end:
+ * what people look at.
+ */
+export const toViewedJson = (
+  payload: Payload,
+  trained?: TrainedLogprobs.TrainedLogprobs
+): Effect.Effect<ReadonlyArray<Uint8Array>> =>
   Effect.gen(function* () {
     const pieces = yield* toJson(payload)
     const { policyVersions, timings } =
@@ -55,6 +62,8 @@ export const toViewedJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint
     })
     const last = pieces.at(-1)
     if (last === undefined) return pieces
+    const computed = trained === undefined ? "" : `,${TrainedLogprobs.toJson(trained)}`
     // The object ends with its closing brace.
-    return [...pieces.slice(0, -1), last.subarray(0, -1), new TextEncoder().encode(`,${beside.slice(1)}`)]
+    const end = new TextEncoder().encode(`,${beside.slice(1, -1)}${computed}}`)
+    return [...pieces.slice(0, -1), last.subarray(0, -1), end]
   })

@@ -17,13 +17,15 @@
  * its consumed groups beside those of its successor, the rest until the name is taken again.
  */
 import { Context, type Effect, type Option, type Stream } from "effect"
-import type { TrajectoryApi } from "@atropos/core"
+import type { TrainedLogprobs, TrajectoryApi } from "@atropos/core"
 import type * as RolloutText from "../rollout/RolloutText.ts"
 import type { Payload, StoreError, UnknownRun } from "./TrajectoryStore.ts"
 
 /** One stored group whole. */
 export interface Rollout extends TrajectoryApi.RolloutRow {
   readonly payload: Payload
+  /** What its trainer computed of it, where that was recorded. */
+  readonly trained?: TrainedLogprobs.TrainedLogprobs
 }
 
 /** `before` is from the previous page's `next`. */

@@ -10,7 +10,7 @@
  * Payloads are opaque bytes. The store looks at the envelope only: counts, scores, environment.
  */
 import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
-import type { TelemetryClient, TrajectoryApi, TrajectoryApiError } from "@atropos/core"
+import type { PackedLogprobs, TelemetryClient, TrajectoryApi, TrajectoryApiError } from "@atropos/core"
 
 /** The database is away, or said something it should not. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
@@ -89,10 +89,11 @@ export const noQueue: TrajectoryApi.QueueSummary = {
 
 /**
  * What environments and trainers report for people who look, as their client declares it, of the run named first. What
- * is of one environment names it next, and may name one that does not exist. Evaluations have a store of their own.
+ * is of one environment names it next, and may name one that does not exist. Evaluations have a store of their own, and
+ * logprobs a lease.
  */
 export type Telemetry = {
-  readonly [Method in Exclude<keyof TelemetryClient.Telemetry, "recordEvaluation">]: (
+  readonly [Method in Exclude<keyof TelemetryClient.Telemetry, "recordEvaluation" | "recordLogprobs">]: (
     run: string,
     ...args: Parameters<TelemetryClient.Telemetry[Method]>
   ) => Effect.Effect<
@@ -162,6 +163,15 @@ export interface TrajectoryStoreShape extends Telemetry {
   readonly extendLease: (
     batch: { readonly id: string; readonly leaseToken: string },
     lease: Duration.Input
+  ) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
+  /**
+   * Keeps what the trainer of a batch computed of its sequences, in place of what was recorded of it before: recording
+   * twice keeps it once. For whoever holds the batch under this token, or acknowledged it with that.
+   */
+  readonly recordLogprobs: (
+    run: string,
+    batchId: string,
+    logprobs: PackedLogprobs.RecordedLogprobs
   ) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
 
   /** Formulas of the original's `/status-env`, division by zero mended. */

@@ -1,14 +1,18 @@
 /** Handlers: batches out, under a lease. */
-import { Duration, Effect, Option } from "effect"
+import { Duration, Effect, Option, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { TrajectoryApi } from "@atropos/core"
+import { PackedLogprobs, TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
 import * as LongPoll from "../claim/LongPoll.ts"
 import * as ServiceMetrics from "../metrics/ServiceMetrics.ts"
 import { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as Delivery from "../claim/Delivery.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as StoreFailures from "./StoreFailures.ts"
+import * as SubmissionBody from "../submission/SubmissionBody.ts"
+
+/** Bytes of what a trainer tells of a step: two million tokens. */
+const mostLogprobBytes = 8 * 1024 * 1024
 
 export const layer = HttpApiBuilder.group(
   TrajectoryApi.TrajectoryApi,
@@ -16,7 +20,19 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const store = yield* TrajectoryStore
     const scope = yield* Effect.scope
-    return handlers.handleAll({
+    const leases = handlers.handleRaw(
+      "recordLogprobs",
+      Effect.fnUntraced(function* ({ params, request }) {
+        const read = PackedLogprobs.decode(yield* SubmissionBody.bytes(request, mostLogprobBytes))
+        if (Result.isFailure(read)) {
+          const { field, message } = read.failure
+          return yield* new ApiError.Invalid({ message: `${field}: ${message}`, field })
+        }
+        yield* Effect.catchTags(store.recordLogprobs(params.run, params.id, read.success), StoreFailures.plain)
+        return HttpServerResponse.empty({ status: 204 })
+      })
+    )
+    return leases.handleAll({
       claim: Effect.fnUntraced(function* ({ params, payload, request }) {
         const found = yield* store.start(params.run).pipe(
           Effect.andThen(

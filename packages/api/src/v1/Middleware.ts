@@ -53,15 +53,26 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
   }
 )
 
-/** What a web page may send without asking first has another type than these, or none. */
-const isTyped = ({ headers }: HttpServerRequest.HttpServerRequest, isSubmission: boolean): boolean => {
-  const hasBody = Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
-  const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase()
-  return !hasBody || type === "application/json" || (isSubmission && type === TrajectoryApi.packedContentType)
+/** Bodies that are read as bytes, by the ends of their paths, and the one type beside JSON that they may have. */
+const packedTypes: { readonly [end: string]: { readonly type: string; readonly isJsonToo: boolean } } = {
+  "/:run/groups": { type: TrajectoryApi.packedContentType, isJsonToo: true },
+  "/batches/:id/logprobs": { type: TrajectoryApi.logprobsContentType, isJsonToo: false }
 }
 
-const untyped = (given: string | undefined, isSubmission: boolean) => {
-  const right = isSubmission ? `application/json or ${TrajectoryApi.packedContentType}` : "application/json"
+const packedTypeOf = (path: string) => Object.entries(packedTypes).find(([end]) => path.endsWith(end))?.[1]
+type PackedType = ReturnType<typeof packedTypeOf>
+
+/** What a web page may send without asking first has another type than these, or none. */
+const isTyped = ({ headers }: HttpServerRequest.HttpServerRequest, packed: PackedType): boolean => {
+  const hasBody = Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
+  const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase()
+  return !hasBody || (type === "application/json" && packed?.isJsonToo !== false) || type === packed?.type
+}
+
+const untyped = (given: string | undefined, packed: PackedType) => {
+  const right = [...(packed?.isJsonToo === false ? [] : ["application/json"]), ...(packed ? [packed.type] : [])].join(
+    " or "
+  )
   const message = `Content-Type: should be ${right}, ${given === undefined ? "and there is none" : `not ${given}`}`
   return refusal(400, "BadRequest", message, { field: "Content-Type" })
 }
@@ -117,9 +128,9 @@ export const bodies = HttpRouter.middleware(
         const request = yield* HttpServerRequest.HttpServerRequest
         const { path } = (yield* HttpRouter.RouteContext).route
         if (Nul.isInUrl(request.url)) return refusal(400, "BadRequest", `the address holds ${Nul.name}`)
-        const isSubmission = path.endsWith("/:run/groups")
-        if (!isTyped(request, isSubmission)) return untyped(request.headers["content-type"], isSubmission)
-        if (isSubmission || !HttpMethod.hasBody(request.method)) return yield* route
+        const packed = packedTypeOf(path)
+        if (!isTyped(request, packed)) return untyped(request.headers["content-type"], packed)
+        if (packed !== undefined || !HttpMethod.hasBody(request.method)) return yield* route
         // The route refuses them before it reads anything.
         if (!(yield* isKnown(auth, request))) return yield* route
         const read = yield* Effect.result(readForm(request, path))

@@ -61,14 +61,14 @@ export const layer = HttpApiBuilder.group(
           if (Option.isNone(found)) {
             return yield* new ApiError.NotFound({ message: `run ${params.run} has no rollout ${params.id}` })
           }
-          const { payload, ...row } = found.value
+          const { payload, trained, ...row } = found.value
           if (BatchAnswer.acceptsPacked(request.headers["accept"])) {
             return HttpServerResponse.uint8Array(yield* Payloads.toPacked(payload), {
               contentType: Wire.packedContentType
             })
           }
           const head = yield* Effect.orDie(encodeRow(row))
-          const group = yield* Payloads.toViewedJson(payload)
+          const group = yield* Payloads.toViewedJson(payload, trained)
           return HttpServerResponse.uint8Array(
             Buffer.concat([Buffer.from(`${head.slice(0, -1)},"group":`), ...group, Buffer.from("}")]),
             { contentType: "application/json" }

@@ -10,6 +10,7 @@ import type { Auth } from "../http/Auth.ts"
 import type { RolloutReader } from "../store/RolloutReader.ts"
 import type { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as Batches from "./Batches.ts"
+import * as Caller from "./Caller.ts"
 import * as Environments from "./Environments.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as Groups from "./Groups.ts"
@@ -27,6 +28,7 @@ const checks = Layer.merge(Middleware.authorization, Middleware.requestErrors)
 const endpoints = HttpApiBuilder.layer(TrajectoryApi.TrajectoryApi, { openapiPath }).pipe(
   Layer.provide([
     Health.layer,
+    Caller.layer,
     Reading.layer,
     Runs.layer,
     Environments.layer,

@@ -146,6 +146,25 @@ export const trainers = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
     })
   )
 
+  it.effect("records what the trainer computed of its batch, and of no other", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "logprobs"))
+      const envId = yield* started(client, runOf(kind, "logprobs"))
+      yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
+      const { id, leaseToken } = yield* claimOne(client)
+      const { recordLogprobs } = yield* telemetryOf(client)
+      const record = {
+        leaseToken,
+        policyVersion: 3,
+        rows: [{ group: 1, sequence: 0, from: 2, logprobs: Float32Array.of(-0.5, Number.NaN) }]
+      }
+      yield* recordLogprobs(id, record)
+      yield* recordLogprobs(id, record)
+      const other = { ...record, leaseToken: crypto.randomUUID() }
+      assert.strictEqual((yield* Effect.flip(recordLogprobs(id, other))).reason, "leaseLost")
+    })
+  )
+
   it.effect("says of a run nobody registered that it is not there", () =>
     Effect.gen(function* () {
       const client = yield* kind.client(runOf(kind, "nobody"))

@@ -6,7 +6,54 @@ import { randomUUID } from "node:crypto"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 import { claimed, environment, started, submission, textOf, trainer, type StoreTests } from "./StoreValues.ts"
 
+/** What a trainer computed of a sequence, from its fourth token on. */
+const row = (group: number, sequence: number, ...logprobs: ReadonlyArray<number>) => ({
+  group,
+  sequence,
+  from: 3,
+  logprobs: Float32Array.from(logprobs)
+})
+
 export const claims = (it: StoreTests): void => {
+  it.effect("keeps what the trainer of a batch computed of it: the last record, of whoever has the batch", () =>
+    Effect.gen(function* () {
+      const { reader, run, store } = yield* started()
+      yield* store.submit(run, [submission(4, null, "a"), submission(4, null, "b")])
+      const batch = (yield* claimed(store, run))!
+      const trained = (group: number) =>
+        Effect.map(reader.rollout(run, batch.groups[group]!.id), (found) => Option.getOrThrow(found).trained)
+      assert.isUndefined(yield* trained(0))
+      const { leaseToken } = batch
+      const record = { leaseToken, policyVersion: 7, rows: [row(1, 2, -0.5, Number.NaN, -2), row(0, 0, -1)] }
+      const kept = {
+        policyVersion: 7,
+        rows: [null, null, { from: 3, logprobs: Float32Array.of(-0.5, Number.NaN, -2) }, null]
+      }
+      for (const _ of [1, 2]) {
+        yield* store.recordLogprobs(run, batch.id, record)
+        assert.deepStrictEqual(yield* trained(1), kept)
+      }
+      yield* store.ack(batch)
+      // Of places that the batch has not got, nothing; in place of all that was recorded before.
+      const again = { leaseToken, policyVersion: 8, rows: [row(1, 3, -4), row(1, 4, -5), row(2, 0, -6)] }
+      yield* store.recordLogprobs(run, batch.id, again)
+      assert.deepStrictEqual(yield* trained(1), {
+        policyVersion: 8,
+        rows: [null, null, null, { from: 3, logprobs: Float32Array.of(-4) }]
+      })
+      assert.isUndefined(yield* trained(0))
+      for (const [wrongRun, id, token] of [
+        [run, batch.id, randomUUID()],
+        [run, "77777777", leaseToken],
+        [run, "x", leaseToken],
+        ["another", batch.id, leaseToken]
+      ] as const) {
+        const refused = yield* Effect.flip(store.recordLogprobs(wrongRun, id, { ...record, leaseToken: token }))
+        assert.strictEqual(refused._tag, "LeaseLost")
+      }
+    })
+  )
+
   it.effect("hands out what was submitted, oldest first, in steps that begin after the run's", () =>
     Effect.gen(function* () {
       const { run, store } = yield* started()

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { PackedGroup, ScoredGroup, TrajectoryApi, WireGroup } from "@atropos/core"
+import { PackedGroup, PackedLogprobs, ScoredGroup, TrajectoryApi, WireGroup } from "@atropos/core"
 import { Effect, Fiber, Layer, Result, Schedule, Stream } from "effect"
 import { HttpBody, HttpClient } from "effect/http"
 import { gzipSync, zstdCompressSync } from "node:zlib"
@@ -540,6 +540,36 @@ layer(services, { excludeTestServices: true })("versioned endpoints", (it) => {
     })
   )
 
+  it.effect("show beside a group what its trainer computed, and refuse what is no record of that", () =>
+    Effect.gen(function* () {
+      yield* started("trained")
+      const submitted = yield* submitPacked("trained", packedList(SampleGroups.plain(2), SampleGroups.plain(2)))
+      assert.strictEqual(submitted.status, 200)
+      const batch = (yield* claim("trained")).json()
+      const address = `/v1/runs/trained/batches/${String(batch["id"])}/logprobs`
+      const record = {
+        leaseToken: String(batch["lease_token"]),
+        policyVersion: 3,
+        rows: [{ group: 0, sequence: 1, from: 2, logprobs: Float32Array.of(-0.1, -2) }]
+      }
+      const type = { "content-type": TrajectoryApi.logprobsContentType }
+      const put = (bytes: Uint8Array, headers = type) => call(address, { method: "PUT", bytes, headers })
+      assert.strictEqual((yield* put(PackedLogprobs.encode(record))).status, 204)
+      const [, first] = rows(yield* call("/v1/runs/trained/rollouts"))
+      const { group } = (yield* call(`/v1/runs/trained/rollouts/${String(first!["id"])}`)).json() as {
+        group: Record<string, unknown>
+      }
+      assert.deepStrictEqual(group["trainer_logprobs"], [null, [1, 1, Number(Math.fround(-0.1).toPrecision(9)), -2]])
+      assert.strictEqual(group["trainer_version"], 3)
+      const cut = yield* put(PackedLogprobs.encode(record).subarray(0, 40))
+      assert.deepStrictEqual([cut.status, cut.json()["error"]], [422, "Invalid"])
+      const asJson = yield* put(PackedLogprobs.encode(record), { "content-type": "application/json" })
+      assert.strictEqual(asJson.status, 400)
+      const lost = yield* put(PackedLogprobs.encode({ ...record, leaseToken: crypto.randomUUID() }))
+      assert.deepStrictEqual([lost.status, lost.json()["error"]], [409, "LeaseLost"])
+    })
+  )
+
   it.effect("tell that they live and are ready, and describe themselves", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* call("/v1/health/live")).json(), { status: "live", api: "v1" })
@@ -559,6 +589,7 @@ layer(services, { excludeTestServices: true })("versioned endpoints", (it) => {
       }
       const ours = Object.keys(paths).filter((path) => path.startsWith("/v1/"))
       assert.sameMembers(ours, [
+        "/v1/caller",
         "/v1/health/live",
         "/v1/runs/{run}/notes",
         "/v1/runs/{run}/rollouts/{id}/note",
@@ -582,6 +613,7 @@ layer(services, { excludeTestServices: true })("versioned endpoints", (it) => {
         "/v1/runs/{run}/batches/{id}/ack",
         "/v1/runs/{run}/batches/{id}/nack",
         "/v1/runs/{run}/batches/{id}/extend",
+        "/v1/runs/{run}/batches/{id}/logprobs",
         "/v1/runs/{run}/metrics",
         "/v1/runs/{run}/metrics/events",
         "/v1/runs/{run}/pieces",

@@ -12,6 +12,8 @@ const modelOf = (tokens: ReadonlyArray<Partial<Token>>): TokenModel => ({
     isTrained: true,
     logprob: null,
     refLogprob: null,
+    trainerLogprob: null,
+    difference: null,
     advantage: null,
     candidates: [],
     ...tokens[index]
@@ -20,6 +22,7 @@ const modelOf = (tokens: ReadonlyArray<Partial<Token>>): TokenModel => ({
   meanLogprob: null,
   hasLogprobs: true,
   hasReference: false,
+  largestDifference: null,
   hasTokenAdvantages: false,
   largestAdvantage: 0
 })

@@ -14,6 +14,10 @@ const model = (fields: object, pieces = {}) => {
 const trained = ({ length, token }: TokenModel.TokenModel) =>
   Array.from({ length }, (_, index) => token(index).isTrained)
 
+/** Of the first three tokens, by what trainer and sampler differ. */
+const strengths = (one: TokenModel.TokenModel) =>
+  [0, 1, 2].map((index) => Heat.strength(one.token(index), "trainer", one)?.toFixed(2) ?? null)
+
 describe("TokenModel", () => {
   it("reads masks as the trainer does: -100, or zeros and ones that are not the tokens", () => {
     assert.deepStrictEqual(trained(model({})), [false, true, true])
@@ -39,11 +43,11 @@ describe("TokenModel", () => {
       inference_logprobs: [[1, -9, -4, -2.9, -3.1]]
     })
     assert.strictEqual(TokenModel.firstTrained(long), 2)
-    assert.strictEqual(TokenModel.nextSurprise(long, 0, 1), 2)
-    assert.strictEqual(TokenModel.nextSurprise(long, 2, 1), 4)
-    assert.isUndefined(TokenModel.nextSurprise(long, 4, 1))
-    assert.strictEqual(TokenModel.nextSurprise(long, 4, -1), 2)
-    assert.isUndefined(TokenModel.nextSurprise(long, 2, -1))
+    assert.strictEqual(TokenModel.next(long, 0, 1, TokenModel.isSurprise), 2)
+    assert.strictEqual(TokenModel.next(long, 2, 1, TokenModel.isSurprise), 4)
+    assert.isUndefined(TokenModel.next(long, 4, 1, TokenModel.isSurprise))
+    assert.strictEqual(TokenModel.next(long, 4, -1, TokenModel.isSurprise), 2)
+    assert.isUndefined(TokenModel.next(long, 2, -1, TokenModel.isSurprise))
     assert.strictEqual(TokenModel.firstTrained(model({ masks: [[-100, -100, -100]] })), 0)
   })
 
@@ -155,9 +159,27 @@ describe("lines", () => {
 describe("heat", () => {
   const logprob = Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 0 }))
   it.prop("is stronger the unlikelier a token was, within bounds", [logprob, logprob], ([a, b]) => {
-    const of = (logprob: number) => Heat.strength({ ...model({}).token(0), logprob }, "logprob", 1) ?? Number.NaN
+    const of = (logprob: number) =>
+      Heat.strength({ ...model({}).token(0), logprob }, "logprob", model({})) ?? Number.NaN
     for (const value of [of(a), of(b)]) assert.isTrue(value >= -1 && value <= 0)
     if (a < b) assert.isAtMost(of(a), of(b))
+  })
+
+  it("colours by what trainer and sampler differ, by the rollout's largest difference but at least 0.05 nats", () => {
+    const sampled = { inference_logprobs: [[1, -0.5, -1]] }
+    const of = (logprobs: ReadonlyArray<number>) => model({ ...sampled, trainer_logprobs: [logprobs] })
+    assert.deepStrictEqual(strengths(of([1, -0.7, -0.9])), [null, "-1.00", "0.50"])
+    assert.deepStrictEqual(strengths(of([1, -0.51, -1])), [null, "-0.20", "0.00"])
+    // What was not recorded has none.
+    assert.deepStrictEqual(strengths(of([1, -0.7])), [null, "-1.00", null])
+    assert.isNull(model(sampled).largestDifference)
+    const saved = model({ ...sampled, trainer_differences: [[1000, -0.25, 1000]] })
+    assert.deepStrictEqual([saved.token(1).trainerLogprob, saved.token(2).trainerLogprob], [-0.75, null])
+    assert.deepStrictEqual(Heat.available(saved), ["logprob", "advantage", "trainer", "mask"])
+    const wanted = Heat.notable(of([1, -0.7, -0.95]), "trainer")
+    assert.deepStrictEqual(wanted.name, "token of great difference (0.1 nats)")
+    assert.strictEqual(TokenModel.next(of([1, -0.7, -0.95]), 0, 1, wanted.is), 1)
+    assert.isUndefined(TokenModel.next(of([1, -0.7, -0.95]), 1, 1, wanted.is))
   })
 
   it("offers the colourings that say something", () => {

@@ -47,6 +47,8 @@ export const usualSettings = new Set(
 export const rare = new Set([
   "token_budget",
   "quantize",
+  "remat",
+  "memory",
   "too_long",
   "schedule",
   "warmup_steps",

@@ -32,6 +32,10 @@ const problem = ({ lora, trainer }: TrainerSettings): string | undefined => {
   if (trainer.quantize !== "none") {
     return `--engine ${engine}: the server has the weights as it has them: leave --quantize ${trainer.quantize} out`
   }
+  if (trainer.remat !== "auto" || trainer.memory !== null) {
+    const flag = trainer.memory === null ? "--remat" : "--memory"
+    return `--engine ${engine}: the server decides what it keeps in its memory: leave ${flag} out`
+  }
   return lora.rslora
     ? `--engine ${engine}: a Tinker server scales its adapters itself: leave --lora.rslora out`
     : undefined

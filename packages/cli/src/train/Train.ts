@@ -23,6 +23,7 @@ import { tellStopped } from "./RunArtifacts.ts"
 import * as Pretrained from "./Pretrained.ts"
 import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
+import * as Room from "./Room.ts"
 import * as StopWebhook from "./StopWebhook.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 
@@ -47,14 +48,17 @@ export const fitted = Effect.fnUntraced(function* (
 })
 
 const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
-  const model = yield* Pretrained.load(given)
+  const { trainer } = given
+  const model = yield* Pretrained.load(given, (config, device) =>
+    trainer.memory === null ? undefined : Room.problem(config, given, device, Room.memoryOf(trainer, device), false)
+  )
   const kind = model.adapter === undefined ? "all weights" : `adapter of rank ${model.adapter.r}`
   yield* Console.log(`model: ${model.name}, training ${model.layout.size.toLocaleString("en-US")} parameters (${kind})`)
   return {
     model,
     engine: (settings: TrainerSettings) =>
-      Effect.flatMap(Publisher.make(model, settings), (publish) =>
-        Layer.build(LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) }))
+      Effect.flatMap(Publisher.make(model, settings), (published) =>
+        Layer.build(LocalLearner.layer({ model: Model.trainable(model), ...published }))
       )
   }
 })

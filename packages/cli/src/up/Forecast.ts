@@ -9,11 +9,12 @@ import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect } from "effect"
+import { loadavg } from "node:os"
 import * as Summary from "../job/Summary.ts"
+import * as Room from "../train/Room.ts"
 import * as Lengths from "./Lengths.ts"
 import * as Plan from "./Plan.ts"
 import type { PromptTally } from "./PromptTally.ts"
-import * as Room from "./Room.ts"
 import * as Speed from "./Speed.ts"
 
 /** Steps that are looked at, after the first: that one prepares graphs. */
@@ -88,7 +89,16 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     const step = { batchSize, length: Plan.lengthOf(one), tried: speed.triedTokens }
     return Math.max(soFar, now + Room.growth(model.config, settings, device, step) + gatheredBytes)
   })
-  const described = { model, trainer: settings.trainer, workload, lengths, expected, speed, memory: { now, later } }
+  const described = {
+    model,
+    trainer: settings.trainer,
+    workload,
+    lengths,
+    expected,
+    speed,
+    memory: { now, later },
+    load: loadavg()[0] ?? 0
+  }
   yield* Console.log(`\n${Summary.print(Plan.describe(described))}\n`)
   const planned = expected.map((one) => Plan.stepSeconds(workload, speed, one))
   const taken: Array<number> = []

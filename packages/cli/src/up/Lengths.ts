@@ -28,7 +28,7 @@ export interface Lengths {
 }
 
 /** Asked to begin with; and where these are soon done. */
-const few = { items: 2, seconds: 5 }
+const few = { items: 2, seconds: 3 }
 const more = { items: 30, seconds: 5 }
 const soon = 2
 
@@ -61,7 +61,9 @@ const ask = Effect.fnUntraced(function* (
   return Option.isSome(yield* Effect.timeoutOption(all, limit.seconds * 1000))
 })
 
-/** Asks a few held-out items of each environment; about ten seconds at most. `prompts`: of the engine that is asked. */
+/**
+ * Asks a few held-out items of each environment; about eight seconds at most. `prompts`: of the engine that is asked.
+ */
 export const look = Effect.fn("Lengths.look")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
   { prompts, seqLen }: { readonly prompts: Readonly<PromptTally>; readonly seqLen: number }

@@ -6,7 +6,6 @@ import type * as Engine from "@atropos/trainer/engine/Engine"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as KeptWeights from "@atropos/trainer/checkpoint/KeptWeights"
 import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
-import * as MemoryPlan from "@atropos/trainer/local/MemoryPlan"
 import * as Model from "@atropos/trainer/model/Model"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
@@ -21,11 +20,11 @@ import * as Progress from "../base/Progress.ts"
 import * as Pretrained from "../train/Pretrained.ts"
 import * as Publisher from "../train/Publisher.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
+import * as Room from "../train/Room.ts"
 import type * as RunFolder from "../train/RunFolder.ts"
 import * as PromptTally from "./PromptTally.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import type * as Recipe from "./Recipe.ts"
-import * as Room from "./Room.ts"
 
 /** Nothing has to be computed again for a small model. */
 const small = { remat: false }
@@ -97,11 +96,11 @@ export const here = Effect.fn("Place.here")(function* (
     prompts,
     trained: `${model.layout.size.toLocaleString("en-US")} parameters`,
     layer: (final: TrainerSettings) =>
-      Effect.map(Publisher.make(model, final), (publish): Parts =>
+      Effect.map(Publisher.make(model, final), (published): Parts =>
         LocalLearner.layerInProcess({
           model,
           ...(Option.isSome(recipe) && { graph: small }),
-          ...(publish && { publish })
+          ...published
         }).pipe(
           Layer.provideMerge(
             PolicyLayers.layerManager(model).pipe(
@@ -109,8 +108,10 @@ export const here = Effect.fn("Place.here")(function* (
               Layer.provideMerge(
                 PolicyLayers.layerEngine(model, {
                   device: device.kind,
+                  // Its weights are read while the training graph is built.
+                  isAwaited: false,
                   recordsExperts: final.trainer.routerReplay,
-                  settings: { ...Room.caches(MemoryPlan.memoryBytes(device.kind)), maxRows: Room.maxRows }
+                  settings: { ...Room.caches(Room.memoryOf(final.trainer, device.kind)), maxRows: Room.maxRows }
                 })
               )
             )

@@ -10,7 +10,7 @@ import { Docs } from "@atropos/core"
 import type { Model } from "@atropos/trainer/model/Model"
 import * as Tensors from "@atropos/trainer/model/Tensors"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
-import { totalmem } from "node:os"
+import { availableParallelism, totalmem } from "node:os"
 import * as Summary from "../job/Summary.ts"
 import type * as Lengths from "./Lengths.ts"
 import * as Speed from "./Speed.ts"
@@ -139,11 +139,16 @@ export interface Described {
   readonly speed: Speed.Speed
   /** Of the process: now, and at most by the end of a step, for each that is expected. */
   readonly memory: { readonly now: number; readonly later: ReadonlyArray<number> }
+  /** Programs that wanted a processor during the trial, this one's threads among them; 0 where that is not known. */
+  readonly load: number
 }
+
+/** Beyond so many programs to a core, what was measured is not what the machine can do. */
+const busy = 2
 
 /** The plan as pairs to be printed. */
 export const describe = (options: Described): ReadonlyArray<readonly [string, string]> => {
-  const { expected, lengths, memory, model, speed, trainer, workload } = options
+  const { expected, lengths, load, memory, model, speed, trainer, workload } = options
   const { adapter, layout, name } = model
   const { batchSize, maxTokenLength, rows, seqLen, steps } = workload
   const longest = expected.at(-1)!
@@ -171,7 +176,10 @@ export const describe = (options: Described): ReadonlyArray<readonly [string, st
     ],
     [
       "measured",
-      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s`
+      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s` +
+        (load > busy * availableParallelism()
+          ? `, beside other programs (load ${load.toFixed(0)}): without these all of it is faster`
+          : "")
     ],
     [
       "a step",

@@ -32,16 +32,21 @@ export interface Sizes {
 export const decodingSeconds = ({ decoding: { row, step } }: Speed, rows: number): number => step + row * rows
 
 /** Steps of decoding that are timed, and seconds for them. */
-const decoded = { most: 24, seconds: 2.5 }
+const decoded = { most: 24, seconds: 1.5 }
 /** Fewer rows of a second trial. */
 const fewerRows = 8
 /** Longest prompt that is tried. */
 const longestPrompt = 512
 /** Enough of a prompt for the first run. */
 const shortPrompt = 8
-/** Trained to begin with; and seconds for more sequences. */
-const trainedTokens = 128
-const patience = 3
+/**
+ * Tokens trained to begin with: fewer are slower for each. Where they take long, what prepares the graph hardly
+ * counts.
+ */
+const trainedTokens = 256
+const long = 2
+/** Seconds for more, each of two times: the first makes room for arrays of that size. */
+const patience = 1.5
 
 const seconds = (from: bigint, to: bigint): number => Number(to - from) / 1e9
 
@@ -73,6 +78,24 @@ const sample = Effect.fnUntraced(function* (promptTokens: ReadonlyArray<number>,
   return { prompt: Math.max(0, seconds(begun, first) - (steps <= 0 ? 0 : step)), step }
 })
 
+/** Sequences of the length that is expected, of which a share is trained: as many as a few seconds allow. */
+const train = Effect.fnUntraced(function* (
+  trainer: Pick<Trainer.Trainer, "measure">,
+  { batchSize, share, whole }: { readonly batchSize: number; readonly share: number; readonly whole: number }
+) {
+  const of = Effect.fnUntraced(function* (tokens: number, sequences: number) {
+    const trained = Math.max(1, Math.round(share * tokens))
+    return { tokens: tokens * sequences, seconds: yield* trainer.measure({ tokens, trained, sequences }) }
+  })
+  const few = Math.min(batchSize, Math.max(1, Math.floor(trainedTokens / whole)))
+  const first = yield* of(Math.min(trainedTokens, whole), few)
+  if (first.seconds > long) return first
+  const most = Math.min(batchSize, Math.floor((patience * first.tokens) / first.seconds / whole))
+  if (most <= few) return yield* of(Math.min(trainedTokens, whole), few)
+  const trials = [yield* of(whole, most), yield* of(whole, most)] as const
+  return trials[1].seconds < trials[0].seconds ? trials[1] : trials[0]
+})
+
 /** Times all three; changes nothing. */
 export const measure = Effect.fn("Speed.measure")(function* (
   { config }: Model,
@@ -95,17 +118,15 @@ export const measure = Effect.fn("Speed.measure")(function* (
   const some = less < rows ? yield* sample(next(), less, maxTokens) : all
   const row = less < rows ? Math.max(0, (all.step - some.step) / (rows - less)) : 0
 
-  const whole = Math.max(1, Math.min(Math.round(prompt + answer), seqLen) - 1)
-  const short = Math.min(trainedTokens, whole)
-  const shortSeconds = yield* trainer.measure({ tokens: short, sequences: 1 })
-  const sequences = Math.min(batchSize, Math.floor((patience * short) / shortSeconds / whole))
-  const isMore = sequences > 0 && sequences * whole > short
-  const tokens = isMore ? sequences * whole : short
-  const trainingSeconds = isMore ? yield* trainer.measure({ tokens: whole, sequences }) : shortSeconds
+  const training = yield* train(trainer, {
+    batchSize,
+    whole: Math.max(1, Math.min(Math.round(prompt + answer), seqLen) - 1),
+    share: answer / (prompt + answer)
+  })
   return {
     prompts: length / Math.min(all.prompt, some.prompt),
     decoding: { step: Math.max(0, all.step - row * rows), row },
-    training: tokens / trainingSeconds,
-    triedTokens: tokens
+    training: training.tokens / training.seconds,
+    triedTokens: training.tokens
   } satisfies Speed
 })

@@ -75,7 +75,9 @@ const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
   const told = Struct.omit(given, [
     "device",
     "engine",
+    "memory",
     "quantize",
+    "remat",
     "routerReplay",
     "run",
     "savePath",
@@ -92,6 +94,8 @@ const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
       ...told,
       ...(given.engine !== RemoteEngine.local && { engine: given.engine }),
       ...(given.quantize !== "none" && { quantize: given.quantize }),
+      ...(given.memory !== null && { memory: given.memory }),
+      ...(given.remat !== "auto" && { remat: given.remat }),
       ...(given.routerReplay && { routerReplay: true })
     },
     lora: trainer.lora,

@@ -99,7 +99,11 @@ export const layer = ({ files, index, tokenizer }: Options): Layer.Layer<Rollout
         Effect.map(index.group(file, Number(id)), (found) =>
           found === undefined
             ? Option.none()
-            : Option.some({ ...toRow(found.row), payload: { format: "packed", bytes: found.packed } })
+            : Option.some({
+                ...toRow(found.row),
+                payload: { format: "packed", bytes: found.packed },
+                ...(found.trained && { trained: found.trained })
+              })
         )
       ),
     pieces: (run, ids) => known(run, () => Effect.succeed(pieces(ids))),

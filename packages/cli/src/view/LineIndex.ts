@@ -15,6 +15,7 @@
 // Module by module: the thread that this runs in should not load all of core before it answers.
 import type { SampleHead } from "@atropos/core/evaluation/SampleHead"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
+import type { TrainedLogprobs } from "@atropos/core/TrainedLogprobs"
 import * as LineReader from "./LineReader.ts"
 import * as LineSearch from "./LineSearch.ts"
 import * as LineTable from "./LineTable.ts"
@@ -26,17 +27,20 @@ export interface SamplePage {
   readonly total: number
 }
 
+export interface IndexedGroup {
+  readonly row: LineSearch.IndexedRow
+  readonly packed: Uint8Array
+  readonly trained?: TrainedLogprobs
+}
+
 export interface LineIndex {
   /** Looks for new lines for some milliseconds: in which files there were any, and whether there may be more. */
   readonly scan: (millis: number) => { readonly grown: ReadonlyArray<number>; readonly isDone: boolean }
   /** Reads lines for some milliseconds; false when all are read. */
   readonly read: (millis: number) => boolean
   readonly page: (file: number, filter: LineSearch.IndexFilter) => LineSearch.IndexedPage
-  /** The group of a line, packed; undefined where the line is none. */
-  readonly group: (
-    file: number,
-    number: number
-  ) => { readonly row: LineSearch.IndexedRow; readonly packed: Uint8Array } | undefined
+  /** The group of a line, packed, and what its trainer computed of it; undefined where the line is none. */
+  readonly group: (file: number, number: number) => IndexedGroup | undefined
   /** Samples of evaluations among a file's lines, from a line on, in their order, as far as they have been read. */
   readonly samples: (file: number, page: { readonly from: number; readonly limit: number }) => SamplePage
   /** The whole of a sample. */
@@ -85,8 +89,10 @@ export const open = (paths: ReadonlyArray<string>): LineIndex => {
       const [above] = LineTable.rangeOf(file)
       const [record] = LineSearch.newest(table, reader, { above, below: above + number + 1, limit: 1 })
       if (record === undefined || record.id !== above + number) return undefined
-      const group = reader.group(record)
-      return group && { row: LineSearch.toRow(record), packed: PackedGroup.encode(group) }
+      const saved = reader.group(record)
+      if (saved === undefined) return undefined
+      const { group, trained } = saved
+      return { row: LineSearch.toRow(record), packed: PackedGroup.encode(group), ...(trained && { trained }) }
     },
     samples: (file, { from, limit }) => {
       const [above, below] = LineTable.rangeOf(file)

@@ -23,8 +23,10 @@ export interface LineReader {
   readonly scan: (file: number) => { readonly hasMore: boolean; readonly hasNews: boolean }
   /** Reads a line and writes down what lists and searches want of it. */
   readonly read: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => void
-  /** The group of a line, undefined where it is none. */
-  readonly group: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => ScoredGroup.ScoredGroup | undefined
+  /** The group of a line and what its trainer computed of it, undefined where it is none. */
+  readonly group: (
+    line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">
+  ) => Pick<SavedGroup.Saved, "group" | "trained"> | undefined
   /** The whole of a line that is a sample of an evaluation, undefined where it is none. */
   readonly sample: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => unknown
   /** Since the last call. */
@@ -147,7 +149,7 @@ export const make = (table: LineTable.LineTable, paths: ReadonlyArray<string>): 
     },
     group: (line) => {
       const parsed = SavedGroup.parse(textOf(line))
-      return "success" in parsed ? parsed.success.group : undefined
+      return "success" in parsed ? parsed.success : undefined
     },
     sample: (line) => {
       const parsed = SavedGroup.parse(textOf(line))

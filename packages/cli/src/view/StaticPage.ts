@@ -8,17 +8,15 @@
  * absent.
  */
 import * as PackedPage from "@atropos/api/rollout/PackedPage"
-import * as Payloads from "@atropos/api/store/Payloads"
-import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
-import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
-import { Labels, SavedGroup, ScoredGroup, Timings, type Tokenizer, TrajectoryApi } from "@atropos/core"
-import { Effect, FileSystem, Option, Path, Schema, type Scope, Stream } from "effect"
+import { SavedGroup, type Tokenizer } from "@atropos/core"
+import { Effect, FileSystem, Option, Path, type Scope, Stream } from "effect"
 import { createGzip } from "node:zlib"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import { cannot } from "../base/FileFailure.ts"
 import * as FileReader from "./FileReader.ts"
 import type * as SavedMetrics from "./SavedMetrics.ts"
+import * as StaticGroup from "./StaticGroup.ts"
 import * as StaticSamples from "./StaticSamples.ts"
 
 export interface PageOptions {
@@ -57,52 +55,6 @@ export const summary = ({ bytes, groups, leftOut, path }: WrittenPage): string =
 const room = 24 * 1024 * 1024
 
 const emptyData = /<script\b[^>]*\bid="atropos-data"[^>]*>(?=<\/script>)/
-
-/** Three digits are more than a colour shows. */
-const rounded = (rows: ReadonlyArray<Float32Array> | undefined) =>
-  rows?.map((row) => Array.from(row, (value) => Number(value.toPrecision(3))))
-
-const plain = (rows: ReadonlyArray<Int32Array>) => rows.map((row) => Array.from(row))
-
-/** A group as the page has it: what it lacks is left out. */
-const groupOf = (group: ScoredGroup.ScoredGroup, { decimals, masks, texts, tokens }: PackedPage.Writer) => ({
-  tokens: tokens(group.tokens),
-  masks: masks(
-    group.masks.map((mask, i) => Labels.ofMask(group.tokens[i]!, mask)),
-    group.tokens
-  ),
-  scores: Array.from(group.scores),
-  advantages: group.advantages && decimals(group.advantages),
-  ref_logprobs: group.refLogprobs && decimals(group.refLogprobs),
-  messages: texts(group.messages),
-  generation_params: group.generationParams,
-  inference_logprobs: group.inferenceLogprobs && decimals(group.inferenceLogprobs.map(Labels.ofLogprobs)),
-  overrides: group.overrides,
-  group_overrides: group.groupOverrides,
-  images: texts(group.images),
-  env_id: group.envId,
-  distill_token_ids: group.distillTokenIds?.map(plain),
-  distill_logprobs: group.distillLogprobs?.map(rounded),
-  policy_versions: group.policyVersions,
-  timings: group.timings?.map(Timings.toJson)
-})
-
-const encodeFigures = Schema.encodeSync(TrajectoryApi.GroupFigures)
-
-const rowOf = (id: string, group: ScoredGroup.ScoredGroup, createdAt: number) => ({
-  id,
-  environment: null,
-  env_id: group.envId ?? null,
-  step: null,
-  state: "consumed",
-  created_at: createdAt,
-  sequences: ScoredGroup.size(group),
-  tokens: ScoredGroup.tokenCount(group),
-  scores: Array.from(group.scores),
-  policy_step: Payloads.policyStep(group.policyVersions),
-  preview: RolloutText.ofMessages(group.messages, group.masks).preview,
-  figures: encodeFigures(GroupFigures.ofScoredGroup(group))
-})
 
 /** Compresses what is written to it, and keeps it: a page has little room. */
 const compressor = Effect.fnUntraced(function* () {
@@ -201,7 +153,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
           .stat(file)
           .pipe(Effect.mapError(() => new UsageError({ message: `${file}: there is no such file` })))
         const createdAt = Option.match(info.mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
-        const rows: Array<ReturnType<typeof rowOf>> = []
+        const rows: Array<StaticGroup.Row> = []
         const used = new Set<number>()
         const samples: Array<StaticSamples.StaticSample> = []
         const body = SavedGroup.read(file).pipe(
@@ -218,11 +170,11 @@ export const write = Effect.fn("StaticPage.write")(function* (
               }
               const id = String(entry.line)
               for (const row of entry.group.tokens) for (const token of row) used.add(token)
-              rows.push(rowOf(id, entry.group, createdAt))
+              rows.push(StaticGroup.rowOf(id, entry.group, createdAt))
               samples.push(...StaticSamples.ofLine(entry))
               groups++
               const separator = rows.length === 1 ? "" : ","
-              const text = `${separator}"${id}":${JSON.stringify(groupOf(entry.group, packing))}`
+              const text = `${separator}"${id}":${JSON.stringify(StaticGroup.groupOf(entry, packing))}`
               const columns = packing.take()
               yield* Effect.all([ids.write(columns.ids), high.write(columns.high), low.write(columns.low)], {
                 concurrency: "unbounded"

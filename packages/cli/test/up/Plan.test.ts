@@ -27,7 +27,7 @@ const known: Lengths.Lengths = {
   heldOut: 16
 }
 
-const told = (lengths: Lengths.Lengths): string =>
+const told = (lengths: Lengths.Lengths, load = 0): string =>
   Plan.describe({
     model: TinyModel.make({ characters: "ab", seed: 0 }),
     trainer: TrainerSettings.complete({}).trainer,
@@ -35,7 +35,8 @@ const told = (lengths: Lengths.Lengths): string =>
     lengths,
     expected: Plan.expected(workload, lengths),
     speed,
-    memory: { now: 1e9, later: Plan.expected(workload, lengths).map((_, index) => (2 + index) * 1e9) }
+    memory: { now: 1e9, later: Plan.expected(workload, lengths).map((_, index) => (2 + index) * 1e9) },
+    load
   })
     .map((pair) => pair.join(" "))
     .join("\n")
@@ -53,6 +54,11 @@ describe("the plan of up", () => {
     assert.include(text, "prompts of 50 tokens and answers of 3, as 2 held-out items had them")
     assert.include(text, "a step 8 answers: 3.6 s at 3 tokens each\n")
     assert.include(text, "for the 16 held-out items before, and again after")
+  })
+
+  it("says where other programs had a part in what was measured", () => {
+    assert.include(told(known, 1000), "beside other programs (load 1000)")
+    assert.notInclude(told(known, 1), "other programs")
   })
 
   it("gives two times where answers are not known", () => {

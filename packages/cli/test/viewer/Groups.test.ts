@@ -275,6 +275,47 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     await Browser.becomes(() => tokenOf(page), String(unlikely[0]))
   })
 
+  it("colours by what trainer and sampler differ, goes to great differences, and says what was not recorded", async () => {
+    const [run] = savedRuns().runs
+    const sampled = mathGroup.inference_logprobs[2]!
+    const first = mathGroup.masks[2]!.findIndex((label) => label !== -100)
+    const great = [first + 2, first + 4]
+    // The last token is not recorded.
+    const trained = sampled.map((logprob, at) =>
+      logprob > 0 || at === sampled.length - 1 ? 1 : logprob + (great.includes(at) ? 0.5 * (at - first - 3) : 0.03125)
+    )
+    const group = { ...mathGroup, trainer_logprobs: [null, null, trained], trainer_version: 9 }
+    const file = save("trained", { title: "Trained", runs: [{ ...run, groups: { ...run!.groups, 1: group } }] })
+    const { errors, page } = await open(`${file}#/groups/kinds/1?rollout=2&view=tokens`)
+    await page.waitForSelector(".token")
+    const none = page.getByRole("option", { name: "Trainer against sampler", exact: true })
+    assert.strictEqual(await none.count(), 1)
+    await page.getByLabel("Colour").selectOption("trainer")
+    assert.match(await page.locator(".legend").innerText(), /−0\.5 nats: rarer to the trainer\s+\+0\.5: likelier/)
+    assert.strictEqual(await fact(page, "Trainer’s logprob"), String(trained[first]))
+    assert.strictEqual(await fact(page, "Trainer − sampler"), "0.03125 nats")
+    assert.strictEqual(await fact(page, "Trainer"), "version 9")
+    await page.locator(".token-grid").focus()
+    for (const [key, at] of [
+      ["x", great[0]],
+      ["x", great[1]],
+      ["Shift+X", great[0]]
+    ] as const) {
+      await page.keyboard.press(key)
+      await Browser.becomes(() => tokenOf(page), String(at))
+    }
+    assert.strictEqual(await fact(page, "Trainer − sampler"), "-0.5 nats")
+    await page.keyboard.press("?")
+    await page.getByRole("dialog").getByText("next token of great difference (0.25 nats)").waitFor()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("End")
+    await Browser.becomes(() => fact(page, "Trainer’s logprob"), "not recorded")
+    assert.deepStrictEqual(await Browser.violations(page), [])
+    await page.goto(`${file}#/groups/kinds/1?rollout=1&view=tokens`)
+    await page.getByRole("option", { name: "Trainer against sampler (not recorded)" }).waitFor({ state: "attached" })
+    assert.deepStrictEqual(errors, [])
+  })
+
   it("draws only the tokens in view of a long sequence", async () => {
     const { page } = await visit("/groups/kinds/6?view=tokens")
     await page.waitForSelector(".token")

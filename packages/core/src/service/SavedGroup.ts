@@ -14,6 +14,7 @@ import * as ContentId from "../base/ContentId.ts"
 import * as JsonLines from "../data/JsonLines.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import * as Timings from "../Timings.ts"
+import * as TrainedLogprobs from "../TrainedLogprobs.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as WireGroup from "./WireGroup.ts"
 
@@ -33,6 +34,8 @@ export interface Saved {
   readonly unknown: ReadonlyArray<string>
   /** It is a sample of an evaluation: to be looked at, not to be learned from. */
   readonly isEvaluation: boolean
+  /** What a trainer computed of it, where the line has that (copied from the viewer). */
+  readonly trained?: TrainedLogprobs.TrainedLogprobs
   /** The whole of a sample: what a group has no place for. */
   readonly sample?: Fields
 }
@@ -50,7 +53,14 @@ export type Entry = Saved | Fault
 
 type Fields = { readonly [key: string]: unknown }
 
-const keys: ReadonlySet<string> = new Set<string>([...WireGroup.keys, "policy_versions", "item_id", "timings"])
+const keys: ReadonlySet<string> = new Set<string>([
+  ...WireGroup.keys,
+  "policy_versions",
+  "item_id",
+  "timings",
+  "trainer_logprobs",
+  "trainer_version"
+])
 
 const kindOf = (value: unknown): string =>
   value === null
@@ -125,7 +135,7 @@ export const unknownFields = () => {
 /** The group of a line, or what is wrong with it. */
 export const parse = (
   text: string
-): Result.Result<Pick<Saved, "group" | "isEvaluation" | "sample" | "unknown">, string> => {
+): Result.Result<Pick<Saved, "group" | "isEvaluation" | "sample" | "trained" | "unknown">, string> => {
   const parsed = PythonJson.parse(text)
   if (Result.isFailure(parsed)) {
     return Result.fail(`is not JSON (${parsed.failure.message} at character ${parsed.failure.position + 1})`)
@@ -142,7 +152,9 @@ export const parse = (
   if (bad !== undefined) return Result.fail(`${bad.loc.join(".")}: expected a finite number, got ${bad.word}`)
   const group = Result.map(WireGroup.check(completed(value), { loc: [] }), WireGroup.toScoredGroup)
   if (Result.isFailure(group)) return Result.fail(group.failure.message)
+  const trained = TrainedLogprobs.ofJson(value, group.success.tokens.length)
   return Result.succeed({
+    ...(trained && { trained }),
     group: {
       ...group.success,
       ...policyVersionsOf(value, group.success.tokens.length),

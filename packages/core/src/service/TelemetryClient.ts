@@ -5,10 +5,12 @@
  * of it.
  */
 import { Context, Effect, Option } from "effect"
+import { HttpBody, HttpClientRequest } from "effect/http"
 import * as EvaluationRecord from "./EvaluationRecord.ts"
+import * as PackedLogprobs from "./PackedLogprobs.ts"
 import * as Readings from "./Readings.ts"
 import type * as ServiceApi from "./ServiceApi.ts"
-import type { EnvironmentReport, SourceSettings } from "./TrajectoryApi.ts"
+import { type EnvironmentReport, logprobsContentType, type SourceSettings } from "./TrajectoryApi.ts"
 import type { TrajectoryError } from "./TrajectoryError.ts"
 
 export interface Telemetry {
@@ -26,6 +28,14 @@ export interface Telemetry {
   readonly recordReport: (envId: number, report: EnvironmentReport) => Effect.Effect<void, TrajectoryError>
   /** An evaluation of the run's policy, with its samples. Recording it again under its key stores it once. */
   readonly recordEvaluation: (evaluation: EvaluationRecord.EvaluationRecord) => Effect.Effect<void, TrajectoryError>
+  /**
+   * What the trainer of a batch computed of its sequences, in place of what was recorded of it before. Fails with
+   * `leaseLost` where another trainer has the batch, with `notFound` or `unsupported` where the service is older.
+   */
+  readonly recordLogprobs: (
+    batchId: string,
+    logprobs: PackedLogprobs.RecordedLogprobs
+  ) => Effect.Effect<void, TrajectoryError>
 }
 
 export interface TelemetryClientShape {
@@ -41,7 +51,7 @@ export class TelemetryClient extends Context.Service<TelemetryClient, TelemetryC
 export const none: TelemetryClientShape = { telemetry: Effect.succeedNone }
 
 /** Over the versioned endpoints. */
-export const overHttp = ({ api, call, run }: ServiceApi.ServiceApi): TelemetryClientShape => ({
+export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): TelemetryClientShape => ({
   telemetry: Effect.succeedSome<Telemetry>({
     recordMetrics: ({ values, ...metrics }) =>
       Effect.asVoid(
@@ -51,6 +61,14 @@ export const overHttp = ({ api, call, run }: ServiceApi.ServiceApi): TelemetryCl
     recordPieces: (pieces) =>
       call(api.groups.recordPieces({ params: { run }, payload: { pieces: Object.fromEntries(pieces) } })),
     recordReport: (envId, report) => call(api.environments.report({ params: { run, envId }, payload: report })),
-    recordEvaluation: (evaluation) => Effect.asVoid(EvaluationRecord.send({ api, call }, run, evaluation))
+    recordEvaluation: (evaluation) => Effect.asVoid(EvaluationRecord.send({ api, call }, run, evaluation)),
+    recordLogprobs: (batchId, logprobs) =>
+      Effect.suspend(() =>
+        http.send(
+          HttpClientRequest.put(`/v1/runs/${encodeURIComponent(run)}/batches/${encodeURIComponent(batchId)}/logprobs`, {
+            body: HttpBody.uint8Array(PackedLogprobs.encode(logprobs), logprobsContentType)
+          })
+        )
+      ).pipe(Effect.asVoid)
   })
 })

@@ -8,6 +8,7 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { BatchesGroup } from "./api/Batches.ts"
+import { CallerGroup } from "./api/Caller.ts"
 import { EnvironmentsGroup } from "./api/Environments.ts"
 import { EvaluationReadingGroup, EvaluationsGroup } from "./api/Evaluations.ts"
 import { GroupsGroup } from "./api/Groups.ts"
@@ -19,8 +20,9 @@ import { RunsGroup } from "./api/Runs.ts"
 import * as OriginalPaths from "./api/OriginalPaths.ts"
 
 export { Authorization, RequestErrors, Role, Roles } from "./api/Access.ts"
-export { bounds, Name, packedContentType } from "./api/Fields.ts"
+export { bounds, logprobsContentType, Name, packedContentType } from "./api/Fields.ts"
 export * from "./api/Batches.ts"
+export { Caller } from "./api/Caller.ts"
 export { Distribution, DistributionQuery } from "./api/Distributions.ts"
 export * from "./api/Environments.ts"
 export * from "./api/Evaluations.ts"
@@ -40,6 +42,7 @@ const title = { title: "Atropos trajectory service", version: "1.0.0" }
 export class TrajectoryApi extends HttpApi.make("atropos")
   .add(
     HealthGroup,
+    CallerGroup,
     ReadingGroup,
     EvaluationReadingGroup,
     RunsGroup,

@@ -119,6 +119,7 @@ export const takingMetrics = (recordMetrics: Telemetry["recordMetrics"]): Teleme
     recordPieces: () => Effect.void,
     recordReport: () => Effect.void,
     recordEvaluation: () => Effect.void,
+    recordLogprobs: () => Effect.void,
     recordSettings: () => Effect.void
   })
 })

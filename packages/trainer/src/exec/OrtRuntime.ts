@@ -81,7 +81,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
   const residents = OrtResidents.make(memory)
   const toTensor = ({ data, dtype, shape }: HostTensor): Ort.Tensor => new ort.Tensor(dtype, data, shape)
 
-  const load = async ({ external, onnx }: OnnxModel, loadOptions: LoadOptions = {}): Promise<number> => {
+  const load = async ({ external, inputs, onnx }: OnnxModel, loadOptions: LoadOptions = {}): Promise<number> => {
     const session: Ort.InferenceSession = await ort.InferenceSession.create(
       onnx,
       OrtSession.options(options, loadOptions, external.folder)
@@ -91,7 +91,10 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     const id = ++lastId
     sessions.set(id, {
       session,
-      inputs: Feeds.declared(session.inputMetadata),
+      inputs:
+        inputs === undefined
+          ? Feeds.declared(session.inputMetadata)
+          : new Map(inputs.map(({ dtype, name, shape }) => [name, { type: dtype, shape }])),
       outputs: session.outputNames,
       demandsAll: memory !== undefined && (loadOptions.stay ?? []).length > 0
     })

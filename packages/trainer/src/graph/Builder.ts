@@ -31,6 +31,8 @@ export class Builder {
   readonly steps: Array<Step> = []
   /** Values that gradients do not pass. */
   readonly stopped = new Set<Value>()
+  /** Values that no checkpoint computes again: see `keep`. */
+  readonly kept = new Set<Value>()
   /** Sizes that no input has: see `define`. */
   readonly symbols = new Set<string>()
   private readonly constants = new Map<string, Value>()
@@ -179,6 +181,12 @@ export class Builder {
   checkpoint<A>(inputs: ReadonlyArray<Value>, build: () => A): A {
     this.require(this.segment === undefined, "checkpoint", inputs, "lies in another checkpoint")
     return this.within({ inputs: new Set(inputs) }, build)
+  }
+
+  /** A value that the backward pass takes from the forward pass, also within a checkpoint: what is dear to compute. */
+  keep(value: Value): Value {
+    this.kept.add(value)
+    return value
   }
 
   /**

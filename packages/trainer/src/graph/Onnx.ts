@@ -2,6 +2,11 @@
  * A graph as an ONNX model (https://onnx.ai/onnx/repo-docs/IR.html, opset 21).
  *
  * Nodes that no output needs are left out. Constants in files stay there: the model names file, offset and length.
+ *
+ * ONNX Runtime (1.30) compares the size of each result with those of all that are no longer needed, to use their
+ * memory again: time that grows with the square of the number of nodes, for sizes that it mostly cannot tell apart.
+ * With inputs of unknown size it does not try. Of a training step of 24 layers (8,300 nodes) a session was made in 11
+ * s of processor time instead of 23.
  */
 import { dirname, relative, resolve } from "node:path"
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
@@ -28,6 +33,13 @@ export interface OnnxModel {
     /** What the files' names in the model are relative to; undefined where no constant lies in a file. */
     readonly folder: string | undefined
   }
+  /** Sizes that are to be checked, where the model's own inputs do not tell theirs. */
+  readonly inputs?: ReadonlyArray<Pick<Value, "name" | "dtype" | "shape">>
+}
+
+export interface Options {
+  /** Leaves sizes out of the model's inputs, so that a large graph is loaded sooner. Default false. */
+  readonly hidesSizes?: boolean
 }
 
 const irVersion = 10n
@@ -40,10 +52,10 @@ const mostProblems = 8
 const nodesAPiece = 1000
 
 /** The graph as bytes, and the files it refers to. */
-export const toOnnx = (graph: Graph): OnnxModel => run(toOnnxPieces(graph))
+export const toOnnx = (graph: Graph, options?: Options): OnnxModel => run(toOnnxPieces(graph, options))
 
 /** The same in pieces: a message of protobuf may be written in parts, which its reader merges. */
-export function* toOnnxPieces(graph: Graph): Pieces<OnnxModel> {
+export function* toOnnxPieces(graph: Graph, { hidesSizes = false }: Options = {}): Pieces<OnnxModel> {
   const nodes = nodeOrder(graph)
   yield
   const used = new Set(nodes.flatMap(({ inputs }) => inputs))
@@ -61,7 +73,7 @@ export function* toOnnxPieces(graph: Graph): Pieces<OnnxModel> {
       ],
       graph: {
         name: "graph",
-        input: graph.inputs.map(valueInfo),
+        input: graph.inputs.map(hidesSizes ? unsized : valueInfo),
         output: graph.outputs.map(valueInfo),
         initializer: initializers.map((initializer) => tensor(initializer, folder))
       }
@@ -71,7 +83,11 @@ export function* toOnnxPieces(graph: Graph): Pieces<OnnxModel> {
     yield
     parts.push(bytes({ graph: { node: nodes.slice(at, at + nodesAPiece).map((node) => nodeProto(node)) } }))
   }
-  return { onnx: joined(parts), external: { folder } }
+  return {
+    onnx: joined(parts),
+    external: { folder },
+    ...(hidesSizes && { inputs: graph.inputs.map(({ dtype, name, shape }) => ({ name, dtype, shape })) })
+  }
 }
 
 const bytes = (model: MessageInitShape<typeof ModelProtoSchema>): Uint8Array =>
@@ -193,6 +209,11 @@ const valueInfo = ({ dtype, name, shape }: Value): MessageInitShape<typeof Value
   }))
   return { name, type: { value: { case: "tensorType", value: { elemType: onnxCode(dtype), shape: { dim } } } } }
 }
+
+const unsized = ({ dtype, name }: Value): MessageInitShape<typeof ValueInfoProtoSchema> => ({
+  name,
+  type: { value: { case: "tensorType", value: { elemType: onnxCode(dtype) } } }
+})
 
 /** Where data lies outside the model (`TensorProto.DataLocation.EXTERNAL`). */
 const outside = 1

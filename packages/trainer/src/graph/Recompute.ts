@@ -31,7 +31,7 @@ export const make = (g: Graph): ((value: Value, segment: Segment | undefined, dy
       copies.values.set(value, copy)
       return copy
     }
-    if (node === undefined || node.segment !== segment) return value
+    if (node === undefined || node.segment !== segment || g.kept.has(value)) return value
     const inputs = node.inputs.map((input) => (input === undefined ? undefined : recall(input, segment, dy)))
     const changed = inputs.some((input, i) => input !== node.inputs[i])
     const outputs = changed ? g.multi(node.op, inputs, node.outputs, node.attributes, node.domain) : node.outputs

@@ -11,6 +11,7 @@
  * cannot do what is asked, by name. All else is as `TrainerError` says.
  */
 import { Context, type Effect, type Scope } from "effect"
+import type { Remat } from "../model/Decoder.ts"
 import type { Objective } from "../loss/Objective.ts"
 import type { TrainerError } from "./TrainerError.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
@@ -104,6 +105,10 @@ export interface LoadOptions {
   readonly maxLength?: number
   /** Positions to compute at once, padding included: limits memory, changes no results. Default: the engine's. */
   readonly tokenBudget?: number
+  /** What the backward pass computes again. Default: the engine's choice. Changes no results but for rounding. */
+  readonly remat?: false | Remat
+  /** Bytes that the process may take. Default: what is there. */
+  readonly memory?: number
   /** Mixtures of experts pass the experts that sampling passed. Default false. */
   readonly routerReplay?: boolean
   /**

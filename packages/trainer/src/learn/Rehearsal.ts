@@ -7,31 +7,30 @@ import type { WeightedBatch } from "./WeightedBatch.ts"
 export interface Rehearsed {
   /** Of each sequence. */
   readonly tokens: number
+  /** The last ones of these, which are trained; the others are only read. Default: all. */
+  readonly trained?: number
   readonly sequences: number
 }
 
-/** Every token is trained; which they are makes no difference to the work. */
-const batchOf = ({ sequences, tokens }: Rehearsed, vocabSize: number): WeightedBatch => {
+/** Which tokens they are makes no difference to the work. */
+const batchOf = ({ sequences, tokens, trained = tokens }: Rehearsed, vocabSize: number): WeightedBatch => {
   const sequence = (group: number): TrainingSequence => ({
     tokens: Int32Array.from({ length: tokens + 1 }, (_, t) => (t * 7919) % vocabSize),
-    mask: new Uint8Array(tokens + 1).fill(1),
+    mask: new Uint8Array(tokens + 1).fill(1, tokens + 1 - trained),
     advantages: new Float32Array(tokens + 1).fill(1),
     temperature: 1,
     score: 1,
     policyVersion: null,
     group
   })
-  const weight = 1 / (tokens * sequences)
+  const weight = 1 / (trained * sequences)
   return {
     sequences: Array.from({ length: sequences }, (_, group) => sequence(group)),
-    items: Array.from({ length: sequences }, (_, at) => ({ sequence: at, length: tokens, trained: tokens, weight }))
+    items: Array.from({ length: sequences }, (_, at) => ({ sequence: at, length: tokens, trained, weight }))
   }
 }
 
-/** Tokens that the graph is prepared with. */
-const preparing = 32
-
-/** Seconds for so many tokens. The graph's first run prepares it, and is not counted; nor is padding. */
+/** Seconds for so many tokens; padding is not counted. The first run of a graph prepares it, and takes longer. */
 export const measure = Effect.fn("Rehearsal.measure")(function* (
   learner: Pick<Learner, "forwardBackward" | "discard">,
   vocabSize: number,
@@ -39,7 +38,6 @@ export const measure = Effect.fn("Rehearsal.measure")(function* (
 ) {
   const batch = batchOf(rehearsed, vocabSize)
   const tokens = rehearsed.tokens * rehearsed.sequences
-  yield* learner.forwardBackward(batchOf({ tokens: Math.min(preparing, rehearsed.tokens), sequences: 1 }, vocabSize))
   const start = yield* Clock.currentTimeNanos
   const { positions } = yield* learner.forwardBackward(batch)
   const seconds = Number((yield* Clock.currentTimeNanos) - start) / 1e9

@@ -10,8 +10,8 @@
  * The estimate, bytes for N positions in rows of T, a model of L layers, H hidden, I feed-forward, A heads of D, in
  * float32:
  *
- *     parts     4 N L 2 H                         the inputs of attention and feed-forward part
- *     elements  + 4 N L (2 I + 3 A D)             and what the products of matrices gave
+ *     parts     4 N L (H + A D)                   the inputs of layers, and what attention gave
+ *     elements  4 N L (2 H + 2 I + 3 A D)         and what the products of matrices gave
  *     nothing   + 4 N L (3 I + 4 H + A T)         and norms, activations, attention's weights
  *     always    + 4 N (6 I + 4 H + 4 A D + 3 A T) the part at hand
  *
@@ -55,6 +55,8 @@ export interface Plan {
   readonly attention: AttentionKind
   /** A power of two. */
   readonly chunks: number
+  /** Positions of a chunk; undefined where chunks are not made in a loop. */
+  readonly headRows: number | undefined
   /** Frozen weights are copied into the order that products of matrices read them in. */
   readonly prepack: boolean
 }
@@ -119,7 +121,9 @@ export const activationBytes = (
   // The larger of the two kinds of layers stands for all.
   const elements = 2 * intermediateSize + Math.max(3 * width, own.linear)
   const others = 3 * intermediateSize + 4 * hiddenSize + Math.max(scores, own.chunks)
-  const kept = 2 * hiddenSize + (remat === "parts" ? 0 : elements) + (remat === false ? others : 0)
+  // Of a delta rule no result is kept, but the input of the part after it.
+  const layer = hiddenSize + Math.max(width, own.layers > 0 ? hiddenSize : 0)
+  const kept = remat === "parts" ? layer : 2 * hiddenSize + elements + (remat === false ? others : 0)
   const atHand = 6 * intermediateSize + 4 * hiddenSize + 4 * width + Math.max(3 * scores, 2 * own.chunks)
   return 4 * (tokens * (layers * kept + atHand) + blocks)
 }
@@ -150,6 +154,13 @@ export const chunks = ({ shape: { vocabSize }, tokens }: Workload): number =>
     powerOfTwo(tokens / leastChunk, Math.floor),
     powerOfTwo((4 * tokens * vocabSize) / chunkBytes, Math.ceil)
   )
+
+/** How logits are cut. */
+const headOf = (workload: Workload, device: DeviceKind): Pick<Plan, "chunks" | "headRows"> => {
+  const count = chunks(workload)
+  // Of a loop, other devices run nothing themselves.
+  return { chunks: count, headRows: device === "cpu" && count > 1 ? Math.ceil(workload.tokens / count) : undefined }
+}
 
 /** No driver tells a GPU's memory: the smallest that are usual. */
 const gpuBytes = 8 * 2 ** 30
@@ -187,10 +198,12 @@ export const tokensFor = (
   return tokens
 }
 
+const logitBytes = ({ shape, tokens }: Pick<Workload, "shape" | "tokens">, count: number): number =>
+  (5 * 4 * tokens * shape.vocabSize) / count
+
 /** What a training graph takes while it runs, and the optimizer beside it: `trained` parameters. */
 export const peakBytes = (workload: Workload, plan: Plan, trained: number): number => {
-  const { shape, tokens } = workload
-  const logits = (5 * 4 * tokens * shape.vocabSize) / plan.chunks
+  const logits = logitBytes(workload, plan.chunks)
   const held = heldBytes(workload)
   const activations = activationBytes(workload, plan.remat, plan.attention)
   return held + (plan.prepack ? held : 0) + activations + logits + optimizerBytes * trained
@@ -200,18 +213,24 @@ export const peakBytes = (workload: Workload, plan: Plan, trained: number): numb
 const optimizerBytes = 20
 
 /**
- * The fastest plan of those that take no more than half of the memory, or the one that takes least. Only the CPU's
- * products read rearranged weights.
+ * The fastest plan of those that take no more than half of the memory, or the one that takes least; `given`: with what
+ * is told to be computed again. Only the CPU's products read rearranged weights.
  */
-export const choose = (workload: Workload, device: DeviceKind, memory = memoryBytes(device)): Plan => {
+export const choose = (
+  workload: Workload,
+  device: DeviceKind,
+  memory = memoryBytes(device),
+  given?: Plan["remat"]
+): Plan => {
   const held = heldBytes(workload)
-  const left = memory / 2 - held
+  const left = memory / 2 - held - logitBytes(workload, chunks(workload))
   const attention = attentionOf(workload, device)
   const takes = (remat: Plan["remat"]) => activationBytes(workload, remat, attention)
-  const remat =
+  const fastest = () =>
     takes(false) <= Math.min(littleBytes, left) ? false : takes("elements") <= left ? ("elements" as const) : "parts"
+  const remat = given ?? fastest()
   // Rounded matrices are no constants of a product: they are widened each time.
   const isSmall = held <= Math.min(left - takes(remat), rearranged * memory)
   const prepack = device === "cpu" && workload.rounded === undefined && isSmall
-  return { remat, attention, chunks: chunks(workload), prepack }
+  return { remat, attention, ...headOf(workload, device), prepack }
 }

@@ -58,16 +58,18 @@ export const load = Effect.fn("Programs.load")(function* (
   const { graph, prepack } = options
   const routing = graph.routerReplay === true ? policy.routing : undefined
   const executor = yield* Executor
+  // On a GPU sizes decide what runs where.
+  const form = { hidesSizes: executor.device.kind === "cpu" }
   const scope = yield* Scope.Scope
   const trainGraph = yield* Pieces.yielding(() => TrainGraph.buildPieces(policy, objective, graph))
   const train = yield* Effect.mapError(
-    executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(trainGraph.graph)), { prepack }),
+    executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(trainGraph.graph, form)), { prepack }),
     failed("the training graph cannot be loaded")
   )
   const hasThreshold = objective.entropyQuantile !== null
   const lighter = yield* Effect.cached(
     Pieces.yielding(() =>
-      Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, { ...graph, entropy: hasThreshold }))
+      Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, { ...graph, entropy: hasThreshold }), form)
     ).pipe(
       Effect.flatMap((model) => executor.load(model)),
       Effect.mapError(failed("the graph of logprobs cannot be loaded")),

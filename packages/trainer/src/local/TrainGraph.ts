@@ -37,6 +37,10 @@ export interface TrainGraphOptions {
   readonly attention: AttentionKind
   /** Chunks of tokens that logits are made for at once; must divide M. */
   readonly chunks: number
+  /**
+   * Positions of a chunk where chunks may go in a loop, which cuts small micro-batches into fewer. Default: none do.
+   */
+  readonly headRows?: number | undefined
   /** How the gradient passes the logits; by default "forward" where the output matrix is frozen, else "recompute". */
   readonly headGradient?: LogprobHead.HeadOptions["gradient"]
   readonly entropy: boolean
@@ -164,11 +168,12 @@ const logprobsOf = (
 }
 
 const headOptions = (
-  { chunks, entropy, headGradient }: TrainGraphOptions,
+  { chunks, entropy, headGradient, headRows }: TrainGraphOptions,
   { needsEntropies }: Objective,
   isFrozen: boolean
 ): LogprobHead.HeadOptions => ({
   chunks,
+  rows: headRows,
   entropy: entropy || needsEntropies,
   entropyGradient: needsEntropies,
   gradient: headGradient ?? (isFrozen ? "forward" : "recompute")
@@ -236,10 +241,11 @@ export const buildLogprobs = (
     attention,
     chunks,
     entropy = false,
+    headRows,
     real,
     routerReplay = false
   }: Pick<TrainGraphOptions, "attention" | "chunks" | "real"> &
-    Partial<Pick<TrainGraphOptions, "entropy" | "routerReplay">> = {
+    Partial<Pick<TrainGraphOptions, "entropy" | "headRows" | "routerReplay">> = {
     ...defaults,
     entropy: false
   }
@@ -249,7 +255,12 @@ export const buildLogprobs = (
   const parameters = slices(graph, policy.layout)
   const built = policy.build(graph, (name) => parameters.get(name), inputs)
   const candidates = { ids: flat(graph, inputs.targetIds), weights: undefined }
-  const { entropies, logprobs } = logprobsOf(graph, built, inputs, candidates, { chunks, entropy, gradient: "keep" })
+  const { entropies, logprobs } = logprobsOf(graph, built, inputs, candidates, {
+    chunks,
+    rows: headRows,
+    entropy,
+    gradient: "none"
+  })
   graph.output("logprobs", graph.reshape(logprobs, ["B", "T"]))
   if (entropies !== undefined) graph.output("entropies", graph.reshape(entropies, ["B", "T"]))
   return graph

@@ -17,14 +17,22 @@
  *     dH/dh = -Σ_v p_v (log p_v + H) W_v / τ
  *
  * Where logits are made otherwise (capped, with an adapter), gradients go through how they are made ("recompute").
+ *
+ * A graph is built with a number of chunks, and a small micro-batch would be cut into as many as a large one: each
+ * reads all of W for a few rows. Where nothing is differentiated through the chunks they go in a loop instead
+ * (`HeadLoop`), which cuts what is there into chunks of `rows`.
  */
 import type { Graph } from "../graph/Graph.ts"
+import * as HeadLoop from "./HeadLoop.ts"
 import type { Value } from "../graph/Value.ts"
 
 export interface HeadOptions {
   /** Number of chunks; must divide N. */
   readonly chunks: number
-  readonly gradient: "forward" | "recompute" | "keep"
+  /** Rows of a chunk of a loop, where there can be one. Default: none. */
+  readonly rows?: number | undefined
+  /** "none" where nobody asks for one. */
+  readonly gradient: "forward" | "recompute" | "keep" | "none"
   readonly entropy: boolean
   /** Whether gradients pass the entropies. */
   readonly entropyGradient?: boolean
@@ -85,7 +93,7 @@ const chunk = (graph: Graph, part: Part, head: Value, { ids, weights }: Candidat
     ? graph.sub(lse, graph.div(graph.sum(graph.mul(powers, shifted), [-1], true), total))
     : undefined
   const entropies = free === undefined || wanted.entropyGradient ? free : graph.stopGradient(free)
-  if (!wanted.slope) return tied(graph, { logprobs, entropies, slope: undefined, entropySlope: undefined }, wanted)
+  if (!wanted.slope) return { logprobs, entropies, slope: undefined, entropySlope: undefined }
   const [n, width] = ids.shape
   const hidden = head.shape[1]!
   const rows = graph.gather(head, ids)
@@ -99,7 +107,7 @@ const chunk = (graph: Graph, part: Part, head: Value, { ids, weights }: Candidat
     entropies !== undefined && wanted.entropyGradient
       ? graph.neg(graph.gemm(graph.mul(graph.div(powers, total), graph.add(graph.sub(shifted, lse), entropies)), head))
       : undefined
-  return tied(graph, { logprobs, entropies, slope, entropySlope }, wanted)
+  return { logprobs, entropies, slope, entropySlope }
 }
 
 /** What a chunk leaves behind, computed before the next chunk begins: else its logits would be kept for it. */
@@ -125,9 +133,10 @@ export const logprobs = (
   head: Value,
   candidates: Candidates,
   inverseTemperatures: Value,
-  { chunks, entropy, entropyGradient = false, gradient, logits }: HeadOptions
+  { chunks, entropy, entropyGradient = false, gradient, logits, rows }: HeadOptions
 ): HeadValues => {
   const tokens = hidden.shape[0]!
+  const wanted = { entropy, entropyGradient, slope: gradient === "forward" }
   const parts = (value: Value): ReadonlyArray<Value> => (chunks === 1 ? [value] : graph.split(value, 0, chunks))
   const joined = (values: ReadonlyArray<Value>): Value => (chunks === 1 ? values[0]! : graph.concat(values, 0, tokens))
   const scaled = graph.mul(hidden, inverseTemperatures)
@@ -136,16 +145,43 @@ export const logprobs = (
   const idParts = parts(candidates.ids)
   const weightParts = candidates.weights === undefined ? undefined : parts(candidates.weights)
   const chunkOf = (scaled: Value, i: number) =>
-    chunk(
+    tied(
       graph,
-      {
-        scaled,
-        logits: logits && (() => graph.mul(logits(hiddenParts![i]!), inverseParts![i]!))
-      },
-      head,
-      { ids: idParts[i]!, weights: weightParts?.[i] },
-      { entropy, entropyGradient, slope: gradient === "forward" }
+      chunk(
+        graph,
+        {
+          scaled,
+          logits: logits && (() => graph.mul(logits(hiddenParts![i]!), inverseParts![i]!))
+        },
+        head,
+        { ids: idParts[i]!, weights: weightParts?.[i] },
+        wanted
+      ),
+      wanted
     )
+  const isLooped =
+    rows !== undefined && logits === undefined && !entropyGradient && (gradient === "forward" || gradient === "none")
+  const looped = (): Chunk => {
+    const { ids, weights } = candidates
+    const operands = [scaled, ids, ...(weights === undefined ? [] : [weights])]
+    const values = HeadLoop.over(graph, rows!, head, operands, (inner, ownHead, [part, ...own]) => {
+      const made = chunk(
+        inner,
+        { scaled: part!, logits: undefined },
+        ownHead,
+        { ids: own[0]!, weights: own[1] },
+        wanted
+      )
+      return [made.logprobs, made.entropies, made.slope].filter((value) => value !== undefined)
+    })
+    return {
+      logprobs: values[0]!,
+      entropies: entropy ? values[1]! : undefined,
+      slope: wanted.slope ? values.at(-1)! : undefined,
+      entropySlope: undefined
+    }
+  }
+  if (isLooped && gradient === "none") return looped()
   const collect = (values: ReadonlyArray<Chunk>) => ({
     logprobs: joined(values.map(({ logprobs }) => logprobs)),
     entropies: entropy ? joined(values.map(({ entropies }) => entropies!)) : undefined
@@ -160,9 +196,9 @@ export const logprobs = (
   }
   let watched: Value | undefined
   const [logprobs, entropies] = graph.customGradient([scaled], () => {
-    const values = parts(scaled).map(chunkOf)
-    const whole = collect(values)
-    const slope = joined(values.map((value) => value.slope!))
+    const values = isLooped ? [looped()] : parts(scaled).map(chunkOf)
+    const whole = isLooped ? values[0]! : collect(values)
+    const slope = isLooped ? values[0]!.slope! : joined(values.map((value) => value.slope!))
     const entropySlope = entropyGradient ? joined(values.map((value) => value.entropySlope!)) : undefined
     watched = whole.entropies
     return {

@@ -7,7 +7,8 @@
  *
  *     V' = Pᵀ O'    P' = O' Vᵀ    S' = P (P' - Σ P P')    Q' = S' K / sqrt(D)    K' = S'ᵀ Q / sqrt(D)
  *
- * A head's sink b is one more score, without a value: ΣP = 1 - P_b, and b' = -P_b Σ P P'.
+ * Σ P P' of a query is Σ O O', so it is known before any block is computed, and P' - Σ is one product of matrices:
+ * [O', -Σ] [V, 1]ᵀ. A head's sink b is one more score, without a value: ΣP = 1 - P_b, and b' = -P_b Σ P P'.
  *
  * An architecture's own scale takes the place of 1 / sqrt(D); its cap c makes C = c tanh(S / c) of the scores, and
  * S' = C' (1 - (C / c)²). With a window, a block has only the keys that its queries see.
@@ -15,6 +16,7 @@
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
 import { loop, type Run } from "../graph/Loop.ts"
+import type { Backward } from "../graph/Step.ts"
 import type { Value } from "../graph/Value.ts"
 import type { Attention, AttentionTraits } from "./Decoder.ts"
 import * as Scores from "./part/Scores.ts"
@@ -90,8 +92,10 @@ interface Block {
   readonly weights: Value
   /** The scores as they went into the softmax, without the mask: the same shape. */
   readonly scores: Value
-  /** Of [B, kvHeads, perKv, T, D], the block's rows as `queries` has them. */
+  /** Of [B, kvHeads, perKv, T, D], whatever D is, the block's rows as `queries` has them. */
   readonly cut: (value: Value) => Value
+  /** Of [B, kvHeads, T, D], whatever D is, the block's rows as `keys` has them. */
+  readonly ofKeys: (value: Value) => Value
   /** The reverse, with zeros after the last token: [B, kvHeads, perKv, size, D]. */
   readonly filled: (value: Value) => Value
   /** Sums over rows and queries, [kvHeads, perKv], of numbers [B, kvHeads, perKv Q, 1]. */
@@ -134,7 +138,7 @@ const blockOf = (
   graph.define("before", from)
   graph.define("keys", int("Sub", end, from))
   graph.define("after", int("Sub", graph.dim(width), end))
-  const ofKeys = (a: Value, axis: number) => cutAt(a, axis, from, end, "keys")
+  const ofKeys = (a: Value, axis = 2) => cutAt(a, axis, from, end, "keys")
 
   const asQuery = (ids: Value) => graph.reshape(ofQueries(ids, 1), [rows, 1, 1, "queries", 1])
   const asKey = (ids: Value) => graph.reshape(ofKeys(ids, 1), [rows, 1, 1, 1, "keys"])
@@ -143,9 +147,9 @@ const blockOf = (
     Scores.isVisible(graph, asQuery(positionIds), asKey(positionIds), window)
   )
   const stacked = [rows, kvHeads, graph.dimMul(perKv, "queries")]
-  const cut = (value: Value) => graph.reshape(ofQueries(value, 3), [...stacked, headDim])
+  const cut = (value: Value) => graph.reshape(ofQueries(value, 3), [...stacked, value.shape.at(-1)!])
   const scaled = graph.scale(cut(queries), scale)
-  const [blockKeys, blockValues] = [ofKeys(keys, 2), ofKeys(values, 2)]
+  const blockKeys = ofKeys(keys)
   const scores = Scores.capped(graph, graph.matmul(scaled, graph.transpose(blockKeys, [0, 1, 3, 2])), cap)
   const visible = graph.add(
     graph.reshape(scores, [rows, kvHeads, perKv, "queries", "keys"]),
@@ -156,10 +160,11 @@ const blockOf = (
     graph,
     queries: scaled,
     keys: blockKeys,
-    values: blockValues,
+    values: ofKeys(values),
     weights: graph.reshape(Scores.weights(graph, visible, sinks), [...stacked, "keys"]),
     scores,
     cut,
+    ofKeys,
     filled: (value) => {
       const apart = graph.reshape(value, [rows, kvHeads, perKv, "queries", headDim])
       const pads = graph.node("Concat", [graph.ints([0]), missing], "int64", [2], { axis: 0 })
@@ -207,36 +212,40 @@ export const make = (
   ) => loop(graph, { count: layout.count, symbol: blocks, captured: [...common, ...captured], initial }, body)
 
   return (traits, queries, keys, values) => {
-    const [rows, , width, headDim] = queries.shape as [Dim, number, Dim, number]
+    const [rows, , width] = queries.shape as [Dim, number, Dim]
     const kvHeads = keys.shape[1] as number
     const perKv = heads / kvHeads
     const sinks = traits.sinks === undefined ? [] : [traits.sinks]
     const inputs = [queries, keys, values, ...sinks]
-    const grouped = (value: Value) => graph.reshape(value, [rows, kvHeads, perKv, width, headDim])
+    const grouped = (value: Value) => graph.reshape(value, [rows, kvHeads, perKv, width, value.shape.at(-1)!])
     const forward = () =>
       overBlocks([grouped(queries), keys, values, ...sinks], [], (run) => {
         const block = blockOf(run, traits, sinks.length > 0 ? run.captured.at(-1) : undefined)
         return { carried: [], stacked: [block.filled(block.graph.matmul(block.weights, block.values))] }
       }).stacked[0]!
-    return graph.customGradient(inputs, () => ({
-      outputs: [joined(graph, forward(), queries.shape)],
-      backward: ([gradient], { recall }) => {
+    return graph.customGradient(inputs, () => {
+      const attended = joined(graph, forward(), queries.shape)
+      const backward: Backward = ([gradient], { recall }) => {
         if (gradient === undefined) return inputs.map(() => undefined)
         const [q, k, v] = [recall(queries), recall(keys), recall(values)]
         const zero = graph.expand(graph.scalar(0, k.dtype), k.shape)
-        const captured = [grouped(q), k, v, grouped(gradient), ...sinks]
+        const totals = graph.neg(graph.sum(graph.mul(gradient, recall(attended)), [-1], true))
+        const ones = graph.expand(graph.scalar(1, v.dtype), [rows, kvHeads, width, 1])
+        const captured = [grouped(q), k, v, grouped(gradient), grouped(totals), graph.concat([v, ones], 3), ...sinks]
         const { carried, stacked } = overBlocks(captured, [zero, zero], (run) => {
-          const [ofGradient, ofSinks] = run.captured.slice(common.length + 3) as [Value, Value?]
+          const [ofGradient, ofTotals, withOnes, ofSinks] = run.captured.slice(common.length + 3) as [
+            Value,
+            Value,
+            Value,
+            Value?
+          ]
           const block = blockOf(run, traits, ofSinks)
           const { graph: g, weights } = block
-          const dy = block.cut(ofGradient)
+          const [dy, total] = [block.cut(ofGradient), block.cut(ofTotals)]
           const flipped = (a: Value) => g.transpose(a, [0, 1, 3, 2])
-          const dWeights = g.matmul(dy, flipped(block.values))
-          const weighted = g.mul(weights, dWeights)
-          const total = g.sum(weighted, [-1], true)
-          const dCapped = g.sub(weighted, g.mul(weights, total))
-          const toSink = () => g.mul(g.sub(g.sum(weights, [-1], true), g.scalar(1)), total)
-          const dScores = Scores.capGradient(g, dCapped, block.scores, traits.cap)
+          const lessTotal = g.matmul(g.concat([dy, total], 3), flipped(block.ofKeys(withOnes)))
+          const dScores = Scores.capGradient(g, g.mul(weights, lessTotal), block.scores, traits.cap)
+          const toSink = () => g.mul(g.sub(g.scalar(1), g.sum(weights, [-1], true)), total)
           const [keySum, valueSum] = run.carried as [Value, Value]
           const dQueries = g.scale(g.matmul(dScores, block.keys), traits.scale)
           return {
@@ -250,6 +259,7 @@ export const make = (
         const ofSinks = stacked.slice(1).map((sums) => graph.reshape(graph.sum(sums, [0]), [heads]))
         return [joined(graph, stacked[0]!, queries.shape), ...carried, ...ofSinks]
       }
-    }))[0]!
+      return { outputs: [attended], backward }
+    })[0]!
   }
 }

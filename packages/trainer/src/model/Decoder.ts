@@ -46,10 +46,10 @@ export interface Source {
 }
 
 /**
- * What the backward pass computes again. "parts": all of a layer's attention and of its feed-forward part from their
- * inputs: the least memory, for about a quarter more time. "elements": what lies between products of matrices, whose
- * results are kept: attention's scores, norms, activations; a few percent more time, and 4 N (2 I + 3 heads D) bytes a
- * layer more memory than "parts".
+ * What the backward pass computes again. "parts": a layer from its input, but for attention itself, whose result is
+ * kept: the least memory, for about a quarter more time. "elements": what lies between products of matrices, whose
+ * results are kept: norms, activations; a few percent more time, and 4 N (H + 2 I + 2 heads D) bytes a layer more
+ * memory than "parts". Attention's weights are made again in either.
  */
 export type Remat = "parts" | "elements"
 
@@ -191,28 +191,22 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     }
     const sinks = config.hasSinks ? tensor(Tensors.sinksName(layer), [heads]) : undefined
     const traits = { layer, scale: config.attentionScale, cap: config.attentionCap, window, sinks }
-    const values = attention(traits, prepared(q, heads, "q_norm"), prepared(k!, kvHeads, "k_norm"), split(v!, kvHeads))
+    const [queries, keys] = [prepared(q, heads, "q_norm"), prepared(k!, kvHeads, "k_norm")]
+    const values = graph.keep(attention(traits, queries, keys, split(v!, kvHeads)))
     const given = graph.reshape(graph.transpose(values, [0, 2, 1, 3]), [tokens, heads * headDim])
     return gate === undefined ? given : graph.mul(given, graph.sigmoid(gate))
   }
 
   const remember = (x: Value, layer: number): Value => {
-    const parts = {
-      tensor,
-      recurrence,
-      rows,
-      width,
-      linear,
-      again,
-      normed: (x: Value) => normed(x, layer, "beforeAttention")
-    }
+    const before = (x: Value) => normed(x, layer, "beforeAttention")
+    const parts = { tensor, recurrence, rows, width, linear, again, normed: before }
     return added(x, DeltaNet.build(graph, config, parts, x, layer), layer, "afterAttention")
   }
 
   const attend = (x: Value, layer: number): Value => {
     const projections = again("elements", [x], () => projected(x, layer))
-    const flat = again("elements", projections, () => mixed(projections, layer))
-    return added(x, linear(flat, layer, "o_proj"), layer, "afterAttention")
+    const given = again("elements", projections, () => linear(mixed(projections, layer), layer, "o_proj"))
+    return added(x, given, layer, "afterAttention")
   }
 
   /** W_down (act(W_gate x) * W_up x) */
@@ -237,13 +231,18 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
       "afterMlp"
     )
 
-  const stretch = (x: Value, layer: number, part: typeof attend) => again("parts", [x], () => part(x, layer))
+  const whole = (x: Value, layer: number): Value => {
+    const { isDelta, isMixture } = config.layerTraits[layer]!
+    const after = (x: Value) => (isMixture ? mixture : feedForward)(x, layer)
+    // Attention's result is kept, so what comes after it is computed again from there; a delta rule's is not.
+    if (!isDelta) return again("parts", [x], () => after(attend(x, layer)))
+    const remembered = again("parts", [x], () => remember(x, layer))
+    return again("parts", [remembered], () => after(remembered))
+  }
+
   const embedded = LowRank.embed(graph, embedding, inputIds, lowRank(Tensors.embeddingModule))
   let x = times(graph, graph.reshape(embedded, [tokens, hiddenSize]), config.embeddingScale)
-  for (let layer = 0; layer < layers; layer++) {
-    const { isDelta, isMixture } = config.layerTraits[layer]!
-    x = stretch(stretch(x, layer, isDelta ? remember : attend), layer, isMixture ? mixture : feedForward)
-  }
+  for (let layer = 0; layer < layers; layer++) x = whole(x, layer)
   return {
     hidden: times(graph, norm(x, Tensors.finalNorm, hiddenSize), config.logitScale),
     ...headOf(graph, config, source, embedding)

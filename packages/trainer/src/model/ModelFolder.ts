@@ -8,6 +8,7 @@
  */
 import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
+import * as CacheFile from "../base/CacheFile.ts"
 import * as NumberText from "./family/NumberText.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import { ModelError, unwritten } from "./ModelError.ts"
@@ -188,7 +189,7 @@ export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
  * Fails where a weight is NaN or infinite: all that such a model says is, and no update mends it. Reads all of them, a
  * second or so a gigabyte.
  */
-export const checkFinite = Effect.fn("ModelFolder.checkFinite")(function* (
+const look = Effect.fn("ModelFolder.checkFinite")(function* (
   folder: string,
   config: ModelConfig.ModelConfig,
   entries: ReadonlyMap<string, Safetensors.Entry>
@@ -205,6 +206,39 @@ export const checkFinite = Effect.fn("ModelFolder.checkFinite")(function* (
       })
     }
   }
+})
+
+/** Bytes of files below which they are looked at each time. */
+const large = 2 ** 28
+
+/**
+ * Fails where a weight is no number. Files that were found sound are not read again while they are as they were: the
+ * cache remembers them (`base/CacheFile`, kind `checked`).
+ */
+export const checkFinite = Effect.fnUntraced(function* (
+  folder: string,
+  config: ModelConfig.ModelConfig,
+  entries: ReadonlyMap<string, Safetensors.Entry>
+) {
+  const checked = look(folder, config, entries)
+  const all = Tensors.all(config).map(({ name }) => entries.get(name)!)
+  const bytes = all.reduce((sum, { dtype, length }) => sum + (dtype === "F32" ? 4 : 2) * length, 0)
+  if (bytes < large) return yield* checked
+  const fs = yield* FileSystem.FileSystem
+  const marker = yield* Effect.option(
+    Effect.flatMap(
+      CacheFile.nameOf(
+        all.map(({ file }) => file),
+        "finite"
+      ),
+      (name) => CacheFile.path("checked", name)
+    )
+  )
+  if (Option.isNone(marker)) return yield* checked
+  if (yield* Effect.orElseSucceed(fs.exists(marker.value), () => false)) return
+  yield* checked
+  // A cache that cannot be written costs the next start some seconds.
+  yield* Effect.ignore(CacheFile.ensure(marker.value, (partial) => fs.writeFileString(partial, folder)))
 })
 
 /** The tensors, all or some, as constants that are read in place. */

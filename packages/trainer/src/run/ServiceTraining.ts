@@ -10,6 +10,7 @@ import { MetricsSink, TelemetryClient, TrainerClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
 import * as Deliveries from "./Deliveries.ts"
+import * as LogprobRecords from "./LogprobRecords.ts"
 import * as Reopening from "./Reopening.ts"
 import * as ServiceWait from "./ServiceWait.ts"
 import * as StepMetrics from "./StepMetrics.ts"
@@ -96,8 +97,10 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
         config: TrainerSettings.encode(options.settings),
         announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
       })
+      const recordLogprobs = yield* LogprobRecords.make()
       return trainer.steps(deliveries.batches, {
         settle: deliveries.settle,
+        recordLogprobs,
         record: (metrics) => recorder.figures(metrics.step, StepMetrics.values(metrics), StepMetrics.labels(metrics))
       })
     })

@@ -105,6 +105,8 @@ export const make = Effect.fn("Trainer.make")(function* (
       maxLength: trainer.seqLen,
       routerReplay: trainer.routerReplay,
       ...(trainer.tokenBudget !== null && { tokenBudget: trainer.tokenBudget }),
+      ...(trainer.remat !== "auto" && { remat: trainer.remat === "none" ? false : trainer.remat }),
+      ...(trainer.memory !== null && { memory: trainer.memory * 2 ** 30 }),
       initial
     }
   })
@@ -167,7 +169,7 @@ interface Parts extends Pick<RunFolder.Resumed, "isUnsaved" | "progress" | "save
 const stepsOf = <E, R>(
   { isUnsaved, progress, publish, save: saveNow, step, stop, trainingSteps }: Parts,
   batches: Stream.Stream<Batch.Batch, E, R>,
-  { record = () => Effect.void, settle = () => Effect.void }: Hooks = {}
+  { record = () => Effect.void, recordLogprobs, settle = () => Effect.void }: Hooks = {}
 ): Stream.Stream<StepMetrics, TrainerError | E, R> => {
   const save = Effect.suspend(() => (isUnsaved() ? saveNow(settle) : Effect.void))
   return Stream.unwrap(
@@ -186,7 +188,7 @@ const stepsOf = <E, R>(
         const waitSeconds = Number(arrival - since) / 1e9
         const metrics = yield* StepTrace.around(
           { batch, since, arrival, end: clock.end },
-          step(batch, { waitSeconds, clock }, { record, settle })
+          step(batch, { waitSeconds, clock }, { record, settle, ...(recordLogprobs && { recordLogprobs }) })
         )
         since = clock.end()
         return [metrics]

@@ -66,6 +66,16 @@ export const trainerFields = {
     null,
     "tokens per micro-batch, including padding; limits memory, does not change results; if unset, 8192, or fewer where this machine has too little memory for them"
   ),
+  remat: field(
+    Schema.Literals(["auto", "none", "elements", "parts"]),
+    "auto",
+    "what the backward pass computes again instead of keeping it: none, what lies between products of matrices (elements), or attention and feed-forward parts as a whole (parts: least memory, about a quarter slower); auto: the fastest that fits"
+  ),
+  memory: field(
+    Schema.NullOr(positiveNumber),
+    null,
+    "GiB that the process may take: sizes of micro-batches and caches are chosen for it, and a run that cannot keep to it is refused; if unset, what this machine or its container has"
+  ),
   tooLong: field(
     Schema.Literals(["cut", "drop"]),
     "drop",
@@ -115,6 +125,11 @@ export const trainerFields = {
     positiveNumber,
     0.02,
     "stop in the first steps if the sampler's and the trainer's logprobs differ by more than this on average, in nats; bf16 servers need about 0.05"
+  ),
+  recordLogprobs: field(
+    count,
+    32_768,
+    "tokens of each step whose trainer's logprobs are sent to the service, to be held against the sampler's in its viewer: half of the sequences that differ most, half of the others; 0 sends none"
   ),
   savePath: field(
     Schema.NonEmptyString,
@@ -208,7 +223,10 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "device",
   "threads",
   "tokenBudget",
+  "remat",
+  "memory",
   "maxMismatch",
+  "recordLogprobs",
   "maxNonFinite",
   "stopOn",
   "stopWebhook",

@@ -7,10 +7,12 @@
  * that is not a number leaves the weights alone and consumes the batch; `max_non_finite` such steps in a row fail. An
  * update that leaves weights that nothing can be computed from fails at once, and nothing of it is published or saved.
  */
-import type { Batch } from "@atropos/core"
+import type { Batch, PackedLogprobs } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import { Cause, Effect, Exit } from "effect"
 import type { LearnerEngineShape } from "../learn/LearnerEngine.ts"
+import type { Look } from "../learn/LearnerEngine.ts"
+import * as LogprobSample from "../learn/LogprobSample.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import * as BatchPreparation from "./BatchPreparation.ts"
@@ -37,6 +39,8 @@ export interface Hooks {
   readonly settle: Settle
   /** Is called with every step that was taken, before the stream has it. */
   readonly record: (metrics: StepMetrics) => Effect.Effect<void>
+  /** Is called with what was computed of the sequences of a step that was taken, as `record_logprobs` says. */
+  readonly recordLogprobs?: (batch: Batch.Batch, record: PackedLogprobs.RecordedLogprobs) => Effect.Effect<void>
 }
 
 export type TrainingStep = (
@@ -47,6 +51,7 @@ export type TrainingStep = (
 
 /** What a step did to the weights; after it there is no way back. */
 interface Update extends BatchUpdates.Made {
+  readonly logprobs: PackedLogprobs.RecordedLogprobs | undefined
   readonly compared: Mismatch.Compared
   readonly skipped: StepMetrics["skipped"]
 }
@@ -61,20 +66,29 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
   /** Computes the gradient and makes the updates; `onUpdate` is called with them at once, whatever interrupts. */
   const learn = Effect.fnUntraced(function* (
     batch: Batch.Batch,
+    claimed: Batch.Batch | undefined,
     { batch: weighted }: BatchPreparation.Prepared,
     lr: number,
     clock: StepClock,
     onUpdate: (update: Update) => void
   ) {
     const meter = objective.isPolicyGradient ? Mismatch.meter(weighted, progress.policyVersion) : undefined
-    const first = yield* updating.first(weighted, clock, meter?.add)
+    const sample =
+      meter === undefined || claimed === undefined || settings.recordLogprobs === 0
+        ? undefined
+        : LogprobSample.make(claimed.groups, weighted, settings.recordLogprobs)
+    const look: Look | undefined =
+      meter && ((item, logprobs) => (meter.add(item, logprobs), sample?.add(item, logprobs)))
+    const { policyVersion } = progress
+    const first = yield* updating.first(weighted, clock, look)
     const compared = meter?.sum() ?? Mismatch.nothing
     if (meter !== undefined) yield* sampler.judge(batch, meter.byEnvironment())
     return yield* Effect.gen(function* () {
       const made = yield* Effect.mapError(updating.rest(weighted, first, lr, clock), explain(progress.step + 1))
       const skipped = made.updates > 0 ? null : weighted.items.length === 0 ? "nothingToTrain" : "nonFinite"
       progress.consume(batch, skipped, made.isFinite)
-      const update: Update = { ...made, compared, skipped }
+      const logprobs = sample && { leaseToken: batch.leaseToken, policyVersion, rows: sample.rows() }
+      const update: Update = { ...made, compared, skipped, logprobs }
       onUpdate(update)
       return update
     }).pipe(Effect.uninterruptible)
@@ -103,7 +117,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     return progress.step >= trainingSteps || (checkpointInterval > 0 && progress.step % checkpointInterval === 0)
   }
 
-  return Effect.fnUntraced(function* (claimed, { clock, waitSeconds }, { record, settle }) {
+  return Effect.fnUntraced(function* (claimed, { clock, waitSeconds }, { record, recordLogprobs, settle }) {
     const batch = { ...claimed, groups: GroupOrder.canonical(claimed.groups) }
     const lr = rate(progress.step)
     if (!(Number.isFinite(lr) && lr >= 0)) {
@@ -137,7 +151,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       })
     let done: Update | undefined
     return yield* Effect.gen(function* () {
-      const update = yield* learn(batch, prepared, lr, clock, (update) => (done = update))
+      const update = yield* learn(batch, recordLogprobs && claimed, prepared, lr, clock, (update) => (done = update))
       if (!update.isFinite) yield* tellNonFinite(batch, update)
       if (update.skipped === null)
         [seconds.publish] = yield* clock.part("publish", learner.publish(progress.policyVersion))
@@ -147,7 +161,10 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       // What fails is done again; what is interrupted is in the checkpoint that is saved then.
       Effect.onExit((exit) =>
         done !== undefined && (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause))
-          ? record(Exit.isSuccess(exit) ? exit.value : figuresOf(done))
+          ? Effect.andThen(
+              record(Exit.isSuccess(exit) ? exit.value : figuresOf(done)),
+              done.logprobs && recordLogprobs ? recordLogprobs(claimed, done.logprobs) : Effect.void
+            )
           : Effect.void
       )
     )

@@ -14,6 +14,7 @@ import type { ReadAdapter } from "./AdapterApi.ts"
 import * as DecodeGraph from "../engine/DecodeGraph.ts"
 import * as Engine from "../engine/Engine.ts"
 import type { EngineSettings } from "../engine/EngineSettings.ts"
+import * as StartingEngine from "../engine/StartingEngine.ts"
 import * as PolicyBackend from "./PolicyBackend.ts"
 import type { Options as ServedPolicyOptions } from "./ServedPolicy.ts"
 
@@ -22,6 +23,8 @@ export interface Options {
   readonly settings?: Partial<EngineSettings>
   /** Writes down which experts every token passes, for `router_replay`. Default false. */
   readonly recordsExperts?: boolean
+  /** Whether the engine is there with its layer, or starts in the background (`StartingEngine`). Default true. */
+  readonly isAwaited?: boolean
   /** Values to begin with; default: the model's. */
   readonly parameters?: Float32Array
 }
@@ -29,14 +32,14 @@ export interface Options {
 /** Engine and tokenizer of a model. */
 export const layerEngine = (
   model: Model.Model,
-  { device, parameters = model.initial, recordsExperts = false, settings = {} }: Options
+  { device, isAwaited = true, parameters = model.initial, recordsExperts = false, settings = {} }: Options
 ): Layer.Layer<Engine.Engine | Tokenizer.Tokenizer, Engine.EngineFailed> =>
   Layer.mergeAll(
     Layer.unwrap(
       Effect.map(
         Pieces.yielding(() => DecodeGraph.makePieces(Model.decodable(model), { recordsExperts })),
         (decodable) =>
-          Engine.layer({
+          (isAwaited ? Engine.layer : StartingEngine.layer)({
             model: decodable,
             initial: { policy: model.name, policyVersion: 0, parameters },
             device,

@@ -11,13 +11,13 @@ export const floats = (...values: ReadonlyArray<number>): HostTensor => ({
 })
 
 /** sum = x + y, product = x * y, of vectors of length N. */
-export const arithmetic = (): OnnxModel => {
+export const arithmetic = (hidesSizes = false): OnnxModel => {
   const graph = new Graph()
   const x = graph.input("x", "float32", ["N"])
   const y = graph.input("y", "float32", ["N"])
   graph.output("sum", graph.add(x, y))
   graph.output("product", graph.mul(x, y))
-  return toOnnx(graph)
+  return toOnnx(graph, { hidesSizes })
 }
 
 /** y = x to the seventh, of a matrix: some hundred milliseconds of one core for 1200 rows. */

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import * as MemoryPlan from "../../src/local/MemoryPlan.ts"
 
 const shape = {
@@ -21,6 +22,7 @@ describe("MemoryPlan", () => {
       remat: false,
       attention: "rows",
       chunks: 1,
+      headRows: undefined,
       prepack: true
     })
   })
@@ -83,6 +85,36 @@ describe("MemoryPlan", () => {
     const bytes = (remat: MemoryPlan.Plan["remat"]) => MemoryPlan.activationBytes(workload, remat, "rows") / 1e6
     assert.approximately(bytes("elements") - bytes("parts"), 300, 60)
     assert.approximately(bytes(false) - bytes("elements"), 540, 120)
+  })
+
+  it("computes again what it is told to", () => {
+    for (const remat of [false, "elements", "parts"] as const) {
+      assert.strictEqual(MemoryPlan.choose(workload, "cpu", 16 * gigabyte, remat).remat, remat)
+    }
+    assert.isTrue(MemoryPlan.choose(workload, "cpu", 16 * gigabyte, "parts").prepack)
+  })
+
+  const sizes = {
+    megabytes: Schema.Int.check(Schema.isBetween({ minimum: 64, maximum: 16_384 })),
+    tokens: Schema.Int.check(Schema.isBetween({ minimum: 256, maximum: 8192 })),
+    vocabSize: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 160_000 }))
+  }
+  it.prop(
+    "takes no more than half of its memory, or as little as there is",
+    sizes,
+    ({ megabytes, tokens, vocabSize }) => {
+      const own = { shape: { ...shape, vocabSize }, tokens, rowLength: 256 }
+      const memory = megabytes * 2 ** 20
+      const plan = MemoryPlan.choose(own, "cpu", memory)
+      const isLeast = plan.remat === "parts" && !plan.prepack
+      assert.isTrue(isLeast || MemoryPlan.peakBytes(own, plan, 0) <= memory / 2, JSON.stringify(plan))
+    }
+  )
+
+  it("cuts logits in a loop on the CPU, where there are several chunks", () => {
+    assert.strictEqual(MemoryPlan.choose(workload, "cpu", 16 * gigabyte).headRows, 256)
+    assert.isUndefined(MemoryPlan.choose(workload, "webgpu", 16 * gigabyte).headRows)
+    assert.isUndefined(MemoryPlan.choose({ ...workload, tokens: 64 }, "cpu", 16 * gigabyte).headRows)
   })
 
   it("cuts logits into chunks of at most 16 MiB, none shorter than 128 positions, no more than 64", () => {

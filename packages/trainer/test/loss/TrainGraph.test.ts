@@ -87,6 +87,8 @@ describe("TrainGraph", () => {
         const plain = trains === "adapter" ? adapterStep(objective) : stepOf(TrainGraph.build(policy, objective, exact))
         const others = [
           stepOf(TrainGraph.build(policy, objective, { ...exact, remat: true, chunks: 4 })),
+          stepOf(TrainGraph.build(policy, objective, { ...exact, headRows: 7 })),
+          stepOf(TrainGraph.build(policy, objective, { ...exact, remat: true, headRows: 1000 })),
           stepOf(TrainGraph.build(policy, objective, { ...exact, chunks: 2, headGradient: "recompute" })),
           stepOf(TrainGraph.build(policy, objective, { ...exact, headGradient: "keep" }))
         ]
@@ -225,7 +227,7 @@ describe("TrainGraph", () => {
     const graph = TrainGraph.build(policy, objective, exact)
     const [batch, ...rest] = packed(sequences, objective)
     assert.deepStrictEqual(rest, [])
-    const run = await load(TrainGraph.buildLogprobs(policy, exact))
+    const run = await load(TrainGraph.buildLogprobs(policy, { ...exact, headRows: 5 }))
     const feeds = TrainFeeds.idFeeds(batch!, "all", "float64")
     const { logprobs } = await run({ ...feeds, theta: { dtype: "float64", shape: [theta.length], data: theta } })
     const { metrics } = await stepOf(graph)([batch!], theta)

@@ -1,6 +1,12 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { MemoryTrajectoryClient, TrajectoryClient } from "@atropos/core"
+import {
+  MemoryTrajectoryClient,
+  type PackedLogprobs,
+  type TelemetryClient,
+  TrajectoryClient,
+  TrajectoryError
+} from "@atropos/core"
 import { Deferred, Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import * as LeaseJournal from "../../src/checkpoint/LeaseJournal.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
@@ -38,6 +44,22 @@ const train = Effect.fnUntraced(function* (
   )
 })
 
+/** The same service with somewhere to record what the trainer computed. */
+const recording = (
+  client: TrajectoryClient.TrajectoryClient,
+  recordLogprobs: TelemetryClient.Telemetry["recordLogprobs"]
+): TrajectoryClient.TrajectoryClient => ({
+  ...client,
+  telemetry: Effect.succeedSome({
+    recordLogprobs,
+    recordMetrics: () => Effect.void,
+    recordSettings: () => Effect.void,
+    recordPieces: () => Effect.void,
+    recordReport: () => Effect.void,
+    recordEvaluation: () => Effect.void
+  })
+})
+
 const nextStep = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.map(client.claim({ owner: "another", wait: 0, lease: "1 minute" }), (batch) =>
     Option.getOrUndefined(Option.map(batch, ({ step }) => step))
@@ -56,6 +78,58 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
       )
       // What was claimed ahead was given back.
       assert.strictEqual(yield* nextStep(client), 5)
+    })
+  )
+
+  it.effect("tells the service what it computed of each batch, as many tokens as the settings say", () =>
+    Effect.gen(function* () {
+      const told = new Map<string, PackedLogprobs.RecordedLogprobs>()
+      const take = (batchId: string, record: PackedLogprobs.RecordedLogprobs) =>
+        Effect.sync(() => void told.set(batchId, record))
+      const settings = given(yield* folder, { recordLogprobs: 7 })
+      yield* Effect.flatMap(train(recording(yield* serviceWith(4), take), settings), Stream.runDrain)
+      assert.deepStrictEqual([...told.keys()].sort(), ["batch-1", "batch-2", "batch-3", "batch-4"])
+      for (const { leaseToken, rows } of told.values()) {
+        assert.notStrictEqual(leaseToken, "")
+        assert.strictEqual(
+          rows.reduce((sum, { logprobs }) => sum + logprobs.length, 0),
+          7
+        )
+        for (const { from, logprobs } of rows) {
+          assert.strictEqual(from, 2)
+          assert.isTrue(logprobs.every((logprob) => logprob < 0 && logprob > -20))
+        }
+      }
+      assert.deepStrictEqual(
+        [...told.values()].map(({ policyVersion }) => policyVersion),
+        [0, 1, 2, 3]
+      )
+    })
+  )
+
+  it.effect.each(["notFound", "unreachable", "leaseLost"] as const)(
+    "trains on where the service does not take what it computed: %s",
+    (reason) =>
+      Effect.gen(function* () {
+        let asked = 0
+        const refuse = () =>
+          Effect.suspend(() => {
+            asked++
+            return Effect.fail(new TrajectoryError.TrajectoryError({ reason, message: "as it was asked to" }))
+          })
+        const client = recording(yield* serviceWith(4), refuse)
+        const metrics = yield* Effect.flatMap(train(client, given(yield* folder, {})), Stream.runCollect)
+        assert.lengthOf(metrics, 4)
+        if (reason === "notFound") assert.strictEqual(asked, 1)
+        else assert.isAtLeast(asked, 1)
+      })
+  )
+
+  it.effect("records nothing where it is told so", () =>
+    Effect.gen(function* () {
+      const client = recording(yield* serviceWith(4), () => Effect.die("nothing was to be recorded"))
+      const settings = given(yield* folder, { recordLogprobs: 0 })
+      assert.lengthOf(yield* Effect.flatMap(train(client, settings), Stream.runCollect), 4)
     })
   )
 

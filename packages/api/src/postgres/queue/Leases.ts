@@ -17,8 +17,9 @@ const lost = (id: string) =>
 
 export type Leases = Pick<TrajectoryStoreShape, "ack" | "nack" | "extendLease">
 
-const isId = (id: string) => /^\d{1,18}$/.test(id)
-const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
+/** Whether these can be the id and the lease token of a batch. */
+export const isId = (id: string) => /^\d{1,18}$/.test(id)
+export const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
 
 export const make = Effect.fnUntraced(function* (
   views: Views,

@@ -8,8 +8,10 @@ import * as Codec from "../base/Codec.ts"
 import * as Failure from "../base/Failure.ts"
 import type { Objects } from "../base/Objects.ts"
 import * as Rows from "../base/Rows.ts"
+import type { LogprobRecords } from "../queue/TrainedLogprobs.ts"
 import type { RunNames } from "../base/RunNames.ts"
 import * as RolloutConditions from "./RolloutConditions.ts"
+import * as RolloutValues from "./RolloutValues.ts"
 import type { TextIndex } from "./TextIndex.ts"
 
 export type Browse = Pick<RolloutReaderShape, "rollouts" | "rollout">
@@ -76,7 +78,8 @@ const mostRead = 2000
 export const make = Effect.fnUntraced(function* (
   names: RunNames,
   index: TextIndex,
-  objects: Objects
+  objects: Objects,
+  logprobs: Pick<LogprobRecords, "ofGroup">
 ): Effect.fn.Return<Browse, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
@@ -97,6 +100,7 @@ export const make = Effect.fnUntraced(function* (
     if (before !== undefined && !isId(before)) return { rows: [], next: null, total: null, unindexed: null }
     const isFirst = before === undefined
     const phrases = phrasesOf(text)
+    const values = filter.value === undefined ? undefined : yield* RolloutValues.of(sql, filter.value, run.latest)
     // In another order than by id, what was seen is counted.
     const offset = sort === undefined ? 0 : Number(before ?? 0)
     const last = offset + limit + 1
@@ -104,7 +108,7 @@ export const make = Effect.fnUntraced(function* (
     const matching = sql`
       select grp.id, row_number() over (order by ${order}) as place
       from grp left join batch on batch.id = grp.batch_id left join grp_figure as fig on fig.group_id = grp.id
-      where ${RolloutConditions.conditions(sql, run, filter)} order by place`
+      where ${RolloutConditions.conditions(sql, run, filter, values)} order by place`
     // The first page also counts: all that match are looked for once, and the page is taken from them.
     const candidates = phrases.length > 0 || isFirst ? matching : sql`${matching} limit ${last}`
     const withPhrases =
@@ -151,7 +155,8 @@ export const make = Effect.fnUntraced(function* (
     if (row === undefined) return Option.none()
     const here = yield* objects.bring(row)
     const payload = yield* Codec.decode({ encoding: here.encoding, bytes: here.payload })
-    return Option.some({ ...toRow(row), payload })
+    const trained = yield* logprobs.ofGroup(row.id, row.sequences)
+    return Option.some({ ...toRow(row), payload, ...(trained && { trained }) })
   }, Failure.orStoreError)
 
   return { rollouts, rollout }

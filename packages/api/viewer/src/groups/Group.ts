@@ -1,5 +1,6 @@
 /**
- * A group as the viewer shows it, read from the original's object of 14 keys (and `policy_versions`, `timings`).
+ * A group as the viewer shows it, read from the original's object of 14 keys (and `policy_versions`, `timings`,
+ * `trainer_logprobs`).
  *
  * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field
  * never hides the rest. G sequences; arrays per token may be shorter than the tokens.
@@ -14,6 +15,16 @@ import { type Message, read as readMessage } from "./message/Message.ts"
 
 type Numbers = ReadonlyArray<number>
 type Fields = { readonly [key: string]: unknown }
+
+/** The trainer's logprobs of a sequence. */
+export interface TrainedRow {
+  /** Version of the weights that computed them; null where nobody told. */
+  readonly version: number | null
+  /** Nats; above 0.5 where the token was not recorded. Null where `differences` say it. */
+  readonly logprobs: Numbers | null
+  /** Trainer - sampler, nats, as saved pages have it: 1000 where the token was not recorded. */
+  readonly differences: Numbers | null
+}
 
 /** One sequence of the group. */
 export interface Rollout {
@@ -30,6 +41,8 @@ export interface Rollout {
   /** Nats under the sampling policy; above 0.5 where the token was not sampled. */
   readonly logprobs: Numbers | null
   readonly refLogprobs: Numbers | null
+  /** What its trainer computed before it learned from it; null where nothing was recorded. */
+  readonly trained: TrainedRow | null
   /** Advantages the environment gave per token. */
   readonly advantages: Numbers | null
   /** The teacher's candidates for each position. */
@@ -73,6 +86,7 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
   const logprobs = rows(value["inference_logprobs"])
   const refLogprobs = rows(value["ref_logprobs"])
   const advantages = rows(value["advantages"])
+  const trained = trainedOf(value)
   const images = list(value["images"])
   const imagesAreOfRollouts = images.length === size
   const overrides = list(value["overrides"])
@@ -96,6 +110,7 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
       mask: masks[index] ?? [],
       logprobs: logprobs[index] ?? null,
       refLogprobs: refLogprobs[index] ?? null,
+      trained: trained(index),
       advantages: perToken,
       teacher:
         teacherIds.length === 0
@@ -193,6 +208,18 @@ const spread = (scores: Numbers): { readonly mean: number | null; readonly std: 
   if (scores.length === 0) return { mean: null, std: null }
   const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
   return { mean, std: Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length) }
+}
+
+const some = (row: Numbers | undefined) => (row === undefined || row.length === 0 ? null : row)
+
+const trainedOf = (group: Fields) => {
+  const logprobs = rows(group["trainer_logprobs"])
+  const differences = rows(group["trainer_differences"])
+  const version = number(group["trainer_version"])
+  return (index: number): TrainedRow | null => {
+    const row = { version, logprobs: some(logprobs[index]), differences: some(differences[index]) }
+    return row.logprobs === null && row.differences === null ? null : row
+  }
 }
 
 /** None where it is anything but numbers by name. */

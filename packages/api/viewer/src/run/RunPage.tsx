@@ -19,6 +19,7 @@ import * as Arrangement from "./Arrangement.ts"
 import * as Catalog from "./Catalog.ts"
 import { ChartCard } from "./chart/ChartCard.tsx"
 import * as Curves from "./Curves.ts"
+import { DeleteRun } from "./DeleteRun.tsx"
 import { Headlines } from "./Headlines.tsx"
 import type { RunState } from "./RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
@@ -37,6 +38,7 @@ export const RunPage = () => {
     <>
       <h1 className="sr-only">Run {run}</h1>
       <Charts run={run} />
+      <DeleteRun run={run} />
     </>
   )
 }

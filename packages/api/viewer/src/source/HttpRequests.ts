@@ -18,6 +18,8 @@ export interface HttpRequests {
   readonly request: (path: string, query?: object, signal?: AbortSignal) => Promise<Response>
   /** Sends a body that nothing answers. */
   readonly put: (path: string, body: object) => Promise<void>
+  /** Deletes what is there. */
+  readonly remove: (path: string) => Promise<void>
   /** Its body. */
   readonly json: <A>(path: string, query?: object, signal?: AbortSignal) => Promise<A>
 }
@@ -67,7 +69,11 @@ export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => 
     await send(path, { method: "PUT", headers, body: JSON.stringify(body) })
   }
 
-  return { json, put, request }
+  const remove = async (path: string): Promise<void> => {
+    await send(path, { method: "DELETE" })
+  }
+
+  return { json, put, remove, request }
 }
 
 /** The service's own words (`{ error, message }`), else the status. */

@@ -6,7 +6,7 @@ import { first, follow } from "./Events.ts"
 import * as HttpEvaluations from "./HttpEvaluations.ts"
 import * as HttpRequests from "./HttpRequests.ts"
 import * as Reach from "./Reach.ts"
-import type { Source } from "./Source.ts"
+import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 
 /** More ids than this in one address are asked for in several requests. */
@@ -27,7 +27,7 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
     return runs
   }
   const reach = Reach.make(listRuns)
-  const { json, put, request } = HttpRequests.make(base, reach)
+  const { json, put, remove, request } = HttpRequests.make(base, reach)
 
   return {
     reach,
@@ -59,6 +59,20 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
           list: async (run, signal) =>
             (await json<{ readonly notes: ReadonlyArray<Wire.Note> }>(`${of(run)}/notes`, {}, signal)).notes,
           write: (run, group, change) => put(`${of(run)}/rollouts/${encodeURIComponent(group)}/note`, change)
+        },
+    administration: isFiles
+      ? null
+      : {
+          // A service of an earlier version does not tell.
+          mayDelete: (signal) =>
+            json<Wire.Caller>("/caller", {}, signal).then(
+              ({ roles }) => roles.includes("admin"),
+              (cause: unknown) => {
+                if (cause instanceof SourceError && cause.kind === "not-found") return false
+                throw cause
+              }
+            ),
+          deleteRun: (run) => remove(of(run))
         },
     environments: async (run, signal) =>
       (await json<{ readonly environments: ReadonlyArray<Wire.EnvironmentRow> }>(`${of(run)}/environments`, {}, signal))

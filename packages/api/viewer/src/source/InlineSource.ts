@@ -117,6 +117,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
     reverified: async (name) => find(name).reverified ?? null,
     settings: async (name) => find(name).settings ?? [],
     notes: null,
+    administration: null,
     environments: () => absent("environments"),
     environmentNames: async (name) => [...new Set(find(name).rows.flatMap(({ environment }) => environment ?? []))],
     ...InlineEvaluations.make(data, (run, group) => {

@@ -40,6 +40,14 @@ export interface NoteKeeper {
   readonly write: (run: string, group: string, change: Wire.NoteChange) => Promise<void>
 }
 
+/** What an administrator may do. */
+export interface Administration {
+  /** Whether whoever looks may delete runs. */
+  readonly mayDelete: (signal?: AbortSignal) => Promise<boolean>
+  /** Deletes a run with all that is kept of it; rejects where it is at work, in words. */
+  readonly deleteRun: (run: string) => Promise<void>
+}
+
 export interface Source {
   /** Whether it answers. */
   readonly reach: Reach
@@ -73,6 +81,8 @@ export interface Source {
   readonly settings: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.SourceSettings>>
   /** Null where nobody keeps any. */
   readonly notes: NoteKeeper | null
+  /** Null where there is nothing to administrate. */
+  readonly administration: Administration | null
   readonly environments: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.EnvironmentRow>>
   /** Names to filter rollouts by. */
   readonly environmentNames: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<string>>

@@ -14,13 +14,17 @@ export type Run = Omit<
 /** How a trainer makes advantages of scores. */
 export type AdvantageRecipe = NonNullable<Run["advantages"]>
 
+/** What whoever looks may do. */
+export type Caller = (typeof TrajectoryApi.Caller)["Encoded"]
+
 /** One stored group without its numbers. */
 export type RolloutRow = (typeof TrajectoryApi.RolloutRow)["Encoded"]
 
 export type RolloutState = RolloutRow["state"]
 
 /**
- * A stored group; `group` is the original's object of 14 keys, `policy_versions` and `timings`, not checked here (see
+ * A stored group; `group` is the original's object of 14 keys, `policy_versions`, `timings` and what its
+ * trainer computed, not checked here (see
  * `groups/Group.ts`).
  */
 export type Rollout = (typeof TrajectoryApi.Rollout)["Encoded"]

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, packed, RequestErrors, Roles, trainers } from "./Access.ts"
-import { rowParams, runParams, wire } from "./Fields.ts"
+import { logprobsContentType, rowParams, runParams, wire } from "./Fields.ts"
 import { common, wire as errors } from "./TrajectoryApiError.ts"
 
 /** Who asks for a batch, how long the answer may take, and how long the batch is theirs. */
@@ -58,6 +58,8 @@ export const BatchRow = wire({
 })
 export type BatchRow = typeof BatchRow.Type
 
+const logprobs = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: logprobsContentType }))
+
 /** Batches out, under a lease. */
 export class BatchesGroup extends HttpApiGroup.make("batches")
   .add(
@@ -84,7 +86,18 @@ export class BatchesGroup extends HttpApiGroup.make("batches")
       payload: LeaseExtension,
       success: HttpApiSchema.NoContent,
       error: [...common, errors.LeaseLost]
-    }).annotateMerge(describe("Makes the lease last `lease_seconds` from now."))
+    }).annotateMerge(describe("Makes the lease last `lease_seconds` from now.")),
+    HttpApiEndpoint.put("recordLogprobs", "/runs/:run/batches/:id/logprobs", {
+      params: rowParams,
+      payload: logprobs,
+      success: HttpApiSchema.NoContent,
+      error: [...common, errors.LeaseLost]
+    }).annotateMerge(
+      describe(
+        "The trainer's own logprobs of sequences of the batch, for people who look at tokens: in place of those that were " +
+          "recorded of it before. They go with their groups."
+      )
+    )
   )
   .annotateEndpoints(Roles, trainers)
   .middleware(RequestErrors)

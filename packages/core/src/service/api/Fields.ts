@@ -22,6 +22,9 @@ export const wire = <const Fields extends Schema.Struct.Fields>(fields: Fields) 
 /** The content type of packed groups. */
 export const packedContentType = "application/vnd.atropos.group"
 
+/** The content type of what a trainer computed of a batch (`PackedLogprobs`). */
+export const logprobsContentType = "application/vnd.atropos.logprobs"
+
 /** Names appear in paths and labels: letters, digits, dot, dash, underscore. */
 export const Name = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9._-]{1,128}$/, {

@@ -295,6 +295,7 @@ describe("Rollout before an audience", () => {
             recordPieces: (pieces) => Effect.sync(() => void calls.push(`pieces ${[...pieces.keys()].join()}`)),
             recordReport: (_envId, report) => Effect.sync(() => void reports.push(report)),
             recordEvaluation: () => Effect.void,
+            recordLogprobs: () => Effect.void,
             recordSettings: () => Effect.void
           })
         },
@@ -332,6 +333,7 @@ describe("Rollout before an audience", () => {
             recordPieces: () => Effect.die("pieces"),
             recordReport: () => Effect.die("reports"),
             recordEvaluation: () => Effect.void,
+            recordLogprobs: () => Effect.void,
             recordSettings: () => Effect.void
           })
         },

@@ -64,8 +64,8 @@ export const make = Effect.fnUntraced(function* (
     { shape: base.config, tokens: tokenBudget, rowLength: Math.min(tokenBudget, base.config.maxPositions) },
     executor.device.kind
   )
-  const { attention, chunks, remat } = plan
-  const options = { ...TrainGraph.defaults, attention, chunks, remat, entropy: false }
+  const { attention, chunks, headRows, remat } = plan
+  const options = { ...TrainGraph.defaults, attention, chunks, headRows, remat, entropy: false }
   /** Those used last at the end. */
   const loaded = new Map<string, Loaded>()
 

@@ -1,14 +1,15 @@
 /** How strongly a token is coloured, and by what. */
 import { number } from "../../ui/Format.ts"
-import type { Token, TokenModel } from "./TokenModel.ts"
+import { differenceScale, isDisputed, isSurprise, type Token, type TokenModel } from "./TokenModel.ts"
 
-export const colourings = ["logprob", "advantage", "reference", "mask"] as const
+export const colourings = ["logprob", "advantage", "reference", "trainer", "mask"] as const
 export type Colouring = (typeof colourings)[number]
 
 export const names: { readonly [C in Colouring]: string } = {
   logprob: "Logprob",
   advantage: "Advantage",
   reference: "Against reference",
+  trainer: "Trainer against sampler",
   mask: "Mask"
 }
 
@@ -19,23 +20,37 @@ export const available = (model: TokenModel): ReadonlyArray<Colouring> =>
       colouring === "mask" ||
       (colouring === "logprob" && model.hasLogprobs) ||
       (colouring === "advantage" && model.largestAdvantage > 0) ||
-      (colouring === "reference" && model.hasReference && model.hasLogprobs)
+      (colouring === "reference" && model.hasReference && model.hasLogprobs) ||
+      (colouring === "trainer" && model.largestDifference !== null)
   )
 
 /** -1 to 1: below 0 in the colour of what is worse, above in that of what is better; null: no colour. */
-export const strength = (token: Token, colouring: Colouring, largestAdvantage: number): number | null => {
+export const strength = (token: Token, colouring: Colouring, model: TokenModel): number | null => {
   switch (colouring) {
     case "logprob":
       return token.logprob === null ? null : -unlikely(token.logprob)
     case "advantage":
-      return token.advantage === null || largestAdvantage === 0 ? null : clamp(token.advantage / largestAdvantage)
+      return token.advantage === null || model.largestAdvantage === 0
+        ? null
+        : clamp(token.advantage / model.largestAdvantage)
     case "reference":
       // Log ratio of the sampling policy to the reference: 2 nats are much.
       return token.logprob === null || token.refLogprob === null ? null : clamp((token.logprob - token.refLogprob) / 2)
+    case "trainer":
+      return token.difference === null ? null : clamp(token.difference / differenceScale(model))
     case "mask":
       return token.isTrained ? 1 : null
   }
 }
+
+/** What the keys x and X go to, by what is coloured. */
+export const notable = (
+  model: TokenModel,
+  colouring: Colouring
+): { readonly name: string; readonly is: (token: Token) => boolean } =>
+  colouring === "trainer"
+    ? { name: `token of great difference (${number(differenceScale(model) / 2, 2)} nats)`, is: isDisputed(model) }
+    : { name: "unlikely token (below 5%)", is: isSurprise }
 
 /** 0 for a certain token to 1 for one of probability 1 in 150 or less. */
 const unlikely = (logprob: number): number => Math.min(1, Math.max(0, -logprob / 5))

@@ -14,7 +14,7 @@ interface Props {
 const exact = (value: number): string => number(value, 7)
 
 export const Inspector = ({ model, rollout, token }: Props) => {
-  const { advantage, candidates, id, index, isTrained, logprob, refLogprob, text } = token
+  const { advantage, candidates, difference, id, index, isTrained, logprob, refLogprob, text, trainerLogprob } = token
   return (
     <aside className="inspector" aria-label="Token" aria-live="polite">
       <p className="inspector-token mono">{label(token)}</p>
@@ -27,6 +27,10 @@ export const Inspector = ({ model, rollout, token }: Props) => {
         {logprob !== null && <Fact name="Probability" value={percent(logprob)} />}
         {refLogprob !== null && <Fact name="Reference" value={exact(refLogprob)} />}
         {refLogprob !== null && logprob !== null && <Fact name="Log ratio" value={exact(logprob - refLogprob)} />}
+        {isTrained && (
+          <Fact name="Trainer’s logprob" value={trainerLogprob === null ? "not recorded" : exact(trainerLogprob)} />
+        )}
+        {difference !== null && <Fact name="Trainer − sampler" value={`${exact(difference)} nats`} />}
         <Fact
           name="Advantage"
           value={
@@ -36,6 +40,9 @@ export const Inspector = ({ model, rollout, token }: Props) => {
           }
         />
         <Fact name="Policy" value={rollout.policyVersion === null ? "not told" : `version ${rollout.policyVersion}`} />
+        {trainerLogprob !== null && rollout.trained?.version != null && (
+          <Fact name="Trainer" value={`version ${rollout.trained.version}`} />
+        )}
       </dl>
       {candidates.length > 0 && (
         <table className="number">

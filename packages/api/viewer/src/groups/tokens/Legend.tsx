@@ -1,7 +1,7 @@
 /** What the colours of tokens mean. */
 import { number } from "../../ui/Format.ts"
 import type { Colouring } from "./Heat.ts"
-import type { TokenModel } from "./TokenModel.ts"
+import { differenceScale, type TokenModel } from "./TokenModel.ts"
 
 export const Legend = ({ colouring, model }: { readonly colouring: Colouring; readonly model: TokenModel }) => {
   switch (colouring) {
@@ -22,6 +22,13 @@ export const Legend = ({ colouring, model }: { readonly colouring: Colouring; re
       return (
         <p className="legend">
           rarer than the reference <span className="ramp ramp-signed" /> likelier
+        </p>
+      )
+    case "trainer":
+      return (
+        <p className="legend number">
+          {`−${number(differenceScale(model), 2)} nats: rarer to the trainer`} <span className="ramp ramp-signed" />
+          {` +${number(differenceScale(model), 2)}: likelier`}
         </p>
       )
     case "mask":

@@ -6,9 +6,9 @@ import { useVirtualizer } from "@tanstack/react-virtual"
 import { type CSSProperties, memo, useEffect, useId, useMemo, useRef, useState } from "react"
 import { useWidth } from "../../ui/useSize.ts"
 import { useShortcuts } from "../../ui/useShortcuts.tsx"
-import { type Colouring, strength } from "./Heat.ts"
+import { type Colouring, notable, strength } from "./Heat.ts"
 import { columnsOf, inLine, layOut, type Line, lineOf } from "./Lines.ts"
-import { label, nextSurprise, type Token, type TokenModel } from "./TokenModel.ts"
+import { label, next, type Token, type TokenModel } from "./TokenModel.ts"
 
 interface Props {
   readonly model: TokenModel
@@ -61,6 +61,7 @@ export const TokenGrid = ({ colouring, cursor, model, onCursor, onHover }: Props
     onHover(null)
     onCursor(Math.min(model.length - 1, Math.max(0, to)))
   }
+  const wanted = notable(model, colouring)
   const page = Math.max(1, Math.floor((scroller?.clientHeight ?? 0) / lineHeight) - 1)
   useShortcuts("Tokens", [
     { keys: ["ArrowRight"], label: "next token", run: () => go(cursor + 1) },
@@ -71,8 +72,8 @@ export const TokenGrid = ({ colouring, cursor, model, onCursor, onHover }: Props
     { keys: ["PageUp"], label: "a page up", run: () => go(inLine(lines, cursor, -page)) },
     { keys: ["Home"], label: "first token", run: () => go(0) },
     { keys: ["End"], label: "last token", run: () => go(model.length - 1) },
-    { keys: ["x"], label: "next unlikely token (below 5%)", run: () => go(nextSurprise(model, cursor, 1) ?? cursor) },
-    { keys: ["X"], label: "previous unlikely token", run: () => go(nextSurprise(model, cursor, -1) ?? cursor) }
+    { keys: ["x"], label: `next ${wanted.name}`, run: () => go(next(model, cursor, 1, wanted.is) ?? cursor) },
+    { keys: ["X"], label: `previous ${wanted.name}`, run: () => go(next(model, cursor, -1, wanted.is) ?? cursor) }
   ])
 
   return (
@@ -145,7 +146,7 @@ const TokenLine = memo(
             data-index={token.index}
             aria-label={blankName(label(token))}
             className={classOf(token)}
-            style={styleOf(strength(token, colouring, model.largestAdvantage))}
+            style={styleOf(strength(token, colouring, model))}
           >
             {label(token)}
           </span>

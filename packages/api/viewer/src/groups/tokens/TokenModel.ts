@@ -21,6 +21,10 @@ export interface Token {
   /** Nats; null where the token was not sampled. */
   readonly logprob: number | null
   readonly refLogprob: number | null
+  /** Nats under the trainer's weights before it learned from it; null where that was not recorded. */
+  readonly trainerLogprob: number | null
+  /** Trainer - sampler, nats; null where either is not known. */
+  readonly difference: number | null
   readonly advantage: number | null
   /** The teacher's candidates, likeliest first. */
   readonly candidates: ReadonlyArray<Candidate>
@@ -35,6 +39,8 @@ export interface TokenModel {
   readonly meanLogprob: number | null
   readonly hasLogprobs: boolean
   readonly hasReference: boolean
+  /** The largest difference of trainer and sampler, either way, nats; null where none was recorded. */
+  readonly largestDifference: number | null
   /** Whether advantages differ from token to token. */
   readonly hasTokenAdvantages: boolean
   /** The largest advantage of any token, either way. */
@@ -48,6 +54,7 @@ export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
   const { advantage, advantages, logprobs, refLogprobs, teacher, tokens } = rollout
   const isTrained = trainedOf(rollout)
   const logprobAt = (index: number) => known(logprobs?.[index])
+  const compared = comparedOf(rollout, logprobAt)
   const token = (index: number): Token => {
     const id = tokens[index] ?? 0
     const candidates = (teacher?.ids[index] ?? []).map((id, place): Candidate => {
@@ -61,6 +68,7 @@ export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
       isTrained: isTrained(index),
       logprob: logprobAt(index),
       refLogprob: known(refLogprobs?.[index]),
+      ...compared(index),
       advantage: advantages?.[index] ?? (isTrained(index) ? advantage : null),
       candidates: candidates.sort((a, b) => b.logprob - a.logprob)
     }
@@ -68,11 +76,14 @@ export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
   let trained = 0
   let sampled = 0
   let sum = 0
+  let largestDifference: number | null = null
   for (let index = 0; index < tokens.length; index++) {
     if (!isTrained(index)) continue
     trained++
     const logprob = logprobAt(index)
     if (logprob === null) continue
+    const { difference } = compared(index)
+    if (difference !== null) largestDifference = Math.max(largestDifference ?? 0, Math.abs(difference))
     sampled++
     sum += logprob
   }
@@ -83,6 +94,7 @@ export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
     meanLogprob: sampled === 0 ? null : sum / sampled,
     hasLogprobs: logprobs?.some((value) => value <= unknownAbove) ?? false,
     hasReference: refLogprobs?.some((value) => value <= unknownAbove) ?? false,
+    largestDifference,
     hasTokenAdvantages: advantages !== null && advantages.length > 0,
     largestAdvantage: (advantages ?? [advantage ?? 0]).reduce((most, value) => Math.max(most, Math.abs(value)), 0)
   }
@@ -90,6 +102,33 @@ export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
 
 const known = (logprob: number | undefined): number | null =>
   logprob === undefined || logprob > unknownAbove ? null : logprob
+
+/** Nats that no two logprobs differ by: stands for "not recorded" among differences. */
+const unrecordedFrom = 500
+
+type Compared = Pick<Token, "trainerLogprob" | "difference">
+
+const comparedOf = (
+  { trained }: Rollout,
+  logprobAt: (index: number) => number | null
+): ((index: number) => Compared) => {
+  if (trained === null) return () => ({ trainerLogprob: null, difference: null })
+  const { differences, logprobs } = trained
+  return (index) => {
+    const sampled = logprobAt(index)
+    if (differences === null) {
+      const trainerLogprob = known(logprobs?.[index])
+      return {
+        trainerLogprob,
+        difference: trainerLogprob === null || sampled === null ? null : trainerLogprob - sampled
+      }
+    }
+    const difference = differences[index] ?? unrecordedFrom
+    return difference >= unrecordedFrom || sampled === null
+      ? { trainerLogprob: null, difference: null }
+      : { trainerLogprob: sampled + difference, difference }
+  }
+}
 
 /**
  * A mask holds the token where trained and -100 elsewhere; one of zeros and ones that is not the tokens themselves is
@@ -111,13 +150,34 @@ export const firstTrained = ({ length, token }: TokenModel): number => {
 /** Nats: one that the policy sampled with less than one in twenty. */
 const surprising = Math.log(1 / 20)
 
-/** The next trained token after `from` (before it, where `by` is -1) that was unlikely; undefined if there is none. */
-export const nextSurprise = ({ length, token }: TokenModel, from: number, by: 1 | -1): number | undefined => {
+/** The next trained token after `from` (before it, where `by` is -1) of this kind; undefined if there is none. */
+export const next = (
+  { length, token }: TokenModel,
+  from: number,
+  by: 1 | -1,
+  isWanted: (token: Token) => boolean
+): number | undefined => {
   for (let index = from + by; index >= 0 && index < length; index += by) {
-    const { isTrained, logprob } = token(index)
-    if (isTrained && logprob !== null && logprob < surprising) return index
+    const found = token(index)
+    if (found.isTrained && isWanted(found)) return index
   }
   return undefined
+}
+
+/** Whether the policy sampled it against the odds. */
+export const isSurprise = ({ logprob }: Token): boolean => logprob !== null && logprob < surprising
+
+/**
+ * The difference of trainer and sampler that has the full colour, nats: the largest of the rollout, at least what bf16
+ * costs, at most 2.
+ */
+export const differenceScale = ({ largestDifference }: TokenModel): number =>
+  Math.min(2, Math.max(0.05, largestDifference ?? 0))
+
+/** Whether trainer and sampler differ at it by at least half of that. */
+export const isDisputed = (model: TokenModel): ((token: Token) => boolean) => {
+  const most = differenceScale(model) / 2
+  return ({ difference }) => difference !== null && Math.abs(difference) >= most
 }
 
 /** Tokens in a row that are all trained or all not, as text; `unknown` where nobody told the text of any of them. */

@@ -4,7 +4,7 @@ import { Failure, Loading } from "../../ui/Note.tsx"
 import { useSource } from "../../state/SourceContext.tsx"
 import { count, number } from "../../ui/Format.ts"
 import type { Rollout } from "../Group.ts"
-import { available, type Colouring, names } from "./Heat.ts"
+import { available, type Colouring, colourings, names } from "./Heat.ts"
 import { Inspector } from "./Inspector.tsx"
 import { Legend } from "./Legend.tsx"
 import { Sparkline } from "./Sparkline.tsx"
@@ -41,11 +41,13 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
         <label>
           Colour
           <select value={colouring} onChange={({ target }) => setChosen(target.value as Colouring)}>
-            {choices.map((choice) => (
-              <option key={choice} value={choice}>
-                {names[choice]}
-              </option>
-            ))}
+            {colourings
+              .filter((choice) => choices.includes(choice) || choice === "trainer")
+              .map((choice) => (
+                <option key={choice} value={choice} disabled={!choices.includes(choice)}>
+                  {choices.includes(choice) ? names[choice] : `${names[choice]} (not recorded)`}
+                </option>
+              ))}
           </select>
         </label>
         <Legend colouring={colouring} model={model} />

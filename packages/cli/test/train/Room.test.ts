@@ -3,7 +3,7 @@ import * as ModelConfig from "../../../trainer/src/model/ModelConfig.ts"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import * as Room from "../../src/up/Room.ts"
+import * as Room from "../../src/train/Room.ts"
 
 const gigabyte = 2 ** 30
 
@@ -61,6 +61,29 @@ describe("the room that a run takes", () => {
     assert.isBelow(all({ seqLen, quantize: "int8" }), all({ seqLen }))
     assert.isBelow(all({ seqLen, quantize: "int4" }), all({ seqLen, quantize: "int8" }))
     assert.isAtMost(all({ seqLen: Math.ceil(seqLen / 2), tokenBudget: 32_768 }), all({ seqLen, tokenBudget: 32_768 }))
+  })
+
+  const bounds = {
+    memory: Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 32 })),
+    seqLen: Schema.Int.check(Schema.isBetween({ minimum: 512, maximum: 32_768 })),
+    remat: Schema.Literals(["auto", "none", "elements", "parts"]),
+    isSampled: Schema.Boolean
+  }
+  it.prop("keeps to the memory it is given, or is refused", bounds, ({ isSampled, memory, remat, seqLen }) => {
+    const settings = settingsOf({ memory, remat, seqLen })
+    const bytes = Room.memoryOf(settings.trainer, "cpu")
+    assert.strictEqual(bytes, memory * gigabyte)
+    const { all } = Room.needs(half, settings, "cpu", bytes, isSampled)
+    assert.strictEqual(Room.problem(half, settings, "cpu", bytes, isSampled) === undefined, all <= bytes)
+  })
+
+  it("names what would fit where more is kept than there is room for", () => {
+    const problem = Room.problem(half, settingsOf({ memory: 8, remat: "none", seqLen: 2048 }), "cpu")!
+    assert.include(problem, "memory allows 8.6 GB")
+    assert.match(problem, /; --remat parts \(\d\.\d GB\)/)
+    assert.isUndefined(Room.problem(half, settingsOf({ memory: 8, remat: "parts", seqLen: 2048 }), "cpu"))
+    const alone = Room.problem(half, settingsOf({ memory: 2 }), "cpu", 2 * gigabyte, false)!
+    assert.notInclude(alone, "sampling")
   })
 
   it("leaves caches what they usually take, and less of less memory", () => {

@@ -1,6 +1,7 @@
 /**
  * What a run on a model of one's own takes of memory, and how much of it caches may take: known from the model's
- * configuration, before its weights are read. A run that cannot fit is refused with what would.
+ * configuration and what `--memory` allows, before its weights are read. A run that cannot fit is refused with what
+ * would.
  *
  * The machine's memory decides (or what its container may take), not what is free at the moment: a run is built in the
  * same way when it is resumed.
@@ -57,12 +58,21 @@ const frozenOf = (config: ModelConfig, quantize: "none" | QuantizedWeights.Kind)
   return { bytes, largest }
 }
 
-/** What a run takes at most. */
+/** Bytes that the process may take: what it is told, or what is there. */
+export const memoryOf = ({ memory }: Pick<Settings["trainer"], "memory">, device: DeviceKind): number =>
+  memory === null ? MemoryPlan.memoryBytes(device) : memory * 2 ** 30
+
+/** What is told to be computed again. */
+const rematOf = ({ remat }: Pick<Settings["trainer"], "remat">): MemoryPlan.Plan["remat"] | undefined =>
+  remat === "auto" ? undefined : remat === "none" ? false : remat
+
+/** What a run takes at most; `isSampled`: with the engine that samples in the same process. */
 export const needs = (
   config: ModelConfig,
   { lora, trainer }: Settings,
   device: DeviceKind,
-  memory = MemoryPlan.memoryBytes(device)
+  memory = memoryOf(trainer, device),
+  isSampled = true
 ): Needs => {
   const isWhole = trainer.trains === "all"
   const { bytes, largest } = frozenOf(config, isWhole ? "none" : trainer.quantize)
@@ -76,16 +86,17 @@ export const needs = (
   // Loading refuses an adapter that the model cannot have.
   const adapted = Lora.problemOf(lora, config) === undefined ? Lora.layout(config, lora).size : 0
   const trained = isWhole ? bytes / 4 : adapted
-  const plan = MemoryPlan.choose({ ...workload, tokens }, device, memory)
+  const plan = MemoryPlan.choose({ ...workload, tokens }, device, memory, rematOf(trainer))
   const peak = MemoryPlan.peakBytes({ ...workload, tokens }, plan, trained)
   const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)
-  const cached = (kvMemoryMegabytes + prefixCacheMegabytes) * mebibyte
+  const cached = isSampled ? (kvMemoryMegabytes + prefixCacheMegabytes) * mebibyte : 0
+  const rearranged = isSampled ? bytes : 0
   return {
     weights: bytes,
-    rearranged: bytes,
+    rearranged,
     training: peak - bytes,
     caches: cached,
-    all: processBytes + bytes + peak + cached
+    all: processBytes + rearranged + peak + cached
   }
 }
 
@@ -94,6 +105,9 @@ const changes = ({ trainer }: Settings): ReadonlyArray<readonly [string, Partial
   const shorter = [2, 4, 8].map((part) => Math.floor(trainer.seqLen / part)).filter((length) => length >= 512)
   return [
     ...(trainer.trains === "all" ? [["--trains adapter", { trains: "adapter" }] as const] : []),
+    ...(trainer.remat === "none" || trainer.remat === "elements"
+      ? [["--remat parts", { remat: "parts" }] as const]
+      : []),
     ...(trainer.tokenBudget !== null && trainer.tokenBudget > trainer.seqLen
       ? [[`--token_budget ${trainer.seqLen}`, { tokenBudget: trainer.seqLen }] as const]
       : []),
@@ -114,20 +128,27 @@ export const problem = (
   config: ModelConfig,
   settings: Settings,
   device: DeviceKind,
-  memory = MemoryPlan.memoryBytes(device)
+  memory = memoryOf(settings.trainer, device),
+  isSampled = true
 ): string | undefined => {
   // How much a GPU has is not known.
   if (device !== "cpu") return undefined
-  const { all, caches: keys, rearranged, training, weights } = needs(config, settings, device, memory)
+  const { all, caches: keys, rearranged, training, weights } = needs(config, settings, device, memory, isSampled)
   if (all <= memory) return undefined
   const fitting = changes(settings).flatMap(([flags, changed]) => {
-    const less = needs(config, { ...settings, trainer: { ...settings.trainer, ...changed } }, device, memory)
+    const less = needs(config, { ...settings, trainer: { ...settings.trainer, ...changed } }, device, memory, isSampled)
     return less.all <= memory ? [`${flags} (${gigabytes(less.all)})`] : []
   })
   const would = fitting.length === 0 ? "a smaller model would" : `${fitting.slice(0, 3).join(", or ")} would`
   return (
-    `${settings.trainer.model} with rows of ${settings.trainer.seqLen.toLocaleString("en-US")} tokens (seq_len) takes ${gigabytes(all)}, and this machine has ${gigabytes(memory)}: ` +
-    `weights ${gigabytes(weights)}, rearranged for sampling ${gigabytes(rearranged)}, training ${gigabytes(training)}, keys and values up to ${gigabytes(keys)}; ${would} fit`
+    `${settings.trainer.model} with rows of ${settings.trainer.seqLen.toLocaleString("en-US")} tokens (seq_len) takes ${gigabytes(all)}, and ${settings.trainer.memory === null ? "this machine has" : "memory allows"} ${gigabytes(memory)}: ` +
+    [
+      `weights ${gigabytes(weights)}`,
+      ...(isSampled ? [`rearranged for sampling ${gigabytes(rearranged)}`] : []),
+      `training ${gigabytes(training)}`,
+      ...(isSampled ? [`keys and values up to ${gigabytes(keys)}`] : [])
+    ].join(", ") +
+    `; ${would} fit`
   )
 }
 
@@ -147,13 +168,13 @@ export const growth = (
   device: DeviceKind,
   { batchSize, length, tried }: Step
 ): number => {
-  const memory = MemoryPlan.memoryBytes(device)
+  const memory = memoryOf(trainer, device)
   const { bytes, largest } = frozenOf(config, trainer.quantize)
   const rowLength = Math.min(trainer.seqLen, config.maxPositions)
   const rounded = trainer.quantize === "none" ? {} : { rounded: { bytes, largest } }
   const workload = { shape: config, rowLength, ...rounded }
   const most = Math.max(rowLength, trainer.tokenBudget ?? MemoryPlan.tokensFor(workload, device, memory))
-  const plan = MemoryPlan.choose({ ...workload, tokens: most }, device, memory)
+  const plan = MemoryPlan.choose({ ...workload, tokens: most }, device, memory, rematOf(trainer))
   const takes = (tokens: number) => MemoryPlan.peakBytes({ ...workload, tokens }, plan, 0)
   const positions = Math.min(most, batchSize * length)
   const shape = KvShape.shapeOf(config)

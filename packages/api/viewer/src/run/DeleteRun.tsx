@@ -1,0 +1,82 @@
+/**
+ * Deletes the run that is looked at, once somebody has said so in a dialog that names it. Only where the service lets
+ * whoever looks do it.
+ */
+import { useState } from "react"
+import { useLocation } from "wouter"
+import { runPath } from "../route/Location.ts"
+import { SourceError } from "../source/Source.ts"
+import { useSource } from "../state/SourceContext.tsx"
+import { useRemote } from "../state/useRemote.ts"
+import { useRuns } from "../state/useRun.tsx"
+import { Modal } from "../ui/Modal.tsx"
+
+export const DeleteRun = ({ run }: { readonly run: string }) => {
+  const { administration } = useSource()
+  const may = useRemote(administration === null ? null : "may delete", (_, signal) =>
+    administration === null ? Promise.resolve(false) : administration.mayDelete(signal)
+  )
+  const [isAsked, setIsAsked] = useState(false)
+  if (administration === null || may.value !== true) return null
+  return (
+    <div className="run-end">
+      <button type="button" className="small danger" onClick={() => setIsAsked(true)}>
+        Delete this run…
+      </button>
+      {isAsked && (
+        <Confirmation key={run} run={run} deleteRun={administration.deleteRun} onClose={() => setIsAsked(false)} />
+      )}
+    </div>
+  )
+}
+
+interface ConfirmationProps {
+  readonly run: string
+  readonly deleteRun: (run: string) => Promise<void>
+  readonly onClose: () => void
+}
+
+const Confirmation = ({ deleteRun, onClose, run }: ConfirmationProps) => {
+  const [, navigate] = useLocation()
+  const { runs } = useRuns()
+  const [isUnderWay, setIsUnderWay] = useState(false)
+  const [refusal, setRefusal] = useState<string | null>(null)
+  const remove = () => {
+    setIsUnderWay(true)
+    setRefusal(null)
+    deleteRun(run).then(
+      () => {
+        onClose()
+        runs.reload()
+        navigate(runPath(null))
+      },
+      (cause: unknown) => {
+        setIsUnderWay(false)
+        setRefusal(cause instanceof SourceError ? cause.message : String(cause))
+      }
+    )
+  }
+  return (
+    <Modal title={`Delete the run “${run}”?`} onClose={onClose}>
+      <div className="dialog-form">
+        <p>
+          Its rollouts, metrics, notes, evaluations and saved states are deleted, and those of ended runs of its name.
+          Nobody can bring them back. Checkpoints and files stay.
+        </p>
+        {refusal !== null && (
+          <p className="run-refusal" role="alert">
+            {refusal}
+          </p>
+        )}
+        <div className="dialog-buttons">
+          <button type="button" onClick={onClose}>
+            Keep it
+          </button>
+          <button type="button" className="danger" disabled={isUnderWay} onClick={remove}>
+            {isUnderWay ? "Deleting…" : `Delete ${run}`}
+          </button>
+        </div>
+      </div>
+    </Modal>
+  )
+}

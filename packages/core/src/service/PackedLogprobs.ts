@@ -1,0 +1,117 @@
+/**
+ * What a trainer computed of the sequences of a batch, as bytes: its logprobs of their tokens.
+ *
+ * Layout, all little-endian; every part starts at a multiple of 8 bytes:
+ *
+ *     "ATPT" | version u32 = 1 | bytes of head u32 | number of floats u32      16 bytes
+ *     head     JSON: { lease_token, policy_version, rows: [[group, sequence, from, count], …] }
+ *     floats   f32: the logprobs of the rows one after the other; NaN where a token was not trained on
+ *
+ * `group` is the place of a group in the batch as it was claimed, `sequence` that of a sequence in its group, both from
+ * 0; `from` is the first token of `count` whose logprobs are there.
+ */
+import { Result, Schema } from "effect"
+import type { TrainedRow } from "../TrainedLogprobs.ts"
+import { failed, PackedGroupError, preludeBytes, readPrelude, writePrelude } from "./wire/PackedFrame.ts"
+import * as JsonSpans from "./wire/JsonSpans.ts"
+import * as Sections from "./wire/Sections.ts"
+
+/** Of one sequence of a batch. */
+export interface RecordedRow extends TrainedRow {
+  /** Its group's place in the batch, and its own in the group, from 0. */
+  readonly group: number
+  readonly sequence: number
+}
+
+/** What is recorded of a batch. */
+export interface RecordedLogprobs {
+  /** Of the claim that handed the batch out: proves that the record is its trainer's. */
+  readonly leaseToken: string
+  /** Version of the weights that computed them. */
+  readonly policyVersion: number
+  readonly rows: ReadonlyArray<RecordedRow>
+}
+
+const magic = 0x54505441 // "ATPT"
+
+/** Beyond these, what was sent is no record of a step. */
+const mostRows = 65_536
+const mostTokens = 100_000_000
+
+const place = Schema.Natural.check(Schema.isLessThanOrEqualTo(0x7fff_ffff))
+const length = Schema.Natural.check(Schema.isLessThanOrEqualTo(mostTokens))
+const Head = Schema.Struct({
+  lease_token: Schema.NonEmptyString.check(Schema.isMaxLength(256)),
+  policy_version: Schema.Natural,
+  rows: Schema.Array(Schema.Tuple([place, place, length, length])).check(Schema.isMaxLength(mostRows))
+})
+const decodeHead = Schema.decodeUnknownResult(Schema.fromJsonString(Head))
+
+/** Floats as the layout has them. */
+export const bytesOf = (logprobs: Float32Array): Uint8Array => {
+  const bytes = new Uint8Array(logprobs.byteLength)
+  Sections.write(logprobs, bytes, 0)
+  return bytes
+}
+
+/** Floats that the layout has; perhaps a view. */
+export const floatsOf = (bytes: Uint8Array): Float32Array =>
+  // The type was asked for.
+  Sections.read("f32", bytes, 0, Math.floor(bytes.length / Sections.width.f32)) as Float32Array
+
+/** The bytes of a record. */
+export const encode = ({ leaseToken, policyVersion, rows }: RecordedLogprobs): Uint8Array => {
+  const head = new TextEncoder().encode(
+    JSON.stringify({
+      lease_token: leaseToken,
+      policy_version: policyVersion,
+      rows: rows.map(({ from, group, logprobs, sequence }) => [group, sequence, from, logprobs.length])
+    } satisfies typeof Head.Type)
+  )
+  const count = rows.reduce((sum, { logprobs }) => sum + logprobs.length, 0)
+  const start = Sections.align(preludeBytes + head.length)
+  const bytes = new Uint8Array(start + count * Sections.width.f32)
+  writePrelude(bytes, magic, head.length, count)
+  bytes.set(head, preludeBytes)
+  let at = start
+  for (const { logprobs } of rows) {
+    Sections.write(logprobs, bytes, at)
+    at += logprobs.byteLength
+  }
+  return bytes
+}
+
+/** Whether these are logprobs: numbers up to 0, as far as rounding allows, or NaN. */
+const areLogprobs = (numbers: Float32Array): boolean => {
+  for (const number of numbers) if (number > 0.5 || number === Number.NEGATIVE_INFINITY) return false
+  return true
+}
+
+/** Reads a record; believes nothing. Its arrays may be views of the bytes. */
+export const decode = (bytes: Uint8Array): Result.Result<RecordedLogprobs, PackedGroupError> =>
+  Result.gen(function* () {
+    const { first: headLength, second: count } = yield* readPrelude(bytes, magic, "a record of logprobs")
+    const start = Sections.align(preludeBytes + headLength)
+    if (start + count * Sections.width.f32 > bytes.length) {
+      return yield* failed("prelude", `head and floats need more than the ${bytes.length} bytes that are there`)
+    }
+    const headBytes = bytes.subarray(preludeBytes, preludeBytes + headLength)
+    if (JsonSpans.isTooDeep(headBytes)) return yield* failed("head", "this nests too deep")
+    const head = yield* Result.mapError(
+      decodeHead(new TextDecoder().decode(headBytes)),
+      (error) => new PackedGroupError({ field: "head", message: error.message })
+    )
+    const floats = floatsOf(bytes.subarray(start, start + count * Sections.width.f32))
+    if (!areLogprobs(floats)) return yield* failed("floats", "a logprob is a number up to 0, or NaN")
+    const rows: Array<RecordedRow> = []
+    let at = 0
+    for (const [group, sequence, from, length] of head.rows) {
+      rows.push({ group, sequence, from, logprobs: floats.subarray(at, at + length) })
+      at += length
+    }
+    if (at !== count) return yield* failed("head", `rows have ${at} floats together, the prelude says ${count}`)
+    if (new Set(rows.map(({ group, sequence }) => `${group} ${sequence}`)).size !== rows.length) {
+      return yield* failed("head", "a sequence comes twice")
+    }
+    return { leaseToken: head.lease_token, policyVersion: head.policy_version, rows }
+  })
