@@ -42,13 +42,13 @@ describe("atropos policy", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("is refused as a target of all weights before anything is trained, since servers take adapters", () =>
+  it.live("is refused as a target of all weights before anything is trained, since it takes adapters", () =>
     Effect.gen(function* () {
       const target = "policy+http://127.0.0.1:9"
       const words = ["train", "--model", model, "--trains", "all", "--weight_sync", JSON.stringify([target])]
       const { code, stderr } = yield* InProcess.run(words)
       assert.strictEqual(code, 2)
-      assert.include(stderr, `--weight_sync ${target}: servers take adapters only, but all weights are trained`)
+      assert.include(stderr, `--weight_sync: ${target} takes adapters only, but all weights are trained`)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -85,6 +85,11 @@ type Asked = Partial<Omit<TrajectoryApi.RolloutQuery, "text" | "before" | "limit
 export const questions: ReadonlyArray<readonly [asked: Asked, found: ReadonlyArray<number>]> = [
   [{ bestTo: 0 }, [4, 2, 1]],
   [{ bestFrom: 0.5 }, [5, 3]],
+  [{ value: "score", valueFrom: 0.5, valueBelow: 1 }, [5]],
+  [{ value: "score", valueFrom: 0.5, valueTo: 1 }, [5, 3]],
+  [{ value: "score", valueBelow: 0 }, [2]],
+  [{ value: "length", valueFrom: 3, valueBelow: 5 }, [3, 1]],
+  [{ value: "length", valueFrom: 9 }, [3]],
   [{ newlySolved: "true" }, [3]],
   [{ truncated: "true" }, [5, 1]],
   [{ toolErrors: "true" }, [5]],

@@ -293,6 +293,31 @@ export const readings = (it: StoreTests): void => {
           sum(advantages.columns[0]!.counts.slice(12)),
           expected.filter((value) => value >= (advantages.low + advantages.high) / 2).length
         )
+        // A bin has exactly the groups that are found by its bounds.
+        for (const [measure, valuesOf] of [
+          ["score", (scores: ReadonlyArray<number>) => scores],
+          ["advantage", (scores: ReadonlyArray<number>) => [...ScoreAdvantage.ofScores(scores, rule)]]
+        ] as const) {
+          const { bins, columns, high, low } = (yield* reader.distribution(run, { measure }))!
+          for (const [bin, count] of columns[0]!.counts.entries()) {
+            const from = low + (bin * (high - low)) / bins
+            const below = low + ((bin + 1) * (high - low)) / bins
+            const end = bin === bins - 1 ? { valueTo: high } : { valueBelow: below }
+            const filter = { limit: 10, stepFrom: 4, stepTo: 4, value: measure, valueFrom: from, ...end }
+            const { rows } = yield* reader.rollouts(run, filter)
+            assert.strictEqual(rows.length === 0, count === 0, `${measure} ${bin}: ${count}`)
+            // Advantages of the database are sums in another order.
+            const within = (one: number) => one >= from - 1e-9 && one <= below + 1e-9
+            assert.isTrue(rows.every(({ scores }) => valuesOf(scores).some(within)))
+            if (measure === "advantage") continue
+            const isIn = (one: number) => one >= from && (bin === bins - 1 || one < below)
+            assert.lengthOf(
+              rows,
+              scoresOf.filter((scores) => scores.some(isIn)).length,
+              `groups with a score from ${from}`
+            )
+          }
+        }
         const lengths = (yield* reader.distribution(run, { measure: "length" }))!
         assert.deepStrictEqual(countOf(lengths), [{ from: 4, to: 4, count: 16 }])
         assert.isNull(yield* reader.distribution(run, { measure: "score", environment: "another" }))

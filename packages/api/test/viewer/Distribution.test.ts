@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Cells from "../../viewer/src/distribution/Cells.ts"
+import * as Filter from "../../viewer/src/groups/list/Filter.ts"
 
 const distribution = {
   low: -1,
@@ -25,19 +26,28 @@ describe("Cells", () => {
     assert.strictEqual(Cells.largestShare(distribution), 0.75)
   })
 
-  it("lead to the groups of their steps, and of scores to those whose best is as high", () => {
-    const filter = Cells.filterOf(distribution, "score", { column: 1, bin: 3 }, "letters_0")
-    assert.deepInclude(filter, { environment: "letters_0", stepFrom: 4, stepTo: 6, sort: "best", isAscending: true })
-    assert.isBelow(filter.bestFrom!, 0.5)
-    assert.closeTo(filter.bestFrom!, 0.5, 1e-6)
-    assert.isNull(Cells.filterOf(distribution, "score", { column: 0, bin: 0 }, null).bestFrom)
-    assert.isNull(Cells.filterOf(distribution, "score", { column: 0, bin: 2 }, null).bestFrom)
-    assert.deepInclude(Cells.filterOf(distribution, "length", { column: 0, bin: 0 }, null), {
-      stepFrom: 1,
-      stepTo: 1,
-      sort: "length",
+  it("lead to the groups of their steps that have a rollout in them, the last bin with its end", () => {
+    const of = (measure: Cells.Measure, column: number, bin: number, environment: string | null = null) =>
+      Cells.filterOf(distribution, measure, { column, bin }, environment)
+    assert.deepInclude(of("score", 1, 3, "letters_0"), {
+      environment: "letters_0",
+      stepFrom: 4,
+      stepTo: 6,
+      value: "score",
+      valueFrom: 0.5,
+      valueBelow: null,
+      valueTo: 1,
+      sort: "best",
       isAscending: true
     })
+    const low = of("length", 0, 0)
+    assert.deepInclude(low, { stepFrom: 1, value: "length", valueFrom: -1, valueBelow: -0.5, valueTo: null })
+    assert.strictEqual(Filter.valueWords(low), "a length from -1 to below -0.5")
+    assert.isTrue(Cells.isEmpty(distribution, { column: 0, bin: 1 }))
+    assert.isFalse(Cells.isEmpty(distribution, { column: 0, bin: 0 }))
+    const flat = { ...distribution, low: 2, high: 2 }
+    const all = Cells.filterOf(flat, "score", { column: 0, bin: 0 }, null)
+    assert.deepInclude(all, { valueFrom: 2, valueBelow: null, valueTo: 2 })
   })
 
   it("are walked by arrow keys, and end at the edges", () => {

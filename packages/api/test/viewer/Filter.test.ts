@@ -22,6 +22,10 @@ const Filters = Schema.Struct({
   component: Schema.NullOr(Schema.Literals(["format", "a.b"])),
   componentFrom: bound,
   componentTo: bound,
+  value: Schema.NullOr(Schema.Literals(["score", "advantage", "length"])),
+  valueFrom: bound,
+  valueBelow: bound,
+  valueTo: bound,
   sort: Schema.NullOr(Schema.Literals(RolloutOrder.sorts)),
   isAscending: Schema.Boolean
 })

@@ -1,4 +1,5 @@
 /** Where new weights go: the servers that `weight_sync` names, with a token where one is set. */
+import type * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import type { Model } from "@atropos/trainer/model/Model"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
@@ -18,22 +19,57 @@ const tokenOf = Effect.gen(function* () {
     : yield* new UsageError({ message: `${tokenSetting} is empty or has spaces` })
 })
 
-/** Hands weights on to all of them; undefined where none is named. */
+/** For a server to show by that it has the weights it was given: ordinary words, figures, signs. */
+const known =
+  "Mira has 12 apples, and Tom brings 7 more. How many apples are there now? 12 + 7 = 19, so there are 19 apples. " +
+  "The next day, they eat 4 of them; then 15 are left."
+const mostKnown = 64
+
+/** A large model is read from a disk, after what has begun there is finished. */
+const wholeTime = "15 minutes"
+
+/**
+ * Hands weights on to all of them; undefined where none is named. What can never be handed on is refused before
+ * anything is trained.
+ */
 export const make = Effect.fn("Publisher.make")(function* (model: Model, { trainer }: TrainerSettings) {
   const apiKey = yield* tokenOf
-  const targets = yield* Effect.forEach(trainer.weightSync, (setting) => WeightSync.targetOf(setting, apiKey))
+  const isWhole = model.adapter === undefined
+  const targets = yield* Effect.forEach(trainer.weightSync, (setting) =>
+    Effect.mapError(
+      WeightSync.targetOf(setting, apiKey, isWhole ? "all" : "adapter"),
+      ({ message }) => new UsageError({ message: `--weight_sync: ${message}` })
+    )
+  )
   if (targets.length === 0) return undefined
-  if (model.adapter === undefined) {
-    return yield* new UsageError({
-      message: `--weight_sync ${trainer.weightSync.join(", ")}: servers take adapters only, but all weights are trained: leave it out, or train an adapter (--trains adapter)`
-    })
+  for (const { check, name } of targets) {
+    if (check === undefined) continue
+    yield* check.pipe(
+      Effect.catchTag("TargetError", ({ isPermanent, message }) =>
+        isPermanent
+          ? Effect.fail(new UsageError({ message: `--weight_sync ${name}: ${message}` }))
+          : Effect.logWarning("a target of weights does not answer yet", { target: name, reason: message })
+      )
+    )
   }
   const { join } = yield* Path.Path
   const sync = yield* WeightSync.make({
     targets,
-    folder: join(trainer.savePath, "adapters"),
+    folder: join(trainer.savePath, isWhole ? "weights" : "adapters"),
     writeAdapter: model.write,
-    readAdapter: yield* PolicyLayers.readAdapter(model)
+    ...(isWhole ? { grace: 0, attemptTime: wholeTime } : { readAdapter: yield* PolicyLayers.readAdapter(model) })
   })
-  return sync.publish
+  /** Adapters that are refused leave the samplers as they were. Whole weights leave nobody to sample from. */
+  const publish: LocalLearner.Publish = (weights) =>
+    Effect.gen(function* () {
+      yield* sync.publish(weights)
+      const refused = isWhole ? (yield* sync.status).find(({ refusal }) => refusal !== undefined) : undefined
+      if (refused !== undefined) {
+        return yield* Effect.fail({ message: `${refused.target}: ${refused.refusal}` })
+      }
+    })
+  const probe = isWhole
+    ? model.tokenizer.encode(known).slice(0, Math.min(mostKnown, model.config.maxPositions))
+    : undefined
+  return { publish, ...(probe && { probe }) }
 })

@@ -7,7 +7,7 @@
  * same way when it is resumed.
  */
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
-import * as KvCache from "@atropos/trainer/engine/KvCache"
+import * as KvShape from "@atropos/trainer/engine/KvShape"
 import * as MemoryPlan from "@atropos/trainer/local/MemoryPlan"
 import * as Lora from "@atropos/trainer/model/Lora"
 import type { Model } from "@atropos/trainer/model/Model"
@@ -177,9 +177,9 @@ export const growth = (
   const plan = MemoryPlan.choose({ ...workload, tokens: most }, device, memory, rematOf(trainer))
   const takes = (tokens: number) => MemoryPlan.peakBytes({ ...workload, tokens }, plan, 0)
   const positions = Math.min(most, batchSize * length)
-  const shape = KvCache.shapeOf(config)
+  const shape = KvShape.shapeOf(config)
   const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)
-  const keys = KvCache.bytesFor(shape, batchSize, length)
+  const keys = KvShape.bytesFor(shape, Array<number>(batchSize).fill(length))
   return (
     Math.max(0, takes(positions) - takes(Math.min(tried, positions))) +
     Math.min(keys, kvMemoryMegabytes * mebibyte) +

@@ -57,8 +57,8 @@ const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
   return {
     model,
     engine: (settings: TrainerSettings) =>
-      Effect.flatMap(Publisher.make(model, settings), (publish) =>
-        Layer.build(LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) }))
+      Effect.flatMap(Publisher.make(model, settings), (published) =>
+        Layer.build(LocalLearner.layer({ model: Model.trainable(model), ...published }))
       )
   }
 })

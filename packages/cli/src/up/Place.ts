@@ -96,11 +96,11 @@ export const here = Effect.fn("Place.here")(function* (
     prompts,
     trained: `${model.layout.size.toLocaleString("en-US")} parameters`,
     layer: (final: TrainerSettings) =>
-      Effect.map(Publisher.make(model, final), (publish): Parts =>
+      Effect.map(Publisher.make(model, final), (published): Parts =>
         LocalLearner.layerInProcess({
           model,
           ...(Option.isSome(recipe) && { graph: small }),
-          ...(publish && { publish })
+          ...published
         }).pipe(
           Layer.provideMerge(
             PolicyLayers.layerManager(model).pipe(

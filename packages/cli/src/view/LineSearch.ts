@@ -120,6 +120,23 @@ const newlySolved = `line.id in (
   ) where best > 0 and before <= 0
 )`
 
+/** With a rollout whose value is within the bounds; nobody tells the advantages of a file. */
+const withValue = ({ value, valueBelow, valueFrom, valueTo }: IndexFilter) => {
+  if (value === undefined) return []
+  if (value === "advantage") return condition("false")
+  const bounds = [
+    ...condition("value >= ?", valueFrom),
+    ...condition("value < ?", valueBelow),
+    ...condition("value <= ?", valueTo)
+  ]
+  const column = value === "score" ? "scores" : "lengths"
+  const sql = ["true", ...bounds.map(({ sql }) => sql)].join(" and ")
+  return condition(
+    `exists (select 1 from json_each(line.${column}) where ${sql})`,
+    ...bounds.flatMap(({ values }) => values)
+  )
+}
+
 const conditionsOf = (above: number, below: number, end: number, filter: IndexFilter) => {
   const { environment, scoreFrom, scoreTo, state, stepFrom, stepTo, text } = filter
   // Lines of a file have none.
@@ -135,6 +152,7 @@ const conditionsOf = (above: number, below: number, end: number, filter: IndexFi
     ...condition("(item = ? or prompt = ?)", filter.item, filter.item),
     ...condition(`${component} >= ?`, filter.component, filter.componentFrom),
     ...condition(`${component} <= ?`, filter.component, filter.componentTo),
+    ...withValue(filter),
     ...(filter.truncated === undefined ? [] : condition("truncated > 0")),
     ...(filter.toolErrors === undefined ? [] : condition("tool_errors > 0")),
     ...(filter.newlySolved === undefined ? [] : condition(newlySolved, above, end)),

@@ -21,7 +21,7 @@ const publishedWith = (environment: Record<string, string>) =>
     })
     const lora = TrainerSettings.lora.complete({})
     const model = yield* PretrainedModel.load(folder, { trains: lora, seed: 1 })
-    const publish = yield* Publisher.make(model, {
+    const published = yield* Publisher.make(model, {
       trainer: TrainerSettings.trainer.complete({
         savePath: yield* fs.makeTempDirectoryScoped(),
         weightSync: [`policy+${server.url}`]
@@ -29,7 +29,7 @@ const publishedWith = (environment: Record<string, string>) =>
       lora,
       loss: TrainerSettings.loss.complete({})
     })
-    yield* publish!({ version: 3, parameters: model.initial })
+    yield* published!.publish({ version: 3, parameters: model.initial })
     return server.loaded.length
   }).pipe(
     Effect.scoped,

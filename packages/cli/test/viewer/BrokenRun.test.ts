@@ -82,6 +82,9 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
       await page.keyboard.press("End")
       const last = (await plot.getAttribute("aria-valuetext")) ?? ""
       assert.match(last, new RegExp(`^step ${BrokenRun.steps}: \\d+ of \\d+ rollouts? ha`))
+      // Empty cells open nothing.
+      const isEmpty = async () => (await plot.getAttribute("aria-valuetext"))?.includes(": 0 of") === true
+      for (let bin = 0; bin < 24 && (await isEmpty()); bin++) await page.keyboard.press("ArrowDown")
       await page.keyboard.press("Enter")
       await rows(page).first().waitFor()
       assert.deepStrictEqual(await steps(page), [String(BrokenRun.steps)])
@@ -91,7 +94,12 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
       // Made when it comes into view.
       await figure.scrollIntoViewIfNeeded()
       await plot.waitFor()
-      await plot.click({ position: { x: 3, y: 3 } })
+      const { height } = (await plot.boundingBox())!
+      const at = (bin: number) => ({ x: 3, y: (height * (bin + 0.5)) / 24 })
+      let bin = 0
+      await plot.hover({ position: at(bin) })
+      while (bin < 23 && (await isEmpty())) await plot.hover({ position: at(++bin) })
+      await plot.click({ position: at(bin) })
       await rows(page).first().waitFor()
       assert.match(page.url(), /step_from=1&step_to=1(&|$)/)
     })

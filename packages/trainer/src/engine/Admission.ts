@@ -5,7 +5,7 @@
  * it may get, so that nothing that began is ever put out again. The request at the head begins with as many of its
  * choices as there is room for; nobody overtakes it, so that none starves. Pure bookkeeping: knows no tensors.
  */
-import { bytesFor, type KvShape } from "./KvCache.ts"
+import { bytesFor, bytesOf, type KvShape, pagesFor, promptPage } from "./KvShape.ts"
 
 export interface Limits {
   readonly maxRows: number
@@ -22,11 +22,10 @@ export interface Demand {
   readonly totalTokens: number
 }
 
-/** The rows that run on the same weights, and the longest they may become. */
+/** The rows that run on the same weights, and the pages that they may come to need. */
 interface Lane {
-  /** Number of rows promised for each total length. */
-  readonly totals: Map<number, number>
   rows: number
+  pages: number
   /** What its cache takes now; never more than was promised at some time. */
   allocated: number
 }
@@ -37,11 +36,7 @@ interface Waiting<Job> {
   left: number
 }
 
-const longest = (totals: Iterable<number>): number => {
-  let max = 0
-  for (const total of totals) max = Math.max(max, total)
-  return max
-}
+const emptyLane = (): Lane => ({ rows: 0, pages: 0, allocated: 0 })
 
 export class Admission<Job, Key> {
   readonly limits: Limits
@@ -67,7 +62,7 @@ export class Admission<Job, Key> {
   /** Whether there is room for one choice when nothing else runs. */
   fits({ promptTokens, totalTokens }: Demand): boolean {
     const { kvBytes, shape } = this.limits
-    return bytesFor(shape, 1, promptTokens) + bytesFor(shape, 2, totalTokens) <= kvBytes
+    return bytesFor(shape, [promptTokens], promptPage) + bytesFor(shape, [totalTokens]) <= kvBytes
   }
 
   /** The longest prompt and completion that have room at all, in tokens. */
@@ -95,13 +90,14 @@ export class Admission<Job, Key> {
     if (head === undefined || this.rows >= this.limits.maxRows) return undefined
     const { demand, job } = head
     const laneKey = key(job)
-    const lane = this.lanes.get(laneKey) ?? { totals: new Map<number, number>(), rows: 0, allocated: 0 }
-    const prompt = bytesFor(this.limits.shape, 1, demand.promptTokens)
+    const lane = this.lanes.get(laneKey) ?? emptyLane()
+    const prompt = bytesFor(this.limits.shape, [demand.promptTokens], promptPage)
     const others = this.bytes - this.promised(lane) - (this.prompts.get(job) ?? 0)
     const left = this.limits.kvBytes - others - prompt
-    const total = Math.max(demand.totalTokens, longest(lane.totals.keys()))
+    const pages = pagesFor(demand.totalTokens)
+    const takes = (more: number) => bytesOf(this.limits.shape, lane.rows + more, lane.pages + more * pages)
     let choices = Math.min(head.left, this.limits.maxRows - this.rows)
-    while (choices > 0 && bytesFor(this.limits.shape, Math.max(2, lane.rows + choices), total) > left) choices--
+    while (choices > 0 && takes(choices) > left) choices--
     if (choices === 0) return undefined
     head.left -= choices
     this.waiting -= choices
@@ -128,7 +124,7 @@ export class Admission<Job, Key> {
   /** One choice goes on in another lane. */
   move(from: Key, to: Key, demand: Demand): void {
     this.release(from, demand)
-    const lane = this.lanes.get(to) ?? { totals: new Map<number, number>(), rows: 0, allocated: 0 }
+    const lane = this.lanes.get(to) ?? emptyLane()
     this.lanes.set(to, lane)
     this.change(lane, demand.totalTokens, 1)
   }
@@ -154,15 +150,12 @@ export class Admission<Job, Key> {
 
   private promised(lane: Lane): number {
     if (lane.rows === 0) return 0
-    const promise = bytesFor(this.limits.shape, Math.max(2, lane.rows), longest(lane.totals.keys()))
-    return Math.max(promise, lane.allocated)
+    return Math.max(bytesOf(this.limits.shape, lane.rows, lane.pages), lane.allocated)
   }
 
   private change(lane: Lane, total: number, rows: number): void {
-    const count = (lane.totals.get(total) ?? 0) + rows
-    if (count === 0) lane.totals.delete(total)
-    else lane.totals.set(total, count)
     lane.rows += rows
+    lane.pages += rows * pagesFor(total)
     this.rows += rows
   }
 }

@@ -1,9 +1,10 @@
 /**
  * Attention of new positions to those of a cache and to each other.
  *
- * Scores against the cache and against the new positions are two products, joined for one softmax: the cache is read
- * where it lies and the new entries are handed out for it to append, so that nothing is copied. Each row sees its own
- * past only.
+ * The cache lies in pages of S positions (`KvCache`), each of one row, and is read where it lies: the queries of a
+ * page's row are multiplied with its keys, and what its values give is added up over the pages of a row. Each product
+ * and each sum within a page has the same shape whatever else is in the cache, and a row's pages are added in their
+ * order, so that a row's numbers do not depend on the others. New entries are handed out for the cache to append.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -11,10 +12,43 @@ import type { Value } from "../graph/Value.ts"
 import type { AttentionTraits } from "../model/Decoder.ts"
 import * as Scores from "../model/part/Scores.ts"
 
-/** What all layers of one window share: B rows with S past positions, T new ones. */
+/** Where the rows of a run have their pages. */
+export interface Pages {
+  /** int32 [P]: the row that a page is of. */
+  readonly rows: Value
+  /** int32 [P]: the position that a page begins at. */
+  readonly starts: Value
+  /** int32 [B, M]: a row's pages in order; -1 after the last. */
+  readonly ofRows: Value
+}
+
+/** The same as all layers use it. */
+export interface Places {
+  readonly rows: Value
+  /** [B, M]: 0 after the last. */
+  readonly ofRows: Value
+  /** bool [B, M, 1, 1, 1]: whether there is one. */
+  readonly isPage: Value
+  /** [B, 2, M]: 1 for each page, twice: a product of one row would be computed by another kernel. */
+  readonly each: Value
+}
+
+export const places = (graph: Graph, { ofRows, rows }: Pick<Pages, "ofRows" | "rows">): Places => {
+  const [count, most] = ofRows.shape as [Dim, Dim]
+  const isPage = graph.greaterEq(ofRows, graph.scalar(0, "int32"))
+  const ones = graph.reshape(graph.cast(isPage, graph.real), [count, 1, most])
+  return {
+    rows,
+    ofRows: graph.max(ofRows, graph.scalar(0, "int32")),
+    isPage: graph.reshape(isPage, [count, most, 1, 1, 1]),
+    each: graph.expand(ones, [count, 2, most])
+  }
+}
+
+/** What all layers of one window share: P pages of S past positions, T new ones of each row. */
 export interface Masks {
   /**
-   * [B, 1, 1, 1, S]: 0 for a row's past, `Scores.masked` beyond it; with a window [B, 1, 1, T, S], and masked before
+   * [P, 1, 1, 1, S]: 0 for a row's past, `Scores.masked` beyond it; with a window [P, 1, 1, T, S], and masked before
    * it too.
    */
   readonly past: Value
@@ -23,12 +57,20 @@ export interface Masks {
 }
 
 /** `lengths` int32 [B] are the rows' past positions. */
-export const masks = (graph: Graph, lengths: Value, past: Dim, width: Dim, window?: number): Masks => {
-  const [rows] = lengths.shape
-  const ends = graph.reshape(graph.cast(lengths, "int64"), [rows!, 1, 1, 1, 1])
+export const masks = (
+  graph: Graph,
+  lengths: Value,
+  { rows, starts }: Pick<Pages, "rows" | "starts">,
+  size: Dim,
+  width: Dim,
+  window?: number
+): Masks => {
+  const [pages] = rows.shape as [Dim]
+  const column = (x: Value) => graph.reshape(graph.cast(x, "int64"), [pages, 1, 1, 1, 1])
+  const ends = column(graph.gather(lengths, rows))
   const columns = range(graph, width)
   const queries = graph.reshape(columns, [width, 1])
-  const positions = range(graph, past)
+  const positions = graph.add(range(graph, size), column(starts))
   const isPast = graph.less(positions, ends)
   const isSeen =
     window === undefined
@@ -47,7 +89,7 @@ const range = (graph: Graph, size: Dim): Value => {
 }
 
 /**
- * Queries [B, H, T, D], keys and values [B, KV, T, D] of the new positions, of the past keys [B, KV, D, S], values [B,
+ * Queries [B, H, T, D], keys and values [B, KV, T, D] of the new positions, of the pages keys [P, KV, D, S], values [P,
  * KV, S, D].
  */
 export interface Operands {
@@ -62,6 +104,7 @@ export interface Operands {
 export const attend = (
   graph: Graph,
   operands: Operands,
+  { each, isPage, ofRows, rows: pageRows }: Places,
   { causal, past }: Masks,
   { cap, scale, sinks }: Pick<AttentionTraits, "cap" | "scale" | "sinks">
 ): Value => {
@@ -72,18 +115,36 @@ export const attend = (
   const perKv = heads / kvHeads
   const stacked = graph.dimMul(perKv, width)
   const grouped = graph.reshape(graph.scale(queries, scale), [rows, kvHeads, stacked, size])
-  /** Scores with their mask, [B, KV, perKv T, length]. */
-  const visible = (keysAcross: Value, mask: Value, length: Dim) => {
-    const scores = Scores.capped(graph, graph.matmul(grouped, keysAcross), cap)
-    return graph.reshape(graph.add(graph.reshape(scores, [rows, kvHeads, perKv, width, length]), mask), scores.shape)
+  /** Scores with their mask, [count, KV, perKv T, length]. */
+  const visible = (asking: Value, keysAcross: Value, mask: Value, length: Dim) => {
+    const [count] = asking.shape as [Dim]
+    const scores = Scores.capped(graph, graph.matmul(asking, keysAcross), cap)
+    return graph.reshape(graph.add(graph.reshape(scores, [count, kvHeads, perKv, width, length]), mask), scores.shape)
   }
-  const pastScores = visible(pastKeys, past, positions)
-  const newScores = visible(graph.transpose(keys, [0, 1, 3, 2]), causal, width)
-  const scores = graph.concat([pastScores, newScores], 3)
-  const seen = scores.shape[3]!
-  const apart = sinks === undefined ? scores : graph.reshape(scores, [rows, kvHeads, perKv, width, seen])
-  const weights = graph.reshape(Scores.weights(graph, apart, sinks), scores.shape)
-  const [pastWeights, newWeights] = graph.split(weights, 3, [positions, width])
-  const mixed = graph.add(graph.matmul(pastWeights!, pastValues), graph.matmul(newWeights!, values))
-  return graph.reshape(mixed, [rows, heads, width, size])
+  const pastScores = visible(graph.gather(grouped, pageRows), pastKeys, past, positions)
+  const newScores = visible(grouped, graph.transpose(keys, [0, 1, 3, 2]), causal, width)
+  const greatest = (scores: Value) => graph.amax(scores, [3], true)
+  const ofPages = graph.where(isPage, graph.gather(greatest(pastScores), ofRows), graph.scalar(Scores.masked))
+  const seen = graph.max(graph.amax(ofPages, [1]), greatest(newScores))
+  const sink =
+    sinks === undefined
+      ? undefined
+      : graph.reshape(
+          graph.expand(graph.reshape(sinks, [1, kvHeads, perKv, 1, 1]), [rows, kvHeads, perKv, width, 1]),
+          seen.shape
+        )
+  const most = sink === undefined ? seen : graph.max(seen, sink)
+  /** exp(s - most) times the values, and after them the sum of exp(s - most): [count, KV, perKv T, D + 1]. */
+  const mixed = (scores: Value, most: Value, values: Value) => {
+    const weights = graph.exp(graph.sub(scores, most))
+    return graph.concat([graph.matmul(weights, values), graph.sum(weights, [3], true)], 3)
+  }
+  const apart = graph.gather(mixed(pastScores, graph.gather(most, pageRows), pastValues), ofRows)
+  const flat = graph.reshape(apart, [rows, ofRows.shape[1]!, graph.dimMul(kvHeads, stacked, size + 1)])
+  const summed = graph.slice(graph.matmul(each, flat), 1, 0, 1)
+  const ofPast = graph.reshape(summed, [rows, kvHeads, stacked, size + 1])
+  const all = graph.add(ofPast, mixed(newScores, most, values))
+  const [given, shares] = graph.split(all, 3, [size, 1])
+  const total = sink === undefined ? shares! : graph.add(shares!, graph.exp(graph.sub(sink, most)))
+  return graph.reshape(graph.div(given!, total), [rows, heads, width, size])
 }

@@ -3,8 +3,9 @@
  *
  * One graph serves prompts and decoding, so that the weights are held once. Inputs: int32 `input_ids`, `position_ids`
  * (B, T), `past_lengths` (B), `output_positions` (R); float32 `inverse_temperatures` (R); of each layer `past_keys.<l>`
- * (B, KV, D, S) and `past_values.<l>` (B, KV, S, D); one float32 input for each trainable tensor, under its name. For
- * models with layers that have states (`CachedDelta`) also int32 `counts` (B) and `past_states.<l>` (B, size). L and l
+ * (P, KV, D, S) and `past_values.<l>` (P, KV, S, D), and int32 `page_rows` and `page_starts` (P), `row_pages` (B, M)
+ * (`CachedAttention`); one float32 input for each trainable tensor, under its name. For models with layers that have
+ * states (`CachedDelta`) also int32 `counts` (B) and `past_states.<l>` (B, size). L and l
  * count the layers that have keys and values, or those that have states, each kind from 0.
  *
  * Outputs: `logits` (R, V), `entries` (L, 2, B, KV, T, D); for models with states `states` (L, B, size); where choices
@@ -23,7 +24,7 @@ import { type Routing, routingOf } from "../model/part/RoutedExperts.ts"
 import * as Scores from "../model/part/Scores.ts"
 import * as CachedAttention from "./CachedAttention.ts"
 import * as CachedDelta from "./CachedDelta.ts"
-import * as KvCache from "./KvCache.ts"
+import * as KvShape from "./KvShape.ts"
 import * as Sampler from "./Sampler.ts"
 
 /** What the engine's thread loads: plain data. */
@@ -31,7 +32,7 @@ export interface DecodeModel {
   readonly onnx: OnnxModel
   /** Numbers the model is made of. */
   readonly parameters: number
-  readonly shape: KvCache.KvShape
+  readonly shape: KvShape.KvShape
   readonly vocabulary: number
   readonly maxPositions: number
   readonly layout: Layout
@@ -64,7 +65,7 @@ export function* makePieces(model: DecodableModel, { recordsExperts = false }: O
   const graph = new Graph()
   const { config, layout } = model
   const { headDim, kvHeads, layerTraits, maxPositions, vocabSize: vocabulary } = config
-  const shape = KvCache.shapeOf(config)
+  const shape = KvShape.shapeOf(config)
   /** Its place among the layers of its kind. */
   const placeOf = (layer: number) =>
     layerTraits.slice(0, layer).filter(({ isDelta }) => isDelta === layerTraits[layer]!.isDelta).length
@@ -75,15 +76,21 @@ export function* makePieces(model: DecodableModel, { recordsExperts = false }: O
   const inverse = graph.input("inverse_temperatures", "float32", ["R"])
   const parameters = new Map(layout.slots.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]))
   const past = Array.from({ length: shape.layers }, (_, layer) => ({
-    pastKeys: graph.input(`past_keys.${layer}`, "float32", ["B", kvHeads, headDim, "S"]),
-    pastValues: graph.input(`past_values.${layer}`, "float32", ["B", kvHeads, "S", headDim])
+    pastKeys: graph.input(`past_keys.${layer}`, "float32", ["P", kvHeads, headDim, "S"]),
+    pastValues: graph.input(`past_values.${layer}`, "float32", ["P", kvHeads, "S", headDim])
   }))
-  const masks = Scores.byWindow((window) => CachedAttention.masks(graph, lengths, "S", "T", window))
+  const pages: CachedAttention.Pages = {
+    rows: graph.input("page_rows", "int32", ["P"]),
+    starts: graph.input("page_starts", "int32", ["P"]),
+    ofRows: graph.input("row_pages", "int32", ["B", "M"])
+  }
+  const places = CachedAttention.places(graph, pages)
+  const masks = Scores.byWindow((window) => CachedAttention.masks(graph, lengths, pages, "S", "T", window))
   const entries: Array<Value> = []
   const attention: Decoder.Attention = (traits, queries, keys, values) => {
     for (const part of [keys, values]) entries.push(graph.reshape(part, [1, "B", kvHeads, "T", headDim]))
     const operands = { ...past[placeOf(traits.layer)]!, queries, keys, values }
-    return CachedAttention.attend(graph, operands, masks(traits.window), traits)
+    return CachedAttention.attend(graph, operands, places, masks(traits.window), traits)
   }
   const states: Array<Value> = []
   const before = Array.from({ length: shape.states?.layers ?? 0 }, (_, layer) =>

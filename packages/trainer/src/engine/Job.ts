@@ -9,7 +9,8 @@ import { GrammarError, type Grammars, type Matcher } from "../grammar/Grammars.t
 import type { Demand } from "./Admission.ts"
 import type { SeededRequest } from "./EngineProtocol.ts"
 import type { Alternatives, TokenCompletion, ScoreRequest } from "./EngineRequests.ts"
-import { KvCache, type KvShape } from "./KvCache.ts"
+import { KvCache } from "./KvCache.ts"
+import { type KvShape, promptPage } from "./KvShape.ts"
 import type { Version } from "./PolicyTable.ts"
 import * as LogitAdjustments from "./LogitAdjustments.ts"
 import * as Sampler from "./Sampler.ts"
@@ -138,7 +139,7 @@ export class Job<W> {
     this.row = undefined
     this.cachedTokens = 0
     this.routed = []
-    this.cache = new KvCache(shape)
+    this.cache = new KvCache(shape, promptPage)
     this.cache.addEmpty(this.prompt.length)
   }
 }

@@ -6,7 +6,8 @@
  */
 import type { Admission } from "./Admission.ts"
 import type { Choice, Job } from "./Job.ts"
-import { KvCache, type KvShape } from "./KvCache.ts"
+import { KvCache } from "./KvCache.ts"
+import type { KvShape } from "./KvShape.ts"
 import type { Version } from "./PolicyTable.ts"
 
 export interface Lane<W> {
@@ -35,10 +36,9 @@ export class Lanes<W> {
 
   /** Makes room for so many more positions of each choice, in the at least two rows that a run takes. */
   reserve(version: Version<W>, { cache, choices }: Lane<W>, more: ReadonlyArray<number>): number {
-    const rows = Math.max(2, choices.length)
-    cache.reserve(rows, Math.max(...cache.lengths.map((length, row) => length + more[row]!)))
+    cache.reserve(cache.lengths.map((length, row) => length + more[row]!))
     this.admission.measured(version, cache.bytes)
-    return rows
+    return Math.max(2, choices.length)
   }
 
   /** The last row takes the place of the one that goes. */

@@ -7,7 +7,8 @@
  */
 import type { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"
-import type { KvCache, KvShape } from "./KvCache.ts"
+import type { KvCache } from "./KvCache.ts"
+import type { KvShape } from "./KvShape.ts"
 import type { Row } from "./Sampler.ts"
 
 /** B rows of T new positions each, after what the first B rows of the cache hold. */

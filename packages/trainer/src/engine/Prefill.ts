@@ -10,7 +10,8 @@ import { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"
 import { type ModelRunner, routedOf } from "./ModelRunner.ts"
 import type { Job } from "./Job.ts"
-import { KvCache, type KvShape } from "./KvCache.ts"
+import { KvCache } from "./KvCache.ts"
+import { type KvShape, promptPage } from "./KvShape.ts"
 import type { PrefixCache } from "./PrefixCache.ts"
 import type { Version } from "./PolicyTable.ts"
 import * as Sampler from "./Sampler.ts"
@@ -125,8 +126,8 @@ export const isSound = Effect.fnUntraced(function* <W>(
 
 /** Rows without a past. */
 const blank = (shape: KvShape, rows: number): KvCache => {
-  const cache = new KvCache(shape)
-  cache.reserve(rows, 1)
+  const cache = new KvCache(shape, promptPage)
+  for (let row = 0; row < rows; row++) cache.addEmpty(0)
   return cache
 }
 

@@ -7,7 +7,8 @@
  * been computed. Only prompts fill it; sampled tokens come in with the prompt of the next turn. Beyond its memory, what
  * was not used for longest goes, ends of prompts before their beginnings.
  */
-import type { KvCache, KvShape } from "./KvCache.ts"
+import type { KvCache } from "./KvCache.ts"
+import type { KvShape } from "./KvShape.ts"
 
 interface Block<V> {
   readonly version: V

@@ -6,7 +6,8 @@
  * settings and number of threads give the same bits on the CPU. A saved copy is `trainer_state.safetensors` (exact
  * parameters and moments) beside the weights in the form that others load.
  *
- * New weights go to whom the engine was built with: `publish` is handed a copy of the parameters.
+ * New weights go to whom the engine was built with: `publish` is handed a copy of the parameters, and what they make
+ * of a known sequence where one is given.
  */
 import { Effect, type FileSystem, Layer, Path, Scope } from "effect"
 import * as Engine from "../engine/Engine.ts"
@@ -15,6 +16,7 @@ import { type Computed, defaultOptimizer, LearnerEngine } from "../learn/Learner
 import type { LearnerEngineShape, Learner, LoadOptions } from "../learn/LearnerEngine.ts"
 import * as LossNodes from "../learn/LossNodes.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
+import type { TrainingSequence } from "../learn/TrainingSequence.ts"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import * as Model from "../model/Model.ts"
 import type { TrainableModel } from "../model/TrainableModel.ts"
@@ -33,6 +35,8 @@ export interface Weights {
   readonly version: number
   /** A copy, the receiver's own. */
   readonly parameters: Float32Array
+  /** What they make of the sequence that was asked for: logprobs of all tokens but the first, nats. */
+  readonly probe?: { readonly tokens: ReadonlyArray<number>; readonly logprobs: ReadonlyArray<number> }
 }
 
 export type Publish = (weights: Weights) => Effect.Effect<void, { readonly message: string }>
@@ -43,6 +47,8 @@ export interface Options {
   readonly graph?: Partial<TrainGraph.TrainGraphOptions>
   /** Who gets new weights. Training waits for it. */
   readonly publish?: Publish
+  /** Ids of a sequence whose logprobs go with new weights, so that their receiver can see whether they have arrived. */
+  readonly probe?: ReadonlyArray<number> | undefined
 }
 
 /** What this machine can do beyond the contract. */
@@ -93,6 +99,21 @@ const ofItem = (
   logprobs: Float32Array
 ): Float32Array => logprobs.subarray(row * rowLength + start, row * rowLength + start + length)
 
+/** One sequence that nothing is learned from. */
+const probeOf = (tokens: ReadonlyArray<number>): WeightedBatch => {
+  const length = tokens.length - 1
+  const sequence: TrainingSequence = {
+    tokens: Int32Array.from(tokens),
+    mask: new Uint8Array(tokens.length).fill(1),
+    advantages: new Float32Array(tokens.length),
+    temperature: 1,
+    score: 0,
+    policyVersion: null,
+    group: 0
+  }
+  return { sequences: [sequence], items: [{ sequence: 0, length, trained: length, weight: 1 }] }
+}
+
 /** The parameters at the executor; put there anew once the optimizer has newer ones. */
 const presentOf = (programs: Programs.Programs, optimizer: OptimizerThread.OptimizerThread) => {
   let theta: Resident | undefined
@@ -115,7 +136,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   weights: LocalWeights.LocalWeights,
   loading: LoadOptions
 ): Effect.fn.Return<LocalLearner, TrainerError, Executor | Scope.Scope> {
-  const { model, publish } = options
+  const { model, probe: probed, publish } = options
   const { objective } = loading
   const { device } = yield* Executor
   const { routing } = model.policy
@@ -215,13 +236,15 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
     publish: (version) =>
       publish === undefined
         ? Effect.void
-        : Effect.flatMap(optimizer.parameters, (parameters) =>
-            Effect.mapError(
-              publish({ version, parameters }),
+        : Effect.gen(function* () {
+            const [logprobs = []] = probed === undefined ? [] : yield* forward(probeOf(probed))
+            const probe = probed && { probe: { tokens: probed, logprobs: Array.from(logprobs) } }
+            yield* Effect.mapError(
+              publish({ version, parameters: yield* optimizer.parameters, ...probe }),
               (cause) =>
                 new TrainerError({ reason: "publish", message: `weights not published: ${cause.message}`, cause })
             )
-          ),
+          }),
     parameters: optimizer.parameters
   }
 })

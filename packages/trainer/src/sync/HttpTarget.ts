@@ -42,12 +42,17 @@ const utf8 = new TextDecoder()
 
 export const rootOf = (url: string): string => url.replace(/(?<!\/)\/+$/, "").replace(/\/v1$/, "")
 
-/** Posts to a target; the answer whatever its status, a failure only where there is none. */
-export const poster = Effect.fnUntraced(function* (target: string, { apiKey, url }: Options) {
+/** Asks a target; the answer whatever its status, a failure only where there is none. */
+const asker = Effect.fnUntraced(function* (target: string, { apiKey, url }: Options) {
   const client = yield* HttpClient.HttpClient
   const root = rootOf(url)
-  return (path: string, body: { readonly [key: string]: unknown }): Effect.Effect<Answer, TargetError> => {
-    const request = HttpClientRequest.post(`${root}${path}`).pipe(HttpClientRequest.bodyJsonUnsafe(body))
+  return (
+    method: "GET" | "POST",
+    path: string,
+    body?: { readonly [key: string]: unknown }
+  ): Effect.Effect<Answer, TargetError> => {
+    const bare = HttpClientRequest.make(method)(`${root}${path}`)
+    const request = body === undefined ? bare : HttpClientRequest.bodyJsonUnsafe(bare, body)
     return client.execute(apiKey === undefined ? request : HttpClientRequest.bearerToken(request, apiKey)).pipe(
       Effect.flatMap((response) =>
         Effect.map(AnswerBody.read(response.status, response.stream, mostBytes), (bytes) => {
@@ -59,7 +64,7 @@ export const poster = Effect.fnUntraced(function* (target: string, { apiKey, url
         (cause) =>
           new TargetError({
             target,
-            message: `POST ${root}${path}: ${cause.message}`,
+            message: `${method} ${root}${path}: ${cause.message}`,
             isPermanent: false,
             cause
           })
@@ -68,12 +73,28 @@ export const poster = Effect.fnUntraced(function* (target: string, { apiKey, url
   }
 })
 
+export const poster = Effect.fnUntraced(function* (target: string, options: Options) {
+  const ask = yield* asker(target, options)
+  return (path: string, body?: { readonly [key: string]: unknown }) => ask("POST", path, body)
+})
+
+export const getter = Effect.fnUntraced(function* (target: string, options: Options) {
+  const ask = yield* asker(target, options)
+  return (path: string) => ask("GET", path)
+})
+
 export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
 
 /** The failure an answer stands for; `advice` follows it. */
-export const refused = (target: string, path: string, { reason, status }: Answer, advice = ""): TargetError =>
+export const refused = (
+  target: string,
+  path: string,
+  { reason, status }: Answer,
+  advice = "",
+  method: "GET" | "POST" = "POST"
+): TargetError =>
   new TargetError({
     target,
-    message: `POST ${path} answered ${status}: ${reason || "(no text)"}${advice}`,
+    message: `${method} ${path} answered ${status}: ${reason || "(no text)"}${advice}`,
     isPermanent: status >= 400 && status < 500 && status !== 408 && status !== 429
   })

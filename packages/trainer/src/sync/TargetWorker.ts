@@ -4,8 +4,11 @@
  * An attempt that fails is made again after a growing, jittered delay, a bounded number of times; a newer push ends the
  * attempts at an older one. Meanwhile, and after giving up, the target serves what it had. After each success, weights
  * older than the `grace` versions before it are given up; what could not be given up is tried again next time.
+ *
+ * Between pushes the target is asked whether it has the newest weights: a server that was started anew, or was away
+ * for longer than all attempts, gets them once more.
  */
-import { Cause, Deferred, Duration, Effect, Latch, Metric, Random, Result, type Scope } from "effect"
+import { Cause, Deferred, Duration, Effect, Latch, Metric, Option, Random, Result, type Scope } from "effect"
 import { type Adapter, type Target, TargetError } from "./Target.ts"
 
 export interface Options {
@@ -17,6 +20,8 @@ export interface Options {
   readonly attemptTime: Duration.Duration
   /** Older versions that stay loaded, for requests that still name them. */
   readonly grace: number
+  /** How often the target is asked whether it still has its weights. */
+  readonly watch: Duration.Duration
   /** Called when this target no longer uses the weights of a name. */
   readonly onReleased: Effect.Effect<void>
 }
@@ -41,6 +46,8 @@ export interface Status {
   /** Failed attempts since the last success. */
   readonly failures: number
   readonly lastError: string | undefined
+  /** Why the newest weights that were offered can never be served. */
+  readonly refusal: string | undefined
 }
 
 export interface TargetWorker {
@@ -92,6 +99,43 @@ const delay = (attempt: number, { firstDelay, longestDelay }: Pick<Options, "fir
     Duration.min(longestDelay, Duration.times(firstDelay, 2 ** (attempt - 1))).pipe(Duration.times(jitter))
   )
 
+const jobOf = Effect.fnUntraced(function* (adapter: Adapter): Effect.fn.Return<Job> {
+  return {
+    adapter,
+    attempted: yield* Deferred.make<void>(),
+    done: yield* Deferred.make<Outcome, TargetError>()
+  }
+})
+
+/** Gives old weights up; whether it is done. */
+const isUnloaded = Effect.fnUntraced(function* (target: Target, name: string, time: Duration.Duration) {
+  const outcome = yield* Effect.result(Effect.timeout(target.unload(name), time))
+  if (Result.isSuccess(outcome)) return true
+  yield* Effect.logWarning("old weights not unloaded", { target: target.name, name, reason: outcome.failure.message })
+  return false
+})
+
+/** Whether a target answers, and has not the weights that it should have. */
+const isLost = Effect.fnUntraced(function* <E>(
+  target: string,
+  { version: policyVersion }: Adapter,
+  has: Effect.Effect<boolean, E>
+) {
+  const answer = yield* Effect.result(has)
+  if (Result.isFailure(answer) || answer.success) return false
+  yield* Effect.logWarning("the target is there without its weights, and gets them again", { target, policyVersion })
+  return true
+})
+
+const logFailure = (target: string, attempt: { readonly [key: string]: unknown }, { message }: TargetError) =>
+  Effect.logWarning("weights not pushed; the target keeps its current weights", { target, ...attempt, reason: message })
+
+const logEnd = (target: string, { version: policyVersion }: Adapter, attempts: number) =>
+  Effect.logError("gave up pushing weights", { target, policyVersion, attempts })
+
+const supersede = ({ attempted, done }: Job) =>
+  Effect.andThen(Deferred.succeed(attempted, undefined), Deferred.succeed(done, "superseded"))
+
 export const make = Effect.fn("TargetWorker.make")(function* (
   target: Target,
   options: Options
@@ -100,8 +144,11 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   let pending: Job | undefined
   let current: Job | undefined
   let served: Adapter | undefined
+  /** What it should have: the newest weights that it did not refuse. */
+  let newest: Adapter | undefined
   let failures = 0
   let lastError: string | undefined
+  let refusal: string | undefined
   /** Names the target has or may have, oldest first. */
   let held: ReadonlyArray<string> = []
 
@@ -110,14 +157,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   const retire = Effect.gen(function* () {
     const old = held.slice(0, Math.max(0, held.length - 1 - options.grace))
     for (const name of old) {
-      const outcome = yield* Effect.result(Effect.timeout(target.unload(name), options.attemptTime))
-      if (Result.isSuccess(outcome)) held = held.filter((one) => one !== name)
-      else
-        yield* Effect.logWarning("old weights not unloaded", {
-          target: target.name,
-          name,
-          reason: outcome.failure.message
-        })
+      if (yield* isUnloaded(target, name, options.attemptTime)) held = held.filter((one) => one !== name)
     }
   })
 
@@ -126,6 +166,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
     served = adapter
     failures = 0
     lastError = undefined
+    refusal = undefined
     held = [...held.filter((name) => name !== adapter.name), adapter.name]
     yield* count("success")
     yield* Metric.update(Metric.withAttributes(version, { target: target.name }), adapter.version)
@@ -138,31 +179,26 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   const fail = Effect.fnUntraced(function* ({ adapter, attempted }: Job, error: TargetError, attempt: number) {
     failures++
     lastError = error.message
+    if (error.isPermanent) {
+      refusal = error.message
+      if (newest === adapter) newest = served
+    }
     // It may have been heard all the same.
     if (!error.isPermanent && !held.includes(adapter.name)) held = [...held, adapter.name]
     yield* count("failure")
-    yield* Effect.logWarning("weights not pushed; the target keeps its current weights", {
-      target: target.name,
-      policyVersion: adapter.version,
-      attempt,
-      servedVersion: served?.version,
-      reason: error.message
-    })
+    yield* logFailure(target.name, { policyVersion: adapter.version, attempt, servedVersion: served?.version }, error)
     yield* Deferred.succeed(attempted, undefined)
   })
 
   const bring = Effect.fnUntraced(function* (job: Job) {
+    newest = job.adapter
     for (let number = 1; ; number++) {
       const outcome = yield* attempt(target, job.adapter, { isRepeated: number > 1, time: options.attemptTime })
       if (Result.isSuccess(outcome)) return yield* succeed(job)
       const error = outcome.failure
       yield* fail(job, error, number)
       if (error.isPermanent || number >= options.attempts) {
-        yield* Effect.logError("gave up pushing weights", {
-          target: target.name,
-          policyVersion: job.adapter.version,
-          attempts: number
-        })
+        yield* logEnd(target.name, job.adapter, number)
         yield* Deferred.fail(job.done, error)
         return
       }
@@ -171,9 +207,23 @@ export const make = Effect.fn("TargetWorker.make")(function* (
     }
   })
 
+  /** Until there is something to push: what was offered, or what the target should have and has not. */
+  const waited: Effect.Effect<void> = Effect.suspend(() => {
+    const wanted = newest
+    const { has } = target
+    if (wanted === undefined || has === undefined) return arrived.await
+    return Effect.flatMap(Effect.timeoutOption(arrived.await, options.watch), (push) =>
+      Option.isSome(push)
+        ? Effect.void
+        : Effect.flatMap(isLost(target.name, wanted, Effect.timeout(has(wanted.name), options.attemptTime)), (lost) =>
+            lost && pending === undefined ? Effect.map(jobOf(wanted), (job) => void (pending = job)) : waited
+          )
+    )
+  })
+
   yield* Effect.forever(
     Effect.gen(function* () {
-      yield* arrived.await
+      yield* waited
       yield* arrived.close
       current = pending
       pending = undefined
@@ -185,17 +235,10 @@ export const make = Effect.fn("TargetWorker.make")(function* (
 
   return {
     offer: Effect.fnUntraced(function* (adapter: Adapter) {
-      const job: Job = {
-        adapter,
-        attempted: yield* Deferred.make<void>(),
-        done: yield* Deferred.make<Outcome, TargetError>()
-      }
+      const job = yield* jobOf(adapter)
       const older = pending
       pending = job
-      if (older !== undefined) {
-        yield* Deferred.succeed(older.attempted, undefined)
-        yield* Deferred.succeed(older.done, "superseded")
-      }
+      if (older !== undefined) yield* supersede(older)
       yield* arrived.open
       return job
     }),
@@ -206,7 +249,8 @@ export const make = Effect.fn("TargetWorker.make")(function* (
       // While old weights are unloaded the new ones are served already.
       pendingVersion: (pending ?? (current?.adapter === served ? undefined : current))?.adapter.version,
       failures,
-      lastError
+      lastError,
+      refusal
     })),
     uses: (name) => held.includes(name) || pending?.adapter.name === name || current?.adapter.name === name
   }

@@ -6,12 +6,16 @@
  * clients ask for a version by its name as the model. Our server takes the version as a number too and serves the
  * newest under its own model name.
  */
-import { Effect } from "effect"
+import { Effect, Option, Schema } from "effect"
 import * as HttpTarget from "./HttpTarget.ts"
 import type { Target } from "./Target.ts"
 
 const loadPath = "/v1/load_lora_adapter"
 const unloadPath = "/v1/unload_lora_adapter"
+
+const decodeModels = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
+)
 
 const advice: { readonly [status: number]: string } = {
   404: ". vLLM has this endpoint with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True",
@@ -21,8 +25,19 @@ const advice: { readonly [status: number]: string } = {
 const make = Effect.fnUntraced(function* (kind: "vllm" | "policy", options: HttpTarget.Options) {
   const name = `${kind} ${HttpTarget.rootOf(options.url)}`
   const post = yield* HttpTarget.poster(name, options)
+  const get = yield* HttpTarget.getter(name, options)
   return {
     name,
+    ...(kind === "vllm" && {
+      has: Effect.fnUntraced(function* (adapter: string) {
+        const answer = yield* get("/v1/models")
+        const models = decodeModels(answer.text)
+        if (!HttpTarget.isSuccess(answer) || Option.isNone(models)) {
+          return yield* HttpTarget.refused(name, "/v1/models", answer, "", "GET")
+        }
+        return models.value.data.some(({ id }) => id === adapter)
+      })
+    }),
     load: Effect.fn("Vllm.load")(function* ({ folder, name: adapter, version }, isRepeated) {
       const answer = yield* post(loadPath, {
         lora_name: adapter,

@@ -27,16 +27,18 @@ import {
 import { HttpClient } from "effect/http"
 import * as AdapterFolders from "./AdapterFolders.ts"
 import * as Sglang from "./Sglang.ts"
-import { type Adapter, type Target, TargetError } from "./Target.ts"
+import { type Adapter, type Probe, type Target, TargetError } from "./Target.ts"
 import * as TargetWorker from "./TargetWorker.ts"
 import * as Vllm from "./Vllm.ts"
+import * as VllmWeights from "./VllmWeights.ts"
 
 export { inProcess } from "./InProcess.ts"
 export { sglang } from "./Sglang.ts"
-export type { Target } from "./Target.ts"
+export type { Probe, Target } from "./Target.ts"
 export { TargetError } from "./Target.ts"
 export type { Status } from "./TargetWorker.ts"
 export { policyServer, vllm } from "./Vllm.ts"
+export { vllmWeights } from "./VllmWeights.ts"
 
 /** Some targets did not take a version; the others have it. */
 export class WeightSyncError extends Schema.TaggedError<WeightSyncError>()("WeightSyncError", {
@@ -61,6 +63,8 @@ export class UnknownTarget extends Schema.TaggedError<UnknownTarget>()("UnknownT
 /** Weights of one version: parameters flat in the model's layout, or a PEFT folder. */
 export interface Weights extends AdapterFolders.Source {
   readonly version: number
+  /** What they make of a known sequence, for targets that look whether they have arrived. */
+  readonly probe?: Probe
 }
 
 export interface Shape {
@@ -100,6 +104,8 @@ export interface Options {
   readonly longestDelay?: Duration.Input
   /** Default 60 s. */
   readonly attemptTime?: Duration.Input
+  /** How often targets are asked whether they still have their weights. Default 10 s. */
+  readonly watch?: Duration.Input
 }
 
 export const make = Effect.fn("WeightSync.make")(function* (
@@ -129,6 +135,7 @@ export const make = Effect.fn("WeightSync.make")(function* (
         firstDelay: Duration.fromInputUnsafe(options.firstDelay ?? "250 millis"),
         longestDelay: Duration.fromInputUnsafe(options.longestDelay ?? "10 seconds"),
         attemptTime: Duration.fromInputUnsafe(options.attemptTime ?? "60 seconds"),
+        watch: Duration.fromInputUnsafe(options.watch ?? "10 seconds"),
         grace: options.grace ?? 2,
         onReleased: sweep
       })
@@ -136,7 +143,7 @@ export const make = Effect.fn("WeightSync.make")(function* (
   }
 
   const adapterOf = Effect.fnUntraced(function* (weights: Weights) {
-    const { adapterFolder, parameters, version } = weights
+    const { adapterFolder, parameters, probe, version } = weights
     const repeats = pushesOf.get(version) ?? 0
     pushesOf.set(version, repeats + 1)
     const name = `${base}-${run}${repeats === 0 ? "" : `-${repeats + 1}`}-v${version}`
@@ -157,7 +164,7 @@ export const make = Effect.fn("WeightSync.make")(function* (
         : adapterFolder !== undefined && readAdapter !== undefined
           ? Effect.mapError(readAdapter(adapterFolder), unreadable(adapterFolder))
           : Effect.fail(unreadable(name)({ message: "neither parameters nor readAdapter were provided" }))
-    return { name, version, folder, parameters: yield* Effect.cached(read) } satisfies Adapter
+    return { name, version, folder, parameters: yield* Effect.cached(read), ...(probe && { probe }) } satisfies Adapter
   })
 
   const hand = Effect.fnUntraced(function* (weights: Weights) {
@@ -200,15 +207,31 @@ export const layer = (options: Options): Layer.Layer<WeightSync, never, FileSyst
 
 const address = /^(vllm|sglang|policy)\+(https?:\/\/\S+)$/
 
+/** What is trained and so pushed: an adapter, or all weights of the model. */
+export type Trains = "adapter" | "all"
+
+/** All weights are trained, and a server takes adapters alone. */
+export class AdaptersOnly extends Schema.TaggedError<AdaptersOnly>()("AdaptersOnly", { target: Schema.String }) {
+  override get message(): string {
+    return `${this.target} takes adapters only, but all weights are trained: push to vLLM (vllm+http://host:port), or train an adapter (--trains adapter)`
+  }
+}
+
 /** The target of a setting, e.g. `vllm+http://host:8000`; it is asked with the key where there is one. */
 export const targetOf = Effect.fn("WeightSync.targetOf")(function* (
   setting: string,
-  apiKey?: Redacted.Redacted
-): Effect.fn.Return<Target, UnknownTarget, HttpClient.HttpClient> {
+  apiKey?: Redacted.Redacted,
+  trains: Trains = "adapter"
+): Effect.fn.Return<Target, UnknownTarget | AdaptersOnly, HttpClient.HttpClient> {
   const [, kind, url = ""] = address.exec(setting) ?? []
   if (kind === undefined || !URL.canParse(url)) return yield* new UnknownTarget({ target: setting })
+  const options = { url, ...(apiKey !== undefined && { apiKey }) }
+  if (trains === "all") {
+    if (kind !== "vllm") return yield* new AdaptersOnly({ target: setting })
+    return yield* VllmWeights.vllmWeights(options)
+  }
   const make = { vllm: Vllm.vllm, sglang: Sglang.sglang, policy: Vllm.policyServer }[
     kind as "vllm" | "sglang" | "policy"
   ]
-  return yield* make({ url, ...(apiKey !== undefined && { apiKey }) })
+  return yield* make(options)
 })

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Admission from "../../src/engine/Admission.ts"
-import { bytesFor } from "../../src/engine/KvCache.ts"
+import { bytesFor } from "../../src/engine/KvShape.ts"
 import { PolicyTable, type Version } from "../../src/engine/PolicyTable.ts"
 
 const shape = { layers: 1, kvHeads: 1, headDim: 1 }
-const limits = { maxRows: 6, maxWaiting: 10, kvBytes: bytesFor(shape, 8, 200), shape }
+const limits = { maxRows: 6, maxWaiting: 10, kvBytes: bytesFor(shape, Array<number>(8).fill(200)), shape }
 
 interface Job {
   readonly name: number

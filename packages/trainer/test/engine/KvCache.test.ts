@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as KvCache from "../../src/engine/KvCache.ts"
+import * as KvShape from "../../src/engine/KvShape.ts"
 
 const shape = { layers: 2, kvHeads: 2, headDim: 3 }
 
@@ -27,16 +28,18 @@ const computed = (sequence: number, from: number, count: number, width: number) 
 /** Checks every entry that a graph run would read of a row. */
 const assertHolds = (cache: KvCache.KvCache, row: number, sequence: number) => {
   const feeds = cache.feeds(cache.rows)
-  const positions = cache.positions
+  const size = cache.page
+  const { data: rowPages, shape: places } = feeds["row_pages"]!
   for (let layer = 0; layer < 2; layer++) {
     const keys = feeds[`past_keys.${layer}`]!.data
     const values = feeds[`past_values.${layer}`]!.data
-    for (let head = 0; head < 2; head++) {
-      for (let d = 0; d < 3; d++) {
-        for (let t = 0; t < cache.lengths[row]!; t++) {
-          const at = (row * 2 + head) * 3
-          assert.strictEqual(keys[(at + d) * positions + t], entry(sequence, t, layer, 0, head, d))
-          assert.strictEqual(values[at * positions + t * 3 + d], entry(sequence, t, layer, 1, head, d))
+    for (let t = 0; t < cache.lengths[row]!; t++) {
+      const page = Number(rowPages[row * places[1]! + Math.floor(t / size)])
+      for (let head = 0; head < 2; head++) {
+        for (let d = 0; d < 3; d++) {
+          const at = (page * 2 + head) * 3
+          assert.strictEqual(keys[(at + d) * size + (t % size)], entry(sequence, t, layer, 0, head, d))
+          assert.strictEqual(values[at * size + (t % size) * 3 + d], entry(sequence, t, layer, 1, head, d))
         }
       }
     }
@@ -44,10 +47,26 @@ const assertHolds = (cache: KvCache.KvCache, row: number, sequence: number) => {
   }
 }
 
+/** Every page belongs to one row, which has as many as its positions need and no more than were asked for. */
+const assertPaged = (cache: KvCache.KvCache) => {
+  const { page_rows: pageRows, page_starts: starts, row_pages: rowPages } = cache.feeds(cache.rows)
+  const most = rowPages!.shape[1]!
+  const listed = Array.from(rowPages!.data, Number).flatMap((page, i) =>
+    page < 0 ? [] : [{ page, row: Math.floor(i / most), start: (i % most) * cache.page }]
+  )
+  for (const { page, row, start } of listed) {
+    assert.strictEqual(pageRows!.data[page], row)
+    assert.strictEqual(starts!.data[page], start)
+  }
+  const pages = listed.map(({ page }) => page).toSorted((a, b) => a - b)
+  assert.deepStrictEqual(pages, [...pages.keys()])
+  assert.strictEqual(pageRows!.shape[0], Math.max(1, pages.length))
+}
+
 const Action = Schema.Struct({
   what: Schema.Literals(["add", "append", "remove"]),
   at: Schema.Natural,
-  count: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 90 }))
+  count: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 300 }))
 })
 
 describe("KvCache", () => {
@@ -57,7 +76,7 @@ describe("KvCache", () => {
     let next = 0
     for (const { at, count, what } of actions) {
       if (what === "add") {
-        const prompt = new KvCache.KvCache(shape)
+        const prompt = new KvCache.KvCache(shape, at % 2 === 0 ? KvShape.rowPage : KvShape.promptPage)
         prompt.addEmpty(count)
         prompt.append(0, computed(next, 0, count, count + 1), 0, 1, count + 1, count)
         cache.add(prompt, 0)
@@ -65,7 +84,7 @@ describe("KvCache", () => {
       } else if (sequences.length > 0 && what === "append") {
         const row = at % sequences.length
         const length = cache.lengths[row]!
-        cache.reserve(cache.rows, Math.max(...cache.lengths, length + count))
+        cache.reserve(cache.lengths.map((own, other) => (other === row ? length + count : own)))
         cache.append(row, computed(sequences[row]!, length, count, count), 0, 1, count, count)
       } else if (sequences.length > 0 && what === "remove") {
         const row = at % sequences.length
@@ -74,27 +93,28 @@ describe("KvCache", () => {
         sequences.pop()
       }
       for (const [row, sequence] of sequences.entries()) assertHolds(cache, row, sequence)
-      const longest = Math.max(1, ...cache.lengths)
-      assert.isAtLeast(cache.positions, sequences.length === 0 ? 0 : longest)
+      assertPaged(cache)
+      // What is used in whole pages, and a third more until so much is given back.
+      const used = KvShape.bytesFor(shape, cache.lengths)
+      assert.isAtLeast(cache.bytes, sequences.length === 0 ? 0 : used)
+      cache.reserve(cache.lengths)
+      assert.isAtMost(cache.bytes, (4 / 3) * used)
     }
   })
 
-  it.prop("takes what is announced for it", [Schema.Natural, Schema.Natural], ([moreRows, morePositions]) => {
-    const rows = 1 + (moreRows % 20)
-    const positions = 1 + (morePositions % 2000)
+  it.prop("takes what is announced for it", [Schema.Array(Schema.Natural)], ([positions]) => {
+    const lengths = positions.map((count) => 1 + (count % 2000))
     const cache = new KvCache.KvCache(shape)
-    cache.reserve(rows, positions)
-    assert.strictEqual(cache.bytes, KvCache.bytesFor(shape, rows, positions))
-    assert.strictEqual(cache.positions % 64, 0)
-    assert.isBelow(cache.positions, Math.max(65, 1.26 * positions + 64))
-    cache.reserve(1, 1)
-    assert.isAtMost(cache.bytes, 4 * KvCache.bytesFor(shape, 1, 1))
+    for (const length of lengths) cache.addEmpty(length)
+    assert.strictEqual(cache.bytes, lengths.length === 0 ? 0 : KvShape.bytesFor(shape, lengths))
+    const pages = lengths.reduce((sum, length) => sum + Math.ceil(length / KvShape.rowPage), 0)
+    assert.isAtMost(cache.bytes, 1.13 * Math.max(1, pages) * KvShape.bytesFor(shape, [1]))
   })
 
   it("hands out its memory, not a copy", () => {
     const cache = new KvCache.KvCache(shape)
-    cache.reserve(4, 64)
-    const [first, second] = [cache.feeds(1), cache.feeds(4)].map((feeds) => feeds["past_keys.0"]!.data.buffer)
+    cache.addEmpty(64)
+    const [first, second] = [cache.feeds(1), cache.feeds(2)].map((feeds) => feeds["past_keys.0"]!.data.buffer)
     assert.strictEqual(first, second)
   })
 })

@@ -34,7 +34,8 @@ describe("a model with states in the engine", () => {
           settings: { speculativeTokens }
         })
       const engine = yield* engineWith(0)
-      const prompts = [tokens(5, 1), tokens(150, 2), tokens(7, 4), tokens(300, 5)]
+      // Of the first blocks of three prompts one run is made.
+      const prompts = [tokens(5, 1), tokens(150, 2), tokens(7, 4), tokens(300, 5), tokens(140, 6)]
       const asked = { n: 3, temperature: 1, topP: 1, topK: 0, maxTokens: 30, stopTokenIds: [1, 2, 3, 4, 5] }
       const answers = yield* Effect.forEach(
         prompts,

@@ -146,7 +146,8 @@ describe("WeightSync", () => {
         servedName: "policy-r-v1",
         pendingVersion: undefined,
         failures: 0,
-        lastError: undefined
+        lastError: undefined,
+        refusal: undefined
       })
       const lossy = yield* vllm()
       let isLost = true

@@ -11,6 +11,7 @@ import * as Rows from "../base/Rows.ts"
 import type { LogprobRecords } from "../queue/TrainedLogprobs.ts"
 import type { RunNames } from "../base/RunNames.ts"
 import * as RolloutConditions from "./RolloutConditions.ts"
+import * as RolloutValues from "./RolloutValues.ts"
 import type { TextIndex } from "./TextIndex.ts"
 
 export type Browse = Pick<RolloutReaderShape, "rollouts" | "rollout">
@@ -99,6 +100,7 @@ export const make = Effect.fnUntraced(function* (
     if (before !== undefined && !isId(before)) return { rows: [], next: null, total: null, unindexed: null }
     const isFirst = before === undefined
     const phrases = phrasesOf(text)
+    const values = filter.value === undefined ? undefined : yield* RolloutValues.of(sql, filter.value, run.latest)
     // In another order than by id, what was seen is counted.
     const offset = sort === undefined ? 0 : Number(before ?? 0)
     const last = offset + limit + 1
@@ -106,7 +108,7 @@ export const make = Effect.fnUntraced(function* (
     const matching = sql`
       select grp.id, row_number() over (order by ${order}) as place
       from grp left join batch on batch.id = grp.batch_id left join grp_figure as fig on fig.group_id = grp.id
-      where ${RolloutConditions.conditions(sql, run, filter)} order by place`
+      where ${RolloutConditions.conditions(sql, run, filter, values)} order by place`
     // The first page also counts: all that match are looked for once, and the page is taken from them.
     const candidates = phrases.length > 0 || isFirst ? matching : sql`${matching} limit ${last}`
     const withPhrases =

@@ -1,13 +1,11 @@
 /** How scores, advantages and lengths are spread over the steps of a run, counted by the database. */
-import type { TrajectoryApi } from "@atropos/core"
-import * as ScoreAdvantage from "@atropos/core/ScoreAdvantage"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Fragment } from "effect/sql/Statement"
 import type { RolloutReaderShape } from "../../store/RolloutReader.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import type { RunNames } from "../base/RunNames.ts"
+import * as RolloutValues from "./RolloutValues.ts"
 
 export type DistributionReading = Pick<RolloutReaderShape, "distribution">
 
@@ -30,44 +28,6 @@ interface Cell {
   readonly count: number
 }
 
-/** The original's trainers do not tell their rule: it is that of the original. */
-const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
-
-/**
- * The values of a group, as an array of a row of `recent`; `ScoreAdvantage.ofScores` says what advantages are, and a
- * test holds both equal. Undefined where a group alone does not tell them.
- */
-const valuesOf = (
-  sql: SqlClient.SqlClient,
-  measure: TrajectoryApi.DistributionQuery["measure"],
-  recipe: TrajectoryApi.Run["advantages"]
-): Fragment | undefined => {
-  if (measure === "score") return sql.literal("scores")
-  if (measure === "length") return sql.literal("lengths")
-  const { advantageScale, baseline } = recipe ?? usual
-  const isTold = recipe === null || (recipe.isUsed && recipe.computedBy === undefined)
-  if (!isTold || ScoreAdvantage.needsBatch({ advantageScale, baseline })) return undefined
-  if (baseline === "none") return sql.literal("scores")
-  const divisor = {
-    "sample-std": "coalesce(stddev_samp(score), 0) + 1e-4",
-    "population-std": "stddev_pop(score) + 1e-8",
-    "batch-std": "1",
-    none: "1"
-  }[advantageScale]
-  const share = baseline === "leave-one-out" ? "count(*)::float8 / greatest(1, count(*) - 1)" : "1"
-  return sql.literal(`(
-    select case
-      when cardinality(scores) = 1 then scores
-      when most - least <= 1e-6 * greatest(abs(least), abs(most)) then array_fill(0::float8, array[cardinality(scores)])
-      else array(select (score - mean) / divisor * share from unnest(scores) as score)
-    end
-    from (
-      select min(score) as least, max(score) as most, avg(score) as mean, ${divisor} as divisor, ${share} as share
-      from unnest(scores) as score
-    ) as of_group
-  )`)
-}
-
 export const make = Effect.fnUntraced(function* (
   names: RunNames
 ): Effect.fn.Return<DistributionReading, never, SqlClient.SqlClient> {
@@ -78,8 +38,7 @@ export const make = Effect.fnUntraced(function* (
     { environment, measure }
   ) {
     const { latest } = yield* names.idsOf(name)
-    const [found] = yield* sql<{ run: Rows.RunJson }>`select to_json(run) as run from run where id = ${latest}`
-    const values = valuesOf(sql, measure, found === undefined ? null : Rows.toRun(found.run).advantages)
+    const values = yield* RolloutValues.of(sql, measure, latest)
     if (values === undefined) return null
     const ofEnvironment =
       environment === undefined
@@ -98,10 +57,15 @@ export const make = Effect.fnUntraced(function* (
         select min(val) as low, max(val) as high, min(step) as first, max(step) as last,
           (max(step) - min(step)) / ${mostColumns} + 1 as per, (select count(*)::int from told where vals is not null) as groups
         from vals
+      ),
+      -- The lower ends of the bins, to the bit as whoever looks reckons them: their groups are found by these.
+      edges as (
+        select array(select low + (n::float8 * (high - low)) / ${bins} from generate_series(0, ${bins - 1}) as n) as lower
+        from bounds
       )
       select low, high, groups, first, last, per, (step - first) / per as place,
-        least(${bins - 1}, floor((val - low) / nullif(high - low, 0) * ${bins}))::int as bin, count(*)::int as count
-      from vals cross join bounds group by low, high, groups, first, last, per, place, bin order by place`
+        case when high > low then width_bucket(val, lower) - 1 end as bin, count(*)::int as count
+      from vals cross join bounds cross join edges group by low, high, groups, first, last, per, place, bin order by place`
     const [one] = cells
     if (one === undefined) return null
     const columns = new Map<bigint, Array<number>>()

@@ -33,7 +33,28 @@ export const within = (sql: SqlClient.SqlClient, { current, ids }: RunIds): Frag
     ? sql`grp.run_id = ${current}`
     : sql`grp.run_id = any(${Rows.array("int4", ids)}::int[]) and (grp.run_id = ${current ?? -1} or grp.batch_id is not null)`
 
-export const conditions = (sql: SqlClient.SqlClient, run: RunIds, filter: RolloutFilter): Fragment => {
+/** Those with a rollout whose value, one of `values`, is within the bounds; none where nobody tells the values. */
+const withValue = (
+  sql: SqlClient.SqlClient,
+  { valueBelow, valueFrom, valueTo }: RolloutFilter,
+  values: Fragment | undefined
+): Fragment =>
+  values === undefined
+    ? sql`false`
+    : sql`exists (select from unnest(${values}) as val where ${sql.and([
+        sql`true`,
+        ...(valueFrom === undefined ? [] : [sql`val::float8 >= ${valueFrom}::float8`]),
+        ...(valueBelow === undefined ? [] : [sql`val::float8 < ${valueBelow}::float8`]),
+        ...(valueTo === undefined ? [] : [sql`val::float8 <= ${valueTo}::float8`])
+      ])})`
+
+/** `values` are those that `value` of the filter names, where it names any (`RolloutValues`). */
+export const conditions = (
+  sql: SqlClient.SqlClient,
+  run: RunIds,
+  filter: RolloutFilter,
+  values: Fragment | undefined
+): Fragment => {
   const { before, component, componentFrom, componentTo, environment, scoreFrom, scoreTo, stepFrom, stepTo } = filter
   const { text } = filter
   const ids = Rows.array("int4", run.ids)
@@ -62,6 +83,8 @@ export const conditions = (sql: SqlClient.SqlClient, run: RunIds, filter: Rollou
     ...(filter.bestTo === undefined ? [] : [sql`${sql.literal(best)} <= ${filter.bestTo}::float8`]),
     ...(filter.state === undefined ? [] : [sql`${sql.literal(state)} = ${filter.state}`]),
     ...(filter.item === undefined ? [] : [sql`(grp.item_id = ${filter.item} or fig.prompt = ${filter.item})`]),
+    // As distributions, which count the newest run alone.
+    ...(filter.value === undefined ? [] : [sql`grp.run_id = ${run.latest}`, withValue(sql, filter, values)]),
     ...(filter.truncated === undefined ? [] : [sql`fig.truncated > 0`]),
     ...(filter.toolErrors === undefined ? [] : [sql`fig.tool_errors > 0`]),
     ...(component === undefined || componentFrom === undefined

@@ -67,26 +67,35 @@ export const moved = ({ bins, columns }: Wire.Distribution, { bin, column }: Cel
   }
 }
 
-/**
- * The groups behind a cell: those of its steps, those first that are nearest to it. Rollouts of a score are in groups
- * whose best is as high at least. Where nothing is in the cell, all groups of its steps are.
- */
+/** Whether nothing is in a cell: it opens nothing. */
+export const isEmpty = ({ columns }: Wire.Distribution, { bin, column }: Cell): boolean =>
+  (columns[column]?.counts[bin] ?? 0) === 0
+
+/** The groups behind a cell: those of its steps that have a rollout in it, the most telling first. */
 export const filterOf = (
   distribution: Wire.Distribution,
   measure: Measure,
   { bin, column }: Cell,
   environment: string | null
 ): Filter.Filter => {
-  const { bins, columns, high, low } = distribution
-  const { from } = boundsOf(distribution, bin)
+  const { bins, columns } = distribution
+  const { from, to } = boundsOf(distribution, bin)
+  const isLast = bin === bins - 1
   const isUpper = bin >= bins / 2
-  const steps = { environment, stepFrom: columns[column]!.from, stepTo: columns[column]!.to }
-  if ((columns[column]!.counts[bin] ?? 0) === 0) return { ...Filter.none, ...steps }
-  if (measure === "length") return { ...Filter.none, ...steps, sort: "length", isAscending: !isUpper }
-  if (measure === "advantage") return { ...Filter.none, ...steps, sort: "deviation", isAscending: false }
-  // A hair lower: sums of parts are rounded.
-  const bestFrom = bin === 0 ? null : Number((from - (high - low) * 1e-9).toPrecision(12))
-  return { ...Filter.none, ...steps, bestFrom, sort: isUpper ? "best" : "mean", isAscending: true }
+  return {
+    ...Filter.none,
+    environment,
+    stepFrom: columns[column]!.from,
+    stepTo: columns[column]!.to,
+    value: measure,
+    valueFrom: from,
+    // Where all values are equal, the first bin has them all.
+    valueBelow: isLast || from === to ? null : to,
+    valueTo: isLast || from === to ? to : null,
+    ...(measure === "length" && { sort: "length", isAscending: !isUpper }),
+    ...(measure === "advantage" && { sort: "deviation", isAscending: false }),
+    ...(measure === "score" && { sort: isUpper ? "best" : "mean", isAscending: true })
+  }
 }
 
 export const address = (run: string, ...of: Parameters<typeof filterOf>): string => Guilty.address(run, filterOf(...of))

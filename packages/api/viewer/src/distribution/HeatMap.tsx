@@ -49,8 +49,11 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
     const bin = bins - 1 - Math.floor(((clientY - box.top) / box.height) * bins)
     return { column: Math.max(0, found), bin: Math.max(0, Math.min(bins - 1, bin)) }
   }
+  const openGroups = (of: Cells.Cell) => {
+    if (!Cells.isEmpty(distribution, of)) onOpen(of)
+  }
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && cell !== null) onOpen(cell)
+    if (event.key === "Enter" && cell !== null) openGroups(cell)
     else {
       const start = cell ?? { column: columns.length - 1, bin: bins - 1 }
       const to = cell === null && event.key.startsWith("Arrow") ? start : Cells.moved(distribution, start, event.key)
@@ -81,7 +84,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
           onKeyDown={onKeyDown}
           onMouseMove={(event) => setChosen(cellAt(event))}
           onMouseLeave={() => setChosen(null)}
-          onClick={(event) => onOpen(cellAt(event))}
+          onClick={(event) => openGroups(cellAt(event))}
         >
           <svg viewBox={`0 0 ${width} ${bins}`} preserveAspectRatio="none" aria-hidden="true">
             {cells}

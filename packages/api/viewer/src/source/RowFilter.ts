@@ -56,6 +56,14 @@ const newlySolved = (rows: ReadonlyArray<Row>): ReadonlySet<string> => {
   return found
 }
 
+/** Whether one of its rollouts has such a value; nobody tells the advantages of rows. */
+const hasValue = ({ figures, scores }: Row, query: Wire.RolloutQuery): boolean => {
+  const { value, value_below = Infinity, value_from = -Infinity, value_to = Infinity } = query
+  if (value === undefined) return true
+  const values = value === "score" ? scores : value === "length" ? (figures?.lengths ?? []) : []
+  return values.some((one) => one >= value_from && one < value_below && one <= value_to)
+}
+
 const compare = (left: number | string, right: number | string): number => (left < right ? -1 : left > right ? 1 : 0)
 
 /** The rows that a query is for, texts aside, in its order. */
@@ -73,6 +81,7 @@ export const select = (rows: ReadonlyArray<Row>, query: Wire.RolloutQuery): Read
       isWithin(best(row), query.best_from, query.best_to) &&
       (component === undefined ||
         isWithin(row.figures?.components[component] ?? null, query.component_from, query.component_to)) &&
+      hasValue(row, query) &&
       (query.truncated === undefined || (row.figures?.truncated ?? 0) > 0) &&
       (query.tool_errors === undefined || (row.figures?.tool_errors ?? 0) > 0) &&
       (solved === null || solved.has(row.id))

@@ -19,9 +19,14 @@ import { decode } from "./Reply.ts"
 import type { Transport } from "./Transport.ts"
 
 export interface Adapter {
-  readonly name: string
-  /** Updates behind it; absent where its name ends with no number. */
+  /** Absent: the model itself is asked, and it is the model whose version is known (`WeightVersions`). */
+  readonly name?: string
+  /** Updates behind it; undefined where its name ends with no number. */
   readonly policyVersion: number | undefined
+}
+
+interface Named extends Adapter {
+  readonly name: string
 }
 
 export interface Adapters {
@@ -85,7 +90,9 @@ export const make = Effect.fn("Adapters.make")(function* (
     newest = number
     failures = 0
     if (before?.name === now?.name) return
-    yield* Effect.logInfo("asking with another adapter", { server, adapter: now?.name ?? settings.modelName })
+    yield* now === undefined
+      ? Effect.logWarning("no adapter is there any more: the model itself is asked", { server, before: before?.name })
+      : Effect.logInfo("asking with another adapter", { server, adapter: now.name })
   }).pipe(
     Effect.catch(({ message }) =>
       // Once: that a server is away is told elsewhere, too.
@@ -123,7 +130,7 @@ export const make = Effect.fn("Adapters.make")(function* (
 })
 
 /** Whether a server refused a request for the adapter that it named. */
-const isOf = ({ message, reason }: InferenceError, { name }: Adapter): boolean =>
+const isOf = ({ message, reason }: InferenceError, { name }: Named): boolean =>
   reason === "rejected" && message.includes(name)
 
 const numbered = /^(.*?)(\d{1,15})$/
@@ -134,7 +141,7 @@ const parse = (name: string) => {
 }
 
 /** The newest of the adapters' names, in the order in which the server lists them. */
-export const newestOf = (names: ReadonlyArray<string>): Adapter | undefined => {
+export const newestOf = (names: ReadonlyArray<string>): Named | undefined => {
   const parsed = names.map(parse)
   const stem = parsed.at(-1)?.stem
   let newest: (typeof parsed)[number] | undefined

@@ -141,6 +141,15 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
       Effect.result
     )
 
+  /** Asked where it does not say what paths it has, or was too busy to: versions that are lost are lost in silence. */
+  const hasLabel = Effect.flatMap(get(`${root}/weight_info`), (answer) =>
+    Result.isSuccess(answer)
+      ? Effect.succeed(true)
+      : answer.failure.status === undefined
+        ? Effect.fail(answer.failure)
+        : Effect.succeed(false)
+  )
+
   const listed = yield* get(`${server}/models`)
   if (Result.isFailure(listed)) {
     const { reason, status } = listed.failure
@@ -184,13 +193,17 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
     // Behind a dev mode's door (as `trl vllm-serve` opens it): the flag itself.
     const config = paths.has("/server_info") ? yield* get(`${root}/server_info?config_format=json`) : undefined
     const mode = config && read(ModeInConfig, config)?.vllm_config.model_config.logprobs_mode
+    // Whoever asks for adapters has the version in their names.
+    const isLabelled =
+      settings.adapterPrefix === null && (paths.has("/weight_info") || (paths.size === 0 && (yield* hasLabel)))
     return {
       ...base,
       tokens: inference ? "/inference/v1/generate" : "/v1/completions",
       idsBy: isAtLeast(version, [0, 10, 2]) ? ("return_token_ids" as const) : ("return_tokens_as_token_ids" as const),
       ...(mode === "raw_logprobs" ? { logprobs: "raw" as const } : {}),
       ...(mode === "processed_logprobs" ? { logprobs: "processed" as const } : {}),
-      adapters: paths.size === 0 ? undefined : paths.has("/v1/load_lora_adapter")
+      adapters: paths.size === 0 ? undefined : paths.has("/v1/load_lora_adapter"),
+      ...(isLabelled ? { versions: "weights" as const } : {})
     }
   }
   if (kind === "sglang") return { ...base, adapters: paths.size === 0 ? undefined : paths.has("/load_lora_adapter") }

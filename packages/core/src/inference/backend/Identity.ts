@@ -28,7 +28,7 @@ export interface Identity {
   readonly logprobs: LogprobsMode | undefined
   readonly promptLogprobs: boolean
   /** Where the policy version of an answer comes from. */
-  readonly versions: "stated" | "adapter" | "none"
+  readonly versions: "stated" | "adapter" | "weights" | "none"
   /** Whether adapters can be loaded while it runs; undefined: not known. */
   readonly adapters: boolean | undefined
   /** Whether the server itself parses tool calls; with exact tokens that is done here. */
@@ -133,6 +133,13 @@ export const shortcoming = (server: string, identity: Identity): string | undefi
   )
 }
 
+const ofVersions: { readonly [V in Identity["versions"]]: string } = {
+  stated: "stated",
+  adapter: "by the adapter's name",
+  weights: "as /weight_info has it",
+  none: "no"
+}
+
 /** One line for people: `vLLM 0.33.0, ids and raw logprobs by /v1/completions, …`. */
 export const describe = (identity: Identity): string => {
   const { adapters, idsBy, logprobs, tokens, tools, versions } = identity
@@ -143,7 +150,7 @@ export const describe = (identity: Identity): string => {
     nameOf(identity),
     ids,
     `logprobs: ${kindOfLogprobs ?? "no"}`,
-    `policy version: ${{ stated: "stated", adapter: "by the adapter's name", none: "no" }[versions]}`,
+    `policy version: ${ofVersions[versions]}`,
     `adapters: ${adapters === undefined ? "not known" : adapters ? "yes" : "no"}`,
     `tool calls: ${tokens !== undefined ? "parsed here" : tools === "none" ? "no" : "parsed by the server"}`
   ].join(", ")

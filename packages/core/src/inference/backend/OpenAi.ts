@@ -36,7 +36,26 @@ export interface Options {
 export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: string }
 
 /** OpenAI has no word for adapters: servers take their names for those of models. */
-export const asModel: Naming = ({ name }) => ({ model: name })
+export const asModel: Naming = ({ name }) => (name === undefined ? {} : { model: name })
+
+/** A listener of which it is known whether it has heard anything. */
+const hearing = (hear: Listener<Piece> = () => undefined) => {
+  let isHeard = false
+  const heard = (piece: Piece): void => {
+    isHeard = true
+    hear(piece)
+  }
+  return { heard, isHeard: () => isHeard }
+}
+
+const changed = (server: string) =>
+  Effect.fail(
+    new InferenceError({
+      reason: "failed",
+      server,
+      message: `the weights of ${server} changed while it answered, and somebody has heard a part of the answer`
+    })
+  )
 
 /** The largest timer Node has, about 24 days: the package wants a limit, ours comes first. */
 const noLimit = 2 ** 31 - 1
@@ -99,13 +118,16 @@ export const make = Effect.fn("OpenAi.make")(function* (
     body: { readonly [key: string]: unknown },
     read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>,
     hear?: Listener<Piece>
-  ) =>
-    adapters.asking((adapter) => {
+  ) => {
+    const { heard, isHeard } = hearing(hear)
+    return adapters.asking((adapter) => {
+      // What somebody has heard cannot be said anew.
+      if (isHeard()) return changed(server)
       const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
       return (
         hear === undefined
           ? post(path, named)
-          : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, hear)
+          : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, heard)
       ).pipe(
         Effect.flatMap((reply) =>
           Effect.map(
@@ -116,6 +138,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
         Effect.map(Reply.withVersion(adapter?.policyVersion))
       )
     })
+  }
 
   const named = modelName === undefined ? {} : { model: modelName }
 

@@ -7,7 +7,7 @@
  * answer.
  */
 import { Effect, Predicate, Schema } from "effect"
-import type { InferenceError, TokenChoice } from "./Inference.ts"
+import { InferenceError, type TokenChoice } from "./Inference.ts"
 import * as Reason from "../../base/Reason.ts"
 import * as Message from "../../Message.ts"
 import * as Reasoning from "./Reasoning.ts"
@@ -80,6 +80,7 @@ const decodeText = decode(TextReply as Schema.Codec<typeof TextReply.Type, unkno
 export const chat = Effect.fnUntraced(function* (server: string, n: number, reply: JsonReply) {
   const body = yield* decodeChat(server, reply.body)
   yield* checkCount(server, n, body.choices.length)
+  yield* checkWhole(server, body.choices)
   const choices = yield* Effect.forEach(inOrder(body.choices), (choice) =>
     Effect.map(
       sampledOf(
@@ -98,6 +99,7 @@ export const chat = Effect.fnUntraced(function* (server: string, n: number, repl
 export const complete = Effect.fnUntraced(function* (server: string, n: number, reply: JsonReply) {
   const body = yield* decodeText(server, reply.body)
   yield* checkCount(server, n, body.choices.length)
+  yield* checkWhole(server, body.choices)
   const choices = yield* Effect.forEach(inOrder(body.choices), (choice) =>
     Effect.map(
       sampledOf(server, choice, choice.logprobs?.tokens ?? undefined, choice.logprobs?.token_logprobs ?? undefined),
@@ -112,6 +114,21 @@ export const checkCount = (server: string, n: number, got: number): Effect.Effec
   got === n || got === 1
     ? Effect.void
     : Effect.fail(malformed(server, `answer of ${server}: ${n} choices asked for, ${got} came back`))
+
+/** vLLM ends what it has begun so, where it is told to before new weights are loaded: the rest has to be asked for. */
+export const checkWhole = (
+  server: string,
+  choices: ReadonlyArray<{ readonly finish_reason?: string | null }>
+): Effect.Effect<void, InferenceError> =>
+  choices.every(({ finish_reason: finish }) => finish !== "abort")
+    ? Effect.void
+    : Effect.fail(
+        new InferenceError({
+          reason: "overloaded",
+          server,
+          message: `${server} aborted an answer (finish_reason "abort"), as it does where new weights are loaded`
+        })
+      )
 
 /** An answer whose choices do not say their policy version, with the one of the adapter that was asked. */
 export const withVersion =

@@ -30,7 +30,7 @@ const Generated = Schema.Struct({
 const decodeGenerated = decode(Schema.Union([Schema.Array(Generated), Generated]))
 
 /** SGLang takes adapters beside the model, at all its endpoints. */
-const asPath: OpenAi.Naming = ({ name }) => ({ lora_path: name })
+const asPath: OpenAi.Naming = ({ name }) => (name === undefined ? {} : { lora_path: name })
 
 export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options) {
   const { identity, settings, transport } = options

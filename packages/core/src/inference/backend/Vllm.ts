@@ -13,9 +13,10 @@ import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
 import * as Positions from "./Positions.ts"
-import { checkCount, complete as readCompletion, decode, nullable, withVersion } from "./Reply.ts"
+import { checkCount, checkWhole, complete as readCompletion, decode, nullable, withVersion } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import { malformed } from "./Transport.ts"
+import * as WeightVersions from "./WeightVersions.ts"
 
 const Content = Schema.Struct({ content: nullable(Schema.Array(Schema.Struct({ logprob: Schema.Finite }))) })
 const Generated = Schema.Struct({
@@ -39,11 +40,12 @@ const finalOnly = 2
 
 export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
   const { identity, settings, transport } = options
-  const openAi = yield* OpenAi.make(options)
+  const adapters =
+    identity.versions === "weights" ? WeightVersions.make(settings, transport) : (options.adapters ?? Adapters.none)
+  const openAi = yield* OpenAi.make({ ...options, adapters })
   const { server } = openAi
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
-  const adapters = options.adapters ?? Adapters.none
   const named = identity.modelName === undefined ? {} : { model: identity.modelName }
   const post = (url: string, body: SamplingBody.Body) =>
     adapters.asking((adapter) =>
@@ -71,6 +73,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
     })
     const { choices } = yield* decodeGenerated(server, reply.body)
     yield* checkCount(server, request.n ?? 1, choices.length)
+    yield* checkWhole(server, choices)
     return yield* Effect.forEach(
       choices.toSorted((a, b) => a.index - b.index),
       ({ finish_reason: finish, logprobs, token_ids: tokens }) => {

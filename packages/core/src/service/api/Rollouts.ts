@@ -1,5 +1,6 @@
 /** Stored rollouts, for reading. */
 import { Schema } from "effect"
+import { measures } from "./Distributions.ts"
 import { positive, rowId, wire } from "./Fields.ts"
 import { GroupFigures } from "./GroupFigures.ts"
 import { sorts } from "./RolloutOrder.ts"
@@ -71,6 +72,11 @@ export const RolloutQuery = wire({
   component: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))),
   componentFrom: Schema.optionalKey(Schema.Finite),
   componentTo: Schema.optionalKey(Schema.Finite),
+  /** Groups of the newest run of the name with a rollout whose score, advantage or length is within these bounds. */
+  value: Schema.optionalKey(Schema.Literals(measures)),
+  valueFrom: Schema.optionalKey(Schema.Finite),
+  valueBelow: Schema.optionalKey(Schema.Finite),
+  valueTo: Schema.optionalKey(Schema.Finite),
   text: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1000))),
   sort: Schema.optionalKey(Schema.Literals(sorts)),
   order: Schema.optionalKey(Schema.Literals(["ascending", "descending"])),

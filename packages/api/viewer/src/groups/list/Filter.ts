@@ -5,10 +5,12 @@
  * Parameters that make no sense (`step_from=x`, `sort=x`) count as not given; a lower bound above the upper is told by
  * `problemOf`.
  */
+import * as Format from "../../ui/Format.ts"
 import * as RolloutOrder from "@atropos/core/service/api/RolloutOrder"
-import type { RolloutQuery, RolloutState } from "../../source/Wire.ts"
+import type { DistributionQuery, RolloutQuery, RolloutState } from "../../source/Wire.ts"
 
 export type Sort = RolloutOrder.Sort
+export type Measure = DistributionQuery["measure"]
 
 export interface Filter {
   readonly environment: string | null
@@ -35,6 +37,12 @@ export interface Filter {
   readonly component: string | null
   readonly componentFrom: number | null
   readonly componentTo: number | null
+  /** Only groups with a rollout whose score, advantage or length is within the bounds: of a cell of a heat map. */
+  readonly value: Measure | null
+  readonly valueFrom: number | null
+  /** Without its end, or with it. */
+  readonly valueBelow: number | null
+  readonly valueTo: number | null
   /** Null: the newest first. */
   readonly sort: Sort | null
   readonly isAscending: boolean
@@ -57,6 +65,10 @@ export const none: Filter = {
   component: null,
   componentFrom: null,
   componentTo: null,
+  value: null,
+  valueFrom: null,
+  valueBelow: null,
+  valueTo: null,
   sort: null,
   isAscending: false
 }
@@ -66,6 +78,8 @@ export const longestText = 1000
 const longestItem = 128
 
 export const states: ReadonlyArray<RolloutState> = ["buffered", "queued", "formed", "leased", "consumed"]
+
+const measures: ReadonlyArray<Measure> = ["score", "advantage", "length"]
 
 export const fromSearch = (search: URLSearchParams): Filter => ({
   environment: search.get("environment") || null,
@@ -84,6 +98,10 @@ export const fromSearch = (search: URLSearchParams): Filter => ({
   component: search.get("component") || null,
   componentFrom: number(search.get("component_from")),
   componentTo: number(search.get("component_to")),
+  value: measures.find((measure) => measure === search.get("value")) ?? null,
+  valueFrom: number(search.get("value_from")),
+  valueBelow: number(search.get("value_below")),
+  valueTo: number(search.get("value_to")),
   sort: RolloutOrder.sorts.find((sort) => sort === search.get("sort")) ?? null,
   isAscending: search.get("order") === "ascending"
 })
@@ -108,6 +126,10 @@ export const toSearch = (filter: Filter): { readonly [name: string]: string | nu
   component: filter.component,
   component_from: filter.componentFrom,
   component_to: filter.componentTo,
+  value: filter.value,
+  value_from: filter.valueFrom,
+  value_below: filter.valueBelow,
+  value_to: filter.valueTo,
   sort: filter.sort,
   order: filter.sort !== null && filter.isAscending ? "ascending" : null
 })
@@ -132,6 +154,10 @@ const ofRows = new Set([
   "best_from",
   "best_to",
   "state",
+  "value",
+  "value_from",
+  "value_below",
+  "value_to",
   "order"
 ])
 const ofScores: ReadonlySet<Sort | undefined> = new Set([
@@ -145,6 +171,7 @@ const ofScores: ReadonlySet<Sort | undefined> = new Set([
 
 /** Whether groups must have been read to be found and put in order. */
 export const needsReading = (query: RolloutQuery): boolean =>
+  query.value === "length" ||
   Object.keys(query).some((name) => !ofRows.has(name) && !(name === "sort" && ofScores.has(query.sort)))
 
 /** How many kinds of filter are in force; an order is none. */
@@ -157,11 +184,25 @@ export const active = (filter: Filter): number =>
     filter.text.trim() !== "",
     filter.state !== null,
     filter.bestTo !== null || filter.bestFrom !== null,
+    filter.value !== null,
     filter.isNewlySolved,
     filter.hasToolErrors,
     filter.isTruncated,
     filter.component !== null && (filter.componentFrom !== null || filter.componentTo !== null)
   ].filter(Boolean).length
+
+/** `a score from 0.5 to below 0.54`: what a rollout has in all that are found; null where that is not asked for. */
+export const valueWords = ({ value, valueBelow, valueFrom, valueTo }: Filter): string | null => {
+  if (value === null) return null
+  const from = valueFrom === null ? "" : ` from ${Format.number(valueFrom)}`
+  const to =
+    valueTo !== null
+      ? ` to ${Format.number(valueTo)}`
+      : valueBelow !== null
+        ? ` to below ${Format.number(valueBelow)}`
+        : ""
+  return `${value === "advantage" ? "an" : "a"} ${value}${from}${to}`
+}
 
 /** What is wrong with it; null where it can be asked for. */
 export const problemOf = (filter: Filter): string | null => {

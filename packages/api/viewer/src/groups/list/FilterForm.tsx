@@ -60,6 +60,17 @@ export const FilterForm = ({ environments, filter, isPlain, onChange, searchFiel
           to={filter.scoreTo}
           onChange={(scoreFrom, scoreTo) => change({ scoreFrom, scoreTo })}
         />
+        {filter.value !== null && (
+          <button
+            type="button"
+            className="small"
+            title="Also groups without such a rollout"
+            onClick={() => change({ value: null, valueFrom: null, valueBelow: null, valueTo: null })}
+          >
+            {`with ${Filter.valueWords(filter)}`}
+            <Icon name="close" />
+          </button>
+        )}
         {Filter.active(filter) > 0 && (
           <button type="button" className="quiet" onClick={() => onChange(Filter.none)}>
             <Icon name="close" />

@@ -8,17 +8,15 @@
 import { useId, useState } from "react"
 import type { Finding } from "../../health/useHealth.ts"
 import { drawChart } from "../../save/ChartPicture.ts"
-import { ChartSave } from "../../save/ChartSave.tsx"
 import type { Chart } from "../Catalog.ts"
 import type * as Curves from "../Curves.ts"
 import type { PageView } from "../PageView.ts"
 import type { RunMetrics } from "../RunMetrics.ts"
+import { ChartFoot } from "./ChartFoot.tsx"
 import { Legend } from "./Legend.tsx"
-import { LogToggle } from "./LogToggle.tsx"
 import { Marked, useMarked } from "./Marked.tsx"
 import type { PlotStyle } from "./PlotStyle.ts"
 import { usePlot } from "./usePlot.ts"
-import { ValuesTable } from "./ValuesTable.tsx"
 
 export interface FigureProps {
   /** The same object as long as it is the same chart. */
@@ -121,35 +119,33 @@ export const ChartFigure = ({
         style={{ height: isLarge ? largeHeight : isMain ? mainHeight : height }}
         onKeyDown={onKeyDown}
       />
-      <div className="chart-foot">
-        <ValuesTable chart={chart} entries={entries} axis={view.axis} metrics={metrics} />
-        <div className="chart-tools">
-          <ChartSave
-            chart={chart}
-            entries={entries}
-            axis={view.axis}
-            picture={() =>
-              drawChart(
-                host.current,
-                chart.title,
-                entries.filter(({ key }) => !hidden.has(key)),
-                style
-              )
-            }
-          />
-          {chart.kind !== "stacked" && <LogToggle title={chart.title} isLogY={isLogY} onChange={setOwnLogY} />}
-          <button
-            type="button"
-            className="quiet small"
-            aria-pressed={isLarge}
-            aria-label={`large, ${chart.title}`}
-            title="Large"
-            onClick={() => setIsLarge(!isLarge)}
-          >
-            large
-          </button>
-        </div>
-      </div>
+      <ChartFoot
+        chart={chart}
+        entries={entries}
+        metrics={metrics}
+        view={view}
+        isLogY={isLogY}
+        onLogY={setOwnLogY}
+        picture={() =>
+          drawChart(
+            host.current,
+            chart.title,
+            entries.filter(({ key }) => !hidden.has(key)),
+            style
+          )
+        }
+      >
+        <button
+          type="button"
+          className="quiet small"
+          aria-pressed={isLarge}
+          aria-label={`large, ${chart.title}`}
+          title="Large"
+          onClick={() => setIsLarge(!isLarge)}
+        >
+          large
+        </button>
+      </ChartFoot>
     </figure>
   )
 }

@@ -4,20 +4,18 @@
  */
 import { useCallback, useId, useMemo, useRef, useState } from "react"
 import type { Finding } from "../../health/useHealth.ts"
-import { ChartSave } from "../../save/ChartSave.tsx"
 import { drawFacets } from "../../save/ChartPicture.ts"
 import * as Curves from "../Curves.ts"
 import type { Facet } from "../Facets.ts"
 import type { PageView } from "../PageView.ts"
 import type { RunMetrics } from "../RunMetrics.ts"
 import type { FigureProps } from "./ChartFigure.tsx"
+import { ChartFoot } from "./ChartFoot.tsx"
 import { Legend, Swatch } from "./Legend.tsx"
-import { LogToggle } from "./LogToggle.tsx"
 import { Marked, useMarked } from "./Marked.tsx"
 import { colorOf, dashOf, type PlotStyle } from "./PlotStyle.ts"
 import { usePlot } from "./usePlot.ts"
 import { useStable } from "./useStable.ts"
-import { ValuesTable } from "./ValuesTable.tsx"
 import "./facets.css"
 
 interface FacetsFigureProps extends Omit<FigureProps, "isMain" | "isSingle" | "run"> {
@@ -97,25 +95,22 @@ export const FacetsFigure = ({
           />
         ))}
       </div>
-      <div className="chart-foot">
-        <ValuesTable chart={chart} entries={entries} axis={view.axis} metrics={metrics} />
-        <div className="chart-tools">
-          <ChartSave
-            chart={chart}
-            entries={entries}
-            axis={view.axis}
-            picture={() =>
-              drawFacets(
-                grid.current,
-                chart.title,
-                legend.filter(({ label }) => !hidden.has(label)),
-                style
-              )
-            }
-          />
-          <LogToggle title={chart.title} isLogY={isLogY} onChange={setOwnLogY} />
-        </div>
-      </div>
+      <ChartFoot
+        chart={chart}
+        entries={entries}
+        metrics={metrics}
+        view={view}
+        isLogY={isLogY}
+        onLogY={setOwnLogY}
+        picture={() =>
+          drawFacets(
+            grid.current,
+            chart.title,
+            legend.filter(({ label }) => !hidden.has(label)),
+            style
+          )
+        }
+      />
     </figure>
   )
 }

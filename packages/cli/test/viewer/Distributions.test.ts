@@ -1,0 +1,97 @@
+/** Heat maps of a run: what their cells say, and the groups that they open. */
+import { assert, describe, it } from "@effect/vitest"
+import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
+import { Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import * as Browser from "./Browser.ts"
+import * as Registrations from "./Registrations.ts"
+
+const layerTest = TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
+  Layer.provide(PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite()))),
+  Layer.provide(Auth.layerOpen)
+)
+
+const post = async (url: string, path: string, body: object) => {
+  const response = await fetch(`${url}/v1/runs${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+  assert.isTrue(response.ok, `${path}: ${await response.text()}`)
+}
+
+const claim = { owner: "t", wait_seconds: 0, lease_seconds: 600 }
+
+/** Scores of the groups of two steps: the best of the third is above the cell of 0.5, one of its rollouts is in it. */
+const steps = [
+  [
+    [0, 0, 1],
+    [0, 0.5, 0],
+    [0.5, 1, 1]
+  ],
+  [
+    [0, 0, 0],
+    [0, 0.5, 0.5],
+    [1, 1, 1]
+  ]
+]
+
+const fill = async (url: string) => {
+  await post(url, "", Registrations.run("spread", 9))
+  await post(url, "/spread/batches/claim", claim)
+  await post(url, "/spread/environments", Registrations.environment)
+  for (const [index, groups] of steps.entries()) {
+    for (const scores of groups) {
+      const group = { tokens: [[1], [2], [3]], masks: [[1], [2], [3]], scores, env_id: 0 }
+      await post(url, "/spread/groups", { key: crypto.randomUUID(), group })
+    }
+    await post(url, "/spread/batches/claim", claim)
+    await post(url, "/spread/metrics", { source: "trainer", step: index + 1, values: { "reward/mean": 0.5 } })
+  }
+}
+
+describe.skipIf(!Browser.isPresent)(`distributions of a run${Browser.absence}`, () => {
+  const { open } = Browser.suite()
+
+  it.layer(layerTest, { excludeTestServices: true })((it) => {
+    it.effect("open exactly the groups that have a rollout in a cell, and none from an empty one", () =>
+      Effect.gen(function* () {
+        const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+        yield* Effect.promise(async () => {
+          await fill(url)
+          const { errors, page } = await open(`${url}/ui#/?run=spread`)
+          await page.getByRole("heading", { name: "Distributions" }).scrollIntoViewIfNeeded()
+          const map = page.getByRole("slider", { name: "Scores, distribution over steps" })
+          await map.focus()
+          // To the last step's highest score, then down to what lies in the middle.
+          await map.press("End")
+          for (let i = 0; i < 11; i++) await map.press("ArrowDown")
+          await map.press("ArrowLeft")
+          const words = page.locator(".heat-words").first()
+          await Browser.becomes(() => words.innerText(), "step 1: 2 of 9 rollouts have a score from 0.5 to 0.5417")
+          await map.press("Enter")
+          const ids = () => page.locator(".group-rows .row-link").allInnerTexts()
+          await Browser.becomes(async () => (await ids()).toSorted(), ["2", "3"])
+          const address = await page.evaluate<string>("location.hash")
+          assert.include(address, "value=score&value_from=0.5&value_below=0.5416666666666666")
+          assert.deepStrictEqual(await Browser.violations(page), [])
+          // What is looked for is said, and taken back.
+          const filters = page.getByRole("button", { name: "Filters" })
+          if (await filters.isVisible()) await filters.click()
+          await page.getByRole("button", { name: "with a score from 0.5 to below 0.5417" }).click()
+          await Browser.becomes(async () => (await ids()).toSorted(), ["1", "2", "3"])
+
+          await page.goto(`${url}/ui#/?run=spread`)
+          await map.focus()
+          await map.press("End")
+          await map.press("ArrowDown")
+          await Browser.becomes(() => words.innerText(), "step 2: 0 of 9 rollouts have a score from 0.9167 to 0.9583")
+          await map.press("Enter")
+          assert.notInclude(await page.evaluate<string>("location.hash"), "/groups")
+          assert.deepStrictEqual(errors, [])
+          await page.close()
+        })
+      })
+    )
+  })
+})

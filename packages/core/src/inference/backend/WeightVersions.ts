@@ -1,0 +1,68 @@
+/**
+ * Which weights answered, of a vLLM server that a trainer loads whole weights into (`WeightLabel`): its API says the
+ * label when asked, and never with an answer.
+ *
+ * So the label is read before and after each request. Where both name the same weights, the answer is theirs: a server
+ * that gets others finishes what it has begun and lets the rest wait. Where they differ nobody knows, and the request
+ * is made again. While weights are on their way it waits.
+ */
+import { Duration, Effect, Schedule, Schema } from "effect"
+import type { Adapters } from "./Adapters.ts"
+import { rootOf } from "./Identify.ts"
+import { InferenceError } from "./Inference.ts"
+import { decode } from "./Reply.ts"
+import type { Server } from "./ServerSettings.ts"
+import type { Transport } from "./Transport.ts"
+import * as WeightLabel from "./WeightLabel.ts"
+
+const decodeInfo = decode(Schema.Struct({ weight_version: Schema.String }))
+
+const interval = Duration.millis(200)
+/** For a label, which may wait for a step of the engine. */
+const patience = Duration.seconds(30)
+/** For weights on their way. A large model is read from a disk; then the request is made again as others are. */
+const settling = Duration.minutes(5)
+/** Times that one request is made while weights change under it. */
+const mostAsked = 5
+
+export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, transport: Transport): Adapters => {
+  const server = baseUrl ?? ""
+  const url = `${rootOf(server)}/weight_info`
+  const overloaded = (message: string) => new InferenceError({ reason: "overloaded", server, message })
+  let last = ""
+
+  const label = transport.json({ method: "GET", server, url, apiKey: apiKey ?? "" }).pipe(
+    Effect.timeoutOrElse({
+      duration: patience,
+      orElse: () => Effect.fail(overloaded(`GET ${url}: no answer within ${Duration.toSeconds(patience)} s`))
+    }),
+    Effect.flatMap(({ body }) => decodeInfo(server, body)),
+    Effect.map(({ weight_version: text }) => WeightLabel.read((last = text)))
+  )
+
+  const settled = label.pipe(
+    Effect.repeat({ until: ({ isSettled }) => isSettled, schedule: Schedule.spaced(interval) }),
+    Effect.timeoutOrElse({
+      duration: settling,
+      orElse: () =>
+        Effect.fail(
+          overloaded(
+            `the weights of ${server} have been on their way for ${Duration.toMinutes(settling)} min ("${last}" at ${url}): ` +
+              "its trainer failed or was stopped in the middle; start the trainer again, or else the server"
+          )
+        )
+    })
+  )
+
+  return {
+    asking: Effect.fnUntraced(function* (ask) {
+      for (let count = 0; count < mostAsked; count++) {
+        const { name = "" } = yield* settled
+        const answer = yield* ask({ policyVersion: WeightLabel.versionOf(name) })
+        if ((yield* label).name === name) return answer
+        yield* Effect.logDebug("weights changed meanwhile: asked again", { server, before: name, after: last })
+      }
+      return yield* overloaded(`the weights of ${server} changed during each of ${mostAsked} attempts at one request`)
+    })
+  }
+}

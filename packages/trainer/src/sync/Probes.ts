@@ -1,0 +1,65 @@
+/** Logprobs of a known sequence, as a vLLM server gives them: whether it has the weights that it was given. */
+import { Option, Schema } from "effect"
+import type { Probe } from "./Target.ts"
+
+export type { Probe } from "./Target.ts"
+
+/** Beside the token that is sampled, a completion's `prompt_logprobs` has those of the prompt's tokens. */
+export const question = ({ tokens }: Probe) => ({
+  prompt: tokens,
+  max_tokens: 1,
+  temperature: 0,
+  prompt_logprobs: 0
+})
+
+const decodeAnswer = Schema.decodeUnknownOption(
+  Schema.fromJsonString(
+    Schema.Struct({
+      choices: Schema.NonEmptyArray(
+        Schema.Struct({
+          prompt_logprobs: Schema.Array(
+            Schema.NullOr(Schema.Record(Schema.String, Schema.Struct({ logprob: Schema.Finite })))
+          )
+        })
+      )
+    })
+  )
+)
+
+/** The mean absolute difference, nats per token; undefined where an answer has no logprobs of these tokens. */
+export const difference = ({ logprobs, tokens }: Probe, answer: string): number | undefined => {
+  const decoded = decodeAnswer(answer)
+  if (Option.isNone(decoded)) return undefined
+  const [{ prompt_logprobs: given }] = decoded.value.choices
+  if (given.length !== tokens.length || logprobs.length !== tokens.length - 1) return undefined
+  let sum = 0
+  for (const [at, expected] of logprobs.entries()) {
+    const found = given[at + 1]?.[String(tokens[at + 1])]?.logprob
+    if (found === undefined) return undefined
+    sum += Math.abs(found - expected)
+  }
+  return sum / logprobs.length
+}
+
+/** Nats: what two programs differ by in float32, and what half precision adds. */
+const exact = 1e-3
+const rounded = 0.1
+
+const decodeType = Schema.decodeUnknownOption(
+  Schema.fromJsonString(
+    Schema.Struct({ vllm_config: Schema.Struct({ model_config: Schema.Struct({ dtype: Schema.String }) }) })
+  )
+)
+
+/** The difference that a server's `/server_info` makes one expect; one that does not say is taken for rounding. */
+export const toleranceOf = (info: string): number =>
+  Option.exists(
+    decodeType(info),
+    ({
+      vllm_config: {
+        model_config: { dtype }
+      }
+    }) => dtype.endsWith("float32")
+  )
+    ? exact
+    : rounded

@@ -1,0 +1,137 @@
+/**
+ * All weights of a vLLM server, from a folder in the form of the hub, by the endpoints that VLLM_SERVER_DEV_MODE=1
+ * opens (0.32): what has begun is finished, or aborted after a while, requests that come meanwhile wait, the weights
+ * are read in place (`/collective_rpc`), the prefix cache is emptied, and the server goes on.
+ *
+ * No answer is of weights that nobody knows: the server's label says what it has, and that others are on their way
+ * (`WeightLabel`), and becomes a version's name only when the server gives a known sequence the logprobs that the
+ * trainer gives it. A server that could not read a folder has lost its weights and dies at the next request, so it is
+ * left paused, for the next attempt.
+ */
+import * as WeightLabel from "@atropos/core/inference/backend/WeightLabel"
+import { Duration, Effect, Option, Schema } from "effect"
+import * as HttpTarget from "./HttpTarget.ts"
+import * as Probes from "./Probes.ts"
+import { type Target, TargetError } from "./Target.ts"
+
+const infoPath = "/weight_info"
+const needs =
+  ". All weights go to a vLLM that has /weight_info, /pause and /collective_rpc: start it with VLLM_SERVER_DEV_MODE=1"
+
+const decodeInfo = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ weight_version: Schema.String })))
+const decodeReset = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ success: Schema.Boolean })))
+
+export interface Options extends HttpTarget.Options {
+  /** For answers that have begun, before they are aborted; they are asked for again. Default 60 s. */
+  readonly drainTime?: Duration.Input
+}
+
+export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
+  const name = `vllm ${HttpTarget.rootOf(options.url)}`
+  const drainTime = Duration.fromInputUnsafe(options.drainTime ?? "60 seconds")
+  const post = yield* HttpTarget.poster(name, options)
+  const get = yield* HttpTarget.getter(name, options)
+  const failed = (message: string, isPermanent = false) => new TargetError({ target: name, message, isPermanent })
+
+  /** Fails unless the server says that it did it. */
+  const tell = Effect.fnUntraced(function* (path: string, body?: { readonly [key: string]: unknown }) {
+    const answer = yield* post(path, body)
+    if (HttpTarget.isSuccess(answer)) return answer
+    return yield* HttpTarget.refused(name, path, answer, answer.status === 404 ? needs : "")
+  })
+
+  const label = Effect.gen(function* () {
+    const answer = yield* get(infoPath)
+    if (!HttpTarget.isSuccess(answer)) {
+      return yield* HttpTarget.refused(name, infoPath, answer, answer.status === 404 ? needs : "", "GET")
+    }
+    return yield* Option.match(decodeInfo(answer.text), {
+      onNone: () => Effect.fail(failed(`GET ${infoPath} answered without weight_version: ${answer.reason}`)),
+      onSome: ({ weight_version: text }) => Effect.succeed(WeightLabel.read(text))
+    })
+  })
+
+  const labelled = (label: string) => tell("/update_weight_version", { new_version: label })
+
+  /** Answers that take too long are cut: whoever waits for them asks again. */
+  const pause = tell("/pause?mode=wait").pipe(
+    Effect.timeoutOrElse({
+      duration: drainTime,
+      orElse: () =>
+        Effect.andThen(
+          Effect.logInfo("answers aborted for new weights", { target: name, after: Duration.toSeconds(drainTime) }),
+          tell("/pause?mode=abort")
+        )
+    })
+  )
+
+  /** What the server serves in the end is told by a sequence that both sides can compute. */
+  const look = Effect.fnUntraced(function* (probe: Probes.Probe, tolerance: number) {
+    const path = "/v1/completions"
+    const answer = yield* tell(path, Probes.question(probe))
+    const difference = Probes.difference(probe, answer.text)
+    if (difference === undefined) {
+      return yield* failed(`POST ${path} answered without logprobs of the prompt: ${answer.text.slice(0, 200)}`)
+    }
+    if (difference > tolerance) {
+      return yield* failed(
+        `it has other weights than it was given: logprobs of a known sequence differ by ${difference.toPrecision(3)} nats ` +
+          `on average, at most ${tolerance} are allowed. It was started with another model than the one that is trained, or ` +
+          "does not read all weights anew: vLLM 0.32 on a CPU keeps the output matrix where embeddings are tied",
+        true
+      )
+    }
+    return difference
+  })
+
+  /** By the numbers it computes in. */
+  const tolerance = Effect.map(get("/server_info?config_format=json"), ({ text }) => Probes.toleranceOf(text))
+
+  /** From here on the old weights are lost. */
+  const replace = Effect.fnUntraced(function* (next: string, folder: string) {
+    const path = "/collective_rpc"
+    const answer = yield* post(path, { method: "reload_weights", kwargs: { weights_path: folder } })
+    yield* labelled(WeightLabel.arriving(next))
+    if (!HttpTarget.isSuccess(answer)) {
+      return yield* HttpTarget.refused(
+        name,
+        path,
+        answer,
+        `. It could not read ${folder}, has lost its weights and is paused until it reads others: its machine has to see this folder`
+      )
+    }
+    const { reason, text } = yield* tell("/reset_prefix_cache")
+    if (!Option.exists(decodeReset(text), ({ success }) => success)) {
+      return yield* failed(`POST /reset_prefix_cache: its cache of prompts is of the old weights still: ${reason}`)
+    }
+    yield* tell("/resume")
+  })
+
+  return {
+    name,
+    check: Effect.asVoid(label),
+    has: (wanted) => Effect.map(label, (now) => now.isSettled && now.name === wanted),
+    load: Effect.fn("VllmWeights.load")(function* ({ folder, name: next, probe }, isRepeated) {
+      const now = yield* label
+      // The attempt before this one was heard to its end, though its answer was not.
+      if (isRepeated && now.isSettled && now.name === next) return
+      const at = yield* folder
+      const allowed = yield* tolerance
+      yield* labelled(now.name === undefined ? WeightLabel.arriving(next) : WeightLabel.leaving(now.name, next))
+      yield* pause.pipe(
+        // Nothing has changed yet.
+        Effect.onError(() =>
+          now.name === undefined ? Effect.void : Effect.ignore(Effect.andThen(tell("/resume"), labelled(now.name)))
+        )
+      )
+      yield* Effect.uninterruptible(replace(next, at))
+      if (probe !== undefined) {
+        const difference = yield* look(probe, allowed)
+        yield* Effect.logInfo("weights looked at", { target: name, name: next, difference })
+      }
+      yield* labelled(next)
+    }),
+    // A server has one version of all weights.
+    unload: () => Effect.void
+  } satisfies Target
+})
