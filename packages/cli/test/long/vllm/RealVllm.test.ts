@@ -18,6 +18,9 @@ import * as Vllm from "./Vllm.ts"
 
 const objective = Result.getOrThrow(Preset.resolve(TrainerSettings.loss.complete({})))
 
+/** Nats: rounding at the least likely of hundreds of tokens. Between the versions lies a hundred times more. */
+const largest = 2e-3
+
 /** The weights of a version: the model's, each moved by up to a fifth. */
 const moved = (initial: Float32Array, version: number): Float32Array =>
   initial.map((value, at) => value * (1 + (version === 0 ? 0 : 0.2) * Math.sin(at * 0.7 + version)))
@@ -83,7 +86,7 @@ describe.skipIf(Vllm.executable === undefined)(`a real vLLM${Vllm.absence}`, () 
       yield* learners[0]!.publish(0)
       const first = yield* sampled(16)
       assert.strictEqual(first.policyVersion, 0)
-      assert.isBelow(yield* difference(first), 1e-4)
+      assert.isBelow(yield* difference(first), largest)
 
       // Some of these have begun before the new weights come, the others wait for them.
       const begun = yield* Effect.forkChild(
@@ -99,7 +102,7 @@ describe.skipIf(Vllm.executable === undefined)(`a real vLLM${Vllm.absence}`, () 
       yield* learners[1]!.publish(1)
       const last = yield* sampled(16)
       assert.strictEqual(last.policyVersion, 1)
-      for (const one of [...(yield* Fiber.join(begun)), last]) assert.isBelow(yield* difference(one), 1e-4)
+      for (const one of [...(yield* Fiber.join(begun)), last]) assert.isBelow(yield* difference(one), largest)
 
       // A folder that is not there costs the server its weights, until it is given others.
       const target = yield* WeightSync.vllmWeights({ url })
@@ -111,7 +114,7 @@ describe.skipIf(Vllm.executable === undefined)(`a real vLLM${Vllm.absence}`, () 
       yield* learners[0]!.publish(0)
       const again = yield* Fiber.join(waiting)
       assert.strictEqual(again.policyVersion, 0)
-      assert.isBelow(yield* difference(again), 1e-4)
+      assert.isBelow(yield* difference(again), largest)
     }).pipe(
       Effect.scoped,
       Effect.provide([OrtWorker.layer({ device: "cpu", threads: 1 }), NodeServices.layer, FetchHttpClient.layer]),
