@@ -73,11 +73,13 @@ export const all: ReadonlyArray<PageRun> = [
     ["up --seed 2", runs(...short, "--fresh")],
     ["up --steps_ahead 2", runs(...short, "--fresh")],
     ["up --config run.yaml", ownFile],
+    ["up --config examples/19", leftAlone("minutes; long/BundledCurve.test.ts has its first steps")],
     ["up --env arithmetic-stories --model Qwen/", hub],
     ["api --port", serves(/service at http:\S+/)],
     ["policy --model", hub],
     ["serve --env arithmetic-stories", hub],
     ["train --model Qwen/", hub],
+    ["train --model MODEL", ownServer],
     ["doctor --openai.base_url", ownServer]
   ]),
   ...lines("docs/evaluations.md", [
