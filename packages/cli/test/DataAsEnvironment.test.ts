@@ -89,7 +89,7 @@ describe("data as environment", () => {
       const file = `${yield* fs.makeTempDirectoryScoped()}/rows.jsonl`
       yield* fs.writeFileString(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(""))
 
-      const taught = yield* train(SftLoader.layer({ source: file }), modelOf(1), "sft", 45)
+      const taught = yield* train(SftLoader.layer({ source: file }), modelOf(1), "sft", 70)
       assert.isBelow(taught.before, 0.3)
       assert.isAtLeast(taught.after, 0.8)
       assert.isAbove(taught.losses[0]!, 1)
@@ -123,7 +123,7 @@ describe("data as environment", () => {
         }).pipe(Layer.provide(asTeacher)),
         modelOf(2),
         "distill",
-        50
+        80
       )
       assert.isBelow(distilled.before, 0.3)
       assert.isAtLeast(distilled.after, 0.8)
