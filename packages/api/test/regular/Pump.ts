@@ -176,8 +176,8 @@ export const attackOn = (expression: RegExp): Attack | undefined => {
       for (const after of ["", "\u0000", "\n"]) {
         tried = { ...next.value, after }
         if (!isSuspicious(read, tried) || !isSuspicious(read, tried)) continue
-        // Twice: a machine that has other things to do makes one measurement steep.
-        const ratio = Math.min(growth(read, tried), growth(read, tried))
+        // Three times: a machine that has other things to do makes one measurement steep.
+        const ratio = Math.min(growth(read, tried), growth(read, tried), growth(read, tried))
         if (ratio > 8) {
           found = { ...tried, ratio }
           return
