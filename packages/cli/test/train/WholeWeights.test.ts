@@ -2,30 +2,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
-import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
-import { Effect, FileSystem, References } from "effect"
+import { Effect, References } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { fileURLToPath } from "node:url"
 import * as VllmStandIn from "../../../trainer/test/sync/VllmStandIn.ts"
-import * as Publisher from "../../src/train/Publisher.ts"
+import * as WholePublisher from "./WholePublisher.ts"
 
 const folder = fileURLToPath(new URL("../../../trainer/test/fixtures/models/qwen2", import.meta.url))
 
-const published = (url: string) =>
-  Effect.gen(function* () {
-    const fs = yield* FileSystem.FileSystem
-    const model = yield* PretrainedModel.load(folder, { trains: "all", seed: 1 })
-    const made = yield* Publisher.make(model, {
-      trainer: TrainerSettings.trainer.complete({
-        savePath: yield* fs.makeTempDirectoryScoped(),
-        trains: "all",
-        weightSync: [`vllm+${url}`]
-      }),
-      lora: TrainerSettings.lora.complete({}),
-      loss: TrainerSettings.loss.complete({})
-    })
-    return { model, made: made! }
-  })
+const published = Effect.fnUntraced(function* (url: string) {
+  const model = yield* PretrainedModel.load(folder, { trains: "all", seed: 1 })
+  return { model, made: yield* WholePublisher.make(model, url) }
+})
 
 describe("--weight_sync with --trains all", () => {
   it.live("is refused where vLLM was started without the endpoints, with what it has to be started with", () =>

@@ -12,7 +12,7 @@ import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import * as WeightSync from "@atropos/trainer/sync/WeightSync"
 import { Effect, Fiber, FileSystem, Layer, Random, References, Result, Schedule } from "effect"
 import { FetchHttpClient } from "effect/http"
-import * as Publisher from "../../../src/train/Publisher.ts"
+import * as WholePublisher from "../../train/WholePublisher.ts"
 import * as UntiedModel from "./UntiedModel.ts"
 import * as Vllm from "./Vllm.ts"
 
@@ -31,15 +31,7 @@ const suite = Effect.gen(function* () {
   yield* Effect.sync(() => UntiedModel.write(folder))
   const url = yield* Vllm.serve(folder)
   const model = yield* PretrainedModel.load(folder, { trains: "all", seed: 1 })
-  const published = (yield* Publisher.make(model, {
-    trainer: TrainerSettings.trainer.complete({
-      savePath: yield* fs.makeTempDirectoryScoped(),
-      trains: "all",
-      weightSync: [`vllm+${url}`]
-    }),
-    lora: TrainerSettings.lora.complete({}),
-    loss: TrainerSettings.loss.complete({})
-  }))!
+  const published = yield* WholePublisher.make(model, url)
 
   const learner = Effect.fnUntraced(function* (version: number) {
     const initial = moved(model.initial, version)
