@@ -128,7 +128,7 @@ const isLost = Effect.fnUntraced(function* <E>(
 })
 
 const logFailure = (target: string, attempt: { readonly [key: string]: unknown }, { message }: TargetError) =>
-  Effect.logWarning("weights not pushed; the target keeps its current weights", { target, ...attempt, reason: message })
+  Effect.logWarning("weights not pushed", { target, ...attempt, reason: message })
 
 const logEnd = (target: string, { version: policyVersion }: Adapter, attempts: number) =>
   Effect.logError("gave up pushing weights", { target, policyVersion, attempts })

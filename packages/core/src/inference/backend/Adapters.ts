@@ -140,6 +140,9 @@ const parse = (name: string) => {
   return { name, stem, policyVersion: digits === undefined ? undefined : Number(digits) }
 }
 
+/** Updates behind weights of this name: the number that it ends with, undefined where there is none. */
+export const versionOf = (name: string): number | undefined => parse(name).policyVersion
+
 /** The newest of the adapters' names, in the order in which the server lists them. */
 export const newestOf = (names: ReadonlyArray<string>): Named | undefined => {
   const parsed = names.map(parse)

@@ -27,11 +27,3 @@ export const read = (label: string): WeightLabel => {
     ? { name: label, isSettled: true }
     : { name: at === 0 ? undefined : label.slice(0, at), isSettled: false }
 }
-
-const numbered = /\d{1,15}$/
-
-/** The policy version of weights: the number that their name ends with. */
-export const versionOf = (name: string): number | undefined => {
-  const [digits] = numbered.exec(name) ?? []
-  return digits === undefined ? undefined : Number(digits)
-}

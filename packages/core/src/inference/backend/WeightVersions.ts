@@ -7,7 +7,7 @@
  * is made again. While weights are on their way it waits.
  */
 import { Duration, Effect, Schedule, Schema } from "effect"
-import type { Adapters } from "./Adapters.ts"
+import { type Adapters, versionOf } from "./Adapters.ts"
 import { rootOf } from "./Identify.ts"
 import { InferenceError } from "./Inference.ts"
 import { decode } from "./Reply.ts"
@@ -58,7 +58,7 @@ export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, tr
     asking: Effect.fnUntraced(function* (ask) {
       for (let count = 0; count < mostAsked; count++) {
         const { name = "" } = yield* settled
-        const answer = yield* ask({ policyVersion: WeightLabel.versionOf(name) })
+        const answer = yield* ask({ policyVersion: versionOf(name) })
         if ((yield* label).name === name) return answer
         yield* Effect.logDebug("weights changed meanwhile: asked again", { server, before: name, after: last })
       }
