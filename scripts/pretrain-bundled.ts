@@ -74,8 +74,7 @@ const stages: ReadonlyArray<Stage> = [
     ]
   },
   {
-    steps: 200,
-    over: 480,
+    steps: 480,
     peak: 1.2e-3,
     warmupSteps: 30,
     phases: [{ until: 1, sums: 13, tools: 45, hasty: 12 }]

@@ -7,7 +7,7 @@
  *
  * Needs a chromium (`CHROMIUM_PATH`, else /usr/bin/chromium) and some minutes.
  */
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -34,9 +34,12 @@ const freePort = (): Promise<number> =>
     })
   })
 
+const running = new Set<ChildProcess>()
+
 /** Starts the command; `says` waits until it has said something. */
 const start = (words: ReadonlyArray<string>) => {
   const child = spawn(process.execPath, ["--conditions=atropos-src", command, ...words], { cwd: folder })
+  running.add(child)
   let said = ""
   let look: (() => void) | undefined
   const hear = (bytes: Buffer) => {
@@ -45,7 +48,7 @@ const start = (words: ReadonlyArray<string>) => {
   }
   child.stdout.on("data", hear)
   child.stderr.on("data", hear)
-  const ended = new Promise<number | null>((resolve) => child.on("close", resolve))
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve)).finally(() => running.delete(child))
   const says = (what: RegExp): Promise<void> =>
     new Promise((resolve, reject) => {
       look = () => {
@@ -119,19 +122,29 @@ try {
   await run(...up, "--steps", "300")
   const live = start([...up, "--steps", "4000", "--seed", "2", "--fresh"])
   await live.says(/service at http/)
-  const chats = await Conversations.send(url)
   await live.says(/[1-9]\d\d\/4000 steps/)
 
   const curves = sees("canvas")
   await picture("run", ui("/"), curves)
-  await Effect.runPromise(BrokenRun.fill(url))
-  await picture("health", ui(`/?run=${BrokenRun.name}`), sees(".finding"))
   await picture("run-dark", ui("/"), curves, dark)
   await picture("run-phone", ui("/"), curves, phone)
   await picture("comparison", ui("/?run=sort-letters-2&with=sort-letters-1&smooth=0.6"), sees(".data-table"))
   await picture("service", ui("/service?run=sort-letters-2"), sees("table >> nth=2"))
+  live.child.kill("SIGINT")
+  await live.ended
+
+  // The others are of what is there: nothing has to train for them.
+  const still = start(["api", "--port", String(port)])
+  await still.says(/http:\S+/)
+  const chats = await Conversations.send(url)
+  await Effect.runPromise(BrokenRun.fill(url))
+  await picture("health", ui(`/?run=${BrokenRun.name}`), sees(".finding"))
   await picture("groups", ui(`/groups?run=${chats.run}`), sees(".row-link"))
-  await picture("groups-filtered", ui(`/groups?run=${chats.run}&text=litres&score_to=0.5`), sees(".row-link"))
+  await picture(
+    "groups-filtered",
+    ui(`/groups?run=${chats.run}&newest_run=true&step_from=44&step_to=52&text=litres&score_to=0.5`),
+    sees(".row-link")
+  )
   await picture("group", ui(`/groups/${chats.run}/${chats.mathematics}`), async (page) => {
     await sees(".rollout")(page)
     await page.keyboard.press("o")
@@ -139,11 +152,13 @@ try {
   await picture("group-code-dark", ui(`/groups/${chats.run}/${chats.code}`), sees(".hljs-keyword"), dark)
   await picture("group-tools", ui(`/groups/${chats.run}/${chats.tools}`), sees(".tool"))
   await picture("group-phone", ui(`/groups/${chats.run}/${chats.mathematics}`), sees(".rollout"), phone)
-  await picture(
-    "tokens",
-    ui(`/groups/${chats.run}/${chats.mathematics}?view=tokens&rollout=0&token=60`),
-    sees(".token")
-  )
+  const tokens = ui(`/groups/${chats.run}/${chats.mathematics}?view=tokens&rollout=0&token=60`)
+  await picture("tokens", tokens, sees(".token"))
+  await picture("tokens-trainer", tokens, async (page) => {
+    await sees(".token")(page)
+    await page.getByLabel("Colour").selectOption("trainer")
+    await page.keyboard.press("x")
+  })
   await picture("compare", ui(`/groups/${chats.run}/${chats.mathematics}?view=compare`), sees(".compare"))
   await picture("hacking", ui(`/hacking?run=${BrokenRun.name}`), sees(".finding"))
   await picture("timeline", ui("/?run=sort-letters-1"), async (page) => {
@@ -151,19 +166,23 @@ try {
     await sees(".step-timeline svg")(page)
     await page.locator(".step-timeline").evaluate((element) => element.scrollIntoView({ block: "start" }))
   })
+  await picture("delete", ui("/?run=sort-letters-1"), async (page) => {
+    await page.getByRole("button", { name: "Delete this run…" }).click()
+    await page.getByRole("dialog").waitFor()
+  })
   await note(url, chats.run, chats.mathematics, 0, ["right"], "Takes the shortest way; a good example for the report.")
   await note(url, chats.run, chats.mathematics, 3, ["cut off"], "Ran out of tokens before the answer.")
   await note(url, chats.run, chats.code, 1, ["hack?"], "Prints the expected output instead of computing it?")
   await picture("notes", ui(`/notes?run=${chats.run}`), sees(".note-words"))
   await picture("evaluations", ui("/evaluations"), sees(".data-table"))
   // Before the training and after it, the first two that the service has.
-  await picture("evaluation", ui("/evaluations/1?with=2&show=broken"), async (page) => {
+  await picture("evaluation", ui("/evaluations/1?with=2&show=fixed"), async (page) => {
     await sees(".item-row")(page)
     await page.keyboard.press("j")
     await sees(".sample-facts")(page)
   })
-  live.child.kill("SIGINT")
-  await live.ended
+  still.child.kill("SIGINT")
+  await still.ended
 
   const saved = join(folder, "scenes.jsonl")
   await run(
@@ -186,5 +205,7 @@ try {
   await picture("saved-page", pathToFileURL(page).href, sees(".row-link"))
 } finally {
   await browser.close()
+  // What a failure left behind.
+  for (const child of running) child.kill("SIGKILL")
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }

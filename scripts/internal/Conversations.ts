@@ -3,6 +3,7 @@
  * tokens (of whole words), masks, logprobs, scores and policy versions. Nothing of it was sampled from a model.
  */
 import { randomUUID } from "node:crypto"
+import * as PackedLogprobs from "../../packages/core/src/service/PackedLogprobs.ts"
 
 interface Message {
   readonly role: string
@@ -16,6 +17,8 @@ interface Rollout {
 }
 
 const run = "conversations"
+/** Of a group from each environment: a batch each. */
+const rounds = 16
 const known = new Map<string, number>()
 
 const idsOf = (text: string): ReadonlyArray<number> =>
@@ -27,6 +30,10 @@ const idsOf = (text: string): ReadonlyArray<number> =>
 
 /** Most words are likely, some are not; always the same ones. */
 const logprob = (id: number, at: number): number => -0.002 - 6 * (((id * 2654435761 + at * 40503) % 1000) / 1000) ** 6
+
+/** Of a trainer that computes a little else than the sampler, and something else altogether here and there. */
+const trainers = (sampled: number, at: number): number =>
+  Math.min(-1e-4, sampled + 0.02 * Math.sin(at) + (at % 17 === 5 ? 0.9 * Math.sin(at * 7) : 0))
 
 const textOf = ({ content, reasoning_content, tool_calls }: Message): string =>
   [reasoning_content, content, tool_calls]
@@ -50,6 +57,8 @@ const groupOf = (asked: ReadonlyArray<Message>, rollouts: ReadonlyArray<Rollout>
   }
   return { group, policy_versions: rollouts.map((_, at) => policy - (at === 3 ? 1 : 0)) }
 }
+
+type Group = ReturnType<typeof groupOf>["group"]
 
 const says = (content: string): ReadonlyArray<Message> => [{ role: "assistant", content }]
 
@@ -177,16 +186,47 @@ export const send = async (url: string) => {
     })
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
   }
+  /** A batch goes to the trainer, which tells what it computed of its groups, and is done with it. */
+  const train = async (groups: ReadonlyArray<Group>, policyVersion: number): Promise<void> => {
+    const claimed = await fetch(`${url}/v1/runs/${run}/batches/claim`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(claim)
+    })
+    const { id, lease_token: leaseToken } = (await claimed.json()) as { readonly id: string; lease_token: string }
+    const rows = groups.flatMap(({ inference_logprobs, masks }, group) =>
+      inference_logprobs.map((logprobs, sequence) => ({
+        group,
+        sequence,
+        from: 0,
+        logprobs: Float32Array.from(logprobs, (logprob, at) =>
+          masks[sequence]![at] === -100 ? Number.NaN : trainers(logprob, at)
+        )
+      }))
+    )
+    const kept = await fetch(`${url}/v1/runs/${run}/batches/${id}/logprobs`, {
+      method: "PUT",
+      headers: { "content-type": "application/vnd.atropos.logprobs" },
+      body: PackedLogprobs.encode({ leaseToken, policyVersion, rows }) as Uint8Array<ArrayBuffer>
+    })
+    if (!kept.ok) throw new Error(`logprobs of batch ${id}: ${kept.status} ${await kept.text()}`)
+    await post(`/${run}/batches/${id}/ack`, { lease_token: leaseToken })
+  }
+  const claim = { owner: "screenshots", wait_seconds: 0, lease_seconds: 600 }
   const spec = { max_token_length: 2048, checkpoint_dir: "", save_checkpoint_interval: 0 }
   const wandb = { wandb_group: "", wandb_project: "" }
-  await post("", { name: run, batch_size: 1024, starting_step: 0, num_steps: 100, ...spec, ...wandb })
-  await post(`/${run}/batches/claim`, { owner: "screenshots", wait_seconds: 0, lease_seconds: 60 })
-  const environments = ["mathematics", "python", "search"]
-  for (const desired_name of environments) {
-    const announced = { desired_name, weight: 1, group_size: 4, max_token_length: 2048, min_batch_allocation: null }
+  await post("", { name: run, batch_size: 11, starting_step: 40, num_steps: 100, ...spec, ...wandb })
+  await post(`/${run}/batches/claim`, claim)
+  const environments = [
+    ["mathematics", 4],
+    ["python", 4],
+    ["search", 3]
+  ] as const
+  for (const [desired_name, group_size] of environments) {
+    const announced = { desired_name, weight: 1, group_size, max_token_length: 2048, min_batch_allocation: null }
     await post(`/${run}/environments`, announced)
   }
-  for (let at = 0; at < 16; at++) {
+  for (let at = 0; at < rounds; at++) {
     const policy = 40 + at
     const [city, people] = cities[at % cities.length]!
     const groups = [
@@ -197,18 +237,28 @@ export const send = async (url: string) => {
     for (const [env_id, { group, policy_versions }] of groups.entries()) {
       await post(`/${run}/groups`, { key: randomUUID(), group: { ...group, env_id }, policy_versions })
     }
+    // The newest ones still wait.
+    if (at < rounds - 2) {
+      const sent = groups.map(({ group }) => group)
+      await train(sent, policy)
+    }
   }
   await post(`/${run}/pieces`, { pieces: Object.fromEntries([...known].map(([piece, id]) => [id, piece])) })
 
   interface Page {
     readonly unindexed: number | null
-    readonly rows: ReadonlyArray<{ readonly id: string; readonly environment: string | null }>
+    readonly rows: ReadonlyArray<{
+      readonly id: string
+      readonly environment: string | null
+      readonly step: number | null
+    }>
   }
   // Previews come with the index, a moment after the groups.
   for (;;) {
     const page = (await (await fetch(`${url}/v1/runs/${run}/rollouts?limit=1000`)).json()) as Page
     if (page.unindexed !== 0) continue
-    const newest = (name: string) => page.rows.find(({ environment }) => environment?.startsWith(name))?.id ?? ""
+    const newest = (name: string) =>
+      page.rows.find(({ environment, step }) => step !== null && environment?.startsWith(name))?.id ?? ""
     return { run, mathematics: newest("mathematics"), code: newest("python"), tools: newest("search") }
   }
 }

@@ -127,6 +127,8 @@ def test_two_processes_share_a_batch_and_train_as_one_would(filled: Run, model_f
     both = finish(start(filled, model_folder, tmp_path / "two", launcher, config=settings))
     assert both["steps"] == 2
     assert [(batch["state"], batch["deliveries"]) for batch in filled.batches()] == [("acked", 1), ("acked", 1)]
+    told = [filled.call("GET", f"/rollouts/{row['id']}")["group"]["trainer_logprobs"] for row in filled.rollouts(1)]
+    assert [len(rows) for rows in told] == [4, 4] and all(row is not None for rows in told for row in rows)
     alone = Run(filled.url, f"{filled.name}-alone")
     run_groups(alone, simple_groups(model_folder, 9), 8)
     one = finish(start(alone, model_folder, tmp_path / "one", config={"max_steps": 2}))

@@ -318,6 +318,37 @@ def test_figures_reach_the_services_viewer(run: Run, model_folder: Path, tmp_pat
     assert rows[0]["source"] == "trl" and rows[0]["step"] == 1 and rows[0]["values"]["reward"] == 0.5
 
 
+@pytest.mark.parametrize(
+    "given", [{}, {"gradient_accumulation_steps": 2, "steps_per_generation": 1}, {"record_logprobs": 7}]
+)
+def test_what_the_trainer_computed_reaches_the_services_viewer(
+    run: Run, model_folder: Path, tmp_path: Path, given: dict[str, Any]
+) -> None:
+    most = given.get("record_logprobs", 32_768)
+    given = {name: value for name, value in given.items() if name != "record_logprobs"}
+    batches = 2 if given else 1
+    sent = [group for _ in range(batches) for group in off_policy_groups(model_folder)]
+    with AtroposRollouts(run.url, run=run.name, max_mismatch=None, record_logprobs=most) as atropos:
+        args = config(tmp_path, **given)
+        trainer = trainer_of(model_folder, atropos, args)
+        run_groups(run, sent, 8)
+        trainer.train()
+    for batch in range(1, batches + 1):
+        rows = sorted(run.rollouts(batch), key=lambda row: int(row["id"]))
+        told = [run.call("GET", f"/rollouts/{row['id']}")["group"] for row in rows]
+        if most == 7:  # a sequence has four tokens from the first trained one on: that which differs most
+            assert told[0].get("trainer_logprobs") is None
+            assert [row is not None for row in told[1]["trainer_logprobs"]] == [False, False, False, True]
+            continue
+        for group, own in zip(sent, told, strict=False):
+            assert own["trainer_version"] == 0
+            for tokens, row in zip(group["tokens"], own["trainer_logprobs"], strict=True):
+                expected = logprobs_of(model_folder, tokens)
+                assert [value == 1 for value in row] == [True, True, False, True, False, False]
+                at = [2, 4, 5]
+                assert [row[t] for t in at] == pytest.approx([expected[t] for t in at], abs=1e-5)
+
+
 def test_a_lost_lease_stops_training_before_the_update(run: Run, model_folder: Path, tmp_path: Path) -> None:
     with AtroposRollouts(run.url, run=run.name, max_mismatch=None) as atropos:
         trainer = trainer_of(model_folder, atropos, config(tmp_path))

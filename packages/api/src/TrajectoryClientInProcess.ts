@@ -106,6 +106,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     }),
     status: (envId) => Effect.mapError(store.status(run, envId), failure),
     statusChanges: (envId) => Stream.mapError(StatusChanges.ofEnvironment(store, run, envId), failure),
+    begin: (envId, request) => Effect.mapError(store.begin(run, envId, request), failure),
     savedStates: Effect.succeedSome({
       load: (environmentName) => Effect.mapError(store.loadState(run, environmentName), failure),
       save: (environmentName, state) => Effect.mapError(store.saveState(run, environmentName, state), failure)
@@ -125,6 +126,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     ack: (batch) => Effect.mapError(store.ack(batch), failure),
     nack: (batch) => Effect.mapError(store.nack(batch), failure),
     extend: (batch, lease) => Effect.mapError(store.extendLease(batch, lease), failure),
+    trained: (batch) => Effect.mapError(store.trained(batch), failure),
     telemetry: Effect.succeedSome({
       recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure),
       recordSettings: (settings) => Effect.mapError(store.recordSettings(run, settings), failure),

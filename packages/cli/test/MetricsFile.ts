@@ -6,7 +6,9 @@ const Line = Schema.fromJsonString(
     step: Schema.Int,
     "reward/mean": Schema.Finite,
     "train/loss": Schema.Finite,
-    "staleness/max": Schema.Finite
+    "train/skipped": Schema.Finite,
+    "staleness/max": Schema.Finite,
+    "staleness/dropped": Schema.Finite
   })
 )
 const decodeLine = Schema.decodeUnknownEffect(Line)

@@ -23,6 +23,21 @@ describe("atropos up", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("says what on_stale wait needs, and what contradicts it", () =>
+    Effect.gen(function* () {
+      yield* InProcess.folder
+      const without = yield* up("--on_stale", "wait")
+      assert.strictEqual(without.code, 2)
+      assert.include(without.stderr, "on_stale wait needs a bound: set max_staleness too")
+      const both = yield* up("--on_stale", "wait", "--max_staleness", "1", "--steps_ahead", "0")
+      assert.strictEqual(both.code, 2)
+      assert.include(both.stderr, "--on_stale wait --max_staleness 1 contradicts --steps_ahead 0")
+      const { code, stderr } = yield* InProcess.run(["train", "--model", "bundled", "--on_stale", "wait"])
+      assert.strictEqual(code, 2)
+      assert.include(stderr, "set max_staleness too")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("says which model it takes where none was named, and how to have one made", () =>
     Effect.gen(function* () {
       const cwd = yield* InProcess.folder

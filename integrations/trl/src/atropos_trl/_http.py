@@ -51,14 +51,22 @@ class Http:
         self._opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if is_here else []))
 
     def call(
-        self, method: str, path: str, body: object = None, *, accept: str = "application/json", timeout: float = 30
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        accept: str = "application/json",
+        content_type: str = "application/json",
+        timeout: float = 30,
     ) -> Answer:
+        """`body` is sent as it is where it is bytes, else as JSON."""
         headers = {"accept": accept}
         if body is not None:
-            headers["content-type"] = "application/json"
+            headers["content-type"] = content_type
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
-        data = None if body is None else json.dumps(body).encode()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with self._opener.open(request, timeout=timeout) as response:

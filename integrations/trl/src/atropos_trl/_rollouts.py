@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from accelerate.utils import broadcast_object_list
+from accelerate.utils import broadcast_object_list, gather_object
 from datasets import Dataset
 from transformers import TrainerCallback
 
 from ._groups import Expected, Rows, add_group, read_groups
 from ._http import AtroposError, Http
 from ._leases import Lease, Leases
+from ._logprobs import Claimed, Teller, computed
 from ._sampler import Sampler
 from ._service import Service
 from ._settings import batches, check
@@ -38,6 +39,8 @@ class AtroposRollouts:
         patience: seconds to wait for a server that does not answer. A batch is waited for without end.
         max_mismatch: largest mean difference (nats) between sampler and trainer on the first batches, where both have
             the same weights; more means different models. None does not check.
+        record_logprobs: of how many tokens of a batch the service is told the trainer's log-probabilities, for its viewer:
+            of the sequences first that differ most from the sampler's. 0 tells none.
         max_token_length: longest sequence, announced to the environments; the model's positions if None.
         token: bearer token of the service; ATROPOS_TOKEN if None.
         sampler_token: bearer token of the sampler; ATROPOS_POLICY_TOKEN if None.
@@ -53,12 +56,15 @@ class AtroposRollouts:
         lease_seconds: float = 120,
         patience: float = 600,
         max_mismatch: float | None = 0.05,
+        record_logprobs: int = 32_768,
         max_token_length: int | None = None,
         token: str | None = None,
         sampler_token: str | None = None,
     ) -> None:
         if acknowledge not in ("step", "checkpoint"):
             raise AtroposError(f'acknowledge={acknowledge!r}: expected "step" or "checkpoint"')
+        if record_logprobs < 0:
+            raise AtroposError(f"record_logprobs={record_logprobs}: expected a number of tokens, 0 for none")
         self._service = Service(Http(url, token or os.environ.get("ATROPOS_TOKEN"), "ATROPOS_TOKEN"), run, patience)
         self._sampler_address = sampler
         self._sampler_token = sampler_token or os.environ.get("ATROPOS_POLICY_TOKEN")
@@ -69,6 +75,10 @@ class AtroposRollouts:
         self._patience = patience
         self._max_mismatch = max_mismatch
         self._max_token_length = max_token_length
+        self._records = record_logprobs > 0
+        self._teller = Teller(self._service, record_logprobs)
+        self._claimed: Claimed | None = None
+        self._is_untold = False
         self._owner = f"trl {socket.gethostname()} {os.getpid()}"
         self._expected: Expected | None = None
         self._leases: Leases | None = None
@@ -88,6 +98,7 @@ class AtroposRollouts:
 
     def close(self) -> None:
         """Gives back what was claimed and not acknowledged. Safe to call twice."""
+        self._teller.close()
         leases, self._leases = self._leases, None
         if leases is not None:
             leases.close()
@@ -122,6 +133,7 @@ class AtroposRollouts:
             raise AtroposError("the callback is missing: GRPOTrainer(…, **atropos.trainer_arguments(args))")
         accelerator = trainer.accelerator
         self._trainer = trainer
+        self._tell()
         self._use_logprobs(trainer)
         answer: list[Any] = [None]
         if accelerator.is_main_process:
@@ -140,6 +152,7 @@ class AtroposRollouts:
             or (step == 0 and all(version is None for version in rows.versions))
         )
         self._is_known = rows.versions[0] is not None
+        self._is_untold = self._records
         part = slice(accelerator.process_index * len(prompts), (accelerator.process_index + 1) * len(prompts))
         return {
             "prompt_ids": rows.prompt_ids[part],
@@ -184,7 +197,20 @@ class AtroposRollouts:
                 rows.unknown,
                 lease.id,
             )
+        self._claimed = Claimed(lease, rows, expected.group_size, trainer.state.global_step)
         return rows
+
+    def _tell(self) -> None:
+        """Tells the service what the trainer computed of its batch, once; every process takes part."""
+        if not self._is_untold:
+            return
+        self._is_untold = False
+        trainer = self._trainer
+        found = computed(trainer._buffered_inputs)
+        if trainer.accelerator.num_processes > 1:
+            found = gather_object(found)
+        if self._claimed is not None:
+            self._teller.tell(self._claimed, found)
 
     def _use_logprobs(self, trainer: Any) -> None:
         """Turns TRL's correction for another sampler on, which it has for vLLM alone."""
@@ -206,6 +232,7 @@ class AtroposRollouts:
             )
         self._expected = Expected(args.num_generations, args.temperature, vocabulary)
         self._checks_left = 3
+        self._is_untold = False
         if args.process_index != 0:
             return
         positions = getattr(model.config, "max_position_embeddings", None)
@@ -232,6 +259,7 @@ class AtroposRollouts:
         trainer = self._trainer
         if trainer is None or not trainer.vllm_importance_sampling_correction:
             return
+        self._tell()
         if any("importance_sampling_ratio" not in inputs for inputs in trainer._buffered_inputs):
             raise AtroposError("the sampler's log-probabilities did not reach the loss: this TRL is not supported")
         if self._to_check:

@@ -77,6 +77,16 @@ class Service:
         """`ack`, `nack` or `extend` of a batch under lease."""
         self._http.call("POST", f"{self._path}/batches/{id}/{what}", {"lease_token": token, **more}, timeout=10)
 
+    def tell_logprobs(self, id: str, record: bytes) -> None:
+        """What the trainer computed of a batch under lease, packed."""
+        self._http.call(
+            "PUT",
+            f"{self._path}/batches/{id}/logprobs",
+            record,
+            content_type="application/vnd.atropos.logprobs",
+            timeout=10,
+        )
+
     def record(self, step: int, figures: Mapping[str, Any]) -> None:
         """The trainer's figures, for the service's viewer. A failure is told once, and training goes on."""
         values = {

@@ -13,6 +13,7 @@ import keepEvaluations from "./0011_keep_evaluations.ts"
 import keepSettingsOfRuns from "./0012_keep_settings_of_runs.ts"
 import deleteRuns from "./0014_delete_runs.ts"
 import keepLogprobsOfTrainers from "./0015_keep_logprobs_of_trainers.ts"
+import waitAtStaleness from "./0016_wait_at_staleness.ts"
 
 export const migrations = {
   "0001_create_runs_and_queue": createRunsAndQueue,
@@ -28,5 +29,6 @@ export const migrations = {
   "0011_keep_evaluations": keepEvaluations,
   "0012_keep_settings_of_runs": keepSettingsOfRuns,
   "0014_delete_runs": deleteRuns,
-  "0015_keep_logprobs_of_trainers": keepLogprobsOfTrainers
+  "0015_keep_logprobs_of_trainers": keepLogprobsOfTrainers,
+  "0016_wait_at_staleness": waitAtStaleness
 }

@@ -18,6 +18,7 @@ import * as Deletion from "./runs/Deletion.ts"
 import * as Environments from "./runs/Environments.ts"
 import * as Janitor from "./runs/Janitor.ts"
 import * as LastSeen from "./runs/LastSeen.ts"
+import * as Leave from "./runs/Leave.ts"
 import * as Notes from "./runs/Notes.ts"
 import * as Leases from "./queue/Leases.ts"
 import * as Objects from "./base/Objects.ts"
@@ -60,6 +61,7 @@ export const layer: Layer.Layer<
     const lastSeen = yield* LastSeen.make
     const runs = yield* Runs.make(views, changes, cache)
     const environments = yield* Environments.make(views, changes, lastSeen)
+    const leave = yield* Leave.make(views, changes)
     const readiness = yield* Readiness.make
     const { submit } = yield* Submit.make(settings, views, changes, cache, readiness, objects)
     const clock = yield* StoreClock.make
@@ -86,6 +88,7 @@ export const layer: Layer.Layer<
         ...runs,
         ...deletion,
         ...environments,
+        ...leave,
         ...batches,
         ...leases,
         ...records,

@@ -107,7 +107,7 @@ export interface TrajectoryStoreShape extends Telemetry {
   readonly ready: Effect.Effect<void, StoreError>
   /**
    * Registers a run; where it is registered already, answers with it unchanged (the original's `/register`), but for
-   * the rule of advantages, and for the number of steps where this is larger.
+   * the rule of advantages, the bound that environments wait at, and the number of steps where this is larger.
    */
   readonly registerRun: (spec: TrajectoryApi.RunSpec) => Effect.Effect<Run, StoreError>
   readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
@@ -160,6 +160,11 @@ export interface TrajectoryStoreShape extends Telemetry {
     readonly id: string
     readonly leaseToken: string
   }) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
+  /** Samplers have the weights that were made of the batch. */
+  readonly trained: (batch: {
+    readonly id: string
+    readonly leaseToken: string
+  }) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
   readonly extendLease: (
     batch: { readonly id: string; readonly leaseToken: string },
     lease: Duration.Input
@@ -179,6 +184,15 @@ export interface TrajectoryStoreShape extends Telemetry {
     run: string,
     envId: number
   ) => Effect.Effect<TrajectoryApi.EnvironmentStatus, StoreError | UnknownEnvironment>
+  /**
+   * Leave to begin rollouts: how many of `more`. Together, environments that ask never get more than the run's bound
+   * leaves (`StalenessBound`), in whatever processes; all where it has none.
+   */
+  readonly begin: (
+    run: string,
+    envId: number,
+    request: TrajectoryApi.Begin
+  ) => Effect.Effect<number, StoreError | UnknownEnvironment>
   readonly summary: (run: string) => Effect.Effect<TrajectoryApi.QueueSummary, StoreError>
   /**
    * Emits (the run's name) after every change of its queue, step or environments, from this process or another;

@@ -58,6 +58,8 @@ export const layer = HttpApiBuilder.group(
         store
           .nack({ id: params.id, leaseToken: payload.leaseToken })
           .pipe(Effect.catchTags(StoreFailures.plain), Effect.andThen(ServiceMetrics.batch(params.run, "nacked"))),
+      trained: ({ params, payload }) =>
+        store.trained({ id: params.id, leaseToken: payload.leaseToken }).pipe(Effect.catchTags(StoreFailures.plain)),
       extend: ({ params, payload }) =>
         store
           .extendLease({ id: params.id, leaseToken: payload.leaseToken }, Duration.seconds(payload.leaseSeconds))

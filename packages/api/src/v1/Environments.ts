@@ -38,6 +38,11 @@ export const layer = HttpApiBuilder.group(
       status: ({ params }) => status(params.run, params.envId),
       events: ({ params }) =>
         Effect.map(status(params.run, params.envId), () => statuses({ run: params.run, envId: params.envId })),
+      begin: ({ params, payload }) =>
+        store.begin(params.run, params.envId, payload).pipe(
+          Effect.catchTags(StoreFailures.ofEnvironment),
+          Effect.map((granted) => ({ granted }))
+        ),
       report: ({ params, payload }) =>
         store.recordReport(params.run, params.envId, payload).pipe(Effect.catchTags(StoreFailures.ofEnvironment)),
       loadState: ({ params }) =>

@@ -1,6 +1,6 @@
 /** What every client does for trainers, whatever lies between it and the store. */
 import { assert } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber, Option, Stream } from "effect"
 import * as SampleGroups from "../SampleGroups.ts"
 import {
   type Client,
@@ -61,10 +61,36 @@ export const trainers = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
         yield* client.ack({ id: "0", leaseToken: "" })
         yield* client.nack({ id: "0", leaseToken: "" })
         yield* client.extend({ id: "0", leaseToken: "" }, "1 minute")
+        yield* client.trained({ id: "0", leaseToken: "" })
+        assert.strictEqual(yield* client.begin(0, { underWay: 3, more: 100 }), 100)
       })
     )
     return
   }
+
+  it.effect("lets environments wait at the trainer's bound, and go on when a batch was learned from", () =>
+    Effect.gen(function* () {
+      const client = yield* kind.client(runOf(kind, "bound"))
+      const name = runOf(kind, "bound")
+      const envId = yield* started(client, name)
+      const begin = (underWay: number) => client.begin(envId, { underWay, more: 100 })
+      assert.isUndefined((yield* client.status(envId)).startable)
+      assert.strictEqual(yield* begin(0), 100)
+      yield* client.registerRun({ ...spec(name), waitAtStaleness: 0 })
+      assert.strictEqual((yield* client.runInfo).waitAtStaleness, 0)
+      assert.strictEqual(yield* begin(0), 2)
+      yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
+      const batch = yield* claimOne(client)
+      assert.deepStrictEqual([yield* begin(0), (yield* client.status(envId)).startable], [0, 0])
+      const changes = yield* Stream.toPull(client.statusChanges(envId))
+      assert.strictEqual((yield* changes)[0].startable, 0)
+      yield* client.trained(batch)
+      assert.strictEqual((yield* changes)[0].startable, 4)
+      assert.strictEqual(yield* begin(0), 2)
+      const other = { ...batch, leaseToken: crypto.randomUUID() }
+      assert.strictEqual((yield* Effect.flip(client.trained(other))).reason, "leaseLost")
+    })
+  )
 
   it.effect("gives a batch that was handed back to the next, at once", () =>
     Effect.gen(function* () {

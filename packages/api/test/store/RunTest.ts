@@ -175,6 +175,11 @@ export const runs = (it: StoreTests): void => {
           ["consumed", 4]
         ]
       )
+      const newest = yield* reader.rollouts(run, { limit: 10, newestRun: "true", stepFrom: 4, stepTo: 4 })
+      assert.deepStrictEqual([newest.rows.map(({ state }) => state), newest.total], [["leased"], 1])
+      yield* store.reset(run)
+      const ended = yield* reader.rollouts(run, { limit: 10, newestRun: "true" })
+      assert.deepStrictEqual([ended.rows.map(({ state }) => state), ended.total], [["consumed"], 1])
     })
   )
 

@@ -6,6 +6,7 @@ import type * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 import { claims } from "./ClaimTest.ts"
 import { runs } from "./RunTest.ts"
 import { submissions } from "./SubmitTest.ts"
+import { waits } from "./WaitTest.ts"
 
 export const suite = <E>(
   name: string,
@@ -15,4 +16,5 @@ export const suite = <E>(
     runs(it)
     submissions(it)
     claims(it)
+    waits(it)
   })

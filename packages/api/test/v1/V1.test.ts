@@ -614,6 +614,8 @@ layer(services, { excludeTestServices: true })("versioned endpoints", (it) => {
         "/v1/runs/{run}/batches/{id}/nack",
         "/v1/runs/{run}/batches/{id}/extend",
         "/v1/runs/{run}/batches/{id}/logprobs",
+        "/v1/runs/{run}/batches/{id}/trained",
+        "/v1/runs/{run}/environments/{envId}/begin",
         "/v1/runs/{run}/metrics",
         "/v1/runs/{run}/metrics/events",
         "/v1/runs/{run}/pieces",

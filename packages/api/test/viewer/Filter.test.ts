@@ -6,6 +6,7 @@ import * as Filter from "../../viewer/src/groups/list/Filter.ts"
 const bound = Schema.NullOr(Schema.Finite)
 const step = Schema.NullOr(Schema.Int)
 const Filters = Schema.Struct({
+  isNewestRun: Schema.Boolean,
   environment: Schema.NullOr(Schema.NonEmptyString),
   item: Schema.NullOr(Schema.NonEmptyString.check(Schema.isMaxLength(128))),
   stepFrom: step,

@@ -69,6 +69,21 @@ layer(service, { excludeTestServices: true })("RunMetrics", (it) => {
     })
   )
 
+  it.effect("shows the newest run of a name alone, also where it began while somebody looked", () =>
+    Effect.gen(function* () {
+      yield* create("anew")
+      for (const step of [1, 2, 3]) yield* record("anew", step, 9)
+      const metrics = yield* open
+      metrics.choose(["anew"])
+      yield* until(metrics, ([run]) => run?.live === "live" && losses(run).length === 3)
+      yield* call("/v1/runs/anew/reset", { method: "POST" })
+      yield* create("anew")
+      yield* record("anew", 1, 5)
+      const [run] = yield* until(metrics, ([run]) => losses(run).length === 1)
+      assert.deepStrictEqual(losses(run), [5])
+    })
+  )
+
   it.effect("keeps its shape while values come in, and has another one for a new metric", () =>
     Effect.gen(function* () {
       yield* create("shape")

@@ -1,5 +1,5 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
-import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import { type TrainerSettings, waitAtStaleness } from "@atropos/trainer/run/TrainerSettings"
 import { Array as Arr, Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as BundledModel from "../config/BundledModel.ts"
@@ -84,6 +84,16 @@ const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerS
   )
 })
 
+/** How far sampling runs ahead, where `on_stale wait` may say it too. */
+const stepsAheadOf = Effect.fnUntraced(function* ({ trainer }: TrainerSettings, given: Option.Option<number>) {
+  const bound = waitAtStaleness(trainer)
+  const stepsAhead = Option.getOrElse(given, () => bound ?? 0)
+  if (bound === null || stepsAhead === bound) return stepsAhead
+  return yield* new UsageError({
+    message: `--on_stale wait --max_staleness ${bound} contradicts --steps_ahead ${stepsAhead}: here the first means --steps_ahead ${bound}; give one of both`
+  })
+})
+
 /** Flags that no setting gives. */
 const ownFlags = {
   env: Flag.String("env").pipe(
@@ -106,13 +116,13 @@ const ownFlags = {
   ),
   stepsAhead: Flag.Int("steps_ahead").pipe(
     Flag.withDescription(
-      "steps that sampling may run ahead of training; 0 is on-policy and reproducible with the same seed [default: 0]"
+      "steps that sampling may run ahead of training; 0 is on-policy and reproducible with the same seed [default: 0, or max_staleness with on_stale wait]"
     ),
     Flag.filter(
       (steps) => steps >= 0,
       () => "0 or more"
     ),
-    Flag.withDefault(0)
+    Flag.optional
   ),
   fresh: Flag.Boolean("fresh").pipe(
     Flag.withDescription("start a new run instead of resuming an unfinished one"),
@@ -148,7 +158,7 @@ export const make: MakeVerb = (words) =>
       },
       (input) =>
         Effect.gen(function* () {
-          const { config, exit, fresh, host, policyPort, port, stepsAhead } = input
+          const { config, exit, fresh, host, policyPort, port } = input
           const flagged = Flags.given(input.trainer)
           const valueOf = (sections: ConfigFile.ConfigFile["sections"], setting: string) =>
             TrainerRun.valueOf({ file: sections, given: input }, setting)
@@ -192,6 +202,7 @@ export const make: MakeVerb = (words) =>
                     yield* Effect.forEach(Arr.zip(settings, definitions), ([one, definition]) => definition.make(one))
                   )
                 )
+          const stepsAhead = yield* stepsAheadOf(trainer, input.stepsAhead)
           const isModelGiven = TrainerRun.isGiven({ file: sections, given: input }, "model")
           yield* checkEngine(trainer, isModelGiven)
           if (definitions === undefined) yield* checkModel(trainer, isModelGiven)

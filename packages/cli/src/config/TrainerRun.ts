@@ -8,6 +8,7 @@
 import { Settings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, type Option } from "effect"
+import { UsageError } from "../base/Failure.ts"
 import * as Flags from "./Flags.ts"
 import * as LossFile from "./LossFile.ts"
 import * as Precedence from "./Precedence.ts"
@@ -95,8 +96,11 @@ export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode 
         )
       )
   }
+  const trainer = yield* decode("trainer", TrainerSettings.trainer)
+  const problem = TrainerSettings.problem(trainer)
+  if (problem !== undefined) return yield* new UsageError({ message: problem })
   return {
-    trainer: yield* decode("trainer", TrainerSettings.trainer),
+    trainer,
     lora: yield* decode("lora", TrainerSettings.lora),
     loss: yield* decode("loss", TrainerSettings.loss)
   } satisfies TrainerSettings.TrainerSettings

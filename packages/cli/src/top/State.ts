@@ -33,12 +33,18 @@ const solvedName = "eval/percent_correct"
 const count = (number: number, noun: string): string =>
   `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`
 
+const boundOf = ({ maxStaleness, startable, underWay }: NonNullable<TrajectoryApi.QueueSummary["bound"]>): string =>
+  `${count(underWay, "sequence")} begun, ${
+    startable > 0 ? `${startable.toLocaleString("en-US")} more may be` : "environments wait for the trainer"
+  } (staleness ${maxStaleness})`
+
 const queueOf = ({ summary }: Look): string =>
   [
     `${count(summary.queuedGroups, "group")} (${count(summary.queuedSequences, "sequence")}) waiting`,
     ...(summary.bufferedGroups > 0 ? [`${summary.bufferedGroups} to be combined`] : []),
     `${count(summary.leasedBatches, "batch")} with a trainer`,
     ...(summary.formedBatches > 0 ? [`${summary.formedBatches} free`] : []),
+    ...(summary.bound == null ? [] : [boundOf(summary.bound)]),
     ...summary.stuck.slice(0, 1).map(({ reason }) => reason)
   ].join(" | ")
 

@@ -32,11 +32,12 @@ export const stepsIn = Effect.fnUntraced(function* (folder: string) {
   )
 })
 
-/** The run to go on with, or a new one. `identity` is what must be equal. */
+/** The run to go on with, or a new one. `identity` is what must be equal, `ofToday` reads that of an older version. */
 export const choose = Effect.fn("RunFolder.choose")(function* (options: {
   readonly root: string
   readonly environment: string
   readonly identity: unknown
+  readonly ofToday: (written: unknown) => unknown
   readonly steps: number
   readonly fresh: boolean
 }) {
@@ -57,7 +58,10 @@ export const choose = Effect.fn("RunFolder.choose")(function* (options: {
     const folder = join(root, name)
     const written = yield* Effect.orElseSucceed(fs.readFileString(join(folder, "run.json")), () => "")
     const done = yield* stepsIn(folder)
-    const differences = Differences.between(Option.getOrUndefined(decode(written)), JSON.parse(identity))
+    const differences = Differences.between(
+      Option.getOrUndefined(Option.map(decode(written), options.ofToday)),
+      JSON.parse(identity)
+    )
     if (differences.length === 0 && done < options.steps) return { name, folder, done } satisfies RunFolder
     if (done > 0 && done < options.steps) {
       yield* Effect.logWarning("starting a new run: the unfinished one has other settings", {

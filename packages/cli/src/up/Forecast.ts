@@ -21,8 +21,8 @@ import * as Speed from "./Speed.ts"
 const lookedAt = 3
 /** What a step may take beyond or below its plan before that is told. */
 const tolerance = 0.2
-/** What the service, batches and graphs of further sizes add over the first steps: 0.2 to 0.4 GB where measured. */
-const gatheredBytes = 250e6
+/** What the service, batches and graphs of further sizes add over a run: 0.2 to 0.7 GB where measured. */
+const gatheredBytes = 450e6
 
 const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
 

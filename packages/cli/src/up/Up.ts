@@ -16,13 +16,14 @@ import { Executor } from "@atropos/trainer/exec/Executor"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option, Struct } from "effect"
+import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import * as Board from "../train/Board.ts"
 import * as Report from "../base/Report.ts"
 import * as Train from "../train/Train.ts"
 import * as Forecast from "./Forecast.ts"
 import * as History from "./History.ts"
+import * as Identity from "./Identity.ts"
 import * as Loop from "./Loop.ts"
 import * as Place from "./Place.ts"
 import type * as Recipe from "./Recipe.ts"
@@ -68,43 +69,6 @@ const service = (options: Pick<UpOptions, "host" | "port">) =>
     Layer.provideMerge(Database.layerConfig)
   )
 
-/** What tells runs apart: everything but how far and where they run. */
-const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
-  const { trainer: given } = trainer
-  // Nor does a bound that the trainer itself advises to raise.
-  const told = Struct.omit(given, [
-    "device",
-    "engine",
-    "memory",
-    "quantize",
-    "remat",
-    "routerReplay",
-    "run",
-    "savePath",
-    "threads",
-    "trainingSteps",
-    "maxMismatch"
-  ])
-  const [first, ...further] = settings
-  return {
-    environment: settings.map(({ word }) => word).join(" "),
-    env: further.length === 0 ? first.given : settings.map((one) => one.given),
-    // Settings that runs of older versions had not are told where they are used: those runs go on.
-    trainer: {
-      ...told,
-      ...(given.engine !== RemoteEngine.local && { engine: given.engine }),
-      ...(given.quantize !== "none" && { quantize: given.quantize }),
-      ...(given.memory !== null && { memory: given.memory }),
-      ...(given.remat !== "auto" && { remat: given.remat }),
-      ...(given.routerReplay && { routerReplay: true })
-    },
-    lora: trainer.lora,
-    loss: trainer.loss,
-    stepsAhead,
-    warmStart: Option.getOrNull(Option.map(recipe, ({ warmStart }) => warmStart))
-  }
-}
-
 /** Models made from scratch are small: for them one thread of the CPU is fastest. */
 const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
   Option.isSome(recipe) && trainer.device === "auto"
@@ -122,7 +86,8 @@ export const run = Effect.fn("Up.run")(
     const chosen = yield* RunFolder.choose({
       root: ".atropos/up",
       environment: settings.map(({ chosen }) => chosen.environment.environmentName).join("-"),
-      identity: identityOf(options),
+      identity: Identity.make(options),
+      ofToday: Identity.ofToday,
       steps: trainingSteps,
       fresh: options.fresh
     })

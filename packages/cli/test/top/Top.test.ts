@@ -74,6 +74,7 @@ describe("atropos top", () => {
         bufferedGroups: 0,
         formedBatches: 0,
         leasedBatches: 1,
+        bound: { maxStaleness: 0, underWay: 12, startable: 0 },
         stuck: []
       },
       environments: [environment as State.Look["environments"][number]],
@@ -84,8 +85,8 @@ describe("atropos top", () => {
       assert.isTrue(lines.every((line) => line.length <= width && stripVTControlCharacters(line) === line))
     }
     assert.include(
-      state.board({ width: 100, colour: false }).join("\n"),
-      "2 groups (16 sequences) waiting | 1 batch with"
+      state.board({ width: 160, colour: false }).join("\n"),
+      "2 groups (16 sequences) waiting | 1 batch with a trainer | 12 sequences begun, environments wait for the trainer (staleness 0)"
     )
   })
 })

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
-import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core"
 import { afterAll, assert, beforeAll, vi } from "vitest"
 import { executablePath, isPresent, launch } from "./Chromium.ts"
 
@@ -105,6 +105,13 @@ export const becomes = <A>(ask: () => Promise<A>, expected: A): Promise<void> =>
 /** Asks until it is so. */
 export const holds = (ask: () => Promise<boolean>, what: string): Promise<void> =>
   vi.waitFor(async () => assert.isTrue(await ask(), what), { timeout: patience, interval: 50 })
+
+/** Presses a key until the chart's crosshair is at the step: one that is not drawn yet knows no keys. */
+export const goesTo = (plot: Locator, key: string, step: string): Promise<void> =>
+  holds(async () => {
+    await plot.press(key)
+    return (await plot.getAttribute("aria-valuetext"))?.split(":")[0] === step
+  }, `the crosshair at ${step}`)
 
 /** axe-core's rules that say something else where colours are others. */
 export const rulesOfColours = ["color-contrast", "link-in-text-block"]

@@ -1,24 +1,10 @@
 /** Heat maps of a run: what their cells say, and the groups that they open. */
 import { assert, describe, it } from "@effect/vitest"
-import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { HttpServer } from "effect/http"
 import * as Browser from "./Browser.ts"
+import * as OpenService from "./OpenService.ts"
 import * as Registrations from "./Registrations.ts"
-
-const layerTest = TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
-  Layer.provide(PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite()))),
-  Layer.provide(Auth.layerOpen)
-)
-
-const post = async (url: string, path: string, body: object) => {
-  const response = await fetch(`${url}/v1/runs${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body)
-  })
-  assert.isTrue(response.ok, `${path}: ${await response.text()}`)
-}
 
 const claim = { owner: "t", wait_seconds: 0, lease_seconds: 600 }
 
@@ -37,23 +23,27 @@ const steps = [
 ]
 
 const fill = async (url: string) => {
-  await post(url, "", Registrations.run("spread", 9))
-  await post(url, "/spread/batches/claim", claim)
-  await post(url, "/spread/environments", Registrations.environment)
+  await OpenService.post(url, "", Registrations.run("spread", 9))
+  await OpenService.post(url, "/spread/batches/claim", claim)
+  await OpenService.post(url, "/spread/environments", Registrations.environment)
   for (const [index, groups] of steps.entries()) {
     for (const scores of groups) {
       const group = { tokens: [[1], [2], [3]], masks: [[1], [2], [3]], scores, env_id: 0 }
-      await post(url, "/spread/groups", { key: crypto.randomUUID(), group })
+      await OpenService.post(url, "/spread/groups", { key: crypto.randomUUID(), group })
     }
-    await post(url, "/spread/batches/claim", claim)
-    await post(url, "/spread/metrics", { source: "trainer", step: index + 1, values: { "reward/mean": 0.5 } })
+    await OpenService.post(url, "/spread/batches/claim", claim)
+    await OpenService.post(url, "/spread/metrics", {
+      source: "trainer",
+      step: index + 1,
+      values: { "reward/mean": 0.5 }
+    })
   }
 }
 
 describe.skipIf(!Browser.isPresent)(`distributions of a run${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { excludeTestServices: true })((it) => {
+  it.layer(OpenService.layer, { excludeTestServices: true })((it) => {
     it.effect("open exactly the groups that have a rollout in a cell, and none from an empty one", () =>
       Effect.gen(function* () {
         const url = yield* HttpServer.addressFormattedWith(Effect.succeed)

@@ -1,12 +1,13 @@
 /**
  * How many rollouts may be started now: the least of what workers, queue, end of the run and, where asked for, the
- * weights allow.
+ * weights allow; where environments wait at a bound of staleness, what the service gives leave for.
  */
 import { Effect, Stream } from "effect"
 import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import * as Concurrency from "./Concurrency.ts"
 import type { OnPolicy } from "./Options.ts"
+import type { Permits } from "./Permits.ts"
 import type { QueueView } from "./QueueView.ts"
 
 export interface Options {
@@ -18,6 +19,7 @@ export interface Options {
   readonly batchSize: () => number
   readonly totalSteps: number
   readonly queue: QueueView
+  readonly permits: Pick<Permits, "within">
   readonly submitter: { readonly isBlocked: () => boolean; readonly unsent: () => number }
   readonly isEvaluating: () => boolean
   /** Whether groups of other sizes than `group_size` were sent. */
@@ -41,6 +43,7 @@ export const make = (options: Options): Room => {
     onChange,
     onPolicy,
     part,
+    permits,
     queue,
     serverCount,
     settings,
@@ -84,7 +87,8 @@ export const make = (options: Options): Room => {
           ? Concurrency.oddRoom(steps, { batchSize: batchSize(), groupSize, maxBatchesOffpolicy, status, underWay })
           : usual
       if (most <= underWay) queue.doubt()
-      return Math.min(Concurrency.workerLimit(settings, serverCount, isEvaluating()) - running, most - underWay)
+      const workers = Concurrency.workerLimit(settings, serverCount, isEvaluating())
+      return permits.within(Math.min(workers - running, most - underWay), running + submitter.unsent())
     },
     follow: Stream.runForEach(onPolicy?.versions ?? Stream.never, (version) =>
       Effect.sync(() => {

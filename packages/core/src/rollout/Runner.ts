@@ -9,6 +9,7 @@ import * as GroupSender from "./GroupSender.ts"
 import * as ItemOutcomes from "./ItemOutcomes.ts"
 import { type Complete, failing, type Summary } from "./Options.ts"
 import * as Outbox from "./Outbox.ts"
+import * as Permits from "./Permits.ts"
 import * as WorkerPool from "./pool/WorkerPool.ts"
 import * as QueueView from "./QueueView.ts"
 import * as Room from "./Room.ts"
@@ -33,14 +34,14 @@ export const run = Effect.fn("Runner.run")(
     const { metrics, progress } = session
     const scope = yield* Effect.scope
     const workScope = yield* Scope.fork(scope)
-    const { evaluations, outbox, pool, queue, room, step } = yield* assemble(session, workScope, part)
+    const { evaluations, outbox, permits, pool, queue, room, step } = yield* assemble(session, workScope, part)
     const load = { running: pool.running, unsent: outbox.submitter.unsent, finished: metrics.finished }
     const upkeep = Upkeep.make(session, outbox, load, step.now)
 
     if (options.evaluateAtStart && Option.isNone(progress.resumedFrom)) evaluations.request(step.now())
     const sending = yield* Effect.forkIn(outbox.submitter.run, scope)
     const attending = yield* Effect.all(
-      [evaluations.run, upkeep.run, step.follow, room.follow, queue.run, outbox.viewers.run(load)],
+      [evaluations.run, upkeep.run, step.follow, room.follow, queue.run, permits.run, outbox.viewers.run(load)],
       { concurrency: "unbounded", discard: true }
     ).pipe(Effect.forkIn(scope))
     const work = Effect.gen(function* () {
@@ -85,6 +86,11 @@ const assemble = Effect.fnUntraced(function* (
     ask: Effect.suspend(() => client.status(connection.registration().envId)),
     onAsked: onChange
   })
+  const permits = Permits.make({
+    registered: () => connection.registration().envId,
+    ask: (request) => Effect.suspend(() => client.begin(connection.registration().envId, request)),
+    onGranted: onChange
+  })
   const outbox = yield* Outbox.make(session, queue, onChange)
   const { spans, submitter, viewers } = outbox
   const evaluations = yield* Evaluations.make({
@@ -97,6 +103,7 @@ const assemble = Effect.fnUntraced(function* (
   })
   const step = yield* TrainerStep.make(session, {
     queue,
+    permits,
     submitter,
     evaluations,
     record: (step) => StepFigures.record(session, step),
@@ -110,6 +117,7 @@ const assemble = Effect.fnUntraced(function* (
     batchSize,
     totalSteps,
     queue,
+    permits,
     submitter,
     isEvaluating: evaluations.isRunning,
     hasOddGroups: progress.hasOddGroups,
@@ -124,6 +132,7 @@ const assemble = Effect.fnUntraced(function* (
       requeued: progress.restored,
       isDone: progress.isDone,
       room: room.left,
+      onBegin: permits.begun,
       news,
       timeoutSeconds: settings.workerTimeout,
       sequenceLimit: connection.maxTokenLength,
@@ -134,5 +143,5 @@ const assemble = Effect.fnUntraced(function* (
     },
     workScope
   )
-  return { queue, outbox, evaluations, step, room, pool }
+  return { queue, outbox, evaluations, step, room, permits, pool }
 })

@@ -7,6 +7,7 @@ import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import type { Evaluations } from "./Evaluations.ts"
 import * as EvaluationSchedule from "./EvaluationSchedule.ts"
 import { InferenceShare } from "./InferenceShare.ts"
+import type { Permits } from "./Permits.ts"
 import type { QueueView } from "./QueueView.ts"
 import type { Session } from "./Session.ts"
 import * as StatusFollower from "./submit/StatusFollower.ts"
@@ -23,6 +24,7 @@ export interface TrainerStep {
 
 export interface Options {
   readonly queue: Pick<QueueView, "pushed">
+  readonly permits: Pick<Permits, "told">
   readonly submitter: Pick<Submitter, "isSending">
   readonly evaluations: Pick<Evaluations, "request">
   /** Records the figures up to a step. */
@@ -34,7 +36,7 @@ export interface Options {
 /** Figures are recorded in fibers of the scope. */
 export const make = Effect.fnUntraced(function* (
   { client, connection, firstStep, name, settings, totalSteps }: Session,
-  { evaluations, onChange, queue, record, submitter }: Options
+  { evaluations, onChange, permits, queue, record, submitter }: Options
 ): Effect.fn.Return<TrainerStep, never, InferenceShare | Scope.Scope> {
   const share = yield* InferenceShare
   const scope = yield* Effect.scope
@@ -44,6 +46,7 @@ export const make = Effect.fnUntraced(function* (
   const onStatus = Effect.fnUntraced(function* (status: EnvironmentStatus) {
     const previous = step
     queue.pushed(status, submitter.isSending())
+    permits.told(status.startable)
     step = status.currentStep
     yield* share.set(name, status.envWeight)
     if (step > previous) {

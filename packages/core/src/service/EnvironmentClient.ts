@@ -40,6 +40,11 @@ export interface EnvironmentClientShape extends RunReader.RunReader {
   readonly status: (envId: number) => Effect.Effect<Api.EnvironmentStatus, TrajectoryError>
   /** The status now and whenever it changes; pushed where the service can push, polled gently elsewhere. */
   readonly statusChanges: (envId: number) => Stream.Stream<Api.EnvironmentStatus, TrajectoryError>
+  /**
+   * Leave to begin `more` groups beside those `underWay`, where the run's environments wait at a bound of staleness:
+   * how many may begin. All of them where nobody waits.
+   */
+  readonly begin: (envId: number, request: Api.Begin) => Effect.Effect<number, TrajectoryError>
   /** None where the service keeps no states (the original's). */
   readonly savedStates: Effect.Effect<Option.Option<SavedStates>, TrajectoryError>
 }
@@ -117,6 +122,8 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Envir
           ).pipe(Effect.map(({ outcomes }) => outcomes)),
     status: (envId) => call(api.environments.status({ params: { run, envId } })),
     statusChanges: (envId) => statusEvents(envId).pipe(Stream.retry(reconnecting), Stream.changes),
+    begin: (envId, payload) =>
+      Effect.map(call(api.environments.begin({ params: { run, envId }, payload })), ({ granted }) => granted),
     savedStates: Effect.succeedSome<SavedStates>({
       load: (environment) =>
         call(api.environments.loadState({ params: { run, environment } })).pipe(

@@ -4,9 +4,16 @@ import type * as ServiceApi from "./ServiceApi.ts"
 import type { Run } from "./TrajectoryApi.ts"
 import type { TrajectoryError } from "./TrajectoryError.ts"
 
+/** Batch size and token limit of the run; -1 each where no run is registered. */
+export interface RunInfo {
+  readonly batchSize: number
+  readonly maxTokenLength: number
+  /** Steps of staleness at which the service holds environments back; null or absent where it does not. */
+  readonly waitAtStaleness?: number | null
+}
+
 export interface RunReader {
-  /** Batch size and token limit of the run; -1 each where no run is registered. */
-  readonly runInfo: Effect.Effect<{ readonly batchSize: number; readonly maxTokenLength: number }, TrajectoryError>
+  readonly runInfo: Effect.Effect<RunInfo, TrajectoryError>
   /** Group and project of Weights & Biases; null each where no run is registered. */
   readonly wandbInfo: Effect.Effect<{ readonly group: string | null; readonly project: string | null }, TrajectoryError>
 }
@@ -21,8 +28,12 @@ export const ofRun = (run: Effect.Effect<Option.Option<Run>, TrajectoryError>): 
     runInfo: Effect.map(
       registered,
       Option.match({
-        onNone: () => ({ batchSize: -1, maxTokenLength: -1 }),
-        onSome: ({ batchSize, maxTokenLength }) => ({ batchSize, maxTokenLength })
+        onNone: (): RunInfo => ({ batchSize: -1, maxTokenLength: -1 }),
+        onSome: ({ batchSize, maxTokenLength, waitAtStaleness = null }): RunInfo => ({
+          batchSize,
+          maxTokenLength,
+          ...(waitAtStaleness !== null && { waitAtStaleness })
+        })
       })
     ),
     wandbInfo: Effect.map(

@@ -34,6 +34,11 @@ export interface TrainerClientShape extends RunReader.RunReader {
   readonly ack: (batch: Leased) => Effect.Effect<void, TrajectoryError>
   /** The batch was not learned from: it goes to the next claimer at once. */
   readonly nack: (batch: Leased) => Effect.Effect<void, TrajectoryError>
+  /**
+   * The batch was learned from and the samplers have the weights, though no checkpoint may: environments that wait at a
+   * bound of staleness go on. Nothing happens at a service that knows no such bound.
+   */
+  readonly trained: (batch: Leased) => Effect.Effect<void, TrajectoryError>
   /** Makes the lease last `lease` from now; works as long as nobody else has the batch. */
   readonly extend: (batch: Leased, lease: Duration.Input) => Effect.Effect<void, TrajectoryError>
 }
@@ -91,6 +96,7 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Train
     },
     ack: ({ id, leaseToken }) => call(api.batches.ack({ params: { run, id }, payload: { leaseToken } })),
     nack: ({ id, leaseToken }) => call(api.batches.nack({ params: { run, id }, payload: { leaseToken } })),
+    trained: ({ id, leaseToken }) => call(api.batches.trained({ params: { run, id }, payload: { leaseToken } })),
     extend: ({ id, leaseToken }, lease) =>
       call(
         api.batches.extend({

@@ -60,12 +60,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
     submit: (envId, groups) => use((service) => service.submit(envId, groups)),
     status: (envId) => use((service) => service.status(envId)),
     statusChanges: (envId) => Stream.unwrap(Effect.map(client, (service) => service.statusChanges(envId))),
+    begin: (envId, request) => use((service) => service.begin(envId, request)),
     savedStates: use((service) => service.savedStates),
     registerRun: (spec) => use((service) => service.registerRun(spec)),
     claim: (claim) => use((service) => service.claim(claim)),
     ack: (batch) => use((service) => service.ack(batch)),
     nack: (batch) => use((service) => service.nack(batch)),
     extend: (batch, lease) => use((service) => service.extend(batch, lease)),
+    trained: (batch) => use((service) => service.trained(batch)),
     telemetry: use((service) => service.telemetry)
   } satisfies TrajectoryClient.TrajectoryClient
 })

@@ -4,7 +4,8 @@
  *
  * That server can do less. It has one run, keeps no states and takes no telemetry: both are none. It ignores keys: a
  * submission whose answer was lost is stored twice when sent again. A batch is gone once it is handed out, and has no
- * lease: `ack`, `nack` and `extend` have nothing to do. It never sends a request twice: trying again is the caller's.
+ * lease: `ack`, `nack`, `extend` and `trained` have nothing to do. It holds no environment back. It never sends a
+ * request twice: trying again is the caller's.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Duration, Effect, Layer, Option, Schedule, Stream } from "effect"
@@ -94,6 +95,7 @@ export const make = Effect.fnUntraced(function* (
     status,
     statusChanges: (envId) =>
       Stream.fromEffectSchedule(status(envId), Schedule.spaced(statusPause)).pipe(Stream.changes),
+    begin: (_, { more }) => Effect.succeed(more),
     savedStates: Effect.succeedNone,
     registerRun: (spec) =>
       spec.name === "default"
@@ -123,7 +125,8 @@ export const make = Effect.fnUntraced(function* (
     claim: claims.claim,
     ack: () => Effect.void,
     nack: () => Effect.void,
-    extend: () => Effect.void
+    extend: () => Effect.void,
+    trained: () => Effect.void
   }
 })
 

@@ -47,13 +47,15 @@ export function* gradPieces(
     const dys = step.outputs.map((output) => gradients.get(output))
     const first = dys.find((dy) => dy !== undefined)
     if (first === undefined || !step.inputs.some((input) => input !== undefined && active.has(input))) continue
-    const recall = (value: Value) => recompute(value, step.segment, first)
+    const recall = (value: Value) => recompute.recall(value, step.segment, first)
     inputGradients(g, step, dys, active, recall).forEach((dx, i) => {
       const input = step.inputs[i]
       if (dx === undefined || input === undefined || !active.has(input)) return
       const others = gradients.get(input)
       const own = g.sumTo(dx, input.shape)
-      gradients.set(input, others === undefined ? own : g.add(others, own))
+      const sum = others === undefined ? own : g.add(others, own)
+      gradients.set(input, sum)
+      recompute.passed(step.segment, input, sum)
     })
     for (const output of step.outputs) if (!kept.has(output)) gradients.delete(output)
   }

@@ -176,11 +176,11 @@ export class Builder {
 
   /**
    * Nodes that `build` adds are computed a second time in the backward pass, from `inputs` on, and what they compute is
-   * freed in between: less memory for about a third more time. Checkpoints do not nest.
+   * freed in between: less memory for about a third more time. Inputs of a checkpoint in a checkpoint are themselves
+   * computed again.
    */
   checkpoint<A>(inputs: ReadonlyArray<Value>, build: () => A): A {
-    this.require(this.segment === undefined, "checkpoint", inputs, "lies in another checkpoint")
-    return this.within({ inputs: new Set(inputs) }, build)
+    return this.within({ inputs: new Set(inputs), parent: this.segment }, build)
   }
 
   /** A value that the backward pass takes from the forward pass, also within a checkpoint: what is dear to compute. */

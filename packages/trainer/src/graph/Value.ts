@@ -50,6 +50,8 @@ export interface Signature {
 export interface Segment {
   /** What the recomputation starts from. */
   readonly inputs: ReadonlySet<Value>
+  /** The segment that it lies in: its inputs may have to be computed again, too. */
+  readonly parent: Segment | undefined
 }
 
 /** A constant: its bytes (little-endian), or where they lie in a file that is read when the graph is loaded. */

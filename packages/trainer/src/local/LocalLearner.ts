@@ -89,7 +89,13 @@ const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: 
   return {
     prepack,
     graph,
-    packing: { ...MicroBatch.defaults, maxLength, tokenBudget, attentionLength, multiple: graph.chunks }
+    packing: {
+      ...MicroBatch.defaults,
+      maxLength,
+      tokenBudget,
+      attentionLength,
+      multiple: Math.max(graph.chunks, graph.pieces ?? 1)
+    }
   }
 }
 

@@ -53,6 +53,8 @@ export interface Workload {
 export interface Plan {
   readonly remat: false | Remat
   readonly attention: AttentionKind
+  /** Of feed-forward parts where whole parts are computed again; a power of two, as the chunks are. */
+  readonly pieces: number
   /** A power of two. */
   readonly chunks: number
   /** Positions of a chunk; undefined where chunks are not made in a loop. */
@@ -105,6 +107,13 @@ export const weightBytes = (shape: Shape) => {
 export const heldBytes = ({ rounded, shape }: Pick<Workload, "rounded" | "shape">): number =>
   rounded === undefined ? weightBytes(shape) : rounded.bytes + 4 * rounded.largest
 
+const powerOfTwo = (x: number, round: (x: number) => number): number => 2 ** round(Math.log2(Math.max(1, x)))
+
+/** Products of matrices are as fast with so many rows as with more. */
+const pieceTokens = 8192
+
+const pieces = (tokens: number): number => powerOfTwo(tokens / pieceTokens, Math.ceil)
+
 /** Activations that live at once, at the peak. */
 export const activationBytes = (
   { rowLength, shape, tokens }: Workload,
@@ -124,7 +133,8 @@ export const activationBytes = (
   // Of a delta rule no result is kept, but the input of the part after it.
   const layer = hiddenSize + Math.max(width, own.layers > 0 ? hiddenSize : 0)
   const kept = remat === "parts" ? layer : 2 * hiddenSize + elements + (remat === false ? others : 0)
-  const atHand = 6 * intermediateSize + 4 * hiddenSize + 4 * width + Math.max(3 * scores, 2 * own.chunks)
+  const inside = (6 * intermediateSize) / (remat === "parts" ? pieces(tokens) : 1)
+  const atHand = inside + 4 * hiddenSize + 4 * width + Math.max(3 * scores, 2 * own.chunks)
   return 4 * (tokens * (layers * kept + atHand) + blocks)
 }
 
@@ -145,8 +155,6 @@ const chunkBytes = 16 * 2 ** 20
 const leastChunk = 128
 /** Rows are padded to multiples of the number of chunks. */
 const mostChunks = 64
-
-const powerOfTwo = (x: number, round: (x: number) => number): number => 2 ** round(Math.log2(Math.max(1, x)))
 
 export const chunks = ({ shape: { vocabSize }, tokens }: Workload): number =>
   Math.min(
@@ -232,5 +240,5 @@ export const choose = (
   // Rounded matrices are no constants of a product: they are widened each time.
   const isSmall = held <= Math.min(left - takes(remat), rearranged * memory)
   const prepack = device === "cpu" && workload.rounded === undefined && isSmall
-  return { remat, attention, ...headOf(workload, device), prepack }
+  return { remat, attention, pieces: pieces(workload.tokens), ...headOf(workload, device), prepack }
 }

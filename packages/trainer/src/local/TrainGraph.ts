@@ -35,6 +35,8 @@ export interface TrainGraphOptions {
   /** What the backward pass computes again, for less memory; true: whole parts. `MemoryPlan` chooses. */
   readonly remat: boolean | Remat
   readonly attention: AttentionKind
+  /** Pieces that feed-forward parts go in where whole parts are computed again; must divide B*T. Default: 1. */
+  readonly pieces?: number | undefined
   /** Chunks of tokens that logits are made for at once; must divide M. */
   readonly chunks: number
   /**
@@ -81,7 +83,12 @@ const ids = (graph: Graph, name: string, dtype: DType = "int32"): Value => graph
 const commonInputs = (
   graph: Graph,
   { routing }: Policy,
-  { attention, remat, routerReplay = false }: Pick<PolicyIds, "attention" | "remat"> & Partial<TrainGraphOptions>
+  {
+    attention,
+    pieces,
+    remat,
+    routerReplay = false
+  }: Pick<PolicyIds, "attention" | "pieces" | "remat"> & Partial<TrainGraphOptions>
 ): Inputs => ({
   inputIds: ids(graph, "input_ids"),
   targetIds: ids(graph, "target_ids"),
@@ -94,6 +101,7 @@ const commonInputs = (
     graph.reshape(ids(graph, "head_slots"), [graph.dimMul("B", "T")])
   ),
   remat,
+  pieces,
   attention,
   ...(routerReplay &&
     routing !== undefined && {

@@ -61,6 +61,8 @@ export interface Inputs {
   /** Of models with layers of the gated delta rule. */
   readonly recurrence?: DeltaNet.Recurrence | undefined
   readonly remat?: boolean | Remat
+  /** Pieces of N that feed-forward parts go in, one after the other, where parts are computed again; must divide N. */
+  readonly pieces?: number | undefined
   /** Of mixtures of experts. */
   readonly routes?: Experts.Routes
 }
@@ -131,9 +133,27 @@ const linearOf = (graph: Graph, config: ModelConfig, source: Source) => {
   }
 }
 
+/** Of each way to turn positions, where a layer does so. */
+const anglesOf = (graph: Graph, config: ModelConfig, positionIds: Value) =>
+  config.ropes.map((rope, i) =>
+    config.layerTraits.some((layer) => layer.rope === i)
+      ? Rope.angles(graph, rope, config.maxPositions, positionIds, i === 0 ? "rope" : `rope${i}`)
+      : undefined
+  )
+
+/**
+ * x (N, …) through a part that goes by rows, in pieces one after the other: of long rows, what is inside of it would
+ * take more than all that layers keep.
+ */
+const inPieces = (graph: Graph, x: Value, pieces: number, part: (piece: Value) => Value): Value => {
+  if (pieces === 1) return part(x)
+  const each = graph.split(x, 0, pieces).map((piece) => graph.checkpoint([piece], () => part(piece)))
+  return graph.concat(each, 0, x.shape[0])
+}
+
 /** The decoder over these tokens. */
 export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
-  const { attention, inputIds, positionIds, recurrence, remat: asked = false, routes } = inputs
+  const { attention, inputIds, positionIds, pieces = 1, recurrence, remat: asked = false, routes } = inputs
   const remat = asked === true ? "parts" : asked
   const { headDim, heads, hiddenSize, kvHeads, layers, normEpsilon, normOffset, qkNorm, vocabSize } = config
   const [rows, width] = inputIds.shape as [Dim, Dim]
@@ -152,11 +172,7 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     graph.transpose(graph.reshape(x, [rows, width, count, headDim]), [0, 2, 1, 3])
 
   const embedding = tensor(Tensors.embedding, [vocabSize, hiddenSize])
-  const angles = config.ropes.map((rope, i) =>
-    config.layerTraits.some((layer) => layer.rope === i)
-      ? Rope.angles(graph, rope, config.maxPositions, positionIds, i === 0 ? "rope" : `rope${i}`)
-      : undefined
-  )
+  const angles = anglesOf(graph, config, positionIds)
 
   // Whole parts computed again: the peak holds the activations of one of them. Or only what lies between products of
   // matrices.
@@ -209,7 +225,7 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     return added(x, given, layer, "afterAttention")
   }
 
-  /** W_down (act(W_gate x) * W_up x) */
+  /** x + W_down (act(W_gate x) * W_up x) */
   const feedForward = (x: Value, layer: number): Value => {
     const [gate, up] = again("elements", [x], () => {
       const input = normed(x, layer, "beforeMlp")
@@ -231,9 +247,11 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
       "afterMlp"
     )
 
+  const count = remat === "parts" ? pieces : 1
   const whole = (x: Value, layer: number): Value => {
     const { isDelta, isMixture } = config.layerTraits[layer]!
-    const after = (x: Value) => (isMixture ? mixture : feedForward)(x, layer)
+    const after = (x: Value) =>
+      isMixture ? mixture(x, layer) : inPieces(graph, x, count, (piece) => feedForward(piece, layer))
     // Attention's result is kept, so what comes after it is computed again from there; a delta rule's is not.
     if (!isDelta) return again("parts", [x], () => after(attend(x, layer)))
     const remembered = again("parts", [x], () => remember(x, layer))

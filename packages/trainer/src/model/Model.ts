@@ -120,7 +120,7 @@ const givenOf =
 export const policy = (model: Built): Policy => ({
   layout: model.layout,
   routing: RoutedExperts.routingOf(model.config),
-  build: (graph, trainable, { attention, inputIds, positionIds, remat, routedExperts, segmentIds }) =>
+  build: (graph, trainable, { attention, inputIds, pieces, positionIds, remat, routedExperts, segmentIds }) =>
     Decoder.build(graph, model.config, source(graph, model, trainable), {
       inputIds,
       positionIds,
@@ -130,6 +130,7 @@ export const policy = (model: Built): Policy => ({
           : PackedAttention.make(graph, segmentIds, positionIds),
       ...(model.config.delta && { recurrence: PackedDelta.make(graph, segmentIds, positionIds) }),
       remat,
+      pieces,
       ...(routedExperts && { routes: { given: givenOf(graph, routedExperts) } })
     })
 })

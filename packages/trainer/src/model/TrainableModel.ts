@@ -31,6 +31,8 @@ export interface PolicyIds {
   /** What the backward pass computes again; true: whole parts. */
   readonly remat: boolean | Remat
   readonly attention: AttentionKind
+  /** Pieces of B*T that feed-forward parts go in; must divide it. Default: 1. */
+  readonly pieces?: number | undefined
   /** The experts that each position is to pass, int32 (B, T, L, k), `RoutedExperts.unknown` where it may choose. */
   readonly routedExperts?: Value | undefined
 }

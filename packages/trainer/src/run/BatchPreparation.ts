@@ -30,7 +30,8 @@ export const make =
     const { maxStaleness, onStale, seqLen, temperature, tooLong } = settings
     const { figures, groups: fresh } = Staleness.apply(groups, policyVersion, {
       maxStaleness,
-      action: onStale,
+      // What is too old although environments wait (another's rollouts, a slow one) has no place in a batch.
+      action: onStale === "mask" ? "mask" : "drop",
       isAbsolute: objective.baseline === "none" || objective.baseline === "batch" || !objective.isPolicyGradient
     })
     const { counts, sequences } = TrainingSequence.ofGroups(fresh, objective, temperature, advantages ?? objective)

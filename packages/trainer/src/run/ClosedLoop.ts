@@ -13,10 +13,11 @@ import type { LearnerEngine } from "../learn/LearnerEngine.ts"
 import * as ServiceTraining from "./ServiceTraining.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 import * as Trainer from "./Trainer.ts"
-import type { TrainerError } from "../learn/TrainerError.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
+import * as TrainerSettings from "./TrainerSettings.ts"
 
 export interface Options extends Trainer.Options {
-  /** Steps that sampling may be ahead of training. Default 0. */
+  /** Steps that sampling may be ahead of training. Default 0, or `max_staleness` with `on_stale` wait. */
   readonly stepsAhead?: number
   /** Names this trainer to the service. Default `closed loop`. */
   readonly owner?: string
@@ -50,7 +51,15 @@ export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
   options: Options
 ): Effect.fn.Return<ClosedLoop, TrainerError, Needs | Scope.Scope> {
-  const { owner = "closed loop", settings, stepsAhead = 0 } = options
+  const { owner = "closed loop", settings } = options
+  const bound = TrainerSettings.waitAtStaleness(settings.trainer)
+  const { stepsAhead = bound ?? 0 } = options
+  if (bound !== null && stepsAhead !== bound) {
+    return yield* new TrainerError({
+      reason: "settings",
+      message: `on_stale wait with max_staleness ${bound} lets sampling run ${bound} steps ahead, and steps_ahead is ${stepsAhead}: give one of both`
+    })
+  }
   const context = yield* Effect.context<Needs>()
   const fs = yield* FileSystem.FileSystem
   const trainer = yield* Trainer.make(options)
@@ -71,7 +80,12 @@ export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
         Effect.forkScoped
       )
       const failing = Effect.andThen(Fiber.join(rollouts), Effect.never)
-      const training = ServiceTraining.steps(trainer, { settings, owner, isOver: () => isOver })
+      const training = ServiceTraining.steps(trainer, {
+        settings,
+        owner,
+        isOver: () => isOver,
+        isOnPolicy: true
+      })
       // Not merged: that would train ahead of whoever pulls.
       return Stream.transformPull(training, (pull) => Effect.succeed(Effect.raceFirst(pull, failing))).pipe(
         Stream.tap(({ step }) => SubscriptionRef.set(consumed, step)),

@@ -17,6 +17,7 @@ import * as StepMetrics from "./StepMetrics.ts"
 import type { Trainer } from "./Trainer.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
+import * as Waiting from "./Waiting.ts"
 
 export interface Options {
   readonly settings: TrainerSettings.TrainerSettings
@@ -24,15 +25,24 @@ export interface Options {
   readonly owner: string
   /** Whether nobody will submit any more (`isOver` of `Deliveries`). */
   readonly isOver?: () => boolean
+  /**
+   * Whether rollouts wait for new weights by themselves, so that the service need not hold them back. Default false.
+   */
+  readonly isOnPolicy?: boolean
 }
+
+/** The bound that environments are to wait at; null where they are not to. */
+const boundOf = ({ isOnPolicy = false, settings }: Options): number | null =>
+  isOnPolicy ? null : TrainerSettings.waitAtStaleness(settings.trainer)
 
 const unwritable = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "checkpoint", message: cause.message, cause })
 
 /** Announces the run; answers with the step of the batch that should come first, where that is known. */
-const register = Effect.fn("ServiceTraining.register")(function* (trainer: Trainer, { settings }: Options) {
+const register = Effect.fn("ServiceTraining.register")(function* (trainer: Trainer, options: Options) {
   const client = yield* TrainerClient.TrainerClient
-  const { trainer: run } = settings
+  const { trainer: run } = options.settings
+  const waitAtStaleness = boundOf(options)
   const step = yield* trainer.step
   const first = step + 1
   const before = yield* ServiceWait.untilAnswered(client.runInfo)
@@ -56,9 +66,11 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
       saveCheckpointInterval: run.checkpointInterval > 0 ? run.checkpointInterval : run.trainingSteps,
       wandbGroup: run.wandbGroup,
       wandbProject: run.wandbProject,
-      advantages: trainer.advantages
+      advantages: trainer.advantages,
+      ...(waitAtStaleness !== null && { waitAtStaleness })
     })
   )
+  if (waitAtStaleness !== null) yield* Waiting.check(client.runInfo, waitAtStaleness)
   if (isNew) return Option.some(first)
   const written = Option.flatMap(journal, ({ firstStep }) => Option.fromNullishOr(firstStep))
   const expected = [written, yield* trainer.nextBatchStep].flatMap(Option.toArray)
@@ -98,8 +110,10 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
         announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
       })
       const recordLogprobs = yield* LogprobRecords.make()
+      const published = boundOf(options) === null ? undefined : yield* Waiting.make
       return trainer.steps(deliveries.batches, {
         settle: deliveries.settle,
+        ...(published && { published }),
         recordLogprobs,
         record: (metrics) => recorder.figures(metrics.step, StepMetrics.values(metrics), StepMetrics.labels(metrics))
       })

@@ -83,6 +83,8 @@ export const make = Effect.fn("Trainer.make")(function* (
 ): Effect.fn.Return<Trainer, TrainerError, LearnerEngine | FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const { initial, settings } = options
   const { trainer } = settings
+  const contradiction = TrainerSettings.problem(trainer)
+  if (contradiction !== undefined) return yield* wrong(contradiction)
   const resolving = TrainerValues.resolve(settings, options)
   if (Result.isFailure(resolving)) return yield* wrong(resolving.failure.message, resolving.failure)
   const resolved = resolving.success
@@ -169,7 +171,7 @@ interface Parts extends Pick<RunFolder.Resumed, "isUnsaved" | "progress" | "save
 const stepsOf = <E, R>(
   { isUnsaved, progress, publish, save: saveNow, step, stop, trainingSteps }: Parts,
   batches: Stream.Stream<Batch.Batch, E, R>,
-  { record = () => Effect.void, recordLogprobs, settle = () => Effect.void }: Hooks = {}
+  { published = () => Effect.void, record = () => Effect.void, recordLogprobs, settle = () => Effect.void }: Hooks = {}
 ): Stream.Stream<StepMetrics, TrainerError | E, R> => {
   const save = Effect.suspend(() => (isUnsaved() ? saveNow(settle) : Effect.void))
   return Stream.unwrap(
@@ -180,6 +182,7 @@ const stepsOf = <E, R>(
         const arrival = yield* Clock.currentTimeNanos
         const seen = progress.recognise(batch)
         if (seen === "settled") yield* settle([batch])
+        if (seen === "unsettled") yield* published(batch)
         if (seen !== "new") {
           since = yield* Clock.currentTimeNanos
           return []
@@ -188,7 +191,7 @@ const stepsOf = <E, R>(
         const waitSeconds = Number(arrival - since) / 1e9
         const metrics = yield* StepTrace.around(
           { batch, since, arrival, end: clock.end },
-          step(batch, { waitSeconds, clock }, { record, settle, ...(recordLogprobs && { recordLogprobs }) })
+          step(batch, { waitSeconds, clock }, { published, record, settle, ...(recordLogprobs && { recordLogprobs }) })
         )
         since = clock.end()
         return [metrics]

@@ -111,9 +111,9 @@ export const trainerFields = {
     "maximum age of a sequence, in weight updates since it was sampled; if unset, no limit"
   ),
   onStale: field(
-    Schema.Literals(["drop", "mask"]),
+    Schema.Literals(["drop", "mask", "wait"]),
     "drop",
-    "what to do with older sequences: drop them, or keep them in their group's baseline without training on them (mask)"
+    "what to do with older sequences: drop them, keep them in their group's baseline without training on them (mask), or let environments begin no rollout that would become too old (wait; what is older all the same is dropped)"
   ),
   routerReplay: field(
     Schema.Boolean,
@@ -237,6 +237,17 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "wandbProject",
   "wandbGroup"
 ]
+
+/** What contradicts itself, and what would be right; undefined where nothing does. */
+export const problem = ({ maxStaleness, onStale }: TrainerFields): string | undefined =>
+  onStale === "wait" && maxStaleness === null
+    ? "on_stale wait needs a bound: set max_staleness too, to the weight updates that a sequence may be old " +
+      "(--max_staleness 0: on-policy; --max_staleness 1: environments roll out while the trainer trains)"
+    : undefined
+
+/** The bound that environments wait at; null where they do not. */
+export const waitAtStaleness = ({ maxStaleness, onStale }: TrainerFields): number | null =>
+  onStale === "wait" ? maxStaleness : null
 
 /** The snake_case form, as a YAML file has it. */
 export const encode = (settings: TrainerSettings): { readonly [name: string]: unknown } => ({

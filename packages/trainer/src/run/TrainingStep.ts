@@ -37,6 +37,8 @@ export interface Options {
 export interface Hooks {
   /** Is called with batches that are in a durable checkpoint. */
   readonly settle: Settle
+  /** Is called with a batch once the samplers have the weights that were made of it, before a checkpoint has them. */
+  readonly published: (batch: Batch.Batch) => Effect.Effect<void>
   /** Is called with every step that was taken, before the stream has it. */
   readonly record: (metrics: StepMetrics) => Effect.Effect<void>
   /** Is called with what was computed of the sequences of a step that was taken, as `record_logprobs` says. */
@@ -117,7 +119,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     return progress.step >= trainingSteps || (checkpointInterval > 0 && progress.step % checkpointInterval === 0)
   }
 
-  return Effect.fnUntraced(function* (claimed, { clock, waitSeconds }, { record, recordLogprobs, settle }) {
+  return Effect.fnUntraced(function* (claimed, { clock, waitSeconds }, { published, record, recordLogprobs, settle }) {
     const batch = { ...claimed, groups: GroupOrder.canonical(claimed.groups) }
     const lr = rate(progress.step)
     if (!(Number.isFinite(lr) && lr >= 0)) {
@@ -155,6 +157,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       if (!update.isFinite) yield* tellNonFinite(batch, update)
       if (update.skipped === null)
         [seconds.publish] = yield* clock.part("publish", learner.publish(progress.policyVersion))
+      yield* published(claimed)
       if (isSaveDue()) [seconds.save] = yield* clock.part("save", save(settle))
       return figuresOf(update)
     }).pipe(

@@ -224,6 +224,31 @@ describe("customGradient", () => {
     })
   )
 
+  it.effect("computes inputs of a checkpoint in a checkpoint again, too", () =>
+    Effect.gen(function* () {
+      const outputs = yield* outputsOf((g, w) => {
+        const y = g.checkpoint([w], () => {
+          const cosine = g.cos(w)
+          return g.mul(
+            g.checkpoint([cosine], () => g.exp(g.mul(cosine, cosine))),
+            w
+          )
+        })
+        const [gradient] = grad(g, g.sum(y, [0]), [w])
+        const count = (name: string) => g.nodes.filter(({ op }) => op === name).length
+        assert.deepStrictEqual([count("Cos"), count("Exp")], [2, 2])
+        return { gradient: gradient! }
+      })
+      close(
+        outputs["gradient"],
+        [1, 2, 3, 4].map((w) => {
+          const cosine = Math.cos(w)
+          return Math.exp(cosine ** 2) * (1 - 2 * w * cosine * Math.sin(w))
+        })
+      )
+    })
+  )
+
   it("refuses a parameter that is used inside but not among the inputs", () => {
     const g = new Graph()
     const w = g.input("w", "float32", [4])

@@ -52,11 +52,6 @@ const mistakes: ReadonlyArray<readonly [string, (g: Graph, a: Value, b: Value) =
     "too few bytes",
     (g) => g.initializer("w", "float32", [2], new Uint8Array(4)),
     "initializer(float32[2]): needs 8 bytes, not 4"
-  ],
-  [
-    "a checkpoint inside another",
-    (g, a) => g.checkpoint([a], () => g.checkpoint([a], () => a)),
-    "checkpoint(float32[B, 3]): lies in another checkpoint"
   ]
 ]
 

@@ -217,14 +217,15 @@ layer(layerTest)("a training step of a transformer in float64", (it) => {
       chunks: 1,
       pack: { maxLength: 16, attentionLength: 1e-6 }
     },
-    "recomputed, in chunks, packed, attention in blocks": {
+    "recomputed, in pieces and chunks, packed, attention in blocks": {
       remat: true,
       attention: "blocks",
+      pieces: 4,
       chunks: 4,
       pack: { maxLength: 64, multiple: 4 }
     }
   } as const
-  for (const [way, { attention, chunks, pack, remat }] of Object.entries(ways)) {
+  for (const [way, { pack, ...graph }] of Object.entries(ways)) {
     it.effect(`has the gradient of central differences: ${way}`, () =>
       Effect.gen(function* () {
         const { layout, policy, theta } = yield* Adapted
@@ -239,7 +240,7 @@ layer(layerTest)("a training step of a transformer in float64", (it) => {
             objective,
             { vocabSize: 64, tokenBudget: 128, shapes: 1, ...pack }
           )
-          const options = { remat, attention, chunks, entropy: true, real: "float64" } as const
+          const options = { ...graph, entropy: true, real: "float64" } as const
           const run = yield* load(TrainGraph.build(policy, objective, options).graph)
           const at = (parameters: Float64Array) =>
             step(run, objective, microBatches, vector(parameters, "float64"), "float64")

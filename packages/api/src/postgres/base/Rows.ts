@@ -36,6 +36,7 @@ export interface RunJson {
   readonly wandb_group: string
   readonly wandb_project: string
   readonly advantages: Run["advantages"]
+  readonly wait_at_staleness: number | null
   readonly batches: number
 }
 
@@ -53,6 +54,7 @@ export const toRun = (row: RunJson): Run => ({
   wandbGroup: row.wandb_group,
   wandbProject: row.wandb_project,
   advantages: row.advantages,
+  waitAtStaleness: row.wait_at_staleness,
   currentStep: toInt(row.starting_step + row.batches)
 })
 

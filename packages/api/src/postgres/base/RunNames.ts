@@ -13,6 +13,9 @@ export interface RunIds {
   readonly latest: number
 }
 
+/** The newest of them alone. */
+export const newestOf = ({ current, latest }: RunIds): RunIds => ({ ids: [latest], current, latest })
+
 export interface RunNames {
   readonly idsOf: (name: string) => Effect.Effect<RunIds, SqlError | UnknownRun>
 }

@@ -2,7 +2,7 @@
  * What an environment is told of the queue: the original's formulas (`get_status_env` in atroposlib/api/server.py),
  * pure.
  */
-import type { TrajectoryApi } from "@atropos/core"
+import { StalenessBound, type TrajectoryApi } from "@atropos/core"
 import type { RegisteredEnvironment, Run } from "../../store/TrajectoryStore.ts"
 
 /** Queued groups of one environment and size. */
@@ -17,13 +17,28 @@ export interface QueueView {
   readonly run: Run
   readonly environments: ReadonlyArray<RegisteredEnvironment>
   readonly queued: ReadonlyArray<QueuedCount>
+  /** Batches that samplers have no weights of, and sequences that environments have under way. */
+  readonly ahead: { readonly untrained: number; readonly underWay: number }
+}
+
+/** What the run's environments have begun, and how much more they may; null where they do not wait. */
+export const bound = ({ ahead, queued, run }: QueueView): NonNullable<TrajectoryApi.QueueSummary["bound"]> | null => {
+  const { batchSize, waitAtStaleness = null } = run
+  if (waitAtStaleness === null) return null
+  const bounded = { maxStaleness: waitAtStaleness, batchSize, untrained: ahead.untrained, queued }
+  return {
+    maxStaleness: waitAtStaleness,
+    underWay: ahead.underWay,
+    startable: Math.max(0, StalenessBound.room(bounded, ahead.underWay))
+  }
 }
 
 /** The status, and the group size the environment now counts as having. */
 export const status = (
-  { environments, queued, run }: QueueView,
+  view: QueueView,
   environment: RegisteredEnvironment
 ): TrajectoryApi.EnvironmentStatus & { readonly groupSize: number } => {
+  const { environments, queued, run } = view
   let totalWeight = 0
   let allocated = 0
   const floors = new Map<number, number>()
@@ -62,6 +77,7 @@ export const status = (
       ? (environment.maxTokenLength * environment.weight) / totalWeight
       : 1 / Math.max(1, environments.filter(({ connected }) => connected).length)
   const unit = Math.max(1, groupSize)
+  const waiting = bound(view)
   return {
     currentStep: run.currentStep,
     queueSize: Math.floor((own + otherSequences) / unit),
@@ -69,6 +85,7 @@ export const status = (
     maxGroupSize,
     envWeight: Math.max(0.01, share),
     unallocatedFraction: 1 - Math.min(1, allocated),
+    ...(waiting !== null && { startable: waiting.startable }),
     groupSize
   }
 }

@@ -9,7 +9,7 @@
 import { Clock, Deferred, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
-import { UnknownRun } from "../../store/TrajectoryStore.ts"
+import { type RegisteredEnvironment, UnknownEnvironment, UnknownRun } from "../../store/TrajectoryStore.ts"
 import * as Rows from "./Rows.ts"
 import type { Settings } from "./Settings.ts"
 import type { QueueView } from "./Status.ts"
@@ -46,6 +46,26 @@ export const viewOf = (views: Views, name: string): Effect.Effect<RunView, SqlEr
     )
   )
 
+/** An environment that is there, and the view of its run. */
+export const environmentOf = Effect.fnUntraced(function* (
+  views: Views,
+  name: string,
+  envId: number
+): Effect.fn.Return<
+  { readonly view: RunView; readonly environment: RegisteredEnvironment },
+  SqlError | UnknownEnvironment
+> {
+  const unknown = new UnknownEnvironment({ run: name, envId })
+  const view = yield* viewOf(views, name).pipe(Effect.catchTag("UnknownRun", () => Effect.fail(unknown)))
+  const environment = view.environments[envId]
+  if (environment !== undefined) return { view, environment }
+  // Perhaps it registered with another process a moment ago.
+  views.invalidate(name)
+  const fresh = yield* views.get(name)
+  const registered = fresh?.environments[envId]
+  return fresh === undefined || registered === undefined ? yield* unknown : { view: fresh, environment: registered }
+})
+
 interface Loaded {
   readonly version: number
   readonly structure: number
@@ -69,6 +89,7 @@ interface ViewRow {
     readonly queued: ReadonlyArray<{ env_id: number; sequences: number; groups: number; bytes: number }> | null
     readonly leases: ReadonlyArray<number | null> | null
     readonly has_buffered: boolean
+    readonly ahead: { readonly untrained: number; readonly under_way: number } | null
   }
 }
 
@@ -93,11 +114,15 @@ export const make = Effect.fnUntraced(function* (
         'leases', (
           select json_agg(extract(epoch from lease_until) * 1000) from batch where run_id = run.id and acked_at is null
         ),
-        'has_buffered', exists (select from grp where run_id = run.id and place is null)
+        'has_buffered', exists (select from grp where run_id = run.id and place is null),
+        'ahead', case when run.wait_at_staleness is not null then json_build_object(
+          'untrained', (select count(*) from batch where run_id = run.id and acked_at is null and not is_trained),
+          'under_way', (select coalesce(sum(under_way * group_size), 0) from env where run_id = run.id and is_connected)
+        ) end
       ) as view
       from run where name = ${name} and ended_at is null`
     if (row === undefined) return undefined
-    const { environments, has_buffered, leases, queued, run } = row.view
+    const { ahead, environments, has_buffered, leases, queued, run } = row.view
     return {
       run: Rows.toRun(run),
       environments: (environments ?? []).map(Rows.toEnvironment),
@@ -108,7 +133,8 @@ export const make = Effect.fnUntraced(function* (
         bytes
       })),
       leases: leases ?? [],
-      hasBuffered: has_buffered
+      hasBuffered: has_buffered,
+      ahead: { untrained: ahead?.untrained ?? 0, underWay: ahead?.under_way ?? 0 }
     }
   })
 

@@ -39,7 +39,7 @@ export const make = Effect.gen(function* () {
 
   const redeliver = (runId: number, owner: string, now: Date, until: Date) => sql<LeasedRow>`
     update batch set lease_token = ${Uuid.v7()}::uuid, lease_owner = ${owner}, lease_until = ${until},
-      deliveries = deliveries + 1
+      deliveries = deliveries + 1, is_trained = false
     where id = (
       select id from batch
       where run_id = ${runId} and acked_at is null and (lease_until is null or lease_until <= ${now})

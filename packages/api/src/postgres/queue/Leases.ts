@@ -1,6 +1,7 @@
 /**
- * Leases on batches, for whoever holds one: ack, give back, extend. A holder is known by the token of its claim; with
- * another token, or after the lease has gone to somebody else, all of these fail with `LeaseLost` and change nothing.
+ * Leases on batches, for whoever holds one: ack, give back, extend, tell that it was learned from. A holder is known by
+ * the token of its claim; with another token, or after the lease has gone to somebody else, all of these fail with
+ * `LeaseLost` and change nothing.
  */
 import { TrajectoryApiError } from "@atropos/core"
 import { Clock, Duration, Effect } from "effect"
@@ -15,7 +16,7 @@ import type { Views } from "../base/Views.ts"
 const lost = (id: string) =>
   new TrajectoryApiError.LeaseLost({ message: `batch ${id} was acknowledged, or its lease passed to another trainer` })
 
-export type Leases = Pick<TrajectoryStoreShape, "ack" | "nack" | "extendLease">
+export type Leases = Pick<TrajectoryStoreShape, "ack" | "nack" | "trained" | "extendLease">
 
 /** Whether these can be the id and the lease token of a batch. */
 export const isId = (id: string) => /^\d{1,18}$/.test(id)
@@ -61,12 +62,27 @@ export const make = Effect.fnUntraced(function* (
       batch,
       sql<{ name: string }>`
         with returned as (
-          update batch set lease_until = null
+          update batch set lease_until = null, is_trained = false
           where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid and lease_until is not null
             and acked_at is null
           returning run_id
         )
         select name from run join returned on run.id = returned.run_id`
+    )
+    changes.counted(name)
+  }, Failure.orStoreError)
+
+  const trained: Leases["trained"] = Effect.fn("PgTrajectoryStore.trained")(function* (batch) {
+    const name = yield* withLease(
+      batch,
+      sql<{ name: string }>`
+        with trained as (
+          update batch set is_trained = true
+          where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid
+            and (lease_until is not null or acked_at is not null)
+          returning run_id
+        )
+        select name from run join trained on run.id = trained.run_id`
     )
     changes.counted(name)
   }, Failure.orStoreError)
@@ -87,5 +103,5 @@ export const make = Effect.fnUntraced(function* (
     views.invalidateCounts(name)
   }, Failure.orStoreError)
 
-  return { ack, nack, extendLease }
+  return { ack, nack, trained, extendLease }
 })

@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { noQueue, type TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
+import * as Status from "../base/Status.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
 import type { Views } from "../base/Views.ts"
 
@@ -79,6 +80,7 @@ export const make = Effect.fnUntraced(function* (
       bufferedGroups: buffered.reduce((sum, { count }) => sum + count, 0),
       formedBatches: view.leases.filter((until) => until === null || until <= leaseTime).length,
       leasedBatches: view.leases.filter((until) => until !== null && until > leaseTime).length,
+      bound: Status.bound(view),
       stuck: [
         ...stuck,
         ...buffered.map(({ count, env_id, oldest, sequences }): TrajectoryApi.QueueSummary["stuck"][number] => ({

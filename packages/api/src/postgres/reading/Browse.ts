@@ -9,7 +9,7 @@ import * as Failure from "../base/Failure.ts"
 import type { Objects } from "../base/Objects.ts"
 import * as Rows from "../base/Rows.ts"
 import type { LogprobRecords } from "../queue/TrainedLogprobs.ts"
-import type { RunNames } from "../base/RunNames.ts"
+import * as RunNames from "../base/RunNames.ts"
 import * as RolloutConditions from "./RolloutConditions.ts"
 import * as RolloutValues from "./RolloutValues.ts"
 import type { TextIndex } from "./TextIndex.ts"
@@ -76,7 +76,7 @@ const phrasesOf = (query: RolloutText.Query | undefined): ReadonlyArray<string> 
 const mostRead = 2000
 
 export const make = Effect.fnUntraced(function* (
-  names: RunNames,
+  names: RunNames.RunNames,
   index: TextIndex,
   objects: Objects,
   logprobs: Pick<LogprobRecords, "ofGroup">
@@ -96,7 +96,9 @@ export const make = Effect.fnUntraced(function* (
 
   const rollouts: Browse["rollouts"] = Effect.fn("RolloutReader.rollouts")(function* (name, filter) {
     const { before, limit, sort, text } = filter
-    const run = yield* names.idsOf(name)
+    const runs = yield* names.idsOf(name)
+    // As distributions, which count the newest run alone.
+    const run = filter.newestRun !== undefined || filter.value !== undefined ? RunNames.newestOf(runs) : runs
     if (before !== undefined && !isId(before)) return { rows: [], next: null, total: null, unindexed: null }
     const isFirst = before === undefined
     const phrases = phrasesOf(text)

@@ -83,8 +83,7 @@ export const conditions = (
     ...(filter.bestTo === undefined ? [] : [sql`${sql.literal(best)} <= ${filter.bestTo}::float8`]),
     ...(filter.state === undefined ? [] : [sql`${sql.literal(state)} = ${filter.state}`]),
     ...(filter.item === undefined ? [] : [sql`(grp.item_id = ${filter.item} or fig.prompt = ${filter.item})`]),
-    // As distributions, which count the newest run alone.
-    ...(filter.value === undefined ? [] : [sql`grp.run_id = ${run.latest}`, withValue(sql, filter, values)]),
+    ...(filter.value === undefined ? [] : [withValue(sql, filter, values)]),
     ...(filter.truncated === undefined ? [] : [sql`fig.truncated > 0`]),
     ...(filter.toolErrors === undefined ? [] : [sql`fig.tool_errors > 0`]),
     ...(component === undefined || componentFrom === undefined

@@ -2,12 +2,12 @@
 import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { type TrajectoryStoreShape, UnknownEnvironment } from "../../store/TrajectoryStore.ts"
+import type { TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import * as Status from "../base/Status.ts"
-import { viewOf, type Views } from "../base/Views.ts"
+import { environmentOf, viewOf, type Views } from "../base/Views.ts"
 import type { LastSeen } from "./LastSeen.ts"
 
 export type Environments = Pick<
@@ -61,22 +61,10 @@ export const make = Effect.fnUntraced(function* (
     Failure.orStoreError
   )
 
-  const environmentOf = Effect.fnUntraced(function* (name: string, envId: number) {
-    const unknown = new UnknownEnvironment({ run: name, envId })
-    const view = yield* viewOf(views, name).pipe(Effect.catchTag("UnknownRun", () => Effect.fail(unknown)))
-    const environment = view.environments[envId]
-    if (environment !== undefined) return { view, environment }
-    // Perhaps it registered with another process a moment ago.
-    views.invalidate(name)
-    const fresh = yield* views.get(name)
-    const registered = fresh?.environments[envId]
-    return fresh === undefined || registered === undefined ? yield* unknown : { view: fresh, environment: registered }
-  })
-
   const disconnectEnvironment: Environments["disconnectEnvironment"] = Effect.fn(
     "PgTrajectoryStore.disconnectEnvironment"
   )(function* (name, envId) {
-    const { view } = yield* environmentOf(name, envId)
+    const { view } = yield* environmentOf(views, name, envId)
     yield* sql`update env set is_connected = false where run_id = ${view.run.id} and env_id = ${envId}`
     changes.changed(name)
   }, Failure.orStoreError)
@@ -91,7 +79,7 @@ export const make = Effect.fnUntraced(function* (
   }, Failure.orStoreError)
 
   const status: Environments["status"] = Effect.fnUntraced(function* (name: string, envId: number) {
-    const { environment, view } = yield* environmentOf(name, envId)
+    const { environment, view } = yield* environmentOf(views, name, envId)
     lastSeen.note(view.run.id, envId, yield* Clock.currentTimeMillis)
     const { groupSize, ...answer } = Status.status(view, environment)
     if (groupSize > environment.groupSize) {

@@ -22,19 +22,23 @@ export const make = Effect.fnUntraced(function* (
       const now = new Date(yield* Clock.currentTimeMillis)
       const advantages =
         spec.advantages === undefined || spec.advantages === null ? null : JSON.stringify(spec.advantages)
+      const { waitAtStaleness = null } = spec
       const rows = yield* sql<{ run: Rows.RunJson }>`
       insert into run (
         name, created_at, is_registered, batch_size, max_token_length, starting_step, num_steps, checkpoint_dir,
-        save_checkpoint_interval, wandb_group, wandb_project, advantages
+        save_checkpoint_interval, wandb_group, wandb_project, advantages,
+        wait_at_staleness
       ) values (
         ${spec.name}, ${now}, true, ${spec.batchSize}, ${spec.maxTokenLength}, ${spec.startingStep}, ${spec.numSteps},
-        ${spec.checkpointDir}, ${spec.saveCheckpointInterval}, ${spec.wandbGroup}, ${spec.wandbProject}, ${advantages}::json
+        ${spec.checkpointDir}, ${spec.saveCheckpointInterval}, ${spec.wandbGroup}, ${spec.wandbProject}, ${advantages}::json,
+        ${waitAtStaleness}::int
       )
       on conflict (name) where ended_at is null do update set
         is_registered = true, batch_size = excluded.batch_size, max_token_length = excluded.max_token_length,
         starting_step = excluded.starting_step, num_steps = excluded.num_steps, checkpoint_dir = excluded.checkpoint_dir,
         save_checkpoint_interval = excluded.save_checkpoint_interval, wandb_group = excluded.wandb_group,
-        wandb_project = excluded.wandb_project, advantages = excluded.advantages
+        wandb_project = excluded.wandb_project, advantages = excluded.advantages,
+        wait_at_staleness = excluded.wait_at_staleness
       where not run.is_registered
       returning to_json(run) as run`
       if (rows[0] !== undefined) {
@@ -43,9 +47,11 @@ export const make = Effect.fnUntraced(function* (
       }
       // The rest stays as it is; whoever trains now says how, and may train on: environments end with the run's steps.
       const updated = yield* sql`
-        update run set num_steps = greatest(num_steps, ${spec.numSteps}), advantages = coalesce(${advantages}::json, advantages)
+        update run set num_steps = greatest(num_steps, ${spec.numSteps}), advantages = coalesce(${advantages}::json, advantages),
+          wait_at_staleness = ${waitAtStaleness}::int
         where name = ${spec.name} and ended_at is null and (
-          num_steps < ${spec.numSteps} or advantages::text is distinct from coalesce(${advantages}::json, advantages)::text
+          num_steps < ${spec.numSteps} or wait_at_staleness is distinct from ${waitAtStaleness}::int
+          or advantages::text is distinct from coalesce(${advantages}::json, advantages)::text
         )
         returning id`
       if (updated.length > 0) changes.changed(spec.name)

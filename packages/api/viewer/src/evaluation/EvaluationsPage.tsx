@@ -90,7 +90,7 @@ const columnsOf = (chosen: ReadonlyArray<string>, toggle: (id: string) => void):
       />
     )
   },
-  { id: "run", title: "Run", value: ({ run }) => run },
+  { id: "run", title: "Run", value: ({ run }) => run, cell: ({ run }) => <span className="whole">{run ?? "–"}</span> },
   { id: "step", title: "Step", isNumber: true, value: ({ step }) => step },
   {
     id: "model",

@@ -11,12 +11,12 @@ const points = (difference: number): string => `${difference < 0 ? "−" : "+"}$
 const signed = (value: number): string => `${value < 0 ? "−" : "+"}${number(Math.abs(value), 3)}`
 
 export const Share = ({ estimate: { interval, value } }: { readonly estimate: Estimate }) => (
-  <>
+  <span>
     {percent(value)}
     {interval !== undefined && (
       <span className="muted" title="95% interval">{` ${percent(interval.lower)} to ${percent(interval.upper)}`}</span>
     )}
-  </>
+  </span>
 )
 
 export const Mean = ({ estimate: { interval, value } }: { readonly estimate: Estimate }) => (

@@ -22,7 +22,13 @@ export const GroupsPage = () => {
   const run = useRun()
   const search = useSearch()
   const setSearch = useSetSearch()
-  const filter = useMemo(() => Filter.fromSearch(search), [search])
+  const source = useSource()
+  const { hasService } = source
+  const filter = useMemo(() => {
+    const asked = Filter.fromSearch(search)
+    // Of a file's name there is one run.
+    return hasService ? asked : { ...asked, isNewestRun: false }
+  }, [search, hasService])
   const query = useMemo(() => Filter.toQuery(filter), [filter])
   const rollouts = useRollouts(run, query)
   const names = useRemote(run, (source, signal) => source.environmentNames(run, signal))
@@ -35,8 +41,6 @@ export const GroupsPage = () => {
     () => [...new Set(rollouts.rows.flatMap(({ figures }) => Object.keys(figures?.components ?? {})))].sort(),
     [rollouts.rows]
   )
-  const source = useSource()
-  const { hasService } = source
   // Of files and of what they were saved to neither is known.
   const isPlain =
     !hasService &&

@@ -1,8 +1,9 @@
 /** Phrases that go with a high score, each with the way to the groups that have it. */
 import { useMemo, useState } from "react"
 import { Link } from "wouter"
+import * as Filter from "../groups/list/Filter.ts"
+import * as Guilty from "../health/Guilty.ts"
 import { type Column, DataTable } from "../service/DataTable.tsx"
-import { format } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
 import { count, number, plural } from "../ui/Format.ts"
 import * as Ngrams from "./Ngrams.ts"
@@ -24,7 +25,10 @@ const columnsOf = (run: string): ReadonlyArray<Column<Ngrams.Phrase>> => [
     title: "Phrase",
     value: ({ text }) => text,
     cell: ({ text }) => (
-      <Link href={format("/groups", { run, text: `"${text}"`, sort: "best" })} title="Groups that have it, best first">
+      <Link
+        href={Guilty.address(run, { ...Filter.none, text: `"${text}"`, sort: "best" })}
+        title="Groups that have it, best first"
+      >
         {text}
       </Link>
     )

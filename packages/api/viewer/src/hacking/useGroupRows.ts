@@ -36,7 +36,7 @@ export const useGroupRows = (run: string): GroupRows & { readonly reload: () => 
       const rows: Array<Wire.RolloutRow> = []
       let [before, total, unindexed] = [undefined as string | undefined, 0, 0]
       do {
-        const query = { limit: pageRows, ...(before !== undefined && { before }) }
+        const query = { newest_run: "true" as const, limit: pageRows, ...(before !== undefined && { before }) }
         const page = await source.browse(run, query, abort.signal)
         rows.push(...page.rows)
         total = page.total ?? total

@@ -42,8 +42,9 @@ export const filterOf = (finding: Finding): Filter.Filter => {
   }
 }
 
+/** Of the run whose curves are shown: a name's newest. Earlier runs of the name had these steps too. */
 export const address = (run: string, filter: Filter.Filter): string =>
-  format("/groups", { run, ...Filter.toSearch(filter) })
+  format("/groups", { run, ...Filter.toSearch({ ...filter, isNewestRun: true }) })
 
 /** The groups of a finding; of single steps those of the step. */
 export const groupsOf = (run: string, finding: Finding, step?: number): string =>

@@ -19,7 +19,7 @@ const byPlace = ([a]: readonly [string, unknown], [b]: readonly [string, unknown
 const licences = (): string => document.querySelector("#atropos-licences")?.textContent ?? ""
 
 export const Help = ({ onClose }: { readonly onClose: () => void }) => (
-  <Modal title="Keyboard" className="help" onClose={onClose}>
+  <Modal title="Keyboard" className="help" isAsking={false} onClose={onClose}>
     {[...Map.groupBy(useListedShortcuts(), ({ scope }) => scope)].toSorted(byPlace).map(([scope, listed]) => (
       <section key={scope}>
         <h3>{scope}</h3>

@@ -3,9 +3,11 @@
  *
  * Listeners are told at most four times a second (once while runs are loading), on a frame of the browser, and not
  * while the page is hidden: they read the tables then. A run that failed to load can be tried again, and is when a
- * source is back that was away; an interruption of its events is only told (`live`), they go on by themselves.
+ * source is back that was away; an interruption of its events is only told (`live`), they go on by themselves. Where a
+ * trainer's steps go back, another run may have taken the name: what is recorded is then loaded anew.
  */
 import { type Source, SourceError, type Unwatch, type WatchState } from "../source/Source.ts"
+import type * as Wire from "../source/Wire.ts"
 import * as Catalog from "./Catalog.ts"
 import type { RunData } from "./Curves.ts"
 import * as MetricTable from "./MetricTable.ts"
@@ -73,7 +75,11 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
     returns = source.reach.returns()
     for (const [name, run] of runs) if (run.state().error?.kind === "unreachable") retry(name)
   })
-  const open = (name: string) => runs.set(name, follow(source, name, notice, onUnauthorized))
+  const open = (name: string) =>
+    runs.set(
+      name,
+      follow(source, name, notice, onUnauthorized, () => retry(name))
+    )
 
   return {
     choose: (names) => {
@@ -140,7 +146,13 @@ interface FollowedRun {
   readonly close: () => void
 }
 
-const follow = (source: Source, name: string, notice: Notice, onUnauthorized: () => void): FollowedRun => {
+const follow = (
+  source: Source,
+  name: string,
+  notice: Notice,
+  onUnauthorized: () => void,
+  onBack: () => void
+): FollowedRun => {
   const abort = new AbortController()
   const table = MetricTable.make()
   const watched = MetricTable.make()
@@ -149,6 +161,19 @@ const follow = (source: Source, name: string, notice: Notice, onUnauthorized: ()
   let loaded = 0
   let error: SourceError | null = null
   let live: RunState["live"] = source.isLive ? "connecting" : "static"
+  /** Of the trainer's last row. */
+  let step = Number.NEGATIVE_INFINITY
+
+  /** Whether the trainer's steps go back in these rows, which are the next ones. */
+  const goBack = (rows: ReadonlyArray<Wire.MetricsRow>): boolean => {
+    let goes = false
+    for (const row of rows) {
+      if (row.source !== "trainer") continue
+      goes ||= row.step < step
+      step = row.step
+    }
+    return goes
+  }
 
   const load = async (): Promise<string | null> => {
     let after: string | null = null
@@ -159,6 +184,7 @@ const follow = (source: Source, name: string, notice: Notice, onUnauthorized: ()
         abort.signal
       )
       table.add(metrics)
+      goBack(metrics)
       // The first rows are shown as soon as they are there.
       if (loaded === 0) notice.soon()
       else notice.request()
@@ -173,6 +199,7 @@ const follow = (source: Source, name: string, notice: Notice, onUnauthorized: ()
     unwatch.push(
       source.watchMetrics(name, after, {
         onEvent: (rows) => {
+          if (goBack(rows)) return onBack()
           table.add(rows)
           notice.request()
         },

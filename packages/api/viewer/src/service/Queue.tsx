@@ -22,6 +22,17 @@ export const Queue = ({ batchSize, summary }: QueueProps) => (
       <Figure title="Buffered" value={summary.buffered_groups} note="groups that wait for others to fill up" />
       <Figure title="Batches ready" value={summary.formed_batches} note="not claimed yet" />
       <Figure title="Batches leased" value={summary.leased_batches} note="claimed, and not acknowledged yet" />
+      {summary.bound != null && (
+        <Figure
+          title="Begun"
+          value={summary.bound.under_way}
+          note={`${summary.bound.under_way === 1 ? "sequence" : "sequences"}; ${
+            summary.bound.startable > 0
+              ? `${Format.count(summary.bound.startable)} more may be`
+              : "environments wait for the trainer"
+          } (staleness at most ${summary.bound.max_staleness})`}
+        />
+      )}
       <Figure title="Size" value={bytes(summary.queued_bytes)} note="of what waits" />
     </dl>
     {summary.stuck.length > 0 && <Stuck stuck={summary.stuck} />}

@@ -6,6 +6,7 @@ import { duration } from "../run/Quantity.ts"
 import { useRunStates } from "../run/useRunMetrics.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useRemote } from "../state/useRemote.ts"
+import { useWidth } from "../ui/useSize.ts"
 import * as Timeline from "./Timeline.ts"
 import "./timeline.css"
 
@@ -29,7 +30,8 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
   const table = useRunStates(metrics).find(({ name }) => name === run)?.table
   const version = table?.version() ?? 0
   const last = table?.points("trainer", "train/step_time").steps.at(-1) ?? null
-  const query = last === null ? null : { step_from: Math.max(0, last - most), limit: groupRows }
+  const query =
+    last === null ? null : { newest_run: "true" as const, step_from: Math.max(0, last - most), limit: groupRows }
   const groups = useRemote(query === null ? null : `arrivals ${run} ${last}`, (source, signal) =>
     source.browse(run, query ?? {}, signal)
   )
@@ -74,11 +76,13 @@ const tableOf = ({ steps }: Timeline.Timeline) => ({
   ])
 })
 
-const [width, left, lane, bar, head] = [1000, 130, 26, 16, 18]
+const [leastWidth, left, lane, bar, head] = [704, 130, 26, 16, 18]
 /** A step's number of four digits. */
 const labelRoom = 42
 
 const Picture = ({ timeline }: { readonly timeline: Timeline.Timeline }) => {
+  const [host, setHost] = useState<HTMLElement | null>(null)
+  const width = Math.max(leastWidth, useWidth(host))
   const { arrivals, from, steps, to } = timeline
   const x = (at: number) => left + ((at - from) / (to - from || 1)) * (width - left - 8)
   const lanes = ["trainer", "new weights", ...arrivals.map(({ environment }) => environment)]
@@ -93,8 +97,8 @@ const Picture = ({ timeline }: { readonly timeline: Timeline.Timeline }) => {
     labelRoom
   )
   return (
-    <div className="timeline-scroll" tabIndex={0} role="region" aria-label="Timeline of the last steps">
-      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={Timeline.told(timeline, duration)}>
+    <div ref={setHost} className="timeline-scroll" tabIndex={0} role="region" aria-label="Timeline of the last steps">
+      <svg width={width} height={height} role="img" aria-label={Timeline.told(timeline, duration)}>
         {lanes.map((name, place) => (
           <text key={name} x={left - 8} y={y(place) + bar - 3} textAnchor="end">
             {name.length > 18 ? `${name.slice(0, 17)}…` : name}

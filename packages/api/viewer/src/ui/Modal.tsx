@@ -5,10 +5,13 @@ import { Icon } from "./Icon.tsx"
 export const Modal = ({
   children,
   className,
+  isAsking = true,
   onClose,
   title
 }: {
   readonly title: string
+  /** Whether it asks for something, which then has the focus first; else the way out has it. */
+  readonly isAsking?: boolean
   readonly children: ReactNode
   readonly className?: string
   readonly onClose: () => void
@@ -18,19 +21,22 @@ export const Modal = ({
   useEffect(() => {
     if (ref.current?.open === false) ref.current.showModal()
   }, [])
+  const close = (
+    <button
+      type="button"
+      className="quiet icon-button dialog-close"
+      aria-label="Close"
+      onClick={() => ref.current?.close()}
+    >
+      <Icon name="close" />
+    </button>
+  )
   return (
     <dialog ref={ref} className={className} aria-labelledby={id} onClose={onClose}>
       <h2 id={id}>{title}</h2>
+      {!isAsking && close}
       {children}
-      {/* Last, so that what the dialog asks for gets the focus first. */}
-      <button
-        type="button"
-        className="quiet icon-button dialog-close"
-        aria-label="Close"
-        onClick={() => ref.current?.close()}
-      >
-        <Icon name="close" />
-      </button>
+      {isAsking && close}
     </dialog>
   )
 }

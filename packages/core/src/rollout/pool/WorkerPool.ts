@@ -31,6 +31,8 @@ export interface PoolOptions extends Pick<ItemFeed.Options, "items" | "from" | "
   readonly requeued?: ReadonlyArray<Pick<Task, "index" | "path" | "work">>
   /** Rollouts that may be started now; read again whenever `news` is opened. */
   readonly room: (running: number) => number
+  /** A rollout begins, also one that is tried again. */
+  readonly onBegin?: () => void
   /** Opened by whoever changes what `room` depends on; closed here. */
   readonly news: Latch.Latch
   /** Seconds per item; 0 or less: no limit. */
@@ -78,6 +80,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
   const start = (task: Task): Effect.Effect<void> =>
     Effect.suspend(() => {
       running++
+      options.onBegin?.()
       idle.closeUnsafe()
       return attempt(task).pipe(
         Effect.ensuring(

@@ -87,6 +87,17 @@ export class BatchesGroup extends HttpApiGroup.make("batches")
       success: HttpApiSchema.NoContent,
       error: [...common, errors.LeaseLost]
     }).annotateMerge(describe("Makes the lease last `lease_seconds` from now.")),
+    HttpApiEndpoint.post("trained", "/runs/:run/batches/:id/trained", {
+      params: rowParams,
+      payload: Lease,
+      success: HttpApiSchema.NoContent,
+      error: [...common, errors.LeaseLost]
+    }).annotateMerge(
+      describe(
+        "The batch was learned from, and samplers have the new weights: what waits at a bound of staleness may go on. It " +
+          "stays leased until `ack`; handed out again, it counts as not learned from."
+      )
+    ),
     HttpApiEndpoint.put("recordLogprobs", "/runs/:run/batches/:id/logprobs", {
       params: rowParams,
       payload: logprobs,

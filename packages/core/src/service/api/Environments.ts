@@ -99,9 +99,29 @@ export const EnvironmentStatus = wire({
   maxGroupSize: Schema.Int,
   envWeight: Schema.Finite,
   /** Share of a batch that no environment has reserved. */
-  unallocatedFraction: Schema.Finite
+  unallocatedFraction: Schema.Finite,
+  /**
+   * Sequences that may be begun before the run's bound of staleness is reached, if nobody else asks first; absent where
+   * its environments do not wait.
+   */
+  startable: Schema.optionalKey(Schema.Natural)
 })
 export type EnvironmentStatus = typeof EnvironmentStatus.Type
+
+/** How many groups may be counted at once. */
+const groups = Schema.Natural.check(Schema.isLessThanOrEqualTo(bounds.batchSize))
+
+/** What an environment has under way, and how many groups more it wants to begin. */
+export const Begin = wire({
+  /** Groups begun that the service has not answered for, and those that it may begin already. */
+  underWay: groups,
+  more: groups
+})
+export type Begin = typeof Begin.Type
+
+/** Of those, how many it may begin: with them it has so many more under way. */
+export const Begun = wire({ granted: Schema.Natural })
+export type Begun = typeof Begun.Type
 
 /** An environment's cursor and its own state, kept by the service under the environment's name. */
 export const SavedState = wire({ step: Schema.Int, value: Schema.Unknown })
@@ -133,6 +153,19 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
       success: HttpApiSchema.StreamSse({ data: EnvironmentStatus }),
       error: common
     }).annotateMerge(describe("The status now and whenever it changes, as server-sent events named `status`.")),
+    HttpApiEndpoint.post("begin", "/runs/:run/environments/:envId/begin", {
+      params: environmentParams,
+      payload: Begin,
+      success: Begun,
+      error: common
+    })
+      .annotate(Roles, environments)
+      .annotateMerge(
+        describe(
+          "Leave to begin rollouts, where environments wait at a bound of staleness; all of `more` where they do not. " +
+            "What was told before counts no longer. An environment that is not heard of for 30 seconds has nothing under way."
+        )
+      ),
     HttpApiEndpoint.post("report", "/runs/:run/environments/:envId/report", {
       params: environmentParams,
       payload: EnvironmentReport,

@@ -53,6 +53,8 @@ const flag = Schema.Literal("true")
  * `before` counts the rows before the page.
  */
 export const RolloutQuery = wire({
+  /** Of the newest run of the name alone, as its metrics are: earlier ones count steps of their own. */
+  newestRun: Schema.optionalKey(flag),
   environment: Schema.optionalKey(Schema.String),
   /** The lasting id of an item, or the fingerprint of its prompt (`figures`). */
   item: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(128))),

@@ -28,7 +28,9 @@ export const RunSpec = wire({
   saveCheckpointInterval: int32,
   wandbGroup: text,
   wandbProject: text,
-  advantages: Schema.optionalKey(advantages)
+  advantages: Schema.optionalKey(advantages),
+  /** Steps of staleness at which environments wait rather than begin rollouts; null or absent: they do not. */
+  waitAtStaleness: Schema.optionalKey(Schema.NullOr(Schema.Natural.check(Schema.isLessThanOrEqualTo(0x7fff_ffff))))
 })
 export type RunSpec = typeof RunSpec.Type
 
@@ -43,6 +45,8 @@ const run = {
   wandbGroup: Schema.String,
   wandbProject: Schema.String,
   advantages,
+  /** Absent from services of earlier versions, which hold no environment back. */
+  waitAtStaleness: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   registered: Schema.Boolean,
   started: Schema.Boolean,
   currentStep: Schema.Int
@@ -65,6 +69,19 @@ export const QueueSummary = wire({
   bufferedGroups: Schema.Int,
   formedBatches: Schema.Int,
   leasedBatches: Schema.Int,
+  /** Sequences of environments that wait at a bound of staleness; null where none does, absent from older services. */
+  bound: Schema.optionalKey(
+    Schema.NullOr(
+      wire({
+        /** Steps. */
+        maxStaleness: Schema.Natural,
+        /** Begun and not queued, or with leave to begin. */
+        underWay: Schema.Int,
+        /** What may be begun besides. */
+        startable: Schema.Natural
+      })
+    )
+  ),
   stuck: Schema.Array(
     wire({
       envId: Schema.NullOr(Schema.Int),
@@ -86,7 +103,7 @@ export class RunsGroup extends HttpApiGroup.make("runs")
       .annotate(Roles, trainers)
       .annotateMerge(
         describe(
-          "Registers a run; where it is registered already, answers with it: only `advantages`, and a larger `num_steps`, are taken over."
+          "Registers a run; where it is registered already, answers with it: only `advantages`, `wait_at_staleness` and a larger `num_steps` are taken over."
         )
       ),
     HttpApiEndpoint.get("get", "/runs/:run", { params: runParams, success: Run, error: common }),

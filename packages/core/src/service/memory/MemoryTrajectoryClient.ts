@@ -5,7 +5,7 @@
  * Guarantees, for as long as the process lives: a key is stored once; a batch has exactly `batchSize` sequences, of the
  * oldest groups that fit, minimum shares met (`Packing`); steps number from `startingStep` + 1 without gaps; a batch
  * goes to one claimer at a time, and to the next when its lease runs out or it is given back. One run; registering
- * again changes nothing, as with the original.
+ * again changes nothing, as with the original. No environment is held back at a bound of staleness.
  */
 import { type Duration, Effect, Layer, Option, Stream } from "effect"
 import * as Batches from "./Batches.ts"
@@ -112,6 +112,7 @@ const environmentClient = (service: Service): EnvironmentClientShape => {
         )
         return Stream.fromEffectRepeat(next)
       }),
+    begin: (envId, { more }) => Effect.as(environments.get(envId), more),
     savedStates: Effect.succeedSome(memoryStates())
   }
 }
@@ -147,7 +148,8 @@ const trainerClient = (service: Service): Omit<TrainerClientShape, "runInfo" | "
       }).pipe(Effect.timeoutOption(wait)),
     ack: batches.ack,
     nack: (batch) => Effect.map(batches.nack(batch), changes.record),
-    extend: batches.extend
+    extend: batches.extend,
+    trained: () => Effect.void
   }
 }
 

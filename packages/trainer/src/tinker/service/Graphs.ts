@@ -64,8 +64,8 @@ export const make = Effect.fnUntraced(function* (
     { shape: base.config, tokens: tokenBudget, rowLength: Math.min(tokenBudget, base.config.maxPositions) },
     executor.device.kind
   )
-  const { attention, chunks, headRows, remat } = plan
-  const options = { ...TrainGraph.defaults, attention, chunks, headRows, remat, entropy: false }
+  const { attention, chunks, headRows, pieces, remat } = plan
+  const options = { ...TrainGraph.defaults, attention, pieces, chunks, headRows, remat, entropy: false }
   /** Those used last at the end. */
   const loaded = new Map<string, Loaded>()
 
@@ -116,6 +116,6 @@ export const make = Effect.fnUntraced(function* (
       Effect.mapError(executor.put({ dtype: "float32", shape: [parameters.length], data: parameters }), failed),
     free: (resident) => executor.free(resident),
     turn: turns.withPermits(1),
-    packing: { tokenBudget, multiple: plan.chunks }
+    packing: { tokenBudget, multiple: Math.max(plan.chunks, plan.pieces) }
   }
 })

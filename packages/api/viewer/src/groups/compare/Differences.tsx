@@ -43,9 +43,9 @@ export const Differences = ({ left, right }: { readonly left: Rollout; readonly 
     .map(({ name, of }) => ({ name, left: of(left), right: of(right) }))
     .filter((row) => row.left !== null || row.right !== null)
   return (
-    <div>
+    <div className="differences">
       <div className="table-scroll" tabIndex={0} role="region" aria-label="Figures of both rollouts">
-        <table className="data-table differences">
+        <table className="data-table">
           <caption className="sr-only">
             Rollout {left.index} and rollout {right.index}
           </caption>

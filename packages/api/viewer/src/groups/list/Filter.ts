@@ -13,6 +13,8 @@ export type Sort = RolloutOrder.Sort
 export type Measure = DistributionQuery["measure"]
 
 export interface Filter {
+  /** Of the newest run of the name alone, as curves are: a name may have had several. */
+  readonly isNewestRun: boolean
   readonly environment: string | null
   /** The lasting id of an item. */
   readonly item: string | null
@@ -49,6 +51,7 @@ export interface Filter {
 }
 
 export const none: Filter = {
+  isNewestRun: false,
   environment: null,
   item: null,
   stepFrom: null,
@@ -82,6 +85,7 @@ export const states: ReadonlyArray<RolloutState> = ["buffered", "queued", "forme
 const measures: ReadonlyArray<Measure> = ["score", "advantage", "length"]
 
 export const fromSearch = (search: URLSearchParams): Filter => ({
+  isNewestRun: search.get("newest_run") === "true",
   environment: search.get("environment") || null,
   stepFrom: whole(number(search.get("step_from"))),
   stepTo: whole(number(search.get("step_to"))),
@@ -110,6 +114,7 @@ const flag = (value: boolean): "true" | null => (value ? "true" : null)
 
 /** The address's parameters; null where there is nothing to say. */
 export const toSearch = (filter: Filter): { readonly [name: string]: string | number | null } => ({
+  newest_run: flag(filter.isNewestRun),
   environment: filter.environment,
   item: filter.item,
   step_from: filter.stepFrom,
@@ -146,6 +151,7 @@ export const toQuery = (filter: Filter): RolloutQuery => {
 
 /** Filters and orders that go by what is known of a group before it is read. */
 const ofRows = new Set([
+  "newest_run",
   "environment",
   "step_from",
   "step_to",
@@ -177,6 +183,7 @@ export const needsReading = (query: RolloutQuery): boolean =>
 /** How many kinds of filter are in force; an order is none. */
 export const active = (filter: Filter): number =>
   [
+    filter.isNewestRun,
     filter.environment !== null,
     filter.item !== null,
     filter.stepFrom !== null || filter.stepTo !== null,

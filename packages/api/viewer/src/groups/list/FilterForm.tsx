@@ -60,16 +60,19 @@ export const FilterForm = ({ environments, filter, isPlain, onChange, searchFiel
           to={filter.scoreTo}
           onChange={(scoreFrom, scoreTo) => change({ scoreFrom, scoreTo })}
         />
+        {filter.isNewestRun && filter.value === null && (
+          <Chip
+            text="of the newest run"
+            title="Also groups of earlier runs of this name"
+            onRemove={() => change({ isNewestRun: false })}
+          />
+        )}
         {filter.value !== null && (
-          <button
-            type="button"
-            className="small"
+          <Chip
+            text={`with ${Filter.valueWords(filter)}`}
             title="Also groups without such a rollout"
-            onClick={() => change({ value: null, valueFrom: null, valueBelow: null, valueTo: null })}
-          >
-            {`with ${Filter.valueWords(filter)}`}
-            <Icon name="close" />
-          </button>
+            onRemove={() => change({ value: null, valueFrom: null, valueBelow: null, valueTo: null })}
+          />
         )}
         {Filter.active(filter) > 0 && (
           <button type="button" className="quiet" onClick={() => onChange(Filter.none)}>
@@ -86,6 +89,23 @@ export const FilterForm = ({ environments, filter, isPlain, onChange, searchFiel
     </form>
   )
 }
+
+/** A filter that is only given by where somebody came from; a click takes it back. */
+const Chip = ({
+  onRemove,
+  text,
+  title
+}: {
+  readonly text: string
+  /** What is shown without it. */
+  readonly title: string
+  readonly onRemove: () => void
+}) => (
+  <button type="button" className="small" title={title} onClick={onRemove}>
+    {text}
+    <Icon name="close" />
+  </button>
+)
 
 const SearchField = ({
   field,

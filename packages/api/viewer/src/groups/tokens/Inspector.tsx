@@ -16,7 +16,7 @@ const exact = (value: number): string => number(value, 7)
 export const Inspector = ({ model, rollout, token }: Props) => {
   const { advantage, candidates, difference, id, index, isTrained, logprob, refLogprob, text, trainerLogprob } = token
   return (
-    <aside className="inspector" aria-label="Token" aria-live="polite">
+    <aside className="inspector" tabIndex={0} aria-label="Token" aria-live="polite">
       <p className="inspector-token mono">{label(token)}</p>
       <dl className="number">
         <Fact name="Position" value={`${index} of ${model.length}`} />
@@ -30,7 +30,7 @@ export const Inspector = ({ model, rollout, token }: Props) => {
         {isTrained && (
           <Fact name="Trainer’s logprob" value={trainerLogprob === null ? "not recorded" : exact(trainerLogprob)} />
         )}
-        {difference !== null && <Fact name="Trainer − sampler" value={`${exact(difference)} nats`} />}
+        {difference !== null && <Fact name="Trainer − sampler" value={`${number(difference, 4)} nats`} />}
         <Fact
           name="Advantage"
           value={

@@ -1,0 +1,76 @@
+/**
+ * Leave to begin rollouts, where a run's environments wait at a bound of staleness (`StalenessBound`). One asks after
+ * the other, whatever processes they ask: together they never get more than there is.
+ */
+import { StalenessBound } from "@atropos/core"
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
+import type { Changes } from "../base/Changes.ts"
+import * as Failure from "../base/Failure.ts"
+import * as Rows from "../base/Rows.ts"
+import { environmentOf, type Views } from "../base/Views.ts"
+
+export type Leave = Pick<TrajectoryStoreShape, "begin">
+
+/** Of an environment that was not heard of for so long, what it had under way no longer counts. It reports every 5. */
+const silenceMillis = 30_000
+
+type RollerJson = Rows.EnvironmentJson & { readonly under_way: number }
+
+interface BoundRow {
+  readonly untrained: bigint
+  readonly queued: ReadonlyArray<{ readonly sequences: number; readonly groups: number }> | null
+  readonly rolling: ReadonlyArray<RollerJson> | null
+}
+
+const toRoller = (row: RollerJson): StalenessBound.Roller => ({ ...Rows.toEnvironment(row), underWay: row.under_way })
+
+export const make = Effect.fnUntraced(function* (
+  views: Views,
+  changes: Changes
+): Effect.fn.Return<Leave, never, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+
+  /** What the bound goes by, once nobody else can be given leave at the same time. */
+  const look = Effect.fnUntraced(function* (runId: number, envId: number, now: number) {
+    yield* sql`select from run where id = ${runId} for no key update`
+    const [row] = yield* sql<BoundRow>`
+      select
+        (select count(*) from batch where run_id = ${runId} and acked_at is null and not is_trained) as untrained,
+        (select json_agg(queued) from queued where run_id = ${runId} and groups > 0) as queued,
+        (
+          select json_agg(env) from env
+          where run_id = ${runId} and is_connected and env_id <> ${envId}
+            and last_seen >= ${new Date(now - silenceMillis)}
+        ) as rolling`
+    return row!
+  })
+
+  const begin: Leave["begin"] = Effect.fn("PgTrajectoryStore.begin")(function* (name, envId, { more, underWay }) {
+    const { environment, view } = yield* environmentOf(views, name, envId)
+    const { batchSize, id, waitAtStaleness = null } = view.run
+    if (waitAtStaleness === null) return more
+    const now = yield* Clock.currentTimeMillis
+    const granted = yield* Failure.inTransaction(
+      sql,
+      Effect.gen(function* () {
+        const { queued, rolling, untrained } = yield* look(id, envId, now)
+        const granted = StalenessBound.granted(
+          { maxStaleness: waitAtStaleness, batchSize, untrained: Number(untrained), queued: queued ?? [] },
+          { ...environment, underWay },
+          (rolling ?? []).map(toRoller),
+          more
+        )
+        yield* sql`
+          update env set under_way = ${underWay + granted}, last_seen = greatest(last_seen, ${new Date(now)})
+          where run_id = ${id} and env_id = ${envId}`
+        return granted
+      })
+    )
+    changes.counted(name)
+    return granted
+  }, Failure.orStoreError)
+
+  return { begin }
+})

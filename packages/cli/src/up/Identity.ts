@@ -1,0 +1,37 @@
+/** What tells runs of `up` apart: all that decides what is learned, and nothing of how far, where and for whom. */
+import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
+import { Option, Predicate, Struct } from "effect"
+import type { UpOptions } from "./Up.ts"
+
+type Given = Pick<UpOptions, "recipe" | "settings" | "stepsAhead" | "trainer">
+
+/** As `run.json` has it. */
+export const make = ({ recipe, settings, stepsAhead, trainer: { lora, loss, trainer } }: Given) => {
+  const [first, ...further] = settings
+  return {
+    environment: settings.map(({ word }) => word).join(" "),
+    env: further.length === 0 ? first.given : settings.map((one) => one.given),
+    trainer: Struct.omit(trainer, TrainerSettings.ofRunning),
+    lora,
+    loss,
+    stepsAhead,
+    warmStart: Option.getOrNull(Option.map(recipe, ({ warmStart }) => warmStart))
+  }
+}
+
+const record = (value: unknown): object => (Predicate.isReadonlyObject(value) ? value : {})
+
+/**
+ * An identity of an older version in today's words, so that its run goes on: what it had not yet is at its default, and
+ * what it told runs apart by and no longer counts is left out.
+ */
+export const ofToday = (written: unknown): unknown => {
+  if (!Predicate.isReadonlyObject(written)) return written
+  const { lora, loss, trainer } = TrainerSettings.complete({})
+  return {
+    ...written,
+    trainer: Struct.omit({ ...trainer, ...record(written["trainer"]) }, TrainerSettings.ofRunning),
+    lora: { ...lora, ...record(written["lora"]) },
+    loss: { ...loss, ...record(written["loss"]) }
+  }
+}
