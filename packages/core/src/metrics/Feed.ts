@@ -21,6 +21,8 @@ const failuresCounter = Metric.counter("atropos.metrics.failures.total", {
 
 export interface Feed {
   readonly push: (entry: Entry) => void
+  /** Done when all that was pushed is written, at once where the sink is away. */
+  readonly flushed: Effect.Effect<void>
   readonly finish: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
 }
 
@@ -43,6 +45,8 @@ const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number =>
 export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flushWithin: Duration.Input) {
   const scope = yield* Scope.make()
   const arrival = Latch.makeUnsafe(false)
+  /** Open while there is nothing to write, or no writing it. */
+  const rest = Latch.makeUnsafe(true)
   const ended = yield* Deferred.make<number>()
   const drained = yield* Deferred.make<void>()
   const counted = (outcome: string, number: number) =>
@@ -67,7 +71,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
     return number === 0 ? Effect.void : counted("dropped", number)
   })
 
-  const persistently = retrying(about)
+  const persistently = retrying(about, { onAway: () => void rest.openUnsafe() })
 
   const stop = (error: SinkError) =>
     Effect.gen(function* () {
@@ -82,7 +86,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
     const entries = waiting.splice(0, sink.batch)
     inHand = entries.length
     for (const entry of entries) bytes -= sizeOf(entry)
-    const written = yield* persistently(writer.write(entries))
+    const written = yield* persistently.attempt(writer.write(entries))
     inHand = 0
     yield* countDropped
     if (Result.isSuccess(written)) return yield* counted("written", entries.length)
@@ -94,7 +98,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
   })
 
   const work = Effect.gen(function* () {
-    const opened = yield* persistently(Effect.provideService(sink.open(source), Scope.Scope, scope))
+    const opened = yield* persistently.attempt(Effect.provideService(sink.open(source), Scope.Scope, scope))
     if (Result.isFailure(opened)) return yield* stop(opened.failure)
     const writer = opened.success
     for (;;) {
@@ -104,10 +108,11 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
         yield* write(writer)
         continue
       }
+      rest.openUnsafe()
       if (yield* Deferred.isDone(ended)) break
       yield* arrival.await
     }
-    const finished = yield* persistently(writer.finish(yield* Deferred.await(ended)))
+    const finished = yield* persistently.attempt(writer.finish(yield* Deferred.await(ended)))
     if (Result.isFailure(finished)) {
       yield* Effect.logWarning("metrics not finished at their sink", { ...about, reason: finished.failure.message })
     }
@@ -121,7 +126,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
         })
       })
     ),
-    Effect.ensuring(Deferred.succeed(drained, undefined))
+    Effect.ensuring(Effect.andThen(rest.open, Deferred.succeed(drained, undefined)))
   )
   yield* Effect.forkIn(work, scope)
 
@@ -129,6 +134,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
     push: (entry) => {
       if (isOver || Deferred.isDoneUnsafe(ended)) return drop(1)
       waiting.push(entry)
+      if (!persistently.isAway()) rest.closeUnsafe()
       bytes += sizeOf(entry)
       while (waiting.length > maxEntries || (bytes > maxBytes && waiting.length > 1)) {
         bytes -= sizeOf(waiting.shift()!)
@@ -136,6 +142,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
       }
       arrival.openUnsafe()
     },
+    flushed: rest.await,
     finish: (exit) =>
       Effect.gen(function* () {
         if (!(yield* Deferred.succeed(ended, exitCodeOf(exit)))) return
@@ -153,11 +160,14 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
 })
 
 /** Tries until it works or never will. An outage is logged when it begins and when it is over. */
-const retrying = (about: { readonly sink: string; readonly source: string }) => {
+const retrying = (
+  about: { readonly sink: string; readonly source: string },
+  { onAway }: { readonly onAway: () => void }
+) => {
   let isOut = false
-  return <A>(effect: Effect.Effect<A, SinkError>): Effect.Effect<Result.Result<A, SinkError>> =>
+  const attempt = <A>(effect: Effect.Effect<A, SinkError>): Effect.Effect<Result.Result<A, SinkError>> =>
     Effect.gen(function* () {
-      for (let attempt = 1; ; attempt++) {
+      for (let tries = 1; ; tries++) {
         const result = yield* Effect.result(effect)
         if (Result.isSuccess(result)) {
           if (isOut) yield* Effect.logInfo("metrics sink is back", about)
@@ -169,7 +179,9 @@ const retrying = (about: { readonly sink: string; readonly source: string }) => 
         if (reason !== "passing") return result
         if (!isOut) yield* Effect.logWarning("metrics sink fails; trying again", { ...about, reason: message })
         isOut = true
-        yield* Effect.sleep(yield* Retry.backoffMillis(attempt, { atLeast: retryAfterMillis }))
+        onAway()
+        yield* Effect.sleep(yield* Retry.backoffMillis(tries, { atLeast: retryAfterMillis }))
       }
     })
+  return { attempt, isAway: () => isOut }
 }

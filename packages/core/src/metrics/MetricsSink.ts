@@ -3,15 +3,16 @@
  * Biases, several at once.
  *
  * Environments and trainers `open` a source and record; what they record reaches every sink in the order it was
- * recorded. Recording never fails and never waits: a sink that is slow or away keeps up to 10,000 entries or 32 MiB
- * waiting (then the oldest go, and are counted), is tried again with growing pauses, and is told of once. Finishing
- * writes what waits, for as long as `flushWithin` allows. NaN and the infinities are figures like others: where a run
- * went wrong is where they are.
+ * recorded. Recording never fails and never waits (`flush` does, for a second at most): a sink that is slow or away
+ * keeps up to 10,000 entries or 32 MiB waiting (then the oldest go, and are counted), is tried again with growing
+ * pauses, and is told of once. Finishing writes what waits, for as long as `flushWithin` allows. NaN and the infinities
+ * are figures like others: where a run went wrong is where they are.
  *
  * Sinks are plain values made by effects (`metrics/FileSink`, `metrics/ServiceSink`, …); `layer` takes as many as there
  * are.
  */
 import { Clock, Context, type Duration, Effect, type Exit, Layer, Option, type Scope } from "effect"
+import * as Waiting from "../base/Waiting.ts"
 import * as Feed from "./Feed.ts"
 import * as ServiceSink from "./ServiceSink.ts"
 import type { Figures, Sink, Source, Table } from "./Sink.ts"
@@ -24,6 +25,8 @@ export interface Recorder {
   readonly figures: (step: number, values: Figures["values"], labels?: Figures["labels"]) => Effect.Effect<void>
   /** Whether some sink takes tables: making one may cost. */
   readonly wantsTables: boolean
+  /** Waits until what was recorded is where it should be: for a second at most, and not for a sink that is away. */
+  readonly flush: Effect.Effect<void>
   readonly table: (step: number, table: Pick<Table, "name" | "columns" | "rows">) => Effect.Effect<void>
   /**
    * Writes what waits and tells the sinks how the source ended. Once; later calls, and the scope's end, change nothing.
@@ -57,6 +60,12 @@ export const make = (sinks: ReadonlyArray<Sink>, { flushWithin = "10 seconds" }:
           for (const feed of feeds) feed.push(entry)
         }),
       wantsTables: tabular.length > 0,
+      flush: Effect.asVoid(
+        Waiting.within(
+          Effect.forEach(feeds, ({ flushed }) => flushed, { concurrency: "unbounded", discard: true }),
+          "1 second"
+        )
+      ),
       table: (step, table) =>
         Effect.map(Clock.currentTimeMillis, (at) => {
           for (const feed of tabular) feed.push({ _tag: "Table", step, at, ...table })

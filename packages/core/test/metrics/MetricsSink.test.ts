@@ -1,6 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Logger, Option, References, type Scope } from "effect"
+import { TestClock } from "effect/testing"
 import * as FileSink from "../../src/metrics/FileSink.ts"
 import * as ServiceSink from "../../src/metrics/ServiceSink.ts"
 import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
@@ -107,6 +108,52 @@ describe("MetricsSink", () => {
       assert.strictEqual(failing.state.attempts, 7)
       assert.strictEqual(said.filter((line) => line.includes("trying again")).length, 1)
       assert.strictEqual(said.filter((line) => line.includes("is back")).length, 1)
+    }).pipe(Effect.provide(quiet))
+  )
+
+  it.effect("flushing waits for a slow sink, a second at most, and for none that is away", () =>
+    Effect.gen(function* () {
+      const [slow, stuck, away] = [memory(), memory(), memory(() => passing)]
+      const pausing = (sink: MetricsSink.Sink, pause: Effect.Effect<void>): MetricsSink.Sink => ({
+        ...sink,
+        open: (from) =>
+          Effect.map(sink.open(from), (writer) => ({
+            ...writer,
+            write: (entries) => Effect.andThen(pause, writer.write(entries))
+          }))
+      })
+      yield* record(
+        [pausing(slow.sink, Effect.sleep(300)), away.sink],
+        (recorder) =>
+          Effect.gen(function* () {
+            yield* recorder.flush
+            for (const expected of [20, 40]) {
+              yield* count(recorder, 20)
+              const flushing = yield* Effect.forkChild(recorder.flush)
+              yield* RolloutTest.settle
+              yield* TestClock.adjust(299)
+              assert.isUndefined(flushing.pollUnsafe())
+              yield* TestClock.adjust(1)
+              yield* RolloutTest.settle
+              assert.isDefined(flushing.pollUnsafe())
+              assert.lengthOf(slow.values(), expected)
+            }
+          }),
+        { flushWithin: 0 }
+      )
+      yield* record(
+        [pausing(stuck.sink, Effect.never)],
+        (recorder) =>
+          Effect.gen(function* () {
+            yield* count(recorder, 1)
+            const flushing = yield* Effect.forkChild(recorder.flush)
+            yield* RolloutTest.settle
+            yield* TestClock.adjust("1 second")
+            yield* RolloutTest.settle
+            assert.isDefined(flushing.pollUnsafe())
+          }),
+        { flushWithin: 0 }
+      )
     }).pipe(Effect.provide(quiet))
   )
 

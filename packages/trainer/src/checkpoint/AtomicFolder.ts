@@ -26,10 +26,14 @@ const syncAll = Effect.fnUntraced(function* (folder: string) {
   yield* sync(folder)
 })
 
-/** Puts a folder at `path`, filled by `fill`; a folder that is there is replaced. */
+/**
+ * Puts a folder at `path`, filled by `fill`; a folder that is there is replaced. `before` runs when all is on the disk
+ * and only the name is missing.
+ */
 export const write = Effect.fn("AtomicFolder.write")(function* <E, R>(
   path: string,
-  fill: (folder: string) => Effect.Effect<void, E, R>
+  fill: (folder: string) => Effect.Effect<void, E, R>,
+  before: Effect.Effect<void> = Effect.void
 ) {
   const fs = yield* FileSystem.FileSystem
   const { basename, dirname, join } = yield* Path.Path
@@ -39,6 +43,7 @@ export const write = Effect.fn("AtomicFolder.write")(function* <E, R>(
   yield* failed(fs.makeDirectory(partial, { recursive: true }))
   yield* fill(partial)
   yield* failed(syncAll(partial))
+  yield* before
   yield* Effect.uninterruptible(
     Effect.gen(function* () {
       if (yield* failed(fs.exists(path))) yield* remove(path)

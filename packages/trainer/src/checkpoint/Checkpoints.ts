@@ -34,6 +34,8 @@ export interface Options<E, R> {
   readonly keep: number
   /** Writes weights and optimizer, or what is needed to find them again, into a folder. */
   readonly write: (folder: string) => Effect.Effect<WeightsReference, E, R>
+  /** Runs when the checkpoint is on the disk and does not count yet. */
+  readonly before: Effect.Effect<void>
 }
 
 const trainerFile = "trainer.json"
@@ -112,7 +114,7 @@ const prune = Effect.fnUntraced(function* (folder: string, keep: number) {
 
 /** Writes the checkpoint of `state.step`; when it is done the checkpoint is durable. Answers with its folder. */
 export const save = Effect.fn("Checkpoints.save")(function* <E, R>(
-  { folder, keep, write }: Options<E, R>,
+  { before, folder, keep, write }: Options<E, R>,
   state: Omit<TrainerState.TrainerState, "weights">
 ) {
   const fs = yield* FileSystem.FileSystem
@@ -128,7 +130,8 @@ export const save = Effect.fn("Checkpoints.save")(function* <E, R>(
         Effect.flatMap((text) => fs.writeFileString(path, `${text}\n`)),
         Effect.mapError(CheckpointError.at(path))
       )
-    })
+    }),
+    before
   )
   yield* prune(folder, keep)
   return target

@@ -25,8 +25,11 @@ export type Settle = (batches: ReadonlyArray<Lease>) => Effect.Effect<void>
 export interface Resumed {
   readonly learner: Learner
   readonly progress: TrainerProgress.TrainerProgress
-  /** Writes a checkpoint of the present progress, then settles the batches in it. Nothing interrupts it. */
-  readonly save: (settle: Settle) => Effect.Effect<void, TrainerError>
+  /**
+   * Writes a checkpoint of the present progress, then settles the batches in it. `before` runs when it is on the disk
+   * and does not count yet: a process that is killed until then does its steps again. Nothing interrupts it.
+   */
+  readonly save: (settle: Settle, before: Effect.Effect<void>) => Effect.Effect<void, TrainerError>
   /** Whether steps were taken that no checkpoint has. */
   readonly isUnsaved: () => boolean
 }
@@ -118,10 +121,10 @@ export const open = Effect.fn("RunFolder.open")(function* (
     return {
       learner,
       progress,
-      save: Effect.fnUntraced(function* (settle) {
+      save: Effect.fnUntraced(function* (settle, before) {
         const state = progress.state({ model: engine.model.name, seed, settings: written })
         const write = (partial: string) => learner.save(partial, state.policyVersion)
-        const saved = yield* Checkpoints.save({ folder, keep, write }, state).pipe(
+        const saved = yield* Checkpoints.save({ folder, keep, write, before }, state).pipe(
           Effect.catchTag("CheckpointError", failing),
           Effect.provideContext(files)
         )

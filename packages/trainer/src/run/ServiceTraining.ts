@@ -115,6 +115,7 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
         settle: deliveries.settle,
         ...(published && { published }),
         recordLogprobs,
+        flush: recorder.flush,
         record: (metrics) => recorder.figures(metrics.step, StepMetrics.values(metrics), StepMetrics.labels(metrics))
       })
     })

@@ -7,8 +7,8 @@
  * Guarantees
  * - A batch is trained on once. Those in a durable checkpoint, or trained on since, are recognised by id and step and
  *   passed to `settle` instead.
- * - `record` is called with every step that a checkpoint will contain, also with one that an interruption cuts off
- *   after its update.
+ * - `record` is called with every step that a checkpoint will contain, before that one counts, also with one that an
+ *   interruption cuts off after its update: what a killed process had saved is in the records, what it does again twice.
  * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches
  *   stay unsettled. What a killed process had trained on since its last checkpoint comes again, in the same order, and
  *   makes the same parameters.
@@ -171,9 +171,12 @@ interface Parts extends Pick<RunFolder.Resumed, "isUnsaved" | "progress" | "save
 const stepsOf = <E, R>(
   { isUnsaved, progress, publish, save: saveNow, step, stop, trainingSteps }: Parts,
   batches: Stream.Stream<Batch.Batch, E, R>,
-  { published = () => Effect.void, record = () => Effect.void, recordLogprobs, settle = () => Effect.void }: Hooks = {}
+  hooks: Hooks = {}
 ): Stream.Stream<StepMetrics, TrainerError | E, R> => {
-  const save = Effect.suspend(() => (isUnsaved() ? saveNow(settle) : Effect.void))
+  const { flush = Effect.void, published = () => Effect.void, record = () => Effect.void } = hooks
+  const { recordLogprobs, settle = () => Effect.void } = hooks
+  const told: TrainingStep.Hooks = { flush, published, record, settle, ...(recordLogprobs && { recordLogprobs }) }
+  const save = Effect.suspend(() => (isUnsaved() ? saveNow(settle, flush) : Effect.void))
   return Stream.unwrap(
     Effect.gen(function* () {
       yield* publish
@@ -191,7 +194,7 @@ const stepsOf = <E, R>(
         const waitSeconds = Number(arrival - since) / 1e9
         const metrics = yield* StepTrace.around(
           { batch, since, arrival, end: clock.end },
-          step(batch, { waitSeconds, clock }, { published, record, settle, ...(recordLogprobs && { recordLogprobs }) })
+          step(batch, { waitSeconds, clock }, told)
         )
         since = clock.end()
         return [metrics]

@@ -9,7 +9,7 @@
  */
 import type { Batch, PackedLogprobs } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
-import { Cause, Effect, Exit } from "effect"
+import { Cause, Clock, Effect, Exit } from "effect"
 import type { LearnerEngineShape } from "../learn/LearnerEngine.ts"
 import type { Look } from "../learn/LearnerEngine.ts"
 import * as LogprobSample from "../learn/LogprobSample.ts"
@@ -39,8 +39,10 @@ export interface Hooks {
   readonly settle: Settle
   /** Is called with a batch once the samplers have the weights that were made of it, before a checkpoint has them. */
   readonly published: (batch: Batch.Batch) => Effect.Effect<void>
-  /** Is called with every step that was taken, before the stream has it. */
+  /** Is called with every step that was taken, before the stream has it and a checkpoint that contains it counts. */
   readonly record: (metrics: StepMetrics) => Effect.Effect<void>
+  /** Waits for what was recorded to be where it should be, before a checkpoint counts. */
+  readonly flush: Effect.Effect<void>
   /** Is called with what was computed of the sequences of a step that was taken, as `record_logprobs` says. */
   readonly recordLogprobs?: (batch: Batch.Batch, record: PackedLogprobs.RecordedLogprobs) => Effect.Effect<void>
 }
@@ -119,7 +121,8 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     return progress.step >= trainingSteps || (checkpointInterval > 0 && progress.step % checkpointInterval === 0)
   }
 
-  return Effect.fnUntraced(function* (claimed, { clock, waitSeconds }, { published, record, recordLogprobs, settle }) {
+  return Effect.fnUntraced(function* (claimed, { clock, waitSeconds }, hooks) {
+    const { flush, published, record, recordLogprobs, settle } = hooks
     const batch = { ...claimed, groups: GroupOrder.canonical(claimed.groups) }
     const lr = rate(progress.step)
     if (!(Number.isFinite(lr) && lr >= 0)) {
@@ -152,22 +155,32 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
         seconds: { ...seconds, compute: computeSeconds, update: updateSeconds }
       })
     let done: Update | undefined
+    let recorded: StepMetrics | undefined
+    const tell = Effect.suspend(() => {
+      if (done === undefined || recorded !== undefined) return Effect.void
+      recorded = figuresOf(done)
+      return record(recorded)
+    })
     return yield* Effect.gen(function* () {
       const update = yield* learn(batch, recordLogprobs && claimed, prepared, lr, clock, (update) => (done = update))
       if (!update.isFinite) yield* tellNonFinite(batch, update)
       if (update.skipped === null)
         [seconds.publish] = yield* clock.part("publish", learner.publish(progress.policyVersion))
       yield* published(claimed)
-      if (isSaveDue()) [seconds.save] = yield* clock.part("save", save(settle))
-      return figuresOf(update)
+      if (isSaveDue()) {
+        const since = clock.end()
+        const counting = Effect.andThen(
+          Effect.map(Clock.currentTimeNanos, (now) => void (seconds.save = Number(now - since) / 1e9)),
+          Effect.andThen(tell, flush)
+        )
+        yield* clock.part("save", save(settle, counting))
+      }
+      return recorded ?? figuresOf(update)
     }).pipe(
       // What fails is done again; what is interrupted is in the checkpoint that is saved then.
       Effect.onExit((exit) =>
         done !== undefined && (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause))
-          ? Effect.andThen(
-              record(Exit.isSuccess(exit) ? exit.value : figuresOf(done)),
-              done.logprobs && recordLogprobs ? recordLogprobs(claimed, done.logprobs) : Effect.void
-            )
+          ? Effect.andThen(tell, done.logprobs && recordLogprobs ? recordLogprobs(claimed, done.logprobs) : Effect.void)
           : Effect.void
       )
     )

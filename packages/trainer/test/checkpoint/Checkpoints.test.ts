@@ -56,6 +56,22 @@ layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => 
     })
   )
 
+  it.effect("are whole when they are about to count, and do not count before", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      const at: Array<ReadonlyArray<string>> = []
+      const before = Effect.map(
+        Effect.orDie(fs.readDirectory(target, { recursive: true })),
+        (names) => void at.push(names)
+      )
+      yield* Checkpoints.save({ ...Samples.options(target, Samples.snapshotOf(1)), before }, Samples.stateOf(1))
+      const partial = ".step_1.partial"
+      assert.sameMembers([...at.flat()], [partial, `${partial}/trainer.json`, `${partial}/trainer_state.safetensors`])
+      assert.deepStrictEqual(yield* fs.readDirectory(target), ["step_1"])
+    })
+  )
+
   it.effect("finds nothing in a folder that is not there yet", () =>
     Effect.gen(function* () {
       const target = (yield* Path.Path).join(yield* folder, "new")

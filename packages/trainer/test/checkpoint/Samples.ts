@@ -38,6 +38,7 @@ const reference = { engine: "local", path: "trainer_state.safetensors" }
 export const options = (folder: string, snapshot: Snapshot, keep = 2) => ({
   folder,
   keep,
+  before: Effect.void,
   write: (partial: string) => Effect.as(StateFile.write(join(partial, reference.path), layout, snapshot), reference)
 })
 

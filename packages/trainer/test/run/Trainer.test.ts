@@ -346,6 +346,26 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
     })
   )
 
+  it.effect(
+    "tells of a step before the checkpoint that holds it counts, so that whoever kills it there loses nothing",
+    () =>
+      Effect.gen(function* () {
+        const target = yield* folder
+        const fs = yield* FileSystem.FileSystem
+        const told: Array<string> = []
+        const checkpoints = Effect.map(Effect.orDie(fs.readDirectory(target)), (names) =>
+          names.filter((name) => name.startsWith("step_")).toSorted()
+        )
+        const noting = (what: string) => Effect.map(checkpoints, (names) => void told.push(`${what}: ${names.join()}`))
+        const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 2, trainingSteps: 4 }))
+        const metrics = yield* trainer
+          .steps(batches(0, 4), { record: ({ step }) => noting(String(step)), flush: noting("flushed") })
+          .pipe(Stream.runCollect)
+        assert.deepStrictEqual(told, ["1: ", "2: ", "flushed: ", "3: step_2", "4: step_2", "flushed: step_2"])
+        assert.isTrue(metrics.every(({ saveSeconds }, at) => (at % 2 === 1 ? saveSeconds > 0 : saveSeconds === 0)))
+      })
+  )
+
   it.effect("settles batches when a checkpoint holds them, and no earlier", () =>
     Effect.gen(function* () {
       const { settle, settled } = settling()
