@@ -50,6 +50,16 @@ const memory = (fail: (attempt: number) => MetricsSink.SinkError | undefined = (
   return { sink, entries, ends, state, values }
 }
 
+/** The same, with a pause before it writes. */
+const pausing = (sink: MetricsSink.Sink, pause: Effect.Effect<void>): MetricsSink.Sink => ({
+  ...sink,
+  open: (from) =>
+    Effect.map(sink.open(from), (writer) => ({
+      ...writer,
+      write: (entries) => Effect.andThen(pause, writer.write(entries))
+    }))
+})
+
 const passing = new MetricsSink.SinkError({ reason: "passing", message: "away" })
 
 const record = <E, R>(
@@ -114,14 +124,6 @@ describe("MetricsSink", () => {
   it.effect("flushing waits for a slow sink, a second at most, and for none that is away", () =>
     Effect.gen(function* () {
       const [slow, stuck, away] = [memory(), memory(), memory(() => passing)]
-      const pausing = (sink: MetricsSink.Sink, pause: Effect.Effect<void>): MetricsSink.Sink => ({
-        ...sink,
-        open: (from) =>
-          Effect.map(sink.open(from), (writer) => ({
-            ...writer,
-            write: (entries) => Effect.andThen(pause, writer.write(entries))
-          }))
-      })
       yield* record(
         [pausing(slow.sink, Effect.sleep(300)), away.sink],
         (recorder) =>

@@ -98,23 +98,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     }).pipe(Effect.uninterruptible)
   })
 
-  const tellNonFinite = Effect.fnUntraced(function* (batch: Batch.Batch, { computed, norm, updates }: Update) {
-    const { nonFiniteInARow, step } = progress
-    yield* Effect.logWarning(
-      updates === 0
-        ? "step skipped: loss or gradient is not a number"
-        : "further updates skipped: loss or gradient is not a number",
-      { step, batch: batch.id, loss: computed.loss, gradNorm: norm, updates }
-    )
-    if (nonFiniteInARow < settings.maxNonFinite) return
-    const path = yield* reject(step, batch)
-    return yield* new TrainerError({
-      reason: "nonFinite",
-      message:
-        `loss or gradient was not a number in ${nonFiniteInARow} steps in a row, the last one ${step}; ` +
-        `its batch (${batch.id}) is in ${path}. Lower lr, or raise max_non_finite; the run resumes from its last checkpoint`
-    })
-  })
+  const tellNonFinite = telling({ progress, reject, settings })
 
   const isSaveDue = (): boolean => {
     const { checkpointInterval, trainingSteps } = settings
@@ -186,6 +170,26 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     )
   })
 }
+
+/** Tells of a step whose loss or gradient is not a number; fails where there were too many in a row. */
+const telling = ({ progress, reject, settings }: Pick<Options, "reject" | "settings"> & Pick<Resumed, "progress">) =>
+  Effect.fnUntraced(function* (batch: Batch.Batch, { computed, norm, updates }: Update) {
+    const { nonFiniteInARow, step } = progress
+    yield* Effect.logWarning(
+      updates === 0
+        ? "step skipped: loss or gradient is not a number"
+        : "further updates skipped: loss or gradient is not a number",
+      { step, batch: batch.id, loss: computed.loss, gradNorm: norm, updates }
+    )
+    if (nonFiniteInARow < settings.maxNonFinite) return
+    const path = yield* reject(step, batch)
+    return yield* new TrainerError({
+      reason: "nonFinite",
+      message:
+        `loss or gradient was not a number in ${nonFiniteInARow} steps in a row, the last one ${step}; ` +
+        `its batch (${batch.id}) is in ${path}. Lower lr, or raise max_non_finite; the run resumes from its last checkpoint`
+    })
+  })
 
 /** Where the weights do not survive an update: which step that was, and what to do. */
 const explain = (step: number) => (error: TrainerError) =>

@@ -67,7 +67,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => 
       )
       yield* Checkpoints.save({ ...Samples.options(target, Samples.snapshotOf(1)), before }, Samples.stateOf(1))
       const partial = ".step_1.partial"
-      assert.sameMembers([...at.flat()], [partial, `${partial}/trainer.json`, `${partial}/trainer_state.safetensors`])
+      assert.sameMembers(at.flat(), [partial, `${partial}/trainer.json`, `${partial}/trainer_state.safetensors`])
       assert.deepStrictEqual(yield* fs.readDirectory(target), ["step_1"])
     })
   )
