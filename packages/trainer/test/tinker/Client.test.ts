@@ -38,7 +38,12 @@ const resultOf = (count: number) =>
 type Answer = Parameters<typeof ScriptedServer.make>[0]
 
 /** A model on a server that goes on as the test says. */
-const modelOn = Effect.fnUntraced(function* (answer: Answer, config: Record<string, unknown> = {}, key?: string) {
+const modelOn = Effect.fnUntraced(function* (
+  answer: Answer,
+  config: Record<string, unknown> = {},
+  key?: string,
+  waiting = patience
+) {
   const server = yield* ScriptedServer.make((request, index) => {
     const opened = ScriptedServer.opening(request, config)
     if (opened !== undefined) return opened
@@ -46,7 +51,7 @@ const modelOn = Effect.fnUntraced(function* (answer: Answer, config: Record<stri
       request.path === "/api/v1/retrieve_future" && ScriptedServer.jsonOf(request)["request_id"] === "create"
     return isCreation ? { json: { model_id: "model-1" } } : answer(request, index)
   })
-  const session = yield* Session.make(address(server.url, key), patience)
+  const session = yield* Session.make(address(server.url, key), waiting)
   const model = yield* TrainedModel.make(session, { baseModel: "tiny", rank: 4, seed: 1 })
   return { ...server, session, model }
 })
@@ -71,9 +76,11 @@ describe("Tinker's client", () => {
           { json: { status: "complete_metadata", response_payload_size: 10_000_000 } },
           { json: { metrics: { grad_norm: 2 } } }
         ]
-        const { model, received } = yield* modelOn(({ path }) =>
+        // Whatever else the machine does: nothing is to be given up here.
+        const waiting = { ...patience, unavailableMillis: 60_000 }
+        const answer: Answer = ({ path }) =>
           path === pathOf("optim_step") ? { json: { request_id: "r" } } : answers.shift()!
-        )
+        const { model, received } = yield* modelOn(answer, {}, undefined, waiting)
         assert.deepStrictEqual(yield* model.optimStep(step), { grad_norm: 2 })
         const polls = received.filter(({ path }) => path === pathOf("retrieve_future")).map(ScriptedServer.jsonOf)
         assert.strictEqual(polls.length, 8)
