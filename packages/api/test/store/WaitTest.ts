@@ -73,13 +73,33 @@ export const waits = (it: StoreTests): void => {
 
   it.effect("forgets what an environment had under way that is not heard of for half a minute", () =>
     Effect.gen(function* () {
-      const { begin } = yield* waiting(0, 2)
+      const { begin, bound, startable } = yield* waiting(0, 2)
       assert.strictEqual(yield* begin(0, 0, 100), 2)
       assert.strictEqual(yield* begin(1, 0, 100), 2)
       yield* TestClock.adjust("29 seconds")
       assert.strictEqual(yield* begin(1, 2, 100), 0)
+      assert.strictEqual(yield* startable(1), 0)
       yield* TestClock.adjust("2 seconds")
+      // And says so, or others would ask every five seconds only, at every batch from now on.
+      assert.strictEqual(yield* startable(1), 8)
+      assert.deepStrictEqual(yield* bound, { maxStaleness: 0, underWay: 8, startable: 8 })
       assert.strictEqual(yield* begin(1, 2, 100), 2)
+      assert.deepStrictEqual(yield* bound, { maxStaleness: 0, underWay: 16, startable: 0 })
+    })
+  )
+
+  it.effect("counts what is under way of an environment that only reports, however long its rollouts take", () =>
+    Effect.gen(function* () {
+      const { begin, bound, run, startable, store } = yield* waiting(0, 2)
+      assert.strictEqual(yield* begin(0, 0, 100), 2)
+      const report = { running: 2, unsent: 0, itemsPerMinute: 0, failures: 0, lastError: null, servers: [] }
+      for (let i = 0; i < 12; i++) {
+        yield* TestClock.adjust("5 seconds")
+        yield* store.recordReport(run, 0, report)
+      }
+      assert.strictEqual(yield* startable(1), 8)
+      assert.deepStrictEqual(yield* bound, { maxStaleness: 0, underWay: 8, startable: 8 })
+      assert.strictEqual(yield* begin(1, 0, 100), 2)
     })
   )
 

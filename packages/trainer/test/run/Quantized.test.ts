@@ -4,10 +4,12 @@ import { assert, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Layer, References, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as SharedOrt from "../exec/SharedOrt.ts"
+import { Executor } from "../../src/exec/Executor.ts"
 import * as Model from "../../src/model/Model.ts"
 import * as PretrainedModel from "../../src/model/PretrainedModel.ts"
 import * as QuantizedWeights from "../../src/model/QuantizedWeights.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
+import * as LongRows from "./LongRows.ts"
 import * as Toy from "./ToyTraining.ts"
 
 const adapter = { r: 4, alpha: 8, rslora: false, targetModules: ["all-linear"] }
@@ -21,15 +23,21 @@ const services = Layer.mergeAll(
 )
 
 layer(services, { excludeTestServices: true })("Trainer on rounded weights", (it) => {
-  it.effect.each(QuantizedWeights.kinds)("goes on from a checkpoint as if it had not stopped: %s", (quantize) =>
-    Effect.gen(function* () {
+  for (const quantize of QuantizedWeights.kinds) {
+    /** Trains whole and in two parts, on these batches. */
+    const resume = Effect.fnUntraced(function* ({
+      batch,
+      graph,
+      settings
+    }: Pick<typeof LongRows, "batch"> & Partial<Pick<typeof LongRows, "graph" | "settings">>) {
       const fs = yield* FileSystem.FileSystem
       const root = yield* fs.makeTempDirectoryScoped()
       const tiny = TinyModel.make({
         characters: "abcdefghijklmnopqrstuvwxyz0123456789",
         seed: 3,
         hiddenSize: 32,
-        layers: 1
+        layers: 1,
+        maxPositions: LongRows.longest
       })
       yield* tiny.write(`${root}/model`, tiny.initial)
       const load = Effect.provide(
@@ -38,11 +46,10 @@ layer(services, { excludeTestServices: true })("Trainer on rounded weights", (it
       )
       /** Steps from where the folder's run has come to: the parameters then. */
       const train = Effect.fnUntraced(function* (folder: string, until: number) {
-        const trainer = yield* Toy.trainer(Toy.settings(`${root}/${folder}`, { trainingSteps: until }), {
-          model: Model.trainable(yield* load)
-        })
+        const own = Toy.settings(`${root}/${folder}`, { trainingSteps: until, ...settings })
+        const trainer = yield* Toy.trainer(own, { model: Model.trainable(yield* load), ...(graph && { graph }) })
         const from = yield* trainer.step
-        const batches = Array.from({ length: until - from }, (_, i) => Toy.batch(from + i))
+        const batches = Array.from({ length: until - from }, (_, i) => batch(from + i))
         yield* Stream.runDrain(trainer.steps(Stream.fromIterable(batches)))
         return { from, parameters: yield* trainer.parameters }
       }, Effect.scoped)
@@ -52,6 +59,16 @@ layer(services, { excludeTestServices: true })("Trainer on rounded weights", (it
       assert.deepStrictEqual([whole.from, resumed.from], [0, steps / 2])
       assert.deepStrictEqual(resumed.parameters, whole.parameters)
       assert.notDeepEqual(whole.parameters, (yield* load).initial)
-    }).pipe(Effect.scoped)
-  )
+    }, Effect.scoped)
+
+    it.effect(`goes on from a checkpoint as if it had not stopped: ${quantize}`, () => resume({ batch: Toy.batch }))
+
+    it.effect(`does so on long rows, in blocks, chunks and pieces: ${quantize}`, () =>
+      Effect.gen(function* () {
+        const { executor, runs } = yield* LongRows.watched
+        yield* Effect.provideService(resume(LongRows), Executor, executor)
+        LongRows.check(runs, { attention: 1, dense: 1, head: "loop" })
+      })
+    )
+  }
 })

@@ -26,12 +26,18 @@ export const model: TrainableModel = {
     })
 }
 
-/** Four sequences of up to ten tokens, the first two a prompt. */
-export const group = (seed: number, more: Partial<ScoredGroup.ScoredGroup> = {}): ScoredGroup.ScoredGroup => {
+/** Four sequences of five to ten tokens, or of `lengths`, the first two a prompt. */
+export const group = (
+  seed: number,
+  more: Partial<ScoredGroup.ScoredGroup> = {},
+  { least, most }: { readonly least: number; readonly most: number } = { least: 5, most: 10 }
+): ScoredGroup.ScoredGroup => {
   const uniform = uniforms(seed * 7919 + 1)
   for (let i = 0; i < 8; i++) uniform()
   const tokens = Array.from({ length: 4 }, () =>
-    Int32Array.from({ length: 5 + Math.floor(uniform() * 6) }, () => Math.floor(uniform() * vocabulary))
+    Int32Array.from({ length: least + Math.floor(uniform() * (most - least + 1)) }, () =>
+      Math.floor(uniform() * vocabulary)
+    )
   )
   return {
     tokens,

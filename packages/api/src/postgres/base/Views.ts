@@ -14,6 +14,9 @@ import * as Rows from "./Rows.ts"
 import type { Settings } from "./Settings.ts"
 import type { QueueView } from "./Status.ts"
 
+/** Of an environment that was not heard of for so long, what it had under way no longer counts. It reports every 5. */
+export const silenceMillis = 30_000
+
 export interface RunView extends QueueView {
   /** When each open batch becomes free; null where it is free already. */
   readonly leases: ReadonlyArray<number | null>
@@ -105,7 +108,7 @@ export const make = Effect.fnUntraced(function* (
   const lifetime = Duration.toMillis(settings.viewLifetime)
   const entries = new Map<string, Entry>()
 
-  const load = Effect.fnUntraced(function* (name: string) {
+  const load = Effect.fnUntraced(function* (name: string, now: number) {
     const [row] = yield* sql<ViewRow>`
       select json_build_object(
         'run', to_json(run),
@@ -117,7 +120,10 @@ export const make = Effect.fnUntraced(function* (
         'has_buffered', exists (select from grp where run_id = run.id and place is null),
         'ahead', case when run.wait_at_staleness is not null then json_build_object(
           'untrained', (select count(*) from batch where run_id = run.id and acked_at is null and not is_trained),
-          'under_way', (select coalesce(sum(under_way * group_size), 0) from env where run_id = run.id and is_connected)
+          'under_way', (
+            select coalesce(sum(under_way * group_size), 0) from env
+            where run_id = run.id and is_connected and last_seen >= ${new Date(now - silenceMillis)}
+          )
         ) end
       ) as view
       from run where name = ${name} and ended_at is null`
@@ -155,7 +161,7 @@ export const make = Effect.fnUntraced(function* (
     const result = yield* Deferred.make<RunView | undefined, SqlError>()
     entry.loading = { version, result }
     // Detached: whoever asked first may go away while others wait for the same answer.
-    yield* load(name).pipe(
+    yield* load(name, now).pipe(
       Effect.tap((view) =>
         Effect.sync(() => {
           entry.loaded = { version, structure, at: now, view }

@@ -9,12 +9,9 @@ import type { TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
-import { environmentOf, type Views } from "../base/Views.ts"
+import { environmentOf, silenceMillis, type Views } from "../base/Views.ts"
 
 export type Leave = Pick<TrajectoryStoreShape, "begin">
-
-/** Of an environment that was not heard of for so long, what it had under way no longer counts. It reports every 5. */
-const silenceMillis = 30_000
 
 type RollerJson = Rows.EnvironmentJson & { readonly under_way: number }
 

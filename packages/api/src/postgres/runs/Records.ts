@@ -92,11 +92,15 @@ export const make = Effect.fnUntraced(function* (
     report
   ) {
     const now = new Date(yield* Clock.currentTimeMillis)
+    // In the middle of long rollouts an environment asks for nothing: that it lives is known from its reports alone.
     const kept = yield* sql`
+      with heard as (
+        update env set last_seen = greatest(last_seen, ${now}) from run
+        where run.id = env.run_id and run.name = ${run} and ended_at is null and env_id = ${Rows.toEnvColumn(envId)}
+        returning env.run_id, env.env_id
+      )
       insert into env_report (run_id, env_id, reported_at, report)
-      select run_id, env_id, ${now}, ${JSON.stringify(report)}::json
-      from env join run on run.id = env.run_id
-      where run.name = ${run} and ended_at is null and env_id = ${Rows.toEnvColumn(envId)}
+      select run_id, env_id, ${now}, ${JSON.stringify(report)}::json from heard
       on conflict (run_id, env_id) do update set reported_at = excluded.reported_at, report = excluded.report
       returning env_id`
     if (kept.length === 0) return yield* new UnknownEnvironment({ run, envId })
