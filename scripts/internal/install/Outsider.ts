@@ -58,6 +58,8 @@ export const make = (root: string, major: number, registry: string): Outsider =>
     NODE_OPTIONS: "",
     npm_config_audit: "false",
     npm_config_fund: "false",
+    // What one answers npx, which asks whether it may install.
+    npm_config_yes: "true",
     npm_config_cache: cache,
     npm_config_globalconfig: npmrc,
     npm_config_prefix: join(cwd, "global")
