@@ -3,64 +3,25 @@
  * check:install [-- 22 24]`.
  *
  * Some minutes for each Node (default: 24), of which the npm registry is asked; nothing else need be reachable, and no
- * package may have an install script, so that nothing else is. Held: what is installed and how large it is; the first
- * commands of the README; a starter with both compilers; an application on the oldest Effect; `require`. On Node 20
- * only that each says which Node it needs.
+ * package may have an install script, so that nothing else is. Held: every line of docs/installing.md and of README's
+ * quick start (`FirstPages`); what is installed and how large it is; a starter with both compilers; an application on
+ * the oldest Effect; `require`. On Node 20 only that each says which Node it needs, and what is done then.
  */
-import { execFileSync, spawnSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { strict as assert } from "node:assert"
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { strict as assert } from "node:assert"
 import corePackage from "../packages/core/package.json" with { type: "json" }
+import * as FirstPages from "./internal/install/FirstPages.ts"
+import * as Outsider from "./internal/install/Outsider.ts"
+import * as PackedRegistry from "./internal/install/PackedRegistry.ts"
 
-const packed = fileURLToPath(new URL("../.packages", import.meta.url))
-const archive = (name: string): string => {
-  const file = readdirSync(packed).find((one) => one.startsWith(`atropos-${name}-`) && one.endsWith(".tgz"))
-  assert.ok(file, `no archive of ${name}: npm run pack first`)
-  return join(packed, file)
-}
-const platform = `onnxruntime-${process.platform}-${process.arch}`
-const libraries = ["core", "api", "envs", "trainer", platform].map(archive)
+const libraries = ["core", "api", "envs", "trainer"].map((name) => `@atropos/${name}`)
 const oldest = /^>=(\S+)/.exec(corePackage.peerDependencies.effect)?.[1] ?? ""
-
-const root = mkdtempSync(join(tmpdir(), "atropos-install-"))
-
-/** A program in a folder, with a Node and its npm. */
-const makeShell = (bin: string) => {
-  const env = {
-    ...process.env,
-    PATH: `${bin}:/usr/bin:/bin`,
-    NODE_OPTIONS: "",
-    npm_config_audit: "false",
-    npm_config_fund: "false"
-  }
-  // npm tells its scripts what it was asked to do, and this is one of them.
-  for (const name of Object.keys(env)) if (/^npm_(?!config)/.test(name)) Reflect.deleteProperty(env, name)
-  return (cwd: string, ...[command = "", ...words]: ReadonlyArray<string>) => {
-    const { status, stderr, stdout } = spawnSync(command, words, { cwd, env, encoding: "utf8", maxBuffer: 2 ** 26 })
-    return { status, output: `${stdout}${stderr}` }
-  }
-}
-
-const folder = (name: string, files: { readonly [file: string]: string }): string => {
-  const made = join(root, name)
-  mkdirSync(made, { recursive: true })
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(made, file), text)
-  return made
-}
-const empty = (name: string, more: object = {}) =>
-  folder(name, { "package.json": JSON.stringify({ name: "outsider", version: "1.0.0", private: true, ...more }) })
-
-const megabytes = (cwd: string): number =>
-  Number(execFileSync("du", ["-sm", "node_modules"], { cwd, encoding: "utf8" }).split("\t")[0])
-
-/** What npm installed there. */
-const tree = (
-  cwd: string
-): { readonly [place: string]: { readonly version: string; readonly hasInstallScript?: boolean } } =>
-  JSON.parse(readFileSync(join(cwd, "node_modules/.package-lock.json"), "utf8")).packages
+const manifest = (more: object = {}) => ({
+  "package.json": JSON.stringify({ name: "outsider", version: "1.0.0", private: true, ...more })
+})
 
 const app = `import { Environment, Message, ServerManager, TrainerClient, type Trajectory } from "@atropos/core"
 import { TrajectoryService } from "@atropos/api"
@@ -108,90 +69,83 @@ import { Effect, Layer } from "effect"
 await Effect.runPromise(Effect.scoped(Layer.build(Tokenizer.layerHuggingFace("owner/name"))))
 `
 
-const check = (major: string) => {
-  const home = empty(`node-${major}`)
-  execFileSync("npm", ["install", "--silent", `node@${major}`, `npm@${Number(major) < 22 ? 10 : 11}`], {
-    cwd: home,
-    stdio: "inherit"
-  })
-  const run = makeShell(join(home, "node_modules/.bin"))
-  const must = (cwd: string, ...words: ReadonlyArray<string>): string => {
-    const { output, status } = run(cwd, ...words)
-    assert.equal(status, 0, `${words.join(" ")} (in ${cwd}, Node ${major}): ${output}`)
-    return output
-  }
-  const say = (text: string) => console.log(`Node ${major}  ${text}`)
+/** Each package by itself: what it brings, and how large it is. */
+const alone = async ({ folder, isNewEnough, must, run, say }: Outsider.Outsider) => {
+  const core = folder("core", manifest())
+  await must(core, "npm", "install", "@atropos/core")
+  assert.ok(Outsider.megabytes(core) < 100, `core takes ${Outsider.megabytes(core)} MB`)
+  say(`@atropos/core alone: ${Outsider.megabytes(core)} MB`)
 
-  const core = empty(`core-${major}`)
-  must(core, "npm", "install", archive("core"))
-  assert.ok(megabytes(core) < 100, `core takes ${megabytes(core)} MB`)
-  say(`@atropos/core alone: ${megabytes(core)} MB`)
-
-  const service = empty(`api-${major}`)
-  writeFileSync(join(service, "own.mjs"), tokenizer)
-  must(service, "npm", "install", archive("core"), archive("api"))
-  const brought = Object.keys(tree(service)).filter((place) =>
+  const service = folder("api", { ...manifest(), "own.mjs": tokenizer })
+  await must(service, "npm", "install", "@atropos/core", "@atropos/api")
+  const brought = Object.keys(Outsider.tree(service)).filter((place) =>
     foreign.some((name) => place.endsWith(`node_modules/${name}`))
   )
   assert.deepEqual(brought, [])
-  assert.ok(megabytes(service) < 140, `api takes ${megabytes(service)} MB`)
-  if (Number(major) >= 22) {
-    const { output, status } = run(service, "node", "own.mjs")
+  assert.ok(Outsider.megabytes(service) < 140, `api takes ${Outsider.megabytes(service)} MB`)
+  if (isNewEnough) {
+    const { output, status } = await run(service, "node", "own.mjs")
     assert.notEqual(status, 0)
     assert.match(output, /@huggingface\/tokenizers[^]*npm install @huggingface\/tokenizers@\S+ @huggingface\/jinja@/)
   }
-  say(`@atropos/api alone: ${megabytes(service)} MB, no library of models, pictures or sandboxes`)
+  say(`@atropos/api alone: ${Outsider.megabytes(service)} MB, no library of models, pictures or sandboxes`)
   for (const name of ["envs", "trainer"]) {
-    const one = empty(`${name}-${major}`)
-    must(one, "npm", "install", archive("core"), archive(name), ...(name === "trainer" ? [archive(platform)] : []))
-    say(`@atropos/${name} alone: ${megabytes(one)} MB`)
+    const one = folder(name, manifest())
+    await must(one, "npm", "install", "@atropos/core", `@atropos/${name}`)
+    say(`@atropos/${name} alone: ${Outsider.megabytes(one)} MB`)
   }
+}
 
-  const all = empty(`all-${major}`)
-  writeFileSync(join(all, "own.cjs"), `console.log(typeof require("@atropos/core").Environment.layer)`)
-  must(all, "npm", "install", ...libraries, archive("cli"))
-  const scripts = Object.entries(tree(all)).filter(([, { hasInstallScript }]) => hasInstallScript === true)
+/** All packages, and the command of them; the result is their folder. */
+const together = async ({ folder, isNewEnough, major, must, run, say }: Outsider.Outsider) => {
+  const own = `console.log(typeof require("@atropos/core").Environment.layer)`
+  const all = folder("all", { ...manifest(), "own.cjs": own })
+  await must(all, "npm", "install", ...libraries, "@atropos/cli")
+  const scripts = Object.entries(Outsider.tree(all)).filter(([, { hasInstallScript }]) => hasInstallScript === true)
   assert.deepEqual(scripts, [])
-  assert.ok(megabytes(all) < 430, `all takes ${megabytes(all)} MB`)
-  say(`all packages: ${megabytes(all)} MB, no install script`)
+  assert.ok(Outsider.megabytes(all) < 430, `all takes ${Outsider.megabytes(all)} MB`)
+  say(`all packages: ${Outsider.megabytes(all)} MB, no install script`)
 
-  const required = run(all, "node", "own.cjs")
-  if (Number(major) < 22) {
-    assert.match(required.output, /Atropos needs Node 22\.19 or newer and runs under v20/)
-    assert.match(run(all, "npx", "@atropos/cli", "up").output, /atropos needs Node 22\.19 or newer and runs under v20/)
-    must(all, "npm", "install", "node@24")
-    say("each says which Node it needs")
-  } else {
+  const required = await run(all, "node", "own.cjs")
+  if (isNewEnough) {
     assert.match(required.output, /^function/)
     say("require works")
+  } else {
+    assert.match(required.output, new RegExp(`Atropos needs Node 22\\.19 or newer and runs under v${major}`))
+    await must(all, "npm", "install", "node@24")
+    say("each says which Node it needs")
   }
 
-  assert.match(must(all, "npx", "@atropos/cli", "envs"), /sort-letters[^]*npx @atropos\/cli envs NAME/)
-  must(all, "npx", "@atropos/cli", "doctor")
-  must(all, "npx", "@atropos/cli", ..."process --env arithmetic-stories --testing --env.total_steps 4".split(" "))
-  must(all, "npx", "@atropos/cli", "view", "data/arithmetic-stories.jsonl", "--out", "page.html")
-  const trained = must(all, "npx", "@atropos/cli", ..."up --steps 2 --env.group_size 4".split(" "))
+  assert.match(await must(all, "npx", "@atropos/cli", "envs"), /sort-letters[^]*npx @atropos\/cli envs NAME/)
+  const short = "up --env arithmetic-stories --model bundled --steps 1 --env.group_size 4 --env.evaluation_items 8"
+  const trained = await must(all, "npx", "@atropos/cli", ...short.split(" "))
   assert.match(trained, /held-out items solved/)
   assert.doesNotMatch(trained, /Warning/)
-  const page = /(\S+)writing-an-environment\.md/.exec(trained)?.[0] ?? ""
-  assert.ok(readFileSync(join(all, page), "utf8").length > 1000)
-  say("envs, doctor, process, view, up: run")
+  const page = /(\S+)writing-an-environment\.md/.exec(await must(all, "npx", "@atropos/cli", "up", "--steps", "2"))?.[0]
+  assert.ok(readFileSync(join(all, page ?? ""), "utf8").length > 1000)
+  say("the bundled model is in its package, the pages are in theirs")
+  return all
+}
 
-  // Elsewhere, so that the starter has to install what it depends on.
-  must(root, join(all, "node_modules/.bin/atropos"), "init", `starter-${major}`)
-  const starter = join(root, `starter-${major}`)
-  must(starter, "npm", "install", ...(Number(major) < 22 ? ["node@24"] : []))
-  must(starter, "npm", "test")
-  must(starter, "npx", "@atropos/cli", "validate", "--env", `./starter-${major}.ts`, "--texts", "20")
+/** What `init` writes, elsewhere, so that it has to install what it depends on. */
+const starter = async ({ folder, isNewEnough, major, must, say }: Outsider.Outsider, all: string) => {
+  const name = `starter-${major}`
+  await must(join(all, ".."), join(all, "node_modules/.bin/atropos"), "init", name)
+  const made = folder("starter")
+  await must(made, "npm", "install", ...(isNewEnough ? [] : ["node@24"]))
+  await must(made, "npm", "test")
+  await must(made, "npx", "@atropos/cli", "validate", "--env", `./${name}.ts`, "--texts", "20")
   for (const version of ["5.9", "7"]) {
-    must(starter, "npm", "install", "--no-save", `typescript@${version}`)
-    must(starter, "npx", "tsc", "-p", ".")
-    say(`starter: its test, its laws, TypeScript ${must(starter, "npx", "tsc", "--version").trim()}`)
+    await must(made, "npm", "install", "--no-save", `typescript@${version}`)
+    await must(made, "npx", "tsc", "-p", ".")
+    say(`starter: its test, its laws, TypeScript ${(await must(made, "npx", "tsc", "--version")).trim()}`)
   }
+}
 
-  if (Number(major) < 22) return
-  const old = empty(`effect-${oldest}-${major}`, { type: "module" })
-  must(
+/** An application that has an Effect of its own. */
+const onOldestEffect = async ({ folder, must, say }: Outsider.Outsider) => {
+  const old = folder(`effect-${oldest}`, manifest({ type: "module" }))
+  await must(
     old,
     "npm",
     "install",
@@ -203,28 +157,36 @@ const check = (major: string) => {
     "typescript@5.9",
     ...libraries
   )
-  const copies = Object.keys(tree(old)).filter((place) => place.endsWith("node_modules/effect"))
+  const installed = Outsider.tree(old)
+  const copies = Object.keys(installed).filter((place) => place.endsWith("node_modules/effect"))
   assert.deepEqual(copies, ["node_modules/effect"])
-  assert.equal(tree(old)["node_modules/effect"]?.version, oldest)
+  assert.equal(installed["node_modules/effect"]?.version, oldest)
   writeFileSync(join(old, "app.ts"), app)
-  must(
-    old,
-    "npx",
-    "tsc",
-    ..."--noEmit --strict --exactOptionalPropertyTypes --skipLibCheck --target ES2024 --lib ESNext --module NodeNext --types node app.ts".split(
-      " "
-    )
+  const options = "--strict --skipLibCheck --target ES2024 --lib ESNext --module NodeNext --types node app.ts".split(
+    " "
   )
-  must(
-    old,
-    "npx",
-    "tsc",
-    ..."--strict --skipLibCheck --target ES2024 --lib ESNext --module NodeNext --types node app.ts".split(" ")
-  )
-  assert.deepEqual(must(old, "node", "app.js").trim().split("\n"), ["[1,0]", "true", "object object object true"])
+  await must(old, "npx", "tsc", "--noEmit", "--exactOptionalPropertyTypes", ...options)
+  await must(old, "npx", "tsc", ...options)
+  assert.deepEqual((await must(old, "node", "app.js")).trim().split("\n"), [
+    "[1,0]",
+    "true",
+    "object object object true"
+  ])
   say(`an application on effect ${oldest}: one copy, its types and its errors hold`)
 }
 
+const registry = await PackedRegistry.serve(fileURLToPath(new URL("../.packages", import.meta.url)))
+const root = mkdtempSync(join(tmpdir(), "atropos-install-"))
 const asked = process.argv.slice(2)
-for (const major of asked.length === 0 ? ["24"] : asked) check(major)
+for (const major of asked.length === 0 ? ["24"] : asked) {
+  const outsider = Outsider.make(root, Number(major), registry.setting)
+  await FirstPages.installing(outsider)
+  await FirstPages.quickStart(outsider)
+  await alone(outsider)
+  const all = await together(outsider)
+  await FirstPages.readme(outsider, all)
+  await starter(outsider, all)
+  if (outsider.isNewEnough) await onOldestEffect(outsider)
+}
+registry.close()
 console.log(`all held; what was installed lies in ${root}`)

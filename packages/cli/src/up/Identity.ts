@@ -1,12 +1,23 @@
 /** What tells runs of `up` apart: all that decides what is learned, and nothing of how far, where and for whom. */
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Option, Predicate, Struct } from "effect"
+import type { Recipe } from "./Recipe.ts"
 import type { UpOptions } from "./Up.ts"
 
 type Given = Pick<UpOptions, "recipe" | "settings" | "stepsAhead" | "trainer">
 
+interface Identity {
+  readonly environment: string
+  readonly env: unknown
+  readonly trainer: object
+  readonly lora: TrainerSettings.TrainerSettings["lora"]
+  readonly loss: TrainerSettings.TrainerSettings["loss"]
+  readonly stepsAhead: number
+  readonly warmStart: Recipe["warmStart"] | null
+}
+
 /** As `run.json` has it. */
-export const make = ({ recipe, settings, stepsAhead, trainer: { lora, loss, trainer } }: Given) => {
+export const make = ({ recipe, settings, stepsAhead, trainer: { lora, loss, trainer } }: Given): Identity => {
   const [first, ...further] = settings
   return {
     environment: settings.map(({ word }) => word).join(" "),

@@ -27,6 +27,8 @@ export interface Running {
    * time.
    */
   readonly says: (what: string | RegExp) => Effect.Effect<RegExpExecArray>
+  /** Presses these keys, where it runs on a terminal. */
+  readonly type: (keys: string) => void
   /** SIGKILL, from wherever the test is: nothing in the process runs after it. */
   readonly killNow: () => void
   /** SIGKILL, and waits for the end. */
@@ -42,6 +44,8 @@ export interface Options {
   readonly env?: { readonly [name: string]: string }
   /** A shell's command line to run first, in the process that becomes the command: limits. */
   readonly before?: string
+  /** Runs it on a terminal of this size (by `script` of util-linux), which shows both of its streams. */
+  readonly terminal?: { readonly columns: number; readonly rows: number }
 }
 
 // Below the limit of a test, so that what was said is told where it is not what was waited for.
@@ -57,16 +61,25 @@ const environment = (own: Options["env"]): NodeJS.ProcessEnv => ({
 const escaped = (what: string | RegExp): RegExp =>
   typeof what === "string" ? new RegExp(what.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")) : what
 
-const make = (args: ReadonlyArray<string>, { before, cwd, env }: Options): Running => {
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+/** A program, and its words. */
+const commandOf = (args: ReadonlyArray<string>, { before, terminal }: Options): ReadonlyArray<string> => {
   const node = [process.execPath, "--conditions=atropos-src", ...args]
-  const child =
-    before === undefined
-      ? spawn(node[0]!, node.slice(1), { cwd, env: environment(env), stdio: ["ignore", "pipe", "pipe"] })
-      : spawn("sh", ["-c", `${before}; exec "$@"`, "sh", ...node], {
-          cwd,
-          env: environment(env),
-          stdio: ["ignore", "pipe", "pipe"]
-        })
+  if (terminal !== undefined) {
+    const size = `stty cols ${terminal.columns} rows ${terminal.rows}`
+    return ["script", "-qefc", `${size}; exec ${node.map(quoted).join(" ")}`, "/dev/null"]
+  }
+  return before === undefined ? node : ["sh", "-c", `${before}; exec "$@"`, "sh", ...node]
+}
+
+const make = (args: ReadonlyArray<string>, options: Options): Running => {
+  const [program = "", ...words] = commandOf(args, options)
+  const child = spawn(program, words, {
+    cwd: options.cwd,
+    env: { ...environment(options.env), SHELL: "/bin/sh" },
+    stdio: [options.terminal === undefined ? "ignore" : "pipe", "pipe", "pipe"]
+  })
   let all = ""
   let out = ""
   let err = ""
@@ -126,6 +139,7 @@ const make = (args: ReadonlyArray<string>, { before, cwd, env }: Options): Runni
         ({ code, signal }) => Effect.die(new Error(`ended (${code ?? signal}) without ${pattern}. It said:\n${all}`))
       )
     },
+    type: (keys) => void child.stdin?.write(keys),
     killNow,
     kill: Effect.andThen(Effect.sync(killNow), Effect.asVoid(ended)),
     ended

@@ -49,10 +49,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
               (one) => !one.isMention && PageRuns.of(page, one.words)?.line === line
             )!
             if (how.as === "serves") {
-              yield* Atropos.start(
-                words.map((word, index) => (words[index - 1] === "--port" ? "0" : word)),
-                { cwd }
-              ).pipe(
+              yield* Atropos.start(PageRuns.atFreePort(words), { cwd }).pipe(
                 Effect.flatMap(({ says }) => says(how.says)),
                 Effect.scoped
               )

@@ -119,3 +119,26 @@ export const commandsOf = (page: string): ReadonlyArray<PageCommand> =>
             : [{ at: `${page}:${line}`, text: code, words: rest, isMention }]
         })
   )
+
+export interface ShellLine {
+  /** `README.md:28` */
+  readonly at: string
+  /** The heading it stands under. */
+  readonly section: string
+  /** Without its comment. */
+  readonly code: string
+}
+
+/** All that a page's blocks for a shell have, whatever programs they are of. */
+export const shellLinesOf = (page: string): ReadonlyArray<ShellLine> => {
+  const found: Array<ShellLine> = []
+  let section = ""
+  let inBlock = false
+  for (const [index, line] of readFileSync(`${root}${page}`, "utf8").split("\n").entries()) {
+    if (line.startsWith("```")) inBlock = line === "```sh"
+    else if (inBlock && line.trim() !== "") {
+      found.push({ at: `${page}:${index + 1}`, section, code: line.replace(/\s#\s.*$/, "").trim() })
+    } else section = /^#+ (.*)/.exec(line)?.[1] ?? section
+  }
+  return found
+}

@@ -67,7 +67,7 @@ export const all: ReadonlyArray<PageRun> = [
     ["sft-gen sft.jsonl", service],
     ["dpo-gen dpo.parquet", service]
   ]),
-  // The three lines that install are run by `npm run check:install`.
+  // `npm run check:install` runs every line of this page as it stands, and those of README again, from the packages.
   ...lines("docs/installing.md", [["up", runs(...short)]]),
   ...lines("docs/training.md", [
     ["up --seed 2", runs(...short, "--fresh")],
@@ -118,3 +118,7 @@ export const of = (page: string, words: ReadonlyArray<string>): PageRun | undefi
   all
     .filter((one) => one.page === page && words.join(" ").startsWith(one.line))
     .toSorted((left, right) => right.line.length - left.line.length)[0]
+
+/** The words with a port that is free in place of the page's. */
+export const atFreePort = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words.map((word, index) => (words[index - 1] === "--port" ? "0" : word))
