@@ -16,13 +16,15 @@ from pathlib import Path
 import torch
 from peft import PeftModel, get_peft_model_state_dict
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
 LIMIT = 1e-4
 
 
 def whole(folder):
-    model, info = AutoModelForCausalLM.from_pretrained(
+    has_pictures = hasattr(AutoConfig.from_pretrained(folder), "vision_config")
+    auto = AutoModelForImageTextToText if has_pictures else AutoModelForCausalLM
+    model, info = auto.from_pretrained(
         folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
     )
     problems = {kind: sorted(map(str, found)) for kind, found in info.items() if found}

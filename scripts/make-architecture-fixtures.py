@@ -27,7 +27,8 @@ import numpy as np
 import torch
 import transformers
 from peft import LoraConfig, get_peft_model
-from transformers import AutoConfig, AutoModelForCausalLM
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 from transformers.utils import logging
 
 ROOT = Path(__file__).resolve().parent.parent / "packages" / "trainer" / "test" / "fixtures" / "architectures"
@@ -39,6 +40,8 @@ COMMON = dict(
     vocab_size=64, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
     max_position_embeddings=128, bos_token_id=0, eos_token_id=2, pad_token_id=0, rms_norm_eps=1e-5,
 )
+# Of the part for text of a model of text and pictures: that for pictures has layers of the same names.
+IN_TEXT = r".*\.language_model\..*\.(q|k|v|o|gate|up|down)_proj"
 LENGTHS = [7, 33]
 PROMPTS = [3, 14, 21]
 GENERATED = 24
@@ -144,6 +147,61 @@ ARCHITECTURES = {
         ),
         target=ATTENTION,
     ),
+    # Models of text and pictures, of which the part for text is used. As published: keys with the values of transformers' classes left out, and
+    # what there was before rope_parameters and layer_types.
+    "gemma3-pictures": dict(
+        whole="gemma3",
+        config=dict(
+            model_type="gemma3_text", num_attention_heads=8, num_key_value_heads=4, head_dim=4, sliding_window=8, query_pre_attn_scalar=12,
+            sliding_window_pattern=2, rope_scaling=dict(rope_type="linear", factor=8.0), rms_norm_eps=1e-6,
+        ),
+        outer=dict(mm_tokens_per_image=1, eos_token_id=[2, 5]),
+        vision=dict(
+            model_type="siglip_vision_model", hidden_size=4, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=4,
+            patch_size=2, vision_use_head=False,
+        ),
+        published=[
+            "model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size", "max_position_embeddings", "head_dim",
+            "sliding_window", "query_pre_attn_scalar", "sliding_window_pattern", "rope_scaling",
+        ],
+        target=IN_TEXT,
+        embeddings=0.08,
+    ),
+    # An output matrix of its own, which nothing but the files says; queries that grow beyond the first 16 positions.
+    "mistral3-ministral3": dict(
+        whole="mistral3",
+        config=dict(
+            model_type="ministral3", head_dim=8,
+            rope_parameters=dict(
+                rope_type="yarn", rope_theta=1e6, factor=8.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0, mscale=1.0,
+                mscale_all_dim=1.0, llama_4_scaling_beta=0.5,
+            ),
+        ),
+        vision=dict(
+            model_type="pixtral", hidden_size=8, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=4, patch_size=2, head_dim=8,
+        ),
+        published=[
+            "model_type", "head_dim", "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
+            "num_key_value_heads", "rope_parameters", "vocab_size",
+        ],
+        new_names=True,
+        target=IN_TEXT,
+    ),
+    "mistral3": dict(
+        whole="mistral3",
+        config=dict(model_type="mistral", head_dim=8, num_key_value_heads=2, rope_theta=1e9, sliding_window=None),
+        outer=dict(tie_word_embeddings=True),
+        tied=True,
+        vision=dict(
+            model_type="pixtral", hidden_size=8, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=4, patch_size=2, head_dim=8,
+        ),
+        published=[
+            "model_type", "head_dim", "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
+            "num_key_value_heads", "rms_norm_eps", "rope_theta", "sliding_window", "vocab_size",
+        ],
+        target=IN_TEXT,
+        embeddings=0.1,
+    ),
     # Adapters of other kinds: rows with a trained length, on the embedding and the output matrix, both trained whole.
     "adapter-dora": dict(
         config=dict(model_type="llama", attention_bias=True), target=[*EVERY, "lm_head"], lora=dict(use_dora=True, use_rslora=True),
@@ -228,9 +286,44 @@ def gradient_of(model, row):
     found = {}
     for name, parameter in model.named_parameters():
         if parameter.grad is not None:
-            plain = name.removeprefix("base_model.model.").replace(".modules_to_save", "").replace(".default", "")
+            plain = name.removeprefix("base_model.model.").replace("model.language_model.", "model.").replace(".modules_to_save", "").replace(".default", "")
             found[plain.replace("vector.weight", "vector")] = packed(parameter.grad)
     return found
+
+
+def whole_config(spec, text):
+    config = AutoConfig.for_model(spec["whole"], text_config=text, vision_config=spec["vision"], **spec.get("outer", {}))
+    # Two matrices, where the model is to have them: the class says otherwise unless told.
+    config.tie_word_embeddings = spec["whole"] == "gemma3" or spec.get("tied", False)
+    return config
+
+
+def publish(folder, spec, text):
+    """Leaves of the configuration what published ones have, and gives tensors the names that they have today or had before."""
+    file = folder / "config.json"
+    written = json.loads(file.read_text())
+    saved = AutoConfig.from_pretrained(folder).text_config.to_dict()
+    written["text_config"] = {key: text[key] for key in spec["published"]}
+    del written["tie_word_embeddings"]
+    written.update(spec.get("outer", {}))
+    file.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
+    read = AutoConfig.from_pretrained(folder).text_config.to_dict()
+    for key in saved.keys() - {"dtype", "pad_token_id", "bos_token_id", "eos_token_id", "_sliding_window_pattern"}:
+        assert read[key] == saved[key], f"{key}: {read[key]} where {saved[key]} was saved"
+    if spec.get("new_names", False):
+        weights = folder / "model.safetensors"
+        tensors = load_file(weights)
+        renamed = {new_name(tensor): value for tensor, value in tensors.items()}
+        assert renamed.keys() != tensors.keys()
+        save_file(renamed, weights, metadata={"format": "pt"})
+
+
+def new_name(name):
+    if name.startswith("language_model.lm_head"):
+        return name.removeprefix("language_model.")
+    if name.startswith("language_model.model."):
+        return "model.language_model." + name.removeprefix("language_model.model.")
+    return name if name.startswith("model.") or name.startswith("lm_head") else "model." + name
 
 
 def make(name, spec, seed, root=ROOT):
@@ -238,16 +331,20 @@ def make(name, spec, seed, root=ROOT):
     folder = root / name
     shutil.rmtree(folder, ignore_errors=True)
     settings = {**COMMON, **spec["config"]}
-    config = AutoConfig.for_model(**settings)
+    config = whole_config(spec, settings) if "whole" in spec else AutoConfig.for_model(**settings)
+    auto = AutoModelForImageTextToText if "whole" in spec else AutoModelForCausalLM
     config._attn_implementation = "eager"
-    model = AutoModelForCausalLM.from_config(config)
+    vocab_size = config.get_text_config().vocab_size
+    model = auto.from_config(config)
     randomise(model, spec.get("embeddings", 0.5))
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
-    base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", experts_implementation="eager").eval()
+    if "whole" in spec:
+        publish(folder, spec, settings)
+    base = auto.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", experts_implementation="eager").eval()
     rng = np.random.default_rng(seed)
-    rows = [rng.integers(0, config.vocab_size, length).tolist() for length in spec.get("lengths", LENGTHS)]
-    prompts = [rng.integers(3, config.vocab_size, length).tolist() for length in spec.get("prompts", PROMPTS)]
+    rows = [rng.integers(0, vocab_size, length).tolist() for length in spec.get("lengths", LENGTHS)]
+    prompts = [rng.integers(3, vocab_size, length).tolist() for length in spec.get("prompts", PROMPTS)]
     lora = dict(r=2, lora_alpha=4, target_modules=spec["target"], lora_dropout=0.0, task_type="CAUSAL_LM", **spec.get("lora", {}))
     tuned = get_peft_model(base, LoraConfig(**lora)).eval()
     with torch.no_grad():
@@ -263,7 +360,8 @@ def make(name, spec, seed, root=ROOT):
     tuned.save_pretrained(adapter)
     (adapter / "README.md").unlink(missing_ok=True)
     written = json.loads((adapter / "adapter_config.json").read_text())
-    written["target_modules"] = sorted(written["target_modules"])
+    if isinstance(written["target_modules"], list):
+        written["target_modules"] = sorted(written["target_modules"])
     written["modules_to_save"] = sorted(written["modules_to_save"]) if written["modules_to_save"] else None
     written["base_model_name_or_path"] = name
     (adapter / "adapter_config.json").write_text(json.dumps(written) + "\n", encoding="utf-8")
@@ -272,7 +370,7 @@ def make(name, spec, seed, root=ROOT):
     if not is_clear and not spec.get("any"):
         return False
     expected = {
-        "vocabSize": config.vocab_size,
+        "vocabSize": vocab_size,
         **({"positions": spec["positions"]} if "positions" in spec else {}),
         "inputIds": rows,
         **forward(tuned, rows),

@@ -173,6 +173,7 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
 
   const embedding = tensor(Tensors.embedding, [vocabSize, hiddenSize])
   const angles = anglesOf(graph, config, positionIds)
+  const growth = config.queryGrowth && Rope.growth(graph, config.queryGrowth, config.maxPositions, positionIds)
 
   // Whole parts computed again: the peak holds the activations of one of them. Or only what lies between products of
   // matrices.
@@ -207,7 +208,8 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     }
     const sinks = config.hasSinks ? tensor(Tensors.sinksName(layer), [heads]) : undefined
     const traits = { layer, scale: config.attentionScale, cap: config.attentionCap, window, sinks }
-    const [queries, keys] = [prepared(q, heads, "q_norm"), prepared(k!, kvHeads, "k_norm")]
+    const [asked, keys] = [prepared(q, heads, "q_norm"), prepared(k!, kvHeads, "k_norm")]
+    const queries = growth === undefined ? asked : graph.mul(asked, growth)
     const values = graph.keep(attention(traits, queries, keys, split(v!, kvHeads)))
     const given = graph.reshape(graph.transpose(values, [0, 2, 1, 3]), [tokens, heads * headDim])
     return gate === undefined ? given : graph.mul(given, graph.sigmoid(gate))

@@ -53,7 +53,7 @@ export const partOf = (
 }
 
 /** PEFT's word for all linear layers of all blocks. */
-const allLinear = "all-linear"
+export const allLinear = "all-linear"
 
 /** What is not in blocks, and may have an adapter or be trained whole. */
 const outer = ["embed_tokens", "lm_head"] as const

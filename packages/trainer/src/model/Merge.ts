@@ -105,6 +105,7 @@ export const merge = Effect.fn("Merge.merge")(function* ({ adapter: adapterFolde
   }
   const config = yield* ModelFolder.readConfig(model)
   const entries = yield* ModelFolder.readEntries(model, config)
+  yield* ModelFolder.tellTextPart(model, config, entries)
   const adapter = yield* Peft.readSettings(adapterFolder)
   const problem = Lora.problemOf(adapter, config)
   if (problem !== undefined) return yield* fail("settings", problem)

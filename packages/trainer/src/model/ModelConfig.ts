@@ -8,6 +8,7 @@ import { Option, Result, Schema } from "effect"
 import * as ConfigFile from "./family/ConfigFile.ts"
 import { type Family, families, listed } from "./family/Families.ts"
 import * as RopeScaling from "./family/RopeScaling.ts"
+import * as TextPart from "./family/TextPart.ts"
 import type { Activation, LayerTraits, ModelConfig, Rope } from "./family/Traits.ts"
 
 export type { LayerTraits, ModelConfig, Rope, RopeScaling, Shape } from "./family/Traits.ts"
@@ -129,7 +130,7 @@ const sizes = (file: File): Result.Result<Pick<ModelConfig, "heads" | "kvHeads" 
 }
 
 /** The family's configuration, checked. */
-const read = (family: Family, file: File, json: ModelConfig["file"]): Result.Result<ModelConfig, string> =>
+const read = (family: Family, file: File, from: TextPart.Read): Result.Result<ModelConfig, string> =>
   Result.gen(function* () {
     const activation = file.hidden_activation ?? file.hidden_act ?? "silu"
     const problem = unsupported(family, file, activation)
@@ -156,6 +157,7 @@ const read = (family: Family, file: File, json: ModelConfig["file"]): Result.Res
     })
     return {
       architecture: file.model_type,
+      textOf: from.textOf,
       vocabSize: file.vocab_size,
       hiddenSize: file.hidden_size,
       layers: file.num_hidden_layers,
@@ -184,49 +186,29 @@ const read = (family: Family, file: File, json: ModelConfig["file"]): Result.Res
       logitCap: undefined,
       mixture: undefined,
       delta: undefined,
+      queryGrowth: undefined,
       ...own,
       ropes,
       layerTraits,
       eosTokenIds: idsOf(file.eos_token_id),
-      file: json
+      file: from.file
     }
   })
 
-const isTextOf = (outer: unknown, inner: unknown): boolean =>
-  Object.entries(families).some(([type, { textOf }]) => textOf !== undefined && textOf === outer && type === inner)
-
-/** Of a model of text and pictures the configuration of its part for text; any other as it is. */
-export const textPart = (file: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } => {
-  const text = Option.getOrUndefined(asRecord(file["text_config"]))
-  if (text === undefined || !isTextOf(file["model_type"], text["model_type"])) return file
-  const { eos_token_id = null, tie_word_embeddings = null } = file
-  return {
-    ...text,
-    tie_word_embeddings: text["tie_word_embeddings"] ?? tie_word_embeddings,
-    eos_token_id: text["eos_token_id"] ?? eos_token_id
-  }
-}
-
-/** The name of a tensor of a file, which may be that of a model of text and pictures. */
-export const tensorName = ({ architecture }: Pick<ModelConfig, "architecture">, name: string): string => {
-  const prefix = families[architecture]?.textPrefix
-  return prefix !== undefined && name.startsWith(prefix) ? `model.${name.slice(prefix.length)}` : name
-}
-
 /** Reads the parsed file; the failure says what is wrong with it. */
 export const parse = (whole: unknown): Result.Result<ModelConfig, string> => {
-  const json = Option.getOrUndefined(Option.map(asRecord(whole), textPart))
-  const name = Option.getOrUndefined(named(json))?.model_type
-  if (name === undefined) return Result.fail('"model_type" is missing: this is no configuration of a model')
+  const found = Option.getOrUndefined(Option.map(asRecord(whole), TextPart.read))
+  const name = Option.getOrUndefined(named(found?.file))?.model_type
+  if (found === undefined || name === undefined) {
+    return Result.fail('"model_type" is missing: this is no configuration of a model')
+  }
   const family = Object.hasOwn(families, name) ? families[name] : undefined
   if (family === undefined) {
     return Result.fail(`the architecture "${name}" is not supported; supported are ${listed()}`)
   }
-  // It has a key, so it is a record.
-  const file = Option.getOrThrow(asRecord(json))
   return Result.flatMap(
-    Result.mapError(ConfigFile.decode({ ...family.defaults, ...file }), ({ message }) => message),
-    (decoded) => read(family, decoded, file)
+    Result.mapError(ConfigFile.decode({ ...family.defaults, ...found.file }), ({ message }) => message),
+    (decoded) => read(family, decoded, found)
   )
 }
 
@@ -244,10 +226,13 @@ export const endTokens = (text: string): Option.Option<ReadonlyArray<number>> =>
   )
 
 /** The file of a configuration, as transformers reads it: what was read, but for the type that weights now have. */
-export const encode = ({ architecture, eosTokenIds, file }: ModelConfig): { readonly [name: string]: unknown } => {
+export const encode = (config: ModelConfig): { readonly [name: string]: unknown } => {
+  const { architecture, eosTokenIds, file, hasTiedHead, textOf } = config
   const { dtype: _, torch_dtype: __, ...kept } = file
   return {
     ...kept,
+    // Of a part for text it is the files that say it (`ModelFolder`).
+    ...(textOf !== undefined && { tie_word_embeddings: hasTiedHead }),
     architectures: [families[architecture]!.className],
     ...(eosTokenIds.length > 0 && { eos_token_id: eosTokenIds.length === 1 ? eosTokenIds[0] : eosTokenIds }),
     torch_dtype: "float32"

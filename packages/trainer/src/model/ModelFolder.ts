@@ -10,6 +10,7 @@ import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
 import * as NumberText from "./family/NumberText.ts"
+import * as TextPart from "./family/TextPart.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import { ModelError, unwritten } from "./ModelError.ts"
 import * as Safetensors from "./Safetensors.ts"
@@ -53,6 +54,32 @@ export const readText = Effect.fnUntraced(function* (path: string, most = longes
   return text
 })
 
+/** Names of the tensors in a folder's files, as of a model for text; none where weights are not there yet. */
+const tensorNames = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const [index, single] = [join(folder, indexFile), join(folder, singleFile)]
+  const isThere = (path: string) => Effect.orElseSucceed(fs.exists(path), () => false)
+  if (yield* isThere(index)) {
+    const found = decodeIndex(yield* readText(index, longestIndex))
+    return Option.map(found, ({ weight_map: map }) => new Set(Object.keys(map).map(TextPart.plainName)))
+  }
+  if (!(yield* isThere(single))) return Option.none()
+  return Option.some(new Set([...(yield* Safetensors.head(single)).tensors.keys()].map(TextPart.plainName)))
+})
+
+/**
+ * Whether the output matrix is the embedding. Of models of text and pictures two files may say it, in different ways,
+ * and published ones leave it out: transformers looks whether there is a matrix, and so does this.
+ */
+const hasTiedHead = Effect.fnUntraced(function* (folder: string, config: ModelConfig.ModelConfig) {
+  if (config.textOf === undefined) return config.hasTiedHead
+  return Option.match(yield* tensorNames(folder), {
+    onNone: () => config.hasTiedHead,
+    onSome: (names) => !names.has(Tensors.head)
+  })
+})
+
 /** The architecture of a folder's model. */
 export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
@@ -80,10 +107,11 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
   if (stranger !== undefined) return yield* fail("damaged", `${join(folder, generationFile)}: ${stranger}`)
   return {
     ...config.success,
+    hasTiedHead: yield* hasTiedHead(folder, config.success),
     eosTokenIds: Option.getOrElse(ends, () => config.success.eosTokenIds),
     file: Option.match(decodeRecord(NumberText.keep(text)), {
       onNone: () => config.success.file,
-      onSome: ModelConfig.textPart
+      onSome: (record) => TextPart.read(record).file
     })
   }
 })
@@ -175,7 +203,7 @@ export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
     // The hub's own cache links to its blobs; constants are read from the real place.
     const real = yield* Effect.orElseSucceed(fs.realPath(path), () => path)
     for (const [name, entry] of (yield* Safetensors.head(real)).tensors) {
-      entries.set(ModelConfig.tensorName(config, name), entry)
+      entries.set(TextPart.plainName(name), entry)
     }
   }
   const problem = check(config, entries)
@@ -184,6 +212,19 @@ export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
   }
   return entries
 })
+
+/** Says what of a model of text and pictures is not loaded; nothing of any other. */
+export const tellTextPart = (
+  model: string,
+  config: ModelConfig.ModelConfig,
+  entries: ReadonlyMap<string, Safetensors.Entry>
+): Effect.Effect<void> =>
+  config.textOf === undefined
+    ? Effect.void
+    : Effect.logInfo("of this model the part for text is used; its layers for pictures are passed over", {
+        model,
+        tensorsPassedOver: entries.size - Tensors.all(config).length
+      })
 
 /**
  * Fails where a weight is NaN or infinite: all that such a model says is, and no update mends it. Reads all of them, a

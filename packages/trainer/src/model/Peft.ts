@@ -6,7 +6,9 @@
  * the same rank and modules as the model's layout; what is not built (biases, other ranks by layer) is refused by name.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import * as TextPart from "./family/TextPart.ts"
 import * as Lora from "./Lora.ts"
+import type { ModelConfig } from "./ModelConfig.ts"
 import { ModelError, unwritten } from "./ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
 import * as Parameters from "./Parameters.ts"
@@ -23,9 +25,15 @@ export interface Written {
   readonly parameters: Float32Array
   /** Folder or hub id of the frozen model. */
   readonly base: string
+  /** Where that is a model of text and pictures, names are of its modules. */
+  readonly textOf?: ModelConfig["textOf"]
   /** Default F32. vLLM and SGLang take either. */
   readonly type?: "F32" | "BF16"
 }
+
+/** Of an adapter on a model of text and pictures the name that it has on the part for text. */
+const plainName = (name: string): string =>
+  name.startsWith(prefix) ? `${prefix}${TextPart.plainName(name.slice(prefix.length))}` : name
 
 /** `q_proj` of `model.layers.0.self_attn.q_proj`. */
 const lastOf = (module: string): string => module.split(".").at(-1) ?? ""
@@ -53,17 +61,18 @@ const frozenBeside = ({ slots }: Parameters.Layout) =>
 
 /** The configuration comes last: a folder that has it is whole. */
 export const write = Effect.fn("Peft.write")(
-  function* (folder: string, { adapter, base, layout, parameters, type = "F32" }: Written) {
+  function* (folder: string, { adapter, base, layout, parameters, textOf, type = "F32" }: Written) {
     const fs = yield* FileSystem.FileSystem
     const { join } = yield* Path.Path
     yield* fs.makeDirectory(folder, { recursive: true })
     const tensors = layout.slots.map((slot) => ({
-      name: `${prefix}${slot.name}`,
+      name: `${prefix}${TextPart.nameInWhole(textOf, slot.name)}`,
       shape: slot.shape,
       values: Parameters.view(parameters, slot)
     }))
     yield* Safetensors.write(join(folder, weightsFile), tensors, type)
     const { adapted, saved } = modulesIn(layout.slots.map(({ name }) => name))
+    const others = TextPart.otherModules(textOf)
     const config = {
       peft_type: "LORA",
       task_type: "CAUSAL_LM",
@@ -77,6 +86,7 @@ export const write = Effect.fn("Peft.write")(
       fan_in_fan_out: false,
       inference_mode: true,
       target_modules: adapted,
+      ...(others !== undefined && { exclude_modules: others }),
       modules_to_save: saved.length > 0 ? saved : null
     }
     yield* fs.writeFileString(join(folder, configFile), `${JSON.stringify(config, null, 2)}\n`)
@@ -102,6 +112,8 @@ const harmless = new Set([
   "auto_mapping",
   "base_model_name_or_path",
   "ensure_weight_tying",
+  // The file of weights says which layers are adapted.
+  "exclude_modules",
   "inference_mode",
   "lora_dropout",
   "megatron_core",
@@ -157,8 +169,9 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
     return yield* fail("damaged", `${configFile} has no r, lora_alpha and target_modules of PEFT's kinds`)
   }
   const { lora_alpha: alpha, modules_to_save: saved, r, target_modules: named, use_dora, use_rslora } = config
-  // SkyRL writes none: then the weights say which layers they are of.
-  const modules = named ?? (yield* adaptedModules(join(folder, weightsFile)))
+  // SkyRL writes none, and a text is a pattern of names: then the weights say which layers they are of.
+  const isNamed = named === Lora.allLinear || Array.isArray(named)
+  const modules = isNamed ? named : yield* adaptedModules(join(folder, weightsFile))
   const targetModules = Lora.known(typeof modules === "string" ? [modules] : modules)
   if (typeof targetModules === "string") return yield* fail("unsupported", `target_modules: ${targetModules}`)
   if (r < 1 || r > Lora.largestRank) {
@@ -194,7 +207,8 @@ export const read = Effect.fn("Peft.read")(function* (
       `its scale is ${Lora.scaleOf(found)}, the model's ${Lora.scaleOf(adapter)}: set alpha and rslora alike`
     )
   }
-  const { tensors } = yield* Safetensors.head(join(folder, weightsFile))
+  const { tensors: written } = yield* Safetensors.head(join(folder, weightsFile))
+  const tensors = new Map([...written].map(([name, entry]) => [plainName(name), entry]))
   const parameters = new Float32Array(layout.size)
   for (const slot of layout.slots) {
     const entry = tensors.get(`${prefix}${slot.name}`)

@@ -113,6 +113,7 @@ const loadBase = Effect.fnUntraced(function* (
   const config = { ...published, maxPositions: positionsOf(published, maxPositions) }
   yield* check(config)
   const entries = yield* ModelFolder.readEntries(folder, config)
+  yield* ModelFolder.tellTextPart(name, config, entries)
   yield* ModelFolder.checkFinite(folder, config, entries)
   const tokenizer = yield* loadTokenizer(folder, nameOrFolder, config)
   const base: Base = {
@@ -210,7 +211,8 @@ const adapted = Effect.fnUntraced(function* (
     // Fresh, an adapter changes nothing.
     neutral: Lora.isPlain(layout) ? undefined : initial.slice(),
     adapter,
-    write: (folder, parameters) => Peft.write(folder, { layout, adapter, parameters, base: base.name })
+    write: (folder, parameters) =>
+      Peft.write(folder, { layout, adapter, parameters, base: base.name, textOf: base.config.textOf })
   }
   return model
 })

@@ -17,7 +17,8 @@ const floatsOf = Effect.fnUntraced(function* (folder: string) {
 const services = Layer.mergeAll(Ort.layer({ threads: 1 }), NodeServices.layer)
 
 layer(services, { excludeTestServices: true })("a merged model", (it) => {
-  it.effect.each(["adapter-dora", "adapter-outer", "adapter-embedding-scaled", "adapter-saved", "phi3"])(
+  const ofText = ["gemma3-pictures", "mistral3", "mistral3-ministral3"]
+  it.effect.each([...ofText, "adapter-dora", "adapter-outer", "adapter-embedding-scaled", "adapter-saved", "phi3"])(
     "has without its adapter the logits that PEFT has with it: %s",
     (name) =>
       Effect.gen(function* () {
@@ -34,8 +35,10 @@ layer(services, { excludeTestServices: true })("a merged model", (it) => {
         expected.inputIds.forEach((_, i) =>
           assert.isBelow(Fixtures.greatestDifference(logits[i]!, Fixtures.floats(expected.logits[i]!)), 1e-4)
         )
-        // A number that Python takes for a float stays one.
-        assert.deepStrictEqual(yield* floatsOf(to), yield* floatsOf(folder))
+        // A number that Python takes for a float stays one; those of a part for pictures are not there.
+        const floats = yield* floatsOf(folder)
+        if (ofText.includes(name)) assert.includeMembers([...(floats ?? [])], [...((yield* floatsOf(to)) ?? [])])
+        else assert.deepStrictEqual(yield* floatsOf(to), floats)
         const again = yield* Effect.flip(Merge.merge(asked))
         assert.match(again.message, /holds a model already/)
       }).pipe(Effect.scoped)

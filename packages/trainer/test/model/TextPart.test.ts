@@ -1,10 +1,13 @@
 /** A model of text and pictures, of which the part for text is loaded, trained and written. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem } from "effect"
+import { assert, describe, it as test, layer } from "@effect/vitest"
+import { Effect, FileSystem, Logger, Result } from "effect"
 import { readFileSync } from "node:fs"
 import * as Architectures from "./Architectures.ts"
+import * as Lora from "../../src/model/Lora.ts"
+import * as ModelConfig from "../../src/model/ModelConfig.ts"
 import * as ModelFolder from "../../src/model/ModelFolder.ts"
+import * as Peft from "../../src/model/Peft.ts"
 import * as Safetensors from "../../src/model/Safetensors.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 import * as Weights from "../../src/model/Weights.ts"
@@ -41,8 +44,9 @@ layer(NodeServices.layer)("a model of text and pictures", (it) => {
         }
       })
       const config = yield* ModelFolder.readConfig(folder)
-      const { file: _, ...read } = config
-      const { file: __, ...expected } = plain
+      const { file: _, textOf, ...read } = config
+      const { file: __, textOf: ___, ...expected } = plain
+      assert.strictEqual(textOf, "qwen3_5")
       assert.deepStrictEqual(read, expected)
       const found = yield* ModelFolder.readEntries(folder, config)
       for (const { name } of Tensors.all(config)) {
@@ -79,4 +83,109 @@ layer(NodeServices.layer)("a model of text and pictures", (it) => {
       assert.match(message, /the architecture "qwen3_5" is not supported/)
     }).pipe(Effect.scoped)
   )
+
+  it.effect.each(["gemma3-pictures", "mistral3", "mistral3-ministral3"])(
+    "has adapters with the names that PEFT gives them on the whole model, and reads those of the text alone: %s",
+    (name) =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const theirs = `${Architectures.folder(name)}/adapter`
+        const { model, parameters } = yield* Architectures.load(Architectures.folder(name))
+        const { adapter, config, layout } = model
+        assert.deepStrictEqual(adapter.targetModules, Tensors.projectionNames)
+        const written = { adapter, layout, parameters, base: "owner/model" }
+        yield* Peft.write(`${folder}/whole`, { ...written, textOf: config.textOf })
+        const tensors = yield* namesIn(`${folder}/whole`)
+        assert.deepStrictEqual(tensors, yield* namesIn(theirs))
+        const settings = JSON.parse(yield* fs.readFileString(`${folder}/whole/adapter_config.json`))
+        const excluded = new RegExp(`^(?:${settings.exclude_modules})$`)
+        assert.isTrue(excluded.test("model.vision_tower.encoder.layers.0.self_attn.q_proj"))
+        for (const tensor of tensors) assert.isFalse(excluded.test(tensor))
+        yield* Peft.write(`${folder}/alone`, written)
+        assert.include((yield* namesIn(`${folder}/alone`)).join(), "base_model.model.model.layers.0.self_attn.q_proj")
+        for (const from of ["whole", "alone"]) {
+          assert.deepStrictEqual(yield* Peft.readSettings(`${folder}/${from}`), adapter)
+          assert.deepStrictEqual(yield* Peft.read(`${folder}/${from}`, { adapter, layout }), parameters)
+        }
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("refuses an adapter that is on layers for pictures too", () =>
+    Effect.gen(function* () {
+      const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+      const { model, parameters } = yield* Architectures.load(Architectures.folder("gemma3-pictures"))
+      const { adapter, layout } = model
+      yield* Peft.write(folder, { adapter, layout, parameters, base: "owner/model" })
+      const more = [0, 1].map((at) => {
+        const module = "base_model.model.model.vision_tower.encoder.layers.0.self_attn.q_proj"
+        return { name: Lora.nameOf(module, at === 0 ? "A" : "B"), shape: [2, 4], values: new Float32Array(8) }
+      })
+      const { tensors } = yield* Safetensors.head(`${folder}/adapter_model.safetensors`)
+      const own = yield* Effect.forEach([...tensors], ([name, entry]) =>
+        Effect.map(Safetensors.floats(entry), (values) => ({ name, shape: entry.shape, values }))
+      )
+      yield* Safetensors.write(`${folder}/adapter_model.safetensors`, [...own, ...more], "F32")
+      const { message } = yield* Effect.flip(Peft.read(folder, { adapter, layout }))
+      assert.match(message, /vision_tower.*q_proj.* is there, and has no place/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("tells once that layers for pictures are passed over", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      const logger = Logger.make(({ message }) => told.push(JSON.stringify(message)))
+      for (const name of ["gemma3-pictures", "gemma3"]) {
+        const folder = Architectures.folder(name)
+        const config = yield* ModelFolder.readConfig(folder)
+        const entries = yield* ModelFolder.readEntries(folder, config)
+        yield* Effect.provide(ModelFolder.tellTextPart(name, config, entries), Logger.layer([logger]))
+      }
+      assert.strictEqual(told.length, 1)
+      assert.match(told[0]!, /part for text is used.*"gemma3-pictures".*"tensorsPassedOver":2/)
+    })
+  )
+
+  it.effect("has an output matrix of its own where its files have one, whatever is said or left out", () =>
+    Effect.gen(function* () {
+      const tied = yield* ModelFolder.readConfig(Architectures.folder("mistral3"))
+      const own = yield* ModelFolder.readConfig(Architectures.folder("mistral3-ministral3"))
+      assert.deepStrictEqual([tied.hasTiedHead, own.hasTiedHead], [true, false])
+      assert.deepStrictEqual(
+        [tied, own].map((config) => ModelConfig.encode(config)["tie_word_embeddings"]),
+        [true, false]
+      )
+    })
+  )
+})
+
+const namesIn = (adapter: string) =>
+  Effect.map(Safetensors.head(`${adapter}/adapter_model.safetensors`), ({ tensors }) => [...tensors.keys()].toSorted())
+
+interface Filled {
+  readonly published: { readonly [key: string]: unknown }
+  readonly filled: unknown
+}
+// Written by `scripts/make-text-config-fixture.py`.
+const configs = JSON.parse(readFileSync(new URL("../fixtures/text-configs.json", import.meta.url), "utf8")) as Record<
+  string,
+  Filled
+>
+
+describe("a configuration of text and pictures", () => {
+  const parsed = (file: unknown) => Result.getOrThrowWith(ModelConfig.parse(file), (message) => new Error(message))
+
+  test.each(Object.entries(configs))("is filled in as transformers does: %s", (_, { filled, published }) => {
+    const { eosTokenIds, file: __, hasTiedHead: ___, textOf, ...read } = parsed(published)
+    const { eosTokenIds: ends, file: ____, hasTiedHead: _____, textOf: ______, ...expected } = parsed(filled)
+    assert.deepStrictEqual(read, expected)
+    assert.deepStrictEqual(eosTokenIds, published["eos_token_id"] ?? ends)
+    assert.strictEqual(textOf, published["model_type"])
+  })
+
+  test("with quantised weights is refused", () => {
+    const { published } = configs["mistral3 with ministral3"]!
+    const refused = ModelConfig.parse({ ...published, quantization_config: { quant_method: "fp8" } })
+    assert.match(Result.getOrThrow(Result.flip(refused)), /quantized weights \(quantization_config\)/)
+  })
 })

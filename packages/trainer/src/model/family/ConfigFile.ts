@@ -37,6 +37,7 @@ const ropeFields = {
   mscale: nullable(Schema.Finite),
   mscale_all_dim: nullable(Schema.Finite),
   truncate: nullable(Schema.Boolean),
+  llama_4_scaling_beta: nullable(Schema.Finite),
   short_factor: nullable(Schema.Array(aboveZero)),
   long_factor: nullable(Schema.Array(aboveZero)),
   mrope_section: nullable(Schema.Unknown)

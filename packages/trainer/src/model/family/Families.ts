@@ -26,6 +26,7 @@ type Own = Partial<
     | "logitCap"
     | "mixture"
     | "delta"
+    | "queryGrowth"
   >
 >
 
@@ -48,10 +49,6 @@ export interface Family {
   readonly isDelta?: (file: ConfigFile, layer: number) => boolean
   /** Whether positions of pictures (`mrope_section`) are those of text where there are none. */
   readonly ignoresPictures?: boolean
-  /** `model_type` of models of text and pictures with this one inside, under `text_config`. */
-  readonly textOf?: string
-  /** In their files, what names of tensors begin with instead of `model.`. */
-  readonly textPrefix?: string
   /** Whether `partial_rotary_factor` of the file says how much of a head is turned. */
   readonly turnsPart?: boolean
   /** Whether positions are told to a layer; default: to all. */
@@ -91,6 +88,65 @@ const gemmaDefaults = {
   head_dim: 256
 } as const
 
+/** Of transformers' `Gemma3TextConfig`: published files of 4B, 12B and 27B leave most of it out. */
+const gemma3Defaults = {
+  ...gemmaDefaults,
+  vocab_size: 262_208,
+  hidden_size: 2304,
+  intermediate_size: 9216,
+  num_hidden_layers: 26,
+  num_attention_heads: 8,
+  num_key_value_heads: 4,
+  max_position_embeddings: 131_072,
+  eos_token_id: 1,
+  rope_theta: 1e6,
+  sliding_window: 4096
+} as const
+
+/** Of transformers' `MistralConfig`. */
+const mistralDefaults = {
+  vocab_size: 32_000,
+  hidden_size: 4096,
+  intermediate_size: 14_336,
+  num_hidden_layers: 32,
+  num_attention_heads: 32,
+  num_key_value_heads: 8,
+  max_position_embeddings: 131_072,
+  rms_norm_eps: 1e-6,
+  eos_token_id: 2,
+  sliding_window: 4096
+} as const
+
+/** Of transformers' `Ministral3Config`. */
+const ministral3Defaults = {
+  vocab_size: 131_072,
+  hidden_size: 4096,
+  intermediate_size: 14_336,
+  num_hidden_layers: 34,
+  num_attention_heads: 32,
+  num_key_value_heads: 8,
+  head_dim: 128,
+  max_position_embeddings: 262_144,
+  rms_norm_eps: 1e-5,
+  eos_token_id: 2,
+  rope_scaling: {
+    rope_type: "yarn",
+    rope_theta: 1e6,
+    factor: 16,
+    original_max_position_embeddings: 16_384,
+    beta_fast: 32,
+    beta_slow: 1,
+    mscale: 1,
+    mscale_all_dim: 1,
+    llama_4_scaling_beta: 0.1
+  }
+} as const
+
+const queryGrowth = ({ rope_parameters: rope, rope_scaling: old }: ConfigFile): ModelConfig["queryGrowth"] => {
+  const { llama_4_scaling_beta: by, original_max_position_embeddings: every } = rope ?? old ?? {}
+  return by == null || every == null || by === 0 ? undefined : { by, every }
+}
+
 const qwenMixture = (file: ConfigFile): ModelConfig["mixture"] => ({
   experts: file.num_experts ?? file.num_local_experts ?? 128,
   perToken: file.num_experts_per_tok ?? 8,
@@ -124,8 +180,9 @@ export const families: { readonly [modelType: string]: Family } = {
     own: (file) => ({ ...biased(file), hasMlpBias: file.mlp_bias === true })
   },
   mistral: {
-    models: "Mistral 7B, Nemo, Small (text)",
+    models: "Mistral 7B, Nemo, Small; of mistral3 the part for text",
     className: "MistralForCausalLM",
+    defaults: mistralDefaults,
     own: () => ({}),
     slides: (file) => file.sliding_window != null
   },
@@ -135,6 +192,13 @@ export const families: { readonly [modelType: string]: Family } = {
     own: () => ({}),
     slides: (file) => file.sliding_window != null,
     readsLayerTypes: true
+  },
+  ministral3: {
+    models: "Ministral 3; of mistral3 the part for text",
+    className: "Ministral3ForCausalLM",
+    defaults: ministral3Defaults,
+    own: (file) => ({ queryGrowth: queryGrowth(file) }),
+    slides: (file) => file.sliding_window != null
   },
   qwen2: {
     models: "Qwen 2 and 2.5",
@@ -162,8 +226,6 @@ export const families: { readonly [modelType: string]: Family } = {
   qwen3_5_text: {
     models: "Qwen 3.5 (text; of qwen3_5 the part for text)",
     className: "Qwen3_5ForCausalLM",
-    textOf: "qwen3_5",
-    textPrefix: "model.language_model.",
     defaults: { head_dim: 256, partial_rotary_factor: 0.25 },
     own: (file) => ({
       ...biased(file),
@@ -223,9 +285,9 @@ export const families: { readonly [modelType: string]: Family } = {
     refuse: bothWays
   },
   gemma3_text: {
-    models: "Gemma 3 (text: 270M, 1B)",
+    models: "Gemma 3 (270M, 1B; of gemma3, 4B to 27B, the part for text)",
     className: "Gemma3ForCausalLM",
-    defaults: { ...gemmaDefaults, rope_theta: 1e6, sliding_window: 4096 },
+    defaults: gemma3Defaults,
     // Scores have no cap here, whatever the file says: transformers reads that key and never uses it.
     own: (file) => ({ ...gemma(file), qkNorm: "heads" }),
     slides: (file, layer) => (layer + 1) % (file.sliding_window_pattern ?? 6) !== 0,

@@ -6,7 +6,7 @@ import type { Dim } from "../../graph/Dim.ts"
 import type { Graph } from "../../graph/Graph.ts"
 import type { Value } from "../../graph/Value.ts"
 import * as RopeScaling from "./RopeScaling.ts"
-import type { Rope } from "./Traits.ts"
+import type { QueryGrowth, Rope } from "./Traits.ts"
 
 /** Cosines and sines of the positions, [B, 1, T, width]. */
 export interface Angles {
@@ -53,6 +53,23 @@ export const angles = (graph: Graph, rope: Rope, maxPositions: number, positionI
     cos: graph.sub(graph.mul(far.cos, near.cos), graph.mul(far.sin, near.sin)),
     sin: graph.add(graph.mul(far.sin, near.cos), graph.mul(far.cos, near.sin))
   }
+}
+
+/** What queries are multiplied by, [B, 1, T, 1]; nothing where no position is beyond the first `every`. */
+export const growth = (
+  graph: Graph,
+  { by, every }: QueryGrowth,
+  maxPositions: number,
+  positionIds: Value
+): Value | undefined => {
+  if (maxPositions <= every) return undefined
+  const [rows, length] = positionIds.shape as [Dim, Dim]
+  const count = Math.ceil(maxPositions / every)
+  const values = Array.from({ length: count }, (_, at) => 1 + by * Math.log1p(at))
+  const data = graph.real === "float64" ? Float64Array.from(values) : Float32Array.from(values)
+  const table = graph.initializer("query.growth", graph.real, [count], data)
+  const found = graph.gather(table, graph.div(positionIds, graph.scalar(every, "int32")))
+  return graph.reshape(found, [rows, 1, length, 1])
 }
 
 /** x cos + rotate_half(x) sin of the first elements of x [B, heads, T, D]; the others stay. */

@@ -64,6 +64,12 @@ export interface DeltaTraits {
   readonly kernel: number
 }
 
+/** Queries at position p are multiplied by 1 + by log(1 + floor(p / every)): 1 for the first `every` positions. */
+export interface QueryGrowth {
+  readonly by: number
+  readonly every: number
+}
+
 export interface LayerTraits {
   /** A token sees itself and the `window - 1` before it; all before it where absent. */
   readonly window: number | undefined
@@ -98,6 +104,8 @@ export type Activation = "silu" | "gelu_tanh"
 export interface ModelConfig {
   /** `model_type` */
   readonly architecture: string
+  /** `model_type` of the model of text and pictures that it is the part for text of (`TextPart`), if it is one. */
+  readonly textOf: string | undefined
   readonly vocabSize: number
   /** H */
   readonly hiddenSize: number
@@ -135,6 +143,7 @@ export interface ModelConfig {
   readonly logitScale: number
   readonly logitCap: number | undefined
   readonly ropes: ReadonlyArray<Rope>
+  readonly queryGrowth: QueryGrowth | undefined
   /** One for each layer. */
   readonly layerTraits: ReadonlyArray<LayerTraits>
   readonly mixture: Mixture | undefined

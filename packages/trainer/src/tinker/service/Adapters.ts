@@ -39,7 +39,8 @@ export const adapt = (base: Model, kind: Kind, alpha: number): Adapted => {
     layout,
     adapter,
     initial: new Float32Array(0),
-    write: (folder, parameters) => Peft.write(folder, { layout, adapter, parameters, base: base.name })
+    write: (folder, parameters) =>
+      Peft.write(folder, { layout, adapter, parameters, base: base.name, textOf: base.config.textOf })
   }
 }
 
