@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Browser from "./Browser.ts"
+import * as Saved from "./Saved.ts"
 import { savedRuns } from "./SavedRollouts.ts"
 
 describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () => {
@@ -43,6 +44,24 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
     await page.getByRole("button", { name: "compare 1 with 2" }).click()
     await page.getByText(/rollout 2 has "?\s*twice/).waitFor()
     assert.include(await page.evaluate<string>("location.hash"), "rollout=1&with=2")
+  })
+
+  it("saves the tree of a group's sessions, a row for each branch, and as it is drawn", async () => {
+    const { errors, page } = await visit("/groups/sessions/1?view=compare")
+    await page.getByRole("heading", { name: "Shared beginnings" }).waitFor()
+    const rows = Saved.rows(await Saved.by(page, "JSONL of beginnings of group 1"))
+    assert.deepStrictEqual([...new Set(rows.map(({ session }) => session))], ["0", "1"])
+    const parted = rows.filter(({ branch }) => String(branch).includes("."))
+    assert.isAbove(parted.length, 1)
+    const above = rows.find(({ branch, session }) => session === "1" && branch === "1")!
+    assert.strictEqual(parted[0]!["from_token"], above["to_token"])
+    const png = await Saved.by(page, "PNG of beginnings of group 1")
+    assert.strictEqual(png.bytes.toString("latin1", 1, 4), "PNG")
+    assert.isAbove(
+      png.bytes.readUInt32BE(20),
+      2 * (await page.locator(".beginnings .branches").first().boundingBox())!.height
+    )
+    assert.deepStrictEqual(errors, [])
   })
 
   it("is quiet about a group that means harm, and fast with a huge one, on a phone too", async () => {

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { HttpServer } from "effect/http"
 import * as Browser from "./Browser.ts"
 import * as OpenService from "./OpenService.ts"
+import * as Saved from "./Saved.ts"
 import * as Registrations from "./Registrations.ts"
 
 const claim = { owner: "t", wait_seconds: 0, lease_seconds: 600 }
@@ -59,6 +60,13 @@ describe.skipIf(!Browser.isPresent)(`distributions of a run${Browser.absence}`, 
           await map.press("ArrowLeft")
           const words = page.locator(".heat-words").first()
           await Browser.becomes(() => words.innerText(), "step 1: 2 of 9 rollouts have a score from 0.5 to 0.5417")
+          const name = "Distribution of scores"
+          const csv = await Saved.by(page, `CSV of ${name}`)
+          assert.include(Saved.lines(csv), "1,1,0.5,0.5416666666666666,2")
+          // The picture is the map: the strongest cell of three columns of 24 is in it, and no table of numbers.
+          const png = await Saved.by(page, `PNG of ${name}`)
+          assert.isAbove(await Saved.pixelsLike(page, png, ".heat-plot svg"), 2000)
+          await map.focus()
           await map.press("Enter")
           const ids = () => page.locator(".group-rows .row-link").allInnerTexts()
           await Browser.becomes(async () => (await ids()).toSorted(), ["2", "3"])

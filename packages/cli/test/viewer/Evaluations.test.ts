@@ -11,6 +11,7 @@ import { pathToFileURL } from "node:url"
 import type { Page } from "playwright-core"
 import * as InProcess from "../InProcess.ts"
 import * as Browser from "./Browser.ts"
+import * as Saved from "./Saved.ts"
 
 const harm = '<img src="https://example.invalid/x.png" onerror="window.harm = 1"><script>window.harm = 2</script>'
 
@@ -115,6 +116,22 @@ describe.skipIf(!Browser.isPresent)(`evaluations of a service${Browser.absence}`
       assert.match(figures, /85\.7% → 88\.9%: \+3\.2 \+2\.2 to \+4\.1, p < 0\.0001/)
       await page.getByRole("button", { name: "broken", exact: true }).click()
       await Browser.becomes(() => matching(page), `${count(multiples(9) - both)} of ${count(items)}`)
+      const name = "sums, adding at step 0 and sums, adding at step 40"
+      const broken = Saved.rows(await Saved.by(page, `JSONL of items of ${name}`))
+      assert.lengthOf(broken, multiples(9) - both)
+      const { answer_after, became, correct_after, correct_before, gold, item } = broken[0]!
+      assert.deepStrictEqual(
+        { answer_after, became, correct_after, correct_before, gold, item },
+        { answer_after: "9", became: "broken", correct_after: 0, correct_before: 1, gold: "18", item: "sum-9" }
+      )
+      await page.getByText("2 categories").click()
+      const [head, ...categories] = Saved.lines(await Saved.by(page, `CSV of categories of ${name}`))
+      assert.strictEqual(head, "category,items,fixed,broken,before,after,difference,lower,upper,p")
+      assert.deepStrictEqual(categories.map((row) => row.split(",").slice(0, 2).join()).toSorted(), [
+        `others,${items - multiples(3)}`,
+        `threes,${multiples(3)}`
+      ])
+      await page.getByText("2 categories").click()
       await page.keyboard.press("j")
       await Browser.becomes(() => page.locator(".sample-side .sample-facts").count(), 2)
       assert.include(page.url(), "show=broken")
@@ -126,6 +143,12 @@ describe.skipIf(!Browser.isPresent)(`evaluations of a service${Browser.absence}`
       await page.getByRole("link", { name: "sums" }).first().click()
       await Browser.becomes(() => matching(page), count(items))
       assert.isBelow(await page.locator(".item-row").count(), 60)
+      const all = Saved.lines(await Saved.by(page, "CSV of items of sums, adding at step 40"))
+      assert.strictEqual(all[0], "item,label,category,gold,correct,score,answer")
+      assert.lengthOf(all, items + 1)
+      await page.getByText("2 categories").click()
+      const categories = Saved.lines(await Saved.by(page, "CSV of categories of sums, adding at step 40"))
+      assert.match(categories[2]!, /^threes,3334,0\.\d+,0\.\d+,0\.\d+$/)
       await walkItems(page)
       assert.deepStrictEqual(await Browser.violations(page), [])
     })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Browser from "./Browser.ts"
 import { hackedRun } from "./HackedRun.ts"
+import * as Saved from "./Saved.ts"
 import { savedRuns } from "./SavedRollouts.ts"
 
 describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`, () => {
@@ -43,6 +44,17 @@ describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`,
     await page.keyboard.press("Enter")
     await Browser.becomes(() => page.locator(".groups-count").innerText(), "3 match")
     assert.match(await page.evaluate<string>("location.hash"), /step_from=40&step_to=40/)
+  })
+
+  it("save length against score, dot by dot and as they are drawn", async () => {
+    const { page } = await visit("/hacking?run=hacked")
+    await page.locator(".scatter").waitFor()
+    const rows = Saved.rows(await Saved.by(page, "JSONL of Length against score"))
+    assert.deepStrictEqual([...new Set(rows.map(({ part }) => part))], ["first third", "last third"])
+    assert.isTrue(rows.every(({ length, score }) => Number.isFinite(length) && Number.isFinite(score)))
+    const png = await Saved.by(page, "PNG of Length against score")
+    assert.isAbove(await Saved.pixelsLike(page, png, ".scatter-grid", "stroke"), 1000)
+    assert.strictEqual(png.bytes.toString("latin1", 1, 4), "PNG")
   })
 
   it("stay usable with ten thousand groups, on a phone, and say when there are none", async () => {

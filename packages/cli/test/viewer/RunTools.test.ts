@@ -4,10 +4,10 @@ import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/a
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
-import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import * as Browser from "./Browser.ts"
 import * as BrokenRun from "./BrokenRun.ts"
+import * as Saved from "./Saved.ts"
 
 const layerTest = Layer.effectDiscard(
   Effect.flatMap(HttpServer.addressFormattedWith(Effect.succeed), BrokenRun.fill)
@@ -25,15 +25,6 @@ const limit = 240_000
 
 const overhang = (page: Page) => page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
 const found = (page: Page) => page.locator(".groups-count").innerText()
-
-/** What a button saves: the name of the file, and what is in it. */
-const saved = async (page: Page, button: string) => {
-  const coming = page.waitForEvent("download")
-  await page.getByRole("button", { name: button, exact: true }).click()
-  const download = await coming
-  return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) }
-}
-const linesOf = (bytes: Buffer): ReadonlyArray<string> => bytes.toString("utf8").trim().split(/\r?\n/)
 
 describe.skipIf(!Browser.isPresent)(`the tools of a run's pages${Browser.absence}`, () => {
   const { open } = Browser.suite()
@@ -74,18 +65,23 @@ describe.skipIf(!Browser.isPresent)(`the tools of a run's pages${Browser.absence
       const lanes = await timeline.locator("svg text").allTextContents()
       assert.deepStrictEqual(lanes.slice(0, 2), ["trainer", "new weights"])
       assert.deepStrictEqual(await Browser.violations(page), [])
-      const { bytes, name } = await saved(page, `CSV of steps of ${BrokenRun.name}`)
-      assert.strictEqual(name, `steps-of-${BrokenRun.name}.csv`)
-      const [head, ...rows] = linesOf(bytes)
+      const csv = await Saved.by(page, `CSV of steps of ${BrokenRun.name}`)
+      assert.strictEqual(csv.name, `steps-of-${BrokenRun.name}.csv`)
+      const [head, ...rows] = Saved.lines(csv)
       assert.isTrue(head!.startsWith("step,seconds,waiting for rollouts,"))
       assert.lengthOf(rows, 20)
       assert.strictEqual(rows.at(-1), `${BrokenRun.steps},2,1.2,0,0.6,0,0,0`)
+      // The picture is the lanes: most of its trainer's lane waits, half as much computes.
+      const png = await Saved.by(page, `PNG of steps of ${BrokenRun.name}`)
+      const [waiting, computing] = [0, 2].map((part) => Saved.pixelsLike(page, png, `.timeline-scroll .part-${part}`))
+      assert.isAbove(await waiting!, 5000)
+      assert.isAbove(await computing!, 2500)
     })
 
     seen("save a chart's values and its picture", "/", async (page) => {
-      const csv = await saved(page, "CSV of Loss")
+      const csv = await Saved.by(page, "CSV of Loss")
       assert.strictEqual(csv.name, "Loss.csv")
-      const [head, ...rows] = linesOf(csv.bytes)
+      const [head, ...rows] = Saved.lines(csv)
       assert.match(head!, /^step,/)
       assert.deepStrictEqual(
         rows.map((row) => Number(row.split(",")[0])),
@@ -93,10 +89,10 @@ describe.skipIf(!Browser.isPresent)(`the tools of a run's pages${Browser.absence
       )
       // What was no number is none in the file, and is not taken for a zero.
       assert.include(rows, `${BrokenRun.notFinite[0]},NaN`)
-      const json = await saved(page, "JSONL of Loss")
-      assert.lengthOf(linesOf(json.bytes), BrokenRun.steps)
-      assert.strictEqual(JSON.parse(linesOf(json.bytes)[0]!).step, 1)
-      const png = await saved(page, "PNG of Loss")
+      const json = Saved.rows(await Saved.by(page, "JSONL of Loss"))
+      assert.lengthOf(json, BrokenRun.steps)
+      assert.strictEqual(json[0]!["step"], 1)
+      const png = await Saved.by(page, "PNG of Loss")
       assert.strictEqual(png.name, "Loss.png")
       assert.strictEqual(png.bytes.toString("latin1", 1, 4), "PNG")
       // Width and height, in pixels, stand in the first chunk.

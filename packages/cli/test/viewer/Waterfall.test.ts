@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import * as Browser from "./Browser.ts"
+import * as Saved from "./Saved.ts"
 import { group, savedRuns } from "./SavedRollouts.ts"
 
 const call = { id: "call_1", type: "function", function: { name: "search", arguments: '{"query":"Lyon"}' } }
@@ -91,6 +92,27 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
     await page.keyboard.press("w")
     await page.waitForSelector(".rollout.is-current")
     assert.deepStrictEqual([requests, errors], [[], []])
+  })
+
+  it("saves the lanes of the group and the turns of a rollout, as figures and as they are drawn", async () => {
+    const { errors, page } = await visit("/groups/kinds/1?view=times&rollout=1")
+    await page.getByRole("heading", { name: "Rollout 1" }).waitFor()
+    const lanes = Saved.rows(await Saved.by(page, "JSONL of times of group 1"))
+    assert.deepStrictEqual(
+      lanes.map((row) => [row["rollout"], row["answered"], row["generating"], row["waiting for a server"]]),
+      [
+        [0, 5, 1.9, 0],
+        [1, 9, 6, 0.5]
+      ]
+    )
+    const turns = Saved.lines(await Saved.by(page, "CSV of times of rollout 1 of group 1"))
+    assert.include(turns[0], "part,start,waiting for a server,generating,tools")
+    assert.include(turns[2], "turn 1,1,0.5,1,0.5")
+    const png = await Saved.by(page, "PNG of times of group 1")
+    for (const kind of ["generating", "tools", "group"]) {
+      assert.isAbove(await Saved.pixelsLike(page, png, `.waterfall-bars .time-${kind}`), 1000, kind)
+    }
+    assert.deepStrictEqual(errors, [])
   })
 
   it("offers no times where nobody wrote them down, and says so to whoever asks", async () => {

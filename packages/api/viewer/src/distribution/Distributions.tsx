@@ -4,6 +4,7 @@
  */
 import { useEffect, useRef, useState } from "react"
 import { useLocation } from "wouter"
+import { drawElements } from "../save/ElementPicture.ts"
 import { SaveMenu } from "../save/SaveMenu.tsx"
 import { useRemote } from "../state/useRemote.ts"
 import * as Format from "../ui/Format.ts"
@@ -87,6 +88,8 @@ interface OneProps {
 
 const One = ({ environment, growth, help, measure, run, title }: OneProps) => {
   const [, navigate] = useLocation()
+  const body = useRef<HTMLDivElement>(null)
+  const name = `Distribution of ${title.toLowerCase()}`
   const of = JSON.stringify([run, measure, environment])
   const { error, isLoading, reload, value } = useRemote(
     growth === null ? null : `distribution:${of}:${growth}`,
@@ -98,14 +101,14 @@ const One = ({ environment, growth, help, measure, run, title }: OneProps) => {
   // Of another run or environment it is no longer shown.
   const distribution = value?.of === of ? value.distribution : undefined
   return (
-    <figure className="chart heat-figure" aria-label={`Distribution of ${title.toLowerCase()}`}>
+    <figure className="chart heat-figure" aria-label={name}>
       <figcaption>
         <div className="chart-head">
           <h3>{title}</h3>
         </div>
         <p className="chart-help">{help}</p>
       </figcaption>
-      <div className="heat-body">
+      <div className="heat-body" ref={body}>
         {error !== null && distribution === undefined ? (
           <Failure error={error} onRetry={reload} />
         ) : distribution === undefined ? (
@@ -131,7 +134,11 @@ const One = ({ environment, growth, help, measure, run, title }: OneProps) => {
           <>
             <span className="muted chart-help">{Format.plural(distribution.groups, "group")}</span>
             <div className="chart-tools">
-              <SaveMenu name={`Distribution of ${title.toLowerCase()}`} table={() => Cells.table(distribution)} />
+              <SaveMenu
+                name={name}
+                table={() => Cells.table(distribution)}
+                picture={() => drawElements(body.current, name)}
+              />
             </div>
           </>
         )}

@@ -91,6 +91,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
             {cell !== null && shown !== null && (
               <rect
                 className="heat-chosen"
+                data-no-picture=""
                 x={shown.from - first}
                 y={bins - 1 - cell.bin}
                 width={shown.to - shown.from + 1}
@@ -102,7 +103,9 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
         <span className="heat-first number">{Format.count(first)}</span>
         <span className="heat-last number">{Format.count(last)}</span>
       </div>
-      <p className="heat-words">{cell === null ? "" : Cells.words(distribution, measure, cell)}</p>
+      <p className="heat-words" data-no-picture="">
+        {cell === null ? "" : Cells.words(distribution, measure, cell)}
+      </p>
     </>
   )
 }

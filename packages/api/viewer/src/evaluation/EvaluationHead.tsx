@@ -4,11 +4,14 @@ import * as Summary from "@atropos/core/evaluation/Summary"
 import { type ReactNode, useMemo } from "react"
 import { Link } from "wouter"
 import { evaluationPath, evaluationsPath } from "../route/Location.ts"
+import type * as Save from "../save/Save.ts"
+import { SaveMenu } from "../save/SaveMenu.tsx"
 import type * as Wire from "../source/Wire.ts"
 import { count, plural } from "../ui/Format.ts"
+import * as EvaluationTables from "./EvaluationTables.ts"
 import { Difference, Mean, percent, Share } from "./Figures.tsx"
 import type { Items } from "./Items.ts"
-import { figureOf, titleOf } from "./Title.ts"
+import { figureOf, titleOf, titlesOf } from "./Title.ts"
 
 interface Loaded {
   readonly row: Wire.EvaluationRow
@@ -45,7 +48,11 @@ export const EvaluationHead = ({
       )}
     </div>
     <Missing rows={after === null ? [before.row] : [before.row, after.row]} />
-    {comparison === null ? <Whole evaluation={before} /> : <Compared comparison={comparison} />}
+    {comparison === null ? (
+      <Whole evaluation={before} />
+    ) : (
+      <Compared comparison={comparison} name={titlesOf(before.row, after?.row)} />
+    )}
   </>
 )
 
@@ -62,9 +69,9 @@ const Missing = ({ rows }: { readonly rows: ReadonlyArray<Wire.EvaluationRow> })
     )
   })
 
-const Whole = ({ evaluation: { items } }: { readonly evaluation: Loaded }) => {
+const Whole = ({ evaluation: { items, row } }: { readonly evaluation: Loaded }) => {
   const whole = useMemo(() => Summary.of(items), [items])
-  const categories = useMemo(() => Object.entries(Summary.byCategory(items)), [items])
+  const categories = useMemo(() => Summary.byCategory(items), [items])
   if (whole === undefined) return null
   return (
     <>
@@ -82,10 +89,12 @@ const Whole = ({ evaluation: { items } }: { readonly evaluation: Loaded }) => {
         ))}
         <Figure name="Items">{count(whole.items)}</Figure>
       </dl>
-      {categories.length > 1 && (
+      {Object.keys(categories).length > 1 && (
         <Categories
+          name={`categories of ${titleOf(row)}`}
+          table={() => EvaluationTables.ofCategories(categories)}
           heads={["Category", "Items", "Correct"]}
-          rows={categories.map(([name, { correct, items }]) => [
+          rows={Object.entries(categories).map(([name, { correct, items }]) => [
             name,
             count(items),
             <Share key="share" estimate={correct} />
@@ -96,7 +105,7 @@ const Whole = ({ evaluation: { items } }: { readonly evaluation: Loaded }) => {
   )
 }
 
-const Compared = ({ comparison }: { readonly comparison: Comparison.Comparison }) => {
+const Compared = ({ comparison, name }: { readonly comparison: Comparison.Comparison; readonly name: string }) => {
   const { broken, categories, correct, fixed, items, onlyInA, onlyInB, scores, unchanged } = comparison
   const kinds = Object.entries(categories)
   return (
@@ -124,6 +133,8 @@ const Compared = ({ comparison }: { readonly comparison: Comparison.Comparison }
       </dl>
       {kinds.length > 1 && (
         <Categories
+          name={`categories of ${name}`}
+          table={() => EvaluationTables.ofCompared(comparison)}
           heads={["Category", "Items", "Difference"]}
           rows={kinds.map(([name, one]) => [
             name,
@@ -145,8 +156,13 @@ const Figure = ({ children, name }: { readonly name: string; readonly children: 
 
 const Categories = ({
   heads,
-  rows
+  name,
+  rows,
+  table
 }: {
+  /** Of what is saved. */
+  readonly name: string
+  readonly table: () => Save.Table
   readonly heads: ReadonlyArray<string>
   readonly rows: ReadonlyArray<readonly [string, ...ReadonlyArray<ReactNode>]>
 }) => (
@@ -176,5 +192,6 @@ const Categories = ({
         </tbody>
       </table>
     </div>
+    <SaveMenu name={name} table={table} />
   </details>
 )

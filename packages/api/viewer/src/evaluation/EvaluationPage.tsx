@@ -17,6 +17,7 @@ import { ItemFilter } from "./ItemFilter.tsx"
 import { ItemList } from "./ItemList.tsx"
 import * as Items from "./Items.ts"
 import { SampleView } from "./SampleView.tsx"
+import { titlesOf } from "./Title.ts"
 import "./evaluation.css"
 
 interface Loaded {
@@ -91,7 +92,8 @@ const Evaluation = ({ after, before }: { readonly before: Loaded; readonly after
           filter={filter}
           isComparison={after !== null}
           items={all}
-          matching={items.length}
+          matching={items}
+          name={`items of ${titlesOf(before.row, after?.row)}`}
           searchField={searchField}
           onChange={(changes) => setSearch(changes, { replace: true })}
         />

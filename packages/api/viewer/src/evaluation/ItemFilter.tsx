@@ -1,19 +1,24 @@
 /** Which items the list shows. */
 import type { RefObject } from "react"
+import { SaveMenu } from "../save/SaveMenu.tsx"
 import { count } from "../ui/Format.ts"
 import { Icon } from "../ui/Icon.tsx"
+import * as EvaluationTables from "./EvaluationTables.ts"
 import * as Items from "./Items.ts"
 
 interface Props {
+  /** Of what is saved. */
+  readonly name: string
   readonly filter: Items.Filter
   readonly isComparison: boolean
   readonly items: ReadonlyArray<Items.Item>
-  readonly matching: number
+  /** Those that the filter leaves, in their order. */
+  readonly matching: ReadonlyArray<Items.Item>
   readonly searchField: RefObject<HTMLInputElement | null>
   readonly onChange: (changes: { readonly [name: string]: string | null }) => void
 }
 
-export const ItemFilter = ({ filter, isComparison, items, matching, onChange, searchField }: Props) => {
+export const ItemFilter = ({ filter, isComparison, items, matching, name, onChange, searchField }: Props) => {
   const categories = [...new Set(items.flatMap(({ category }) => category ?? []))].sort()
   return (
     <div className="item-filter">
@@ -55,8 +60,9 @@ export const ItemFilter = ({ filter, isComparison, items, matching, onChange, se
         />
       </label>
       <span className="muted number" role="status">
-        {matching === items.length ? count(items.length) : `${count(matching)} of ${count(items.length)}`}
+        {matching.length === items.length ? count(items.length) : `${count(matching.length)} of ${count(items.length)}`}
       </span>
+      {matching.length > 0 && <SaveMenu name={name} table={() => EvaluationTables.ofItems(matching, isComparison)} />}
     </div>
   )
 }

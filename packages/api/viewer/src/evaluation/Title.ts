@@ -10,6 +10,10 @@ export const titleOf = ({ at, model, name, run, step }: Row): string => {
   return where === "" ? `${name}, ${time(at)}` : `${name}, ${where}`
 }
 
+/** Of one evaluation, or of two. */
+export const titlesOf = (before: Row, after: Row | undefined): string =>
+  after === undefined ? titleOf(before) : `${titleOf(before)} and ${titleOf(after)}`
+
 const finite = (value: number | undefined): number | null =>
   value !== undefined && Number.isFinite(value) ? value : null
 

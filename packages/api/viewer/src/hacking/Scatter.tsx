@@ -1,4 +1,7 @@
 /** Length against score of single rollouts: those of the first steps pale, those of the last ones strong. */
+import { useRef } from "react"
+import { drawElements } from "../save/ElementPicture.ts"
+import { SaveMenu } from "../save/SaveMenu.tsx"
 import { count, number } from "../ui/Format.ts"
 
 type Pairs = ReadonlyArray<readonly [length: number, score: number]>
@@ -13,7 +16,15 @@ const ticksOf = (low: number, high: number, most: number): ReadonlyArray<number>
   return Array.from({ length: Math.max(1, Math.floor(high / step) - first + 1) }, (_, at) => (first + at) * step)
 }
 
+const name = "Length against score"
+
+const tableOf = (early: Pairs, late: Pairs) => ({
+  columns: ["part", "length", "score"],
+  rows: [...early.map((pair) => ["first third", ...pair]), ...late.map((pair) => ["last third", ...pair])]
+})
+
 export const Scatter = ({ early, late }: { readonly early: Pairs; readonly late: Pairs }) => {
+  const figure = useRef<HTMLElement>(null)
   const all = [...early, ...late]
   const [lengths, scores] = [all.map(([length]) => length), all.map(([, score]) => score)]
   const most = Math.max(1, ...lengths)
@@ -21,11 +32,11 @@ export const Scatter = ({ early, late }: { readonly early: Pairs; readonly late:
   const x = (length: number) => left + (length / most) * (width - left - room)
   const y = (score: number) => room + (1 - (score - low) / (high - low || 1)) * (height - bottom - room)
   const dots = (pairs: Pairs) =>
-    pairs.map(([length, score]) => `M${x(length).toFixed(1)} ${y(score).toFixed(1)}h0`).join("")
+    pairs.map(([length, score]) => `M${x(length).toFixed(1)} ${y(score).toFixed(1)}h.01`).join("")
   return (
-    <figure className="scatter">
+    <figure className="scatter" ref={figure}>
       <figcaption>
-        <h3>Length against score</h3>
+        <h3 data-no-picture="">{name}</h3>
         <p className="chart-help">
           Each dot is a rollout: <span className="scatter-early">pale</span> of the first third of the groups,{" "}
           <span className="scatter-late">strong</span> of the last.
@@ -61,6 +72,9 @@ export const Scatter = ({ early, late }: { readonly early: Pairs; readonly late:
         <path className="scatter-dots early" d={dots(early)} />
         <path className="scatter-dots late" d={dots(late)} />
       </svg>
+      <div className="table-foot">
+        <SaveMenu name={name} table={() => tableOf(early, late)} picture={() => drawElements(figure.current, name)} />
+      </div>
     </figure>
   )
 }

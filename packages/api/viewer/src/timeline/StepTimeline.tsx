@@ -1,5 +1,6 @@
 /** Where the time of the last steps went: in words, and as lanes of the trainer, its weights and the environments. */
-import { useMemo, useState } from "react"
+import { useMemo, useRef, useState } from "react"
+import { drawElements } from "../save/ElementPicture.ts"
 import { SaveMenu } from "../save/SaveMenu.tsx"
 import type { RunMetrics } from "../run/RunMetrics.ts"
 import { duration } from "../run/Quantity.ts"
@@ -27,6 +28,7 @@ export const StepTimeline = ({ metrics, run }: { readonly metrics: RunMetrics; r
 }
 
 const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: string }) => {
+  const drawn = useRef<HTMLDivElement>(null)
   const table = useRunStates(metrics).find(({ name }) => name === run)?.table
   const version = table?.version() ?? 0
   const last = table?.points("trainer", "train/step_time").steps.at(-1) ?? null
@@ -42,25 +44,28 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
     // oxlint-disable-next-line react/exhaustive-deps
     [table, version, rows]
   )
+  const name = `steps of ${run}`
   if (timeline === null) return <p className="muted">The trainer has told no times of its steps.</p>
   return (
     <>
-      <p>{Timeline.told(timeline, duration)}</p>
-      <Picture timeline={timeline} />
-      <ul className="timeline-legend" aria-label="Parts of a step">
-        {Timeline.parts.map(({ name }, part) => (
-          <li key={name}>
-            <i className={`part-${part}`} aria-hidden="true" /> {name}
+      <div className="timeline-picture" ref={drawn}>
+        <p>{Timeline.told(timeline, duration)}</p>
+        <Picture timeline={timeline} />
+        <ul className="timeline-legend" aria-label="Parts of a step">
+          {Timeline.parts.map(({ name }, part) => (
+            <li key={name}>
+              <i className={`part-${part}`} aria-hidden="true" /> {name}
+            </li>
+          ))}
+          <li>
+            <i className="part-weights" aria-hidden="true" /> new weights
           </li>
-        ))}
-        <li>
-          <i className="part-weights" aria-hidden="true" /> new weights
-        </li>
-        <li>
-          <i className="part-group" aria-hidden="true" /> a group came
-        </li>
-      </ul>
-      <SaveMenu name={`steps of ${run}`} table={() => tableOf(timeline)} />
+          <li>
+            <i className="part-group" aria-hidden="true" /> a group came
+          </li>
+        </ul>
+      </div>
+      <SaveMenu name={name} table={() => tableOf(timeline)} picture={() => drawElements(drawn.current, name)} />
     </>
   )
 }

@@ -2,12 +2,15 @@
  * All rollouts as a tree of what they begin with alike, each session on its own: sub-agents and rewritten histories are
  * branches of it. A branch is drawn once it is opened.
  */
-import { useMemo, useState } from "react"
+import { useMemo, useRef, useState } from "react"
 import { Link } from "wouter"
 import { groupPath } from "../../route/Location.ts"
+import { drawElements } from "../../save/ElementPicture.ts"
+import { SaveMenu } from "../../save/SaveMenu.tsx"
 import { number, plural } from "../../ui/Format.ts"
 import type { Group } from "../Group.ts"
 import * as Beginnings from "./Beginnings.ts"
+import * as BeginningTable from "./BeginningTable.ts"
 import * as Sequences from "./Sequences.ts"
 
 interface TreeProps {
@@ -19,7 +22,8 @@ interface TreeProps {
 }
 
 export const BeginningTree = (props: TreeProps) => {
-  const { group, sequences } = props
+  const { group, id, sequences } = props
+  const section = useRef<HTMLElement>(null)
   const sessions = useMemo(
     () =>
       Sequences.sessionsOf(group).map(({ members, name }) => ({
@@ -30,8 +34,10 @@ export const BeginningTree = (props: TreeProps) => {
     [group, sequences]
   )
   return (
-    <section className="beginnings" aria-labelledby="beginnings-title">
-      <h2 id="beginnings-title">Shared beginnings</h2>
+    <section className="beginnings" ref={section} aria-labelledby="beginnings-title">
+      <h2 id="beginnings-title" data-no-picture="">
+        Shared beginnings
+      </h2>
       <p className="muted">
         Each stretch that rollouts have in common, and how they go on from there: most of them first.
       </p>
@@ -48,6 +54,13 @@ export const BeginningTree = (props: TreeProps) => {
           <Branches {...props} branches={trees} depth={0} />
         </div>
       ))}
+      <div className="table-foot">
+        <SaveMenu
+          name={`beginnings of group ${id}`}
+          table={() => BeginningTable.of(sessions, group, sequences)}
+          picture={() => drawElements(section.current, `Beginnings of group ${id}`)}
+        />
+      </div>
     </section>
   )
 }
@@ -97,8 +110,7 @@ const Branch = ({
   const { group, id, onCompare, run, sequences } = props
   const { ending, from, members, next, to } = branch
   const [isOpen, setIsOpen] = useState(depth < openDepth)
-  const scores = members.flatMap((member) => group.rollouts[member]?.score ?? [])
-  const mean = scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
+  const mean = BeginningTable.meanScore(group, members)
   const [one, other] = [next[0]?.members[0], next[1]?.members[0] ?? ending[0]]
   return (
     <li>
@@ -118,7 +130,12 @@ const Branch = ({
           </Link>
         ))}
         {one !== undefined && other !== undefined && (
-          <button type="button" className="small quiet" onClick={() => onCompare({ rollout: one, with: other })}>
+          <button
+            type="button"
+            className="small quiet"
+            data-no-picture=""
+            onClick={() => onCompare({ rollout: one, with: other })}
+          >
             compare {one} with {other}
           </button>
         )}

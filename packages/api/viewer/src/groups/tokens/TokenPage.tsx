@@ -1,5 +1,7 @@
 /** A rollout token by token: coloured text, and the exact values of the one that is pointed at. */
-import { useMemo, useState } from "react"
+import { useMemo, useRef, useState } from "react"
+import { drawElements } from "../../save/ElementPicture.ts"
+import { SaveMenu } from "../../save/SaveMenu.tsx"
 import { Failure, Loading } from "../../ui/Note.tsx"
 import { useSource } from "../../state/SourceContext.tsx"
 import { count, number } from "../../ui/Format.ts"
@@ -11,6 +13,7 @@ import { Sparkline } from "./Sparkline.tsx"
 import { TokenGrid } from "./TokenGrid.tsx"
 import * as TokenModel from "./TokenModel.ts"
 import { TokenSearch } from "./TokenSearch.tsx"
+import * as TokenTable from "./TokenTable.ts"
 import { usePieces } from "./usePieces.ts"
 
 interface Props {
@@ -24,6 +27,7 @@ interface Props {
 
 export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
   const { hasService } = useSource()
+  const bar = useRef<HTMLDivElement>(null)
   const pieces = usePieces(run, group, rollout)
   const model = useMemo(() => TokenModel.make(rollout, pieces.value ?? {}), [rollout, pieces.value])
   const choices = useMemo(() => available(model), [model])
@@ -34,10 +38,15 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
     return pieces.error === null ? <Loading what="tokens" /> : <Failure error={pieces.error} onRetry={pieces.reload} />
   }
   if (model.length === 0) return <p className="note muted">This rollout has no tokens.</p>
+  const name = `tokens of rollout ${rollout.index} of group ${group}`
+  // Without logprobs there is no curve, and the table is drawn.
+  const picture = model.hasLogprobs
+    ? () => drawElements(bar.current?.querySelector("svg.sparkline") ?? null, name)
+    : null
   const cursor = Math.min(token ?? TokenModel.firstTrained(model), model.length - 1)
   return (
     <div className="tokens">
-      <div className="tokens-bar">
+      <div className="tokens-bar" ref={bar}>
         <label>
           Colour
           <select value={colouring} onChange={({ target }) => setChosen(target.value as Colouring)}>
@@ -66,6 +75,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
             )}
           </p>
         )}
+        <SaveMenu name={name} table={() => TokenTable.of(model)} {...(picture !== null && { picture })} />
         <Sparkline model={model} cursor={cursor} onCursor={onToken} />
       </div>
       <TokenGrid model={model} colouring={colouring} cursor={cursor} onCursor={onToken} onHover={setHovered} />

@@ -9,6 +9,16 @@ interface GroupLanesProps {
   readonly onChoose: (index: number) => void
 }
 
+/** Times in seconds, for files. */
+export const tableOf = (all: ReadonlyArray<Waterfall.Waterfall>, kinds: ReadonlyArray<Waterfall.Kind>) => ({
+  columns: ["rollout", "answered", ...kinds.map((kind) => Waterfall.titles[kind])],
+  rows: all.map((own) => [
+    own.index,
+    own.answered / 1000,
+    ...kinds.map((kind) => Waterfall.total(Waterfall.spansOf(own), kind) / 1000)
+  ])
+})
+
 export const GroupLanes = ({ all, current, onChoose }: GroupLanesProps) => {
   const to = Math.max(...all.map((own) => own.to))
   return (

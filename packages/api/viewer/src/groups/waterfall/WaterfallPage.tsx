@@ -1,12 +1,13 @@
 /**
  * Where the time of a group's rollouts went: all of them on one scale, and one of them turn by turn.
  */
-import { useMemo } from "react"
+import { useMemo, useRef } from "react"
 import { duration } from "../../run/Quantity.ts"
+import { drawElements } from "../../save/ElementPicture.ts"
 import { SaveMenu } from "../../save/SaveMenu.tsx"
 import { Empty } from "../../ui/Note.tsx"
 import type { Rollout } from "../Group.ts"
-import { GroupLanes } from "./GroupLanes.tsx"
+import { GroupLanes, tableOf as lanesTableOf } from "./GroupLanes.tsx"
 import { tableOf, TurnTable } from "./TurnTable.tsx"
 import * as Waterfall from "./Waterfall.ts"
 import "./waterfall.css"
@@ -21,6 +22,7 @@ interface WaterfallPageProps {
 
 export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPageProps) => {
   const all = useMemo(() => Waterfall.of(rollouts), [rollouts])
+  const page = useRef<HTMLDivElement>(null)
   if (all.length === 0) {
     return (
       <Empty title="Nobody wrote down when its turns happened">
@@ -31,8 +33,11 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
   const one = all.find(({ index }) => index === current.index)
   const last = Waterfall.straggler(all)
   const kinds = Waterfall.kinds.filter((kind) => all.some((own) => Waterfall.total(Waterfall.spansOf(own), kind) > 0))
+  const names = { group: `times of group ${id}`, rollout: `times of rollout ${current.index} of group ${id}` }
+  // Lanes and turns are told apart by one legend, which belongs to both.
+  const draw = (name: string) => () => drawElements(page.current, name)
   return (
-    <div className="waterfall" tabIndex={0} role="region" aria-label="Times of the rollouts" data-scrolls>
+    <div className="waterfall" ref={page} tabIndex={0} role="region" aria-label="Times of the rollouts" data-scrolls>
       {all.length > 1 && (
         <section aria-labelledby="waterfall-group">
           <h2 id="waterfall-group">The group</h2>
@@ -41,6 +46,7 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
             {last !== null && ` The others waited ${duration(last.millis / 1000)} for rollout ${last.index}.`}
           </p>
           <GroupLanes all={all} current={current.index} onChoose={onChoose} />
+          <SaveMenu name={names.group} table={() => lanesTableOf(all, kinds)} picture={draw(names.group)} />
         </section>
       )}
       <ul className="waterfall-legend" aria-label="What the time went to">
@@ -58,7 +64,7 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
           <>
             <p>{Waterfall.told(one, duration)}</p>
             <TurnTable waterfall={one} />
-            <SaveMenu name={`times of rollout ${current.index} of group ${id}`} table={() => tableOf(one)} />
+            <SaveMenu name={names.rollout} table={() => tableOf(one)} picture={draw(names.rollout)} />
           </>
         )}
       </section>

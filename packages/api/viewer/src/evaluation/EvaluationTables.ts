@@ -1,0 +1,72 @@
+/** What an evaluation shows, or two joined by item, as tables to save: items in the order shown, categories. Pure. */
+import type * as Comparison from "@atropos/core/evaluation/Comparison"
+import type * as Summary from "@atropos/core/evaluation/Summary"
+import type * as Save from "../save/Save.ts"
+import * as Items from "./Items.ts"
+
+const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
+
+type Side = Items.Item["sides"][number]
+
+const ofSide = ({ samples, share }: Side): ReadonlyArray<Save.Value> => [
+  share,
+  mean(samples.map(({ score }) => score)),
+  samples.map(Items.shownAnswer).join(" | ")
+]
+
+const answered = ["correct", "score", "answer"]
+
+/** Of several samples of an item the share that is correct, the mean score and all answers. */
+export const ofItems = (items: ReadonlyArray<Items.Item>, isComparison: boolean): Save.Table => ({
+  columns: [
+    "item",
+    "label",
+    "category",
+    "gold",
+    ...(isComparison
+      ? ["became", ...["before", "after"].flatMap((when) => answered.map((name) => `${name}_${when}`))]
+      : answered)
+  ],
+  rows: items.map(({ category, course, gold, id, label, sides }) => [
+    id,
+    label,
+    category,
+    gold,
+    ...(isComparison ? [course] : []),
+    ...sides.flatMap(ofSide)
+  ])
+})
+
+type Categories = { readonly [category: string]: Summary.Summary }
+
+export const ofCategories = (categories: Categories): Save.Table => ({
+  columns: ["category", "items", "correct", "lower", "upper"],
+  rows: Object.entries(categories).map(([category, { correct, items }]) => [
+    category,
+    items,
+    correct.value,
+    correct.interval?.lower ?? null,
+    correct.interval?.upper ?? null
+  ])
+})
+
+/** How many items of each category were fixed and how many broke, and by how much its share of correct answers differs. */
+export const ofCompared = ({ broken, categories, fixed }: Comparison.Comparison): Save.Table => {
+  const of = (changes: ReadonlyArray<Comparison.Change>, name: string) =>
+    changes.filter(({ category }) => category === name).length
+  return {
+    columns: ["category", "items", "fixed", "broken", "before", "after", "difference", "lower", "upper", "p"],
+    rows: Object.entries(categories).map(([name, { a, b, interval, items, p, value }]) => [
+      name,
+      items,
+      of(fixed, name),
+      of(broken, name),
+      a,
+      b,
+      value,
+      interval?.[0] ?? null,
+      interval?.[1] ?? null,
+      p ?? null
+    ])
+  }
+}

@@ -1,0 +1,34 @@
+/** The tree of shared beginnings as a table to save: a row for each stretch, after the one that it continues. Pure. */
+import type * as Save from "../../save/Save.ts"
+import type { Group } from "../Group.ts"
+import type * as Beginnings from "./Beginnings.ts"
+import type * as Sequences from "./Sequences.ts"
+
+interface Session {
+  readonly name: string | null
+  readonly trees: ReadonlyArray<Beginnings.Beginning>
+}
+
+/** Of the rollouts that have scores; null where none has. */
+export const meanScore = ({ rollouts }: Group, members: ReadonlyArray<number>): number | null => {
+  const scores = members.flatMap((member) => rollouts[member]?.score ?? [])
+  return scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
+}
+
+export const of = (sessions: ReadonlyArray<Session>, group: Group, { text, unit }: Sequences.Sequences): Save.Table => {
+  /** Places of branches, from the root on: `1.2` is the second way in which the first one goes on. */
+  const rowsOf = (
+    branches: ReadonlyArray<Beginnings.Beginning>,
+    session: string | null,
+    above: string
+  ): ReadonlyArray<ReadonlyArray<Save.Value>> =>
+    branches.flatMap(({ ending, from, members, next, to }, at) => {
+      const place = `${above}${at + 1}`
+      const own = [place, session, from, to, meanScore(group, members), members.join(" "), ending.join(" ")]
+      return [[...own, text(members[0]!, from, to)], ...rowsOf(next, session, `${place}.`)]
+    })
+  return {
+    columns: ["branch", "session", `from_${unit}`, `to_${unit}`, "mean_score", "rollouts", "ending", "text"],
+    rows: sessions.flatMap(({ name, trees }) => rowsOf(trees, name, ""))
+  }
+}
