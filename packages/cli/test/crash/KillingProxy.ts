@@ -57,6 +57,8 @@ export const make = Effect.fnUntraced(function* (port: number): Effect.fn.Return
       answer.pipe(outgoing)
     })
     passed.once("error", () => incoming.socket.destroy())
+    // Whoever asked is gone: a claim that waits must not be answered any more.
+    outgoing.once("close", () => passed.destroy())
     incoming.pipe(passed)
   }
 

@@ -1,98 +1,24 @@
-/**
- * What the trainer promises, held where the engine changes its weights in the middle of answers and guesses tokens
- * ahead: a resumed run makes the same weights, and the age of an answer is that of its oldest token.
- */
+/** Where the engine changes its weights in the middle of an answer, the answer is as old as its oldest token. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Environment, MemoryTrajectoryClient, type ScoredGroup, ServerManager, Trajectory } from "@atropos/core"
+import { type ScoredGroup, Trajectory } from "@atropos/core"
 import { Effect, Fiber, FileSystem, Layer, References, Schedule, Stream } from "effect"
 import * as Engine from "../../src/engine/Engine.ts"
-import type { EngineSettings } from "../../src/engine/EngineSettings.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
-import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
 import * as Trainer from "../../src/run/Trainer.ts"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 import * as PolicyLayers from "../../src/server/PolicyLayers.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as Toy from "./ToyTraining.ts"
 
-const letters = "abcd"
-const shape = { characters: letters, seed: 1, hiddenSize: 32, layers: 1 } as const
 const groupSize = 4
-const steps = 3
 
-/** Prompts that say the same again and again, so that there is something to guess. */
-const environment = Environment.layer("letters", Environment.settings({}), () =>
-  Effect.map(ServerManager.ServerManager, (servers) => ({
-    items: (cursor: number) => Stream.iterate(cursor, (index) => index + 1),
-    collectTrajectories: (index: number) =>
-      servers.complete({ prompt: "abcd".slice(index % 4).repeat(4), n: groupSize, maxTokens: 12, seed: index }),
-    score: (index: number, group: ReadonlyArray<{ readonly completion: string }>) =>
-      Effect.succeed(group.map(({ completion }) => completion.split(letters[index % 4]!).length - 1))
-  }))
-)({ groupSize, ensureScoresAreNotSame: false })
-
-const settings = (savePath: string, trainer: Partial<TrainerSettings.TrainerFields> = {}) =>
+const settings = (savePath: string, trainer: Partial<TrainerSettings.TrainerFields>) =>
   TrainerSettings.complete({
-    trainer: { savePath, trainingSteps: steps, batchSize: 16, seqLen: 32, lr: 1e-2, checkpointInterval: 0, ...trainer },
+    trainer: { savePath, lr: 1e-2, checkpointInterval: 0, ...trainer },
     loss: { preset: "dr-grpo" }
   })
-
-const around = (model: ReturnType<typeof TinyModel.make>, engine: Partial<EngineSettings>) =>
-  Layer.mergeAll(environment, MemoryTrajectoryClient.layer(), SharedOrt.layer).pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu", settings: engine }), NodeServices.layer)
-    ),
-    Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
-  )
-
-describe("a loop on an engine with in-flight updates and prompt lookup", () => {
-  const model = TinyModel.make({ ...shape, maxPositions: 32 })
-
-  /** Steps of one folder, in as many runs as are told: the steps, their staleness, and the weights at the end. */
-  const run = Effect.fnUntraced(
-    function* (parts: ReadonlyArray<number>, engine: Partial<EngineSettings>) {
-      const savePath = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
-      let parameters: Float32Array | undefined
-      const publish = (weights: LocalLearner.Weights) =>
-        Effect.sync(() => void (parameters = weights.parameters.slice()))
-      const done: Array<readonly [number, number, number]> = []
-      for (const count of parts) {
-        yield* Effect.gen(function* () {
-          const { steps } = yield* ClosedLoop.make({ settings: settings(savePath) })
-          yield* Stream.runForEach(Stream.take(steps, count), ({ policyVersion, stalenessMax, step }) =>
-            Effect.sync(() => done.push([step, policyVersion, stalenessMax]))
-          )
-        }).pipe(Effect.scoped, Effect.provide(LocalLearner.layerInProcess({ model, publish })))
-      }
-      const { guessedTokens } = yield* (yield* Engine.Engine).status
-      return { parameters, done, guessedTokens, engine }
-    },
-    Effect.scoped,
-    (effect, _, engine) => Effect.provide(effect, around(model, engine), { local: true })
-  )
-
-  it.live("stays on policy, and stopped and resumed makes the same weights to the bit", () =>
-    Effect.gen(function* () {
-      const both = { weightUpdates: "in_flight", speculativeTokens: 3 } as const
-      const whole = yield* run([steps], both)
-      const resumed = yield* run([2, steps - 2], both)
-      assert.deepStrictEqual(
-        whole.done,
-        [1, 2, 3].map((step) => [step, step, 0])
-      )
-      assert.deepStrictEqual(resumed.done, whole.done)
-      assert.isAbove(whole.guessedTokens, 0)
-      assert.deepStrictEqual(resumed.parameters, whole.parameters)
-      assert.notDeepEqual(whole.parameters, model.initial)
-      // On policy no weights come while answers are under way: how they would be taken changes nothing.
-      const inFlight = yield* run([steps], { weightUpdates: "in_flight" })
-      const pinned = yield* run([steps], {})
-      assert.deepStrictEqual(inFlight.parameters, pinned.parameters)
-    })
-  )
-})
 
 const ask = (maxTokens: number, seed: number) => ({
   promptTokens: [0, 1, 2, 3, 0, 1, 2, 3],
@@ -122,7 +48,7 @@ const groupOf = (
 }
 
 describe("an answer that new weights came in the middle of", () => {
-  const model = TinyModel.make({ ...shape, maxPositions: 512 })
+  const model = TinyModel.make({ characters: "abcd", seed: 1, hiddenSize: 32, layers: 1, maxPositions: 512 })
   const secondStep = Effect.fnUntraced(
     function* (rule: { readonly maxStaleness: number; readonly onStale: "drop" | "mask" }) {
       const engine = yield* Engine.Engine
@@ -157,7 +83,14 @@ describe("an answer that new weights came in the middle of", () => {
       Effect.provide(
         effect,
         LocalLearner.layerInProcess({ model }).pipe(
-          Layer.provideMerge(around(model, { weightUpdates: "in_flight", speculativeTokens: 3 }))
+          Layer.provideMerge(
+            PolicyLayers.layerInProcess(model, {
+              device: "cpu",
+              settings: { weightUpdates: "in_flight", speculativeTokens: 3 }
+            })
+          ),
+          Layer.provideMerge(Layer.mergeAll(SharedOrt.layer, NodeServices.layer)),
+          Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
         ),
         { local: true }
       )

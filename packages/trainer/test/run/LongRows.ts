@@ -11,7 +11,7 @@ import * as Toy from "./ToyTraining.ts"
 
 /** Rows of more are attended in blocks. */
 const wholeRow = 256
-const headRows = 512
+const headRows = 128
 /** Of a micro-batch of so many positions. */
 const pieces = 4
 const tokenBudget = 8192 * pieces
