@@ -96,6 +96,9 @@ const ours = (name: string, optional: Record<string, string>): void => {
   cpSync(join(source, "README.md"), join(folder, "README.md"))
   cpSync(join(root, "LICENSE"), join(folder, "LICENSE"))
   if (name === "core") {
+    // The documentation lies elsewhere in a checkout than in the package.
+    const readme = join(folder, "README.md")
+    writeFileSync(readme, readFileSync(readme, "utf8").replaceAll("](../../docs/", "](docs/"))
     cpSync(join(root, "docs"), join(folder, "docs"), { recursive: true, filter: (file) => !file.endsWith("/images") })
     ;(manifest["files"] as Array<string>).push("docs")
   }

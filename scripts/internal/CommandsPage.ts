@@ -105,8 +105,8 @@ or \`npx @atropos/cli VERB --env NAME --help\`. Environments that ask a judge, a
 | \`OPENAI_API_KEY\` | the key for api.openai.com; other inference servers are sent only what \`--openai.api_key\` says |
 | \`HF_TOKEN\` | the token for gated models and data sets of the Hugging Face Hub; \`HF_ENDPOINT\` (a mirror), \`HF_HOME\` (its cache) and \`HF_HUB_OFFLINE\` as its own client has them |
 | \`WANDB_API_KEY\` | the key of Weights & Biases; \`WANDB_BASE_URL\`, \`WANDB_ENTITY\` and \`WANDB_MODE\` as its own client has them |
-| \`OTEL_EXPORTER_OTLP_ENDPOINT\` | where traces and metrics are sent ([operations](operations.md)) |
-| \`SLURM_JOB_NODELIST\` | set by Slurm; with \`--slurm\`, inference servers are found on its nodes ([operations](operations.md)) |
+| \`OTEL_EXPORTER_OTLP_ENDPOINT\` | where traces and metrics are sent ([metrics](metrics.md)) |
+| \`SLURM_JOB_NODELIST\` | set by Slurm; with \`--slurm\`, inference servers are found on its nodes ([on a cluster](cluster.md)) |
 `
 
 /** The whole page. */

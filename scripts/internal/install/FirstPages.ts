@@ -101,7 +101,7 @@ export const quickStart = async (outsider: Outsider) => {
 /** The lines of README that PageRuns does not leave alone, in a folder that has the command. */
 export const readme = async ({ must, say, serves }: Outsider, cwd: string) => {
   for (const { how, line, page } of PageRuns.all.filter((one) => one.page === "README.md")) {
-    if (how.as === "left alone") continue
+    if (how.as !== "runs" && how.as !== "serves") continue
     const found = PageCommands.commandsOf(page).find(
       (one) => !one.isMention && PageRuns.of(page, one.words)?.line === line
     )

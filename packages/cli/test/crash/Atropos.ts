@@ -75,11 +75,11 @@ const commandOf = (args: ReadonlyArray<string>, { before, terminal }: Options): 
 
 const make = (args: ReadonlyArray<string>, options: Options): Running => {
   const [program = "", ...words] = commandOf(args, options)
-  const child = spawn(program, words, {
-    cwd: options.cwd,
-    env: { ...environment(options.env), SHELL: "/bin/sh" },
-    stdio: [options.terminal === undefined ? "ignore" : "pipe", "pipe", "pipe"]
-  })
+  const start = { cwd: options.cwd, env: { ...environment(options.env), SHELL: "/bin/sh" } }
+  const child =
+    options.terminal === undefined
+      ? spawn(program, words, { ...start, stdio: ["ignore", "pipe", "pipe"] })
+      : spawn(program, words, { ...start, stdio: ["pipe", "pipe", "pipe"] })
   let all = ""
   let out = ""
   let err = ""

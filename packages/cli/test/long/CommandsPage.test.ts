@@ -25,4 +25,12 @@ describe("docs/commands.md", () => {
     assert.isAbove(read.length, 20)
     for (const name of read) assert.include(page, `\`${name}\``)
   })
+
+  it("sends whoever looks for a variable to a page that has it", () => {
+    const rows = Array.from(page.matchAll(/^\| `([A-Z_]+)`.*\]\((\w+\.md)[^)]*\).*\|$/gm))
+    assert.isAbove(rows.length, 5)
+    for (const [, name = "", other = ""] of rows) {
+      assert.include(readFileSync(`${root}docs/${other}`, "utf8"), name, `docs/commands.md: ${name}`)
+    }
+  })
 })

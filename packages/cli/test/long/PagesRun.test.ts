@@ -4,6 +4,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import * as Bin from "../Bin.ts"
+import * as InProcess from "../InProcess.ts"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as PageCommands from "../pages/PageCommands.ts"
@@ -44,7 +45,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
           // As beside an installed command.
           yield* fs.symlink(`${PageCommands.root}node_modules`, `${cwd}/node_modules`)
           for (const { how, line, page } of PageRuns.all) {
-            if (how.as === "left alone") continue
+            if (how.as === "left alone" || how.as === "scripted") continue
             const { at, text, words } = PageCommands.commandsOf(page).find(
               (one) => !one.isMention && PageRuns.of(page, one.words)?.line === line
             )!
@@ -65,6 +66,26 @@ layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
           for (const made of ["my-env", "sft.jsonl"]) assert.isTrue(yield* fs.exists(`${cwd}/${made}`), made)
         }),
       patience
+    )
+  })
+
+  describe("the built-in environments", () => {
+    it.effect("are tried as their page shows it, without a model", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        yield* InProcess.folder
+        for (const { how, line, page } of PageRuns.all) {
+          if (how.as !== "scripted") continue
+          const { at, text, words } = PageCommands.commandsOf(page).find(
+            (one) => !one.isMention && PageRuns.of(page, one.words)?.line === line
+          )!
+          const { code, stderr, stdout } = yield* InProcess.run(PageRuns.asScripted(words))
+          assert.strictEqual(code, 0, `${at}: ${text}\n${stderr}`)
+          assert.notStrictEqual(stdout.trim(), "", at)
+          assert.isTrue(yield* fs.exists("out.jsonl"), at)
+          yield* fs.remove("out.jsonl")
+        }
+      })
     )
   })
 

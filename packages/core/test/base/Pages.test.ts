@@ -28,8 +28,9 @@ describe("the pages of the repository", () => {
   })
 
   it("link to pages and headings that there are", () => {
-    const pages = globSync("{*.md,llms.txt,bench/**/*.md,docs/*.md,examples/**/*.md,integrations/**/*.md}", {
-      cwd: root
+    const pages = globSync("{*.md,llms.txt,bench/**/*.md,docs/*.md,examples/**/*.md,integrations/**/*.md,packages/*/README.md}", {
+      cwd: root,
+      exclude: ["**/node_modules/**"]
     })
     const slugs = (page: string): ReadonlySet<string> =>
       new Set(
@@ -60,6 +61,23 @@ describe("the pages of the repository", () => {
     for (const example of globSync("examples/*.{ts,yaml}", { cwd: root })) {
       assert.include(read("examples/README.md"), `](${example.slice("examples/".length)}) | `)
     }
+  })
+
+  it("name the versions of dependencies that are installed", () => {
+    const { packages }: { readonly packages: { readonly [place: string]: { readonly version?: string } } } = JSON.parse(
+      read("package-lock.json")
+    )
+    const wrong: Array<string> = []
+    let count = 0
+    for (const [, names = ""] of read("docs/decisions.md").matchAll(/^\| ([^|]+) \|/gm)) {
+      for (const [, name = "", version] of names.matchAll(/((?:@[\w-]+\/)?[\w.-]+) (\d+\.\d+\.\d+)/g)) {
+        const installed = packages[`node_modules/${name}`]?.version
+        if (installed !== version) wrong.push(`${name} ${version}: ${installed ?? "not there"}`)
+        count++
+      }
+    }
+    assert.isAbove(count, 40)
+    assert.deepStrictEqual(wrong, [])
   })
 
   it("explain messages as they are", () => {
