@@ -52,6 +52,16 @@ SHORT = [1.0, 1.05, 1.2]
 LONG = [1.1, 2.0, 4.5]
 
 ARCHITECTURES = {
+    "llama": dict(
+        config=dict(
+            model_type="llama", attention_bias=True, mlp_bias=True,
+            rope_parameters=dict(
+                rope_type="llama3", rope_theta=5e5, factor=4.0, low_freq_factor=1.0, high_freq_factor=3.0, original_max_position_embeddings=32
+            ),
+        ),
+        target=EVERY,
+    ),
+    "qwen3": dict(config=dict(model_type="qwen3", head_dim=8, tie_word_embeddings=True), target=EVERY, embeddings=0.1),
     "mistral": dict(config=dict(model_type="mistral", sliding_window=8, head_dim=8), target=EVERY),
     "ministral": dict(
         config=dict(

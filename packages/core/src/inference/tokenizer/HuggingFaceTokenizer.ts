@@ -1,14 +1,14 @@
 /**
  * The tokenizer of a folder as the Hugging Face library makes it: tokens by @huggingface/tokenizers, prompts
- * by @huggingface/jinja.
+ * by @huggingface/jinja (`ChatTemplate`).
  *
  * These two are what @huggingface/transformers is made of for text, without its models and their runtimes (450 MB
  * installed). What it does around them is done here: special tokens of the configuration, named templates, and which of
  * these tools ask for.
  */
-import { Template } from "@huggingface/jinja"
 import { Tokenizer } from "@huggingface/tokenizers"
 import { Result } from "effect"
+import * as ChatTemplate from "./ChatTemplate.ts"
 
 /** What stands in `tokenizer_config.json`, as far as it is read here. */
 type Config = { readonly [key: string]: unknown }
@@ -78,9 +78,9 @@ export const make = (
     const token = tokenOf(config, key)
     if (token !== undefined) special[key] = token
   }
-  const compiled = new Map<string, Template>()
-  const compile = (source: string): Template => {
-    const made = compiled.get(source) ?? new Template(source)
+  const compiled = new Map<string, ChatTemplate.Render>()
+  const compile = (source: string): ChatTemplate.Render => {
+    const made = compiled.get(source) ?? ChatTemplate.make(source)
     compiled.set(source, made)
     return made
   }
@@ -97,7 +97,7 @@ export const make = (
     render:
       template &&
       (({ addGenerationPrompt, messages, tools }) =>
-        compile(template(tools !== null)).render({
+        compile(template(tools !== null))({
           messages,
           add_generation_prompt: addGenerationPrompt,
           tools,
