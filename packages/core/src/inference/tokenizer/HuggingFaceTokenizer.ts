@@ -63,15 +63,19 @@ const templateOf = (given: unknown): ((hasTools: boolean) => string) | undefined
   }
 }
 
-/** Of the contents of `tokenizer.json`, `tokenizer_config.json` and, where there is one, `chat_template.jinja`. */
+/**
+ * Of the contents of `tokenizer.json`, `tokenizer_config.json` and, where there is one, `chat_template.jinja`; with the
+ * template of a processor for where neither has any.
+ */
 export const make = (
   tokenizerJson: object,
   config: Config,
-  separateTemplate: string | undefined
+  separateTemplate: string | undefined,
+  ofProcessor?: string
 ): HuggingFaceTokenizer => {
   const tokenizer = new Tokenizer(tokenizerJson, config)
   const cleanUp = config["clean_up_tokenization_spaces"] === true
-  const ofConfig = templateOf(config["chat_template"])
+  const ofConfig = templateOf(config["chat_template"]) ?? templateOf(ofProcessor)
   const template = separateTemplate === undefined ? ofConfig : () => separateTemplate
   const special: { [key: string]: string } = {}
   for (const key of specialTokens) {
