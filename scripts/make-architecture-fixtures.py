@@ -51,7 +51,27 @@ YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_posit
 SHORT = [1.0, 1.05, 1.2]
 LONG = [1.1, 2.0, 4.5]
 
+VISION = {
+    "gemma3": dict(
+        model_type="siglip_vision_model", hidden_size=4, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=4, patch_size=2,
+        vision_use_head=False,
+    ),
+    "mistral3": dict(
+        model_type="pixtral", hidden_size=8, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=4, patch_size=2, head_dim=8,
+    ),
+}
+
 ARCHITECTURES = {
+    "llama": dict(
+        config=dict(
+            model_type="llama", attention_bias=True, mlp_bias=True,
+            rope_parameters=dict(
+                rope_type="llama3", rope_theta=5e5, factor=4.0, low_freq_factor=1.0, high_freq_factor=3.0, original_max_position_embeddings=32
+            ),
+        ),
+        target=EVERY,
+    ),
+    "qwen3": dict(config=dict(model_type="qwen3", head_dim=8, tie_word_embeddings=True), target=EVERY, embeddings=0.1),
     "mistral": dict(config=dict(model_type="mistral", sliding_window=8, head_dim=8), target=EVERY),
     "ministral": dict(
         config=dict(
@@ -156,10 +176,8 @@ ARCHITECTURES = {
             sliding_window_pattern=2, rope_scaling=dict(rope_type="linear", factor=8.0), rms_norm_eps=1e-6,
         ),
         outer=dict(mm_tokens_per_image=1, eos_token_id=[2, 5]),
-        vision=dict(
-            model_type="siglip_vision_model", hidden_size=4, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=4,
-            patch_size=2, vision_use_head=False,
-        ),
+        tied=True,
+        vision=VISION["gemma3"],
         published=[
             "model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size", "max_position_embeddings", "head_dim",
             "sliding_window", "query_pre_attn_scalar", "sliding_window_pattern", "rope_scaling",
@@ -177,9 +195,7 @@ ARCHITECTURES = {
                 mscale_all_dim=1.0, llama_4_scaling_beta=0.5,
             ),
         ),
-        vision=dict(
-            model_type="pixtral", hidden_size=8, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=4, patch_size=2, head_dim=8,
-        ),
+        vision=VISION["mistral3"],
         published=[
             "model_type", "head_dim", "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
             "num_key_value_heads", "rope_parameters", "vocab_size",
@@ -192,9 +208,7 @@ ARCHITECTURES = {
         config=dict(model_type="mistral", head_dim=8, num_key_value_heads=2, rope_theta=1e9, sliding_window=None),
         outer=dict(tie_word_embeddings=True),
         tied=True,
-        vision=dict(
-            model_type="pixtral", hidden_size=8, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=4, patch_size=2, head_dim=8,
-        ),
+        vision=VISION["mistral3"],
         published=[
             "model_type", "head_dim", "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
             "num_key_value_heads", "rms_norm_eps", "rope_theta", "sliding_window", "vocab_size",
@@ -294,12 +308,12 @@ def gradient_of(model, row):
 def whole_config(spec, text):
     config = AutoConfig.for_model(spec["whole"], text_config=text, vision_config=spec["vision"], **spec.get("outer", {}))
     # Two matrices, where the model is to have them: the class says otherwise unless told.
-    config.tie_word_embeddings = spec["whole"] == "gemma3" or spec.get("tied", False)
+    config.tie_word_embeddings = spec.get("tied", False)
     return config
 
 
 def publish(folder, spec, text):
-    """Leaves of the configuration what published ones have, and gives tensors the names that they have today or had before."""
+    """Leaves of the configuration what published ones have."""
     file = folder / "config.json"
     written = json.loads(file.read_text())
     saved = AutoConfig.from_pretrained(folder).text_config.to_dict()
@@ -310,12 +324,15 @@ def publish(folder, spec, text):
     read = AutoConfig.from_pretrained(folder).text_config.to_dict()
     for key in saved.keys() - {"dtype", "pad_token_id", "bos_token_id", "eos_token_id", "_sliding_window_pattern"}:
         assert read[key] == saved[key], f"{key}: {read[key]} where {saved[key]} was saved"
-    if spec.get("new_names", False):
-        weights = folder / "model.safetensors"
-        tensors = load_file(weights)
-        renamed = {new_name(tensor): value for tensor, value in tensors.items()}
-        assert renamed.keys() != tensors.keys()
-        save_file(renamed, weights, metadata={"format": "pt"})
+
+
+def rename(folder):
+    """Gives tensors the names that they have in the model, where transformers saves them with those of before."""
+    weights = folder / "model.safetensors"
+    tensors = load_file(weights)
+    renamed = {new_name(tensor): value for tensor, value in tensors.items()}
+    assert renamed.keys() != tensors.keys()
+    save_file(renamed, weights, metadata={"format": "pt"})
 
 
 def new_name(name):
@@ -339,8 +356,10 @@ def make(name, spec, seed, root=ROOT):
     randomise(model, spec.get("embeddings", 0.5))
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
-    if "whole" in spec:
+    if "published" in spec:
         publish(folder, spec, settings)
+    if spec.get("new_names", False):
+        rename(folder)
     base = auto.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", experts_implementation="eager").eval()
     rng = np.random.default_rng(seed)
     rows = [rng.integers(0, vocab_size, length).tolist() for length in spec.get("lengths", LENGTHS)]
@@ -385,11 +404,14 @@ def make(name, spec, seed, root=ROOT):
     return True
 
 
+WHOLES = {"gemma3_text": "gemma3", "mistral": "mistral3", "ministral": "mistral3", "ministral3": "mistral3"}
+
+
 def random_spec(rng, kind=None):
     """A configuration of any of the architectures, with what they allow; all sizes differ."""
     kind = kind or rng.choice([
         "llama", "mistral", "ministral", "qwen2", "qwen3", "qwen3_moe", "smollm3", "gemma2", "gemma3_text", "phi3", "olmo2", "olmo3", "granite",
-        "gpt_oss", "qwen3_5_text"
+        "gpt_oss", "qwen3_5_text", "ministral3"
     ])
     layers, kv, shared = rng.randint(1, 4), rng.randint(1, 3), rng.randint(1, 3)
     heads, head_dim = kv * shared, 2 * rng.randint(3, 8)
@@ -411,13 +433,13 @@ def random_spec(rng, kind=None):
     rope = dict(**scaling, rope_theta=theta)
     if kind in ["qwen3", "qwen3_moe", "mistral", "ministral", "gemma2", "gemma3_text", "llama"] and rng.random() < 0.7:
         config["head_dim"] = head_dim = 2 * rng.randint(3, 8)
-    elif kind in ["gemma2", "gemma3_text", "qwen3", "qwen3_moe", "ministral"]:
+    elif kind in ["gemma2", "gemma3_text", "qwen3", "qwen3_moe", "ministral", "ministral3"]:
         config["head_dim"] = head_dim
     if kind in ["llama", "qwen3", "qwen3_moe", "smollm3", "gemma2", "gemma3_text", "olmo2", "olmo3", "granite"]:
         config["attention_bias"] = rng.random() < 0.5
     if kind in ["llama", "smollm3", "granite"]:
         config["mlp_bias"] = rng.random() < 0.5
-    if kind in ["mistral", "phi3"]:
+    if kind in ["mistral", "ministral3", "phi3"]:
         config["sliding_window"] = rng.choice([None, window])
     if kind in ["ministral", "gemma2", "gemma3_text", "olmo3", "gpt_oss"]:
         config.update(sliding_window=window, layer_types=kinds)
@@ -433,6 +455,11 @@ def random_spec(rng, kind=None):
         config.update(final_logit_softcapping=rng.choice([None, 4.0]))
     if kind in ["gemma3_text", "olmo3"]:
         rope = dict(full_attention=rope, sliding_attention=dict(rope_type="default", rope_theta=rng.choice([1e4, 2e5])))
+    if kind == "ministral3":
+        rope = dict(
+            rope_type="yarn", rope_theta=theta, factor=8.0, original_max_position_embeddings=rng.choice([8, 16, 32]), mscale=1.0, mscale_all_dim=1.0,
+            beta_fast=rng.choice([8.0, 32.0]), llama_4_scaling_beta=rng.choice([0.1, 0.5]),
+        )
     if kind == "phi3":
         part = rng.choice([1.0, 0.75, 0.5])
         width = int(head_dim * part)
@@ -472,7 +499,11 @@ def random_spec(rng, kind=None):
     config["rope_parameters"] = rope
     target = [*EVERY, *DELTA] if "linear_attention" in config.get("layer_types", []) else FUSED if kind == "phi3" else ATTENTION if kind in ["qwen3_moe", "gpt_oss"] else EVERY
     chosen = rng.sample(target, rng.randint(1, len(target)))
+    whole = WHOLES.get(kind) if rng.random() < 0.5 else None
+    if whole is not None:
+        chosen = rf".*\.language_model\..*\.({'|'.join(chosen)})"
     return dict(
+        **(dict(whole=whole, vision=VISION[whole], tied=config["tie_word_embeddings"], new_names=rng.random() < 0.5) if whole else {}),
         config=config, target=chosen, embeddings=0.1 if kind.startswith("gemma") or kind == "granite" else 0.5, any=True,
         lengths=[rng.randint(2, 20), rng.randint(21, 60)], prompts=[rng.randint(1, 10), rng.randint(11, 35)],
         lora=dict(use_rslora=rng.random() < 0.5), **({"positions": positions} if positions else {}),

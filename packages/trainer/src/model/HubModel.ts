@@ -10,6 +10,7 @@ import { HubFiles } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
 import { ModelError } from "./ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
+import * as WeightFiles from "./WeightFiles.ts"
 
 /** Shards at once: enough to fill a line, few enough to be continued soon. */
 const concurrency = 4
@@ -52,8 +53,8 @@ export const download = Effect.fn("HubModel.download")(function* (name: string, 
     discard: true
   })
   if (!weights) return folder
-  const isSharded = yield* fetchOptional(ModelFolder.indexFile)
-  const files = isSharded ? yield* ModelFolder.shardNames(folder) : [ModelFolder.singleFile]
+  const isSharded = yield* fetchOptional(WeightFiles.indexFile)
+  const files = isSharded ? yield* WeightFiles.shardNames(folder) : [WeightFiles.singleFile]
   const present = yield* Effect.mapError(fs.readDirectory(folder), failed)
   const missing = files.filter((file) => !present.includes(file))
   // That takes minutes.

@@ -6,7 +6,6 @@
  * Tensors of another type than bf16, f16 or f32, missing ones and such of another shape are named; spare ones are
  * ignored.
  */
-import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
 import * as NumberText from "./family/NumberText.ts"
@@ -15,58 +14,24 @@ import * as ModelConfig from "./ModelConfig.ts"
 import { ModelError, unwritten } from "./ModelError.ts"
 import * as Safetensors from "./Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
+import * as WeightFiles from "./WeightFiles.ts"
 import type { Tensor } from "./Weights.ts"
+
+export { singleFile } from "./WeightFiles.ts"
 
 export const configFile = "config.json"
 /** How the model is to be sampled; of interest are the tokens that end a sequence. */
 export const generationFile = "generation_config.json"
-export const singleFile = "model.safetensors"
-export const indexFile = "model.safetensors.index.json"
 export const tokenizerFiles = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
+/** Where folders of models of text and pictures may have their template. */
+const processorTemplate = "chat_template.json"
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const decodeRecord = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
-const decodeIndex = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Struct({ weight_map: Schema.Record(Schema.String, Schema.String) }))
-)
 
 const types = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const
 
 const isFloat = (type: Safetensors.SafetensorsType): type is keyof typeof types => Object.hasOwn(types, type)
-
-/** Configurations have some kilobytes; the index of a model of a thousand shards some megabytes. */
-const longestText = 2 ** 20
-const longestIndex = 2 ** 26
-
-/**
- * The text of a file of settings; one that is no file of text, or far larger than such a file can be, is refused before
- * it is read.
- */
-export const readText = Effect.fnUntraced(function* (path: string, most = longestText) {
-  const fs = yield* FileSystem.FileSystem
-  const fail = (message: string) => new ModelError({ reason: "damaged", model: path, message: `${path} ${message}` })
-  const unreadable = ({ message }: { readonly message: string }) => fail(`cannot be read: ${message}`)
-  const { size, type } = yield* Effect.mapError(fs.stat(path), unreadable)
-  if (type !== "File") return yield* fail(`is not a file but a ${type.toLowerCase()}`)
-  if (size > most) return yield* fail(`has ${size} bytes; such a file usually has a few thousand`)
-  const text = yield* Effect.mapError(fs.readFileString(path), unreadable)
-  if (Nesting.exceeds(text, { opened: most })) return yield* fail("is nested deeper than such a file can be")
-  return text
-})
-
-/** Names of the tensors in a folder's files, as of a model for text; none where weights are not there yet. */
-const tensorNames = Effect.fnUntraced(function* (folder: string) {
-  const fs = yield* FileSystem.FileSystem
-  const { join } = yield* Path.Path
-  const [index, single] = [join(folder, indexFile), join(folder, singleFile)]
-  const isThere = (path: string) => Effect.orElseSucceed(fs.exists(path), () => false)
-  if (yield* isThere(index)) {
-    const found = decodeIndex(yield* readText(index, longestIndex))
-    return Option.map(found, ({ weight_map: map }) => new Set(Object.keys(map).map(TextPart.plainName)))
-  }
-  if (!(yield* isThere(single))) return Option.none()
-  return Option.some(new Set([...(yield* Safetensors.head(single)).tensors.keys()].map(TextPart.plainName)))
-})
 
 /**
  * Whether the output matrix is the embedding. Of models of text and pictures two files may say it, in different ways,
@@ -74,7 +39,7 @@ const tensorNames = Effect.fnUntraced(function* (folder: string) {
  */
 const hasTiedHead = Effect.fnUntraced(function* (folder: string, config: ModelConfig.ModelConfig) {
   if (config.textOf === undefined) return config.hasTiedHead
-  return Option.match(yield* tensorNames(folder), {
+  return Option.match(yield* WeightFiles.tensorNames(folder), {
     onNone: () => config.hasTiedHead,
     onSome: (names) => !names.has(Tensors.head)
   })
@@ -88,17 +53,17 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
   if (!(yield* Effect.orElseSucceed(fs.exists(join(folder, configFile)), () => false))) {
     return yield* fail(
       "missing",
-      `${folder} has no ${configFile}: a model's folder holds ${configFile}, ${singleFile} and a tokenizer`
+      `${folder} has no ${configFile}: a model's folder holds ${configFile}, ${WeightFiles.singleFile} and a tokenizer`
     )
   }
-  const text = yield* readText(join(folder, configFile))
+  const text = yield* WeightFiles.readText(join(folder, configFile))
   const json = decodeJson(text)
   if (Option.isNone(json)) return yield* fail("damaged", `${join(folder, configFile)} is not JSON`)
   const config = ModelConfig.parse(json.value)
   if (Result.isFailure(config)) return yield* fail("unsupported", `${join(folder, configFile)}: ${config.failure}`)
   // Chat models end a turn with another token than a text; only the generation's file lists both.
   const isThere = yield* Effect.orElseSucceed(fs.exists(join(folder, generationFile)), () => false)
-  const generation = isThere ? Option.some(yield* readText(join(folder, generationFile))) : Option.none()
+  const generation = isThere ? Option.some(yield* WeightFiles.readText(join(folder, generationFile))) : Option.none()
   const ends = Option.flatMap(generation, ModelConfig.endTokens)
   const stranger = ModelConfig.strangerOf(
     Option.getOrElse(ends, () => []),
@@ -114,42 +79,6 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
       onSome: (record) => TextPart.read(record).file
     })
   }
-})
-
-/** The files of shards that a folder's index names; they lie beside it. */
-export const shardNames = Effect.fnUntraced(function* (folder: string) {
-  const { basename, join } = yield* Path.Path
-  const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
-  const text = yield* readText(join(folder, indexFile), longestIndex)
-  const index = Option.getOrUndefined(decodeIndex(text))
-  if (index === undefined) return yield* fail("damaged", `${join(folder, indexFile)} has no weight_map`)
-  const files = [...new Set(Object.values(index.weight_map))].sort()
-  const outside = files.find((name) => name !== basename(name) || !name.endsWith(".safetensors"))
-  if (outside !== undefined) {
-    return yield* fail(
-      "damaged",
-      `${join(folder, indexFile)} names "${outside}", which is not a safetensors file beside it`
-    )
-  }
-  return files
-})
-
-/** The files that hold the weights. */
-const weightFiles = Effect.fnUntraced(function* (folder: string) {
-  const fs = yield* FileSystem.FileSystem
-  const { join } = yield* Path.Path
-  const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
-  const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
-  if (!names.includes(indexFile)) {
-    if (names.includes(singleFile)) return [join(folder, singleFile)]
-    const other = names.find((name) => /\.(bin|pt|gguf)$/.test(name))
-    const instead = other === undefined ? "" : `; ${other} cannot be read, save the model as safetensors`
-    return yield* fail("missing", `${folder} has no ${singleFile} and no ${indexFile}${instead}`)
-  }
-  const files = yield* shardNames(folder)
-  const missing = files.find((name) => !names.includes(name))
-  if (missing !== undefined) return yield* fail("missing", `${folder} has no ${missing}, which ${indexFile} names`)
-  return files.map((name) => join(folder, name))
 })
 
 /** How alike two names are: the number of their dotted parts that agree from either end. */
@@ -199,7 +128,7 @@ export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
 ) {
   const fs = yield* FileSystem.FileSystem
   const entries = new Map<string, Safetensors.Entry>()
-  for (const path of yield* weightFiles(folder)) {
+  for (const path of yield* WeightFiles.paths(folder)) {
     // The hub's own cache links to its blobs; constants are read from the real place.
     const real = yield* Effect.orElseSucceed(fs.realPath(path), () => path)
     for (const [name, entry] of (yield* Safetensors.head(real)).tensors) {
@@ -306,7 +235,7 @@ export const write = Effect.fn("ModelFolder.write")(
     const values = [...tensors].flatMap(([name, { data, shape }]) =>
       data instanceof Float32Array ? [{ name, shape, values: data }] : []
     )
-    yield* Safetensors.write(join(folder, singleFile), values, "F32")
+    yield* Safetensors.write(join(folder, WeightFiles.singleFile), values, "F32")
     yield* writeJson(folder, { [configFile]: ModelConfig.encode(config) })
   },
   (effect, folder) => Effect.mapError(effect, unwritten(folder))
@@ -329,7 +258,7 @@ export const copyTokenizer = Effect.fn("ModelFolder.copyTokenizer")(
   function* (from: string, to: string) {
     const fs = yield* FileSystem.FileSystem
     const { join } = yield* Path.Path
-    for (const name of [...tokenizerFiles, generationFile]) {
+    for (const name of [...tokenizerFiles, processorTemplate, generationFile]) {
       if (yield* fs.exists(join(from, name))) yield* fs.copyFile(join(from, name), join(to, name))
     }
   },

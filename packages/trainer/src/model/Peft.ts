@@ -10,10 +10,10 @@ import * as TextPart from "./family/TextPart.ts"
 import * as Lora from "./Lora.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
 import { ModelError, unwritten } from "./ModelError.ts"
-import * as ModelFolder from "./ModelFolder.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Safetensors from "./Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
+import * as WeightFiles from "./WeightFiles.ts"
 
 const configFile = "adapter_config.json"
 const weightsFile = "adapter_model.safetensors"
@@ -159,7 +159,7 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
   if (!(yield* Effect.orElseSucceed(fs.exists(join(folder, configFile)), () => false))) {
     return yield* fail("missing", `there is no ${configFile}: this is no folder of an adapter`)
   }
-  const text = yield* ModelFolder.readText(join(folder, configFile))
+  const text = yield* WeightFiles.readText(join(folder, configFile))
   const keys = decodeKeys(text)
   if (Option.isNone(keys)) return yield* fail("damaged", `${configFile} is not a JSON object`)
   const problem = unsupported(keys.value)

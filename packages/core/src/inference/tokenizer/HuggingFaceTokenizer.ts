@@ -1,14 +1,14 @@
 /**
  * The tokenizer of a folder as the Hugging Face library makes it: tokens by @huggingface/tokenizers, prompts
- * by @huggingface/jinja.
+ * by @huggingface/jinja (`ChatTemplate`).
  *
  * These two are what @huggingface/transformers is made of for text, without its models and their runtimes (450 MB
  * installed). What it does around them is done here: special tokens of the configuration, named templates, and which of
  * these tools ask for.
  */
-import { Template } from "@huggingface/jinja"
 import { Tokenizer } from "@huggingface/tokenizers"
 import { Result } from "effect"
+import * as ChatTemplate from "./ChatTemplate.ts"
 
 /** What stands in `tokenizer_config.json`, as far as it is read here. */
 type Config = { readonly [key: string]: unknown }
@@ -63,24 +63,28 @@ const templateOf = (given: unknown): ((hasTools: boolean) => string) | undefined
   }
 }
 
-/** Of the contents of `tokenizer.json`, `tokenizer_config.json` and, where there is one, `chat_template.jinja`. */
+/**
+ * Of the contents of `tokenizer.json`, `tokenizer_config.json` and, where there is one, `chat_template.jinja`; with the
+ * template of a processor for where neither has any.
+ */
 export const make = (
   tokenizerJson: object,
   config: Config,
-  separateTemplate: string | undefined
+  separateTemplate: string | undefined,
+  ofProcessor?: string
 ): HuggingFaceTokenizer => {
   const tokenizer = new Tokenizer(tokenizerJson, config)
   const cleanUp = config["clean_up_tokenization_spaces"] === true
-  const ofConfig = templateOf(config["chat_template"])
+  const ofConfig = templateOf(config["chat_template"]) ?? templateOf(ofProcessor)
   const template = separateTemplate === undefined ? ofConfig : () => separateTemplate
   const special: { [key: string]: string } = {}
   for (const key of specialTokens) {
     const token = tokenOf(config, key)
     if (token !== undefined) special[key] = token
   }
-  const compiled = new Map<string, Template>()
-  const compile = (source: string): Template => {
-    const made = compiled.get(source) ?? new Template(source)
+  const compiled = new Map<string, ChatTemplate.Render>()
+  const compile = (source: string): ChatTemplate.Render => {
+    const made = compiled.get(source) ?? ChatTemplate.make(source)
     compiled.set(source, made)
     return made
   }
@@ -97,7 +101,7 @@ export const make = (
     render:
       template &&
       (({ addGenerationPrompt, messages, tools }) =>
-        compile(template(tools !== null)).render({
+        compile(template(tools !== null))({
           messages,
           add_generation_prompt: addGenerationPrompt,
           tools,

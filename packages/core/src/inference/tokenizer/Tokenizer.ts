@@ -65,12 +65,17 @@ export const layerBytes: Layer.Layer<Tokenizer> = Layer.succeed(Tokenizer, bytes
 
 const required = ["tokenizer.json", "tokenizer_config.json"]
 const templateFile = "chat_template.jinja"
+/** Of models that are also shown pictures, where older versions of `transformers` wrote no other. */
+const processorFile = "chat_template.json"
+const decodeProcessor = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ chat_template: Schema.String }))
+)
 const optional = [templateFile]
 
 /**
  * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk,
  * `HF_TOKEN` for gated models) or a local folder with `tokenizer.json`, `tokenizer_config.json` and, where the template
- * is not in the configuration, `chat_template.jinja`. A folder needs no network.
+ * is not in the configuration, `chat_template.jinja` or `chat_template.json`. A folder needs no network.
  */
 export const layerHuggingFace = (nameOrFolder: string): Layer.Layer<Tokenizer, TokenizerError> =>
   Layer.effect(Tokenizer, load(nameOrFolder)).pipe(Layer.provide([NodeServices.layer, FetchHttpClient.layer]))
@@ -115,8 +120,10 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   if (Result.isFailure(inspected)) return yield* failure(`the tokenizer in ${folder}: ${inspected.failure}`)
   const { json, patterns } = inspected.success
   const configFile = yield* textOf("tokenizer_config.json")
+  const ofProcessor = present.includes(processorFile) ? decodeProcessor(yield* textOf(processorFile)) : Option.none()
   const tokenizer = yield* Effect.try({
-    try: () => library.make(json, JSON.parse(configFile), separateTemplate),
+    try: () =>
+      library.make(json, JSON.parse(configFile), separateTemplate, Option.getOrUndefined(ofProcessor)?.chat_template),
     catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${Reason.of(cause)}`, cause)
   })
   const made = fromLibrary(name, tokenizer)

@@ -94,6 +94,22 @@ describe("Tokenizer.layerHuggingFace", () => {
     })
   )
 
+  it.effect("takes the template of a processor where the tokenizer has none", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      for (const file of ["tokenizer.json", "tokenizer_config.json"]) {
+        yield* fs.copyFile(fixture(`tiny-tokenizer/${file}`), `${folder}/${file}`)
+      }
+      const template = readFileSync(fixture("tiny-tokenizer/chat_template.jinja"), "utf8")
+      yield* fs.writeFileString(`${folder}/chat_template.json`, JSON.stringify({ chat_template: template }))
+      const tokenizer = yield* Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(folder), { local: true })
+      const { add_generation_prompt: addGenerationPrompt, messages, prompt, tools } = expected.chats[0]!
+      const options = { addGenerationPrompt, ...(tools !== null && { tools }) }
+      assert.strictEqual(tokenizer.applyChatTemplate(messages, options), prompt)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
   it.effect("says that a name is neither a folder nor a hub id", () =>
     Effect.gen(function* () {
       const error = yield* failureOf("no/such/folder")

@@ -3,6 +3,7 @@
  * differs from a Llama. An architecture that is made of what `Traits` has is added here, with a fixture
  * (`scripts/make-architecture-fixtures.py`), and nowhere else; docs/models.md shows how.
  */
+import * as ClassDefaults from "./ClassDefaults.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
 import type { ModelConfig } from "./Traits.ts"
 
@@ -81,67 +82,6 @@ const gemma = (file: ConfigFile): Own => ({
   logitCap: file.final_logit_softcapping ?? undefined
 })
 
-const gemmaDefaults = {
-  hidden_activation: "gelu_pytorch_tanh",
-  tie_word_embeddings: true,
-  rms_norm_eps: 1e-6,
-  head_dim: 256
-} as const
-
-/** Of transformers' `Gemma3TextConfig`: published files of 4B, 12B and 27B leave most of it out. */
-const gemma3Defaults = {
-  ...gemmaDefaults,
-  vocab_size: 262_208,
-  hidden_size: 2304,
-  intermediate_size: 9216,
-  num_hidden_layers: 26,
-  num_attention_heads: 8,
-  num_key_value_heads: 4,
-  max_position_embeddings: 131_072,
-  eos_token_id: 1,
-  rope_theta: 1e6,
-  sliding_window: 4096
-} as const
-
-/** Of transformers' `MistralConfig`. */
-const mistralDefaults = {
-  vocab_size: 32_000,
-  hidden_size: 4096,
-  intermediate_size: 14_336,
-  num_hidden_layers: 32,
-  num_attention_heads: 32,
-  num_key_value_heads: 8,
-  max_position_embeddings: 131_072,
-  rms_norm_eps: 1e-6,
-  eos_token_id: 2,
-  sliding_window: 4096
-} as const
-
-/** Of transformers' `Ministral3Config`. */
-const ministral3Defaults = {
-  vocab_size: 131_072,
-  hidden_size: 4096,
-  intermediate_size: 14_336,
-  num_hidden_layers: 34,
-  num_attention_heads: 32,
-  num_key_value_heads: 8,
-  head_dim: 128,
-  max_position_embeddings: 262_144,
-  rms_norm_eps: 1e-5,
-  eos_token_id: 2,
-  rope_scaling: {
-    rope_type: "yarn",
-    rope_theta: 1e6,
-    factor: 16,
-    original_max_position_embeddings: 16_384,
-    beta_fast: 32,
-    beta_slow: 1,
-    mscale: 1,
-    mscale_all_dim: 1,
-    llama_4_scaling_beta: 0.1
-  }
-} as const
-
 const queryGrowth = ({ rope_parameters: rope, rope_scaling: old }: ConfigFile): ModelConfig["queryGrowth"] => {
   const { llama_4_scaling_beta: by, original_max_position_embeddings: every } = rope ?? old ?? {}
   return by == null || every == null || by === 0 ? undefined : { by, every }
@@ -182,7 +122,7 @@ export const families: { readonly [modelType: string]: Family } = {
   mistral: {
     models: "Mistral 7B, Nemo, Small; of mistral3 the part for text",
     className: "MistralForCausalLM",
-    defaults: mistralDefaults,
+    defaults: ClassDefaults.mistral,
     own: () => ({}),
     slides: (file) => file.sliding_window != null
   },
@@ -196,7 +136,7 @@ export const families: { readonly [modelType: string]: Family } = {
   ministral3: {
     models: "Ministral 3; of mistral3 the part for text",
     className: "Ministral3ForCausalLM",
-    defaults: ministral3Defaults,
+    defaults: ClassDefaults.ministral3,
     own: (file) => ({ queryGrowth: queryGrowth(file) }),
     slides: (file) => file.sliding_window != null
   },
@@ -278,7 +218,7 @@ export const families: { readonly [modelType: string]: Family } = {
   gemma2: {
     models: "Gemma 2",
     className: "Gemma2ForCausalLM",
-    defaults: { ...gemmaDefaults, attn_logit_softcapping: 50, final_logit_softcapping: 30 },
+    defaults: { ...ClassDefaults.gemma, attn_logit_softcapping: 50, final_logit_softcapping: 30 },
     own: (file) => ({ ...gemma(file), attentionCap: file.attn_logit_softcapping ?? undefined }),
     slides: (_, layer) => layer % 2 === 0,
     readsLayerTypes: true,
@@ -287,7 +227,7 @@ export const families: { readonly [modelType: string]: Family } = {
   gemma3_text: {
     models: "Gemma 3 (270M, 1B; of gemma3, 4B to 27B, the part for text)",
     className: "Gemma3ForCausalLM",
-    defaults: gemma3Defaults,
+    defaults: ClassDefaults.gemma3,
     // Scores have no cap here, whatever the file says: transformers reads that key and never uses it.
     own: (file) => ({ ...gemma(file), qkNorm: "heads" }),
     slides: (file, layer) => (layer + 1) % (file.sliding_window_pattern ?? 6) !== 0,
