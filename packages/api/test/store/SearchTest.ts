@@ -45,6 +45,45 @@ export const searches = (it: StoreTests): void => {
     })
   )
 
+  it.effect("orders groups by staleness, state and item, and bounds their staleness; what is unknown comes last", () =>
+    Effect.gen(function* () {
+      const { reader, run, store } = yield* started(2)
+      const send = (policyStep: number | null, itemId?: string) =>
+        store.submit(run, [
+          chatSubmission(SampleGroups.plain(2), {
+            policyStep,
+            hasMessages: false,
+            ...(itemId !== undefined && { itemId })
+          })
+        ])
+      // Of step 4 and consumed, of step 5 and leased; then two that wait.
+      yield* send(3, "c")
+      yield* store.ack(Option.getOrThrow(yield* store.claim(run, trainer)))
+      yield* send(1, "a")
+      yield* store.claim(run, trainer)
+      yield* send(0, "b")
+      yield* send(null)
+      const ids = (yield* reader.rollouts(run, { limit: 9 })).rows.map(({ id }) => id).toReversed()
+      const asked: ReadonlyArray<readonly [Partial<RolloutReader.RolloutFilter>, ReadonlyArray<number>]> = [
+        [{ sort: "staleness" }, [2, 1, 4, 3]],
+        [{ sort: "staleness", order: "ascending" }, [1, 2, 4, 3]],
+        [{ sort: "state" }, [1, 2, 4, 3]],
+        [{ sort: "state", order: "ascending" }, [4, 3, 2, 1]],
+        [{ sort: "item" }, [1, 3, 2, 4]],
+        [{ sort: "item", order: "ascending" }, [2, 3, 1, 4]],
+        [{ stalenessFrom: 2 }, [2]],
+        [{ stalenessTo: 1 }, [1]],
+        [{ stalenessFrom: 1, stalenessTo: 4, sort: "item", order: "ascending" }, [2, 1]],
+        [{ item: "b" }, [3]]
+      ]
+      for (const [filter, expected] of asked) {
+        const { rows, total } = yield* reader.rollouts(run, { ...filter, limit: 9 })
+        const places = rows.map(({ id }) => 1 + ids.indexOf(id))
+        assert.deepStrictEqual([places, total], [[...expected], expected.length], JSON.stringify(filter))
+      }
+    })
+  )
+
   it.effect("tells what is not searched yet, and then finds it; shows its beginning at once", () =>
     Effect.gen(function* () {
       const { reader, run, store } = yield* started()

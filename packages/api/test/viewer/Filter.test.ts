@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as RolloutOrder from "@atropos/core/service/api/RolloutOrder"
 import * as Filter from "../../viewer/src/groups/list/Filter.ts"
+import * as Presets from "../../viewer/src/groups/list/Presets.ts"
 
 const bound = Schema.NullOr(Schema.Finite)
 const step = Schema.NullOr(Schema.Int)
@@ -17,6 +18,14 @@ const Filters = Schema.Struct({
   state: Schema.NullOr(Schema.Literals(["buffered", "queued", "formed", "leased", "consumed"])),
   bestTo: bound,
   bestFrom: bound,
+  disagreementFrom: bound,
+  disagreementTo: bound,
+  deviationFrom: bound,
+  deviationTo: bound,
+  lengthFrom: bound,
+  lengthTo: bound,
+  stalenessFrom: bound,
+  stalenessTo: bound,
   isNewlySolved: Schema.Boolean,
   hasToolErrors: Schema.Boolean,
   isTruncated: Schema.Boolean,
@@ -71,14 +80,14 @@ describe("Filter", () => {
   })
 
   it("takes back what a preset set when another is chosen, and nothing else", () => {
-    const [wrong, solved, longest] = Filter.presets
+    const [wrong, solved, longest] = Presets.presets
     const own = { ...Filter.none, environment: "a" }
-    const set = Filter.toggled(own, wrong!)
+    const set = Presets.toggled(own, wrong!)
     assert.deepStrictEqual(set, { ...own, bestTo: 0 })
-    assert.isTrue(Filter.isSet(set, wrong!))
-    assert.isFalse(Filter.isSet(set, solved!))
-    assert.deepStrictEqual(Filter.toggled(set, longest!), { ...own, bestFrom: 1e-9, sort: "longest_best" })
-    assert.deepStrictEqual(Filter.toggled(set, wrong!), own)
+    assert.isTrue(Presets.isSet(set, wrong!))
+    assert.isFalse(Presets.isSet(set, solved!))
+    assert.deepStrictEqual(Presets.toggled(set, longest!), { ...own, bestFrom: 1e-9, sort: "longest_best" })
+    assert.deepStrictEqual(Presets.toggled(set, wrong!), own)
   })
 
   it("counts kinds of filters, not fields", () => {
@@ -88,6 +97,8 @@ describe("Filter", () => {
 
   it("says of a range that runs backwards what is wrong with it", () => {
     assert.strictEqual(Filter.problemOf({ ...Filter.none, stepFrom: 3, stepTo: 2 }), "Steps run from 3 down to 2.")
+    const lengths = { ...Filter.none, lengthFrom: 9, lengthTo: 8 }
+    assert.strictEqual(Filter.problemOf(lengths), "Lengths run from 9 down to 8.")
     assert.isNull(Filter.problemOf({ ...Filter.none, scoreFrom: 1, scoreTo: 1 }))
   })
 })

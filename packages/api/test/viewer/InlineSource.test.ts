@@ -7,7 +7,7 @@ import { Schema } from "effect"
 import * as OrderedGroups from "../store/OrderedGroups.ts"
 import * as InlineSource from "../../viewer/src/source/InlineSource.ts"
 import { SourceError } from "../../viewer/src/source/Source.ts"
-import type { RolloutRow, StaticData } from "../../viewer/src/source/Wire.ts"
+import type { RolloutQuery, RolloutRow, StaticData } from "../../viewer/src/source/Wire.ts"
 
 const row = (id: number, fields: Partial<RolloutRow> = {}): RolloutRow => ({
   id: String(id),
@@ -86,6 +86,26 @@ describe("groups of a saved page", () => {
       }
       assert.deepStrictEqual(found, [...expected], JSON.stringify(asked))
     }
+  })
+})
+
+describe("groups of a page with steps", () => {
+  it("are ordered by staleness, state and item, and bounded by staleness", async () => {
+    const rows = [
+      row(1, { step: 4, policy_step: 3, item_id: "c" }),
+      row(2, { step: 5, policy_step: 1, item_id: "a", state: "leased" }),
+      row(3, { step: null, policy_step: 0, item_id: "b", state: "queued" }),
+      row(4, { step: null, state: "queued" })
+    ]
+    const source = InlineSource.make({ title: "", runs: [{ name: "a", rows: rows.toReversed(), groups: {} }] })
+    const found = async (query: RolloutQuery) => (await source.browse("a", query)).rows.map(({ id }) => id).join("")
+    assert.strictEqual(await found({ sort: "staleness" }), "2143")
+    assert.strictEqual(await found({ sort: "staleness", order: "ascending" }), "1243")
+    assert.strictEqual(await found({ sort: "state" }), "1243")
+    assert.strictEqual(await found({ sort: "item", order: "ascending" }), "2314")
+    assert.strictEqual(await found({ staleness_from: 2 }), "2")
+    assert.strictEqual(await found({ staleness_to: 1 }), "1")
+    assert.strictEqual(await found({ item: "b" }), "3")
   })
 })
 

@@ -141,7 +141,8 @@ const conditionsOf = (above: number, below: number, end: number, filter: IndexFi
   const { environment, scoreFrom, scoreTo, state, stepFrom, stepTo, text } = filter
   // Lines of a file have none.
   const isNowhere =
-    environment !== undefined || stepFrom !== undefined || stepTo !== undefined || (state ?? "consumed") !== "consumed"
+    [environment, stepFrom, stepTo, filter.stalenessFrom, filter.stalenessTo].some((value) => value !== undefined) ||
+    (state ?? "consumed") !== "consumed"
   return [
     ...condition("line.id > ? and line.id < ? and line.state = 1", above, below),
     ...(isNowhere ? condition("false") : []),
@@ -149,6 +150,12 @@ const conditionsOf = (above: number, below: number, end: number, filter: IndexFi
     ...condition("mean <= ?", scoreTo),
     ...condition("best >= ?", filter.bestFrom),
     ...condition("best <= ?", filter.bestTo),
+    ...condition("disagreement >= ?", filter.disagreementFrom),
+    ...condition("disagreement <= ?", filter.disagreementTo),
+    ...condition("deviation >= ?", filter.deviationFrom),
+    ...condition("deviation <= ?", filter.deviationTo),
+    ...condition("length >= ?", filter.lengthFrom),
+    ...condition("length <= ?", filter.lengthTo),
     ...condition("(item = ? or prompt = ?)", filter.item, filter.item),
     ...condition(`${component} >= ?`, filter.component, filter.componentFrom),
     ...condition(`${component} <= ?`, filter.component, filter.componentTo),

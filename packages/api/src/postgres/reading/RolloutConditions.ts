@@ -27,6 +27,37 @@ const item = "coalesce(grp.item_id, fig.prompt)"
 
 const best = "(select max(score) from unnest(grp.scores) as score)"
 
+/** What groups are ordered and bounded by, over `grp`, its `batch` and its figures `fig`. */
+const keys: { readonly [S in Exclude<Sort, "component">]: string } = {
+  mean: "grp.score_mean",
+  best,
+  disagreement: "(select max(score) - min(score) from unnest(grp.scores) as score)",
+  deviation: "(select stddev_pop(score) from unnest(grp.scores) as score)",
+  length: "coalesce(fig.length, grp.tokens::float8 / greatest(1, grp.sequences))",
+  longest_best: "fig.longest_best",
+  truncated: "fig.truncated",
+  tool_errors: "fig.tool_errors",
+  staleness: "batch.step - grp.policy_step",
+  surprise: "fig.surprise",
+  surprise_best: "fig.surprise_best",
+  state: `array_position(array['buffered', 'queued', 'formed', 'leased', 'consumed'], ${state})`,
+  item
+}
+
+const ofComponent = (sql: SqlClient.SqlClient, component: string): Fragment =>
+  sql`(fig.components ->> ${component})::float8`
+
+/** Inclusive, as far as they are given; what is unknown is within none. */
+const bounded = (
+  sql: SqlClient.SqlClient,
+  key: Fragment,
+  from: number | undefined,
+  to: number | undefined
+): ReadonlyArray<Fragment> => [
+  ...(from === undefined ? [] : [sql`${key} >= ${from}::float8`]),
+  ...(to === undefined ? [] : [sql`${key} <= ${to}::float8`])
+]
+
 /** Of these runs, the current one's groups all, of the others those that were consumed. */
 export const within = (sql: SqlClient.SqlClient, { current, ids }: RunIds): Fragment =>
   ids.length === 1 && current !== undefined
@@ -55,12 +86,12 @@ export const conditions = (
   filter: RolloutFilter,
   values: Fragment | undefined
 ): Fragment => {
-  const { before, component, componentFrom, componentTo, environment, scoreFrom, scoreTo, stepFrom, stepTo } = filter
-  const { text } = filter
+  const { before, component, componentFrom, componentTo, environment, stepFrom, stepTo, text } = filter
   const ids = Rows.array("int4", run.ids)
   // "is true" keeps these from becoming joins, whose order would be guessed: few databases here have been analyzed.
   const hasStep = stepFrom !== undefined || stepTo !== undefined
-  const ofComponent = sql`(fig.components ->> ${component ?? ""})::float8`
+  const by = (key: keyof typeof keys, from: number | undefined, to: number | undefined) =>
+    bounded(sql, sql`(${sql.literal(keys[key])})`, from, to)
   return sql.and([
     // A batch has groups of its own run alone.
     hasStep
@@ -77,19 +108,18 @@ export const conditions = (
             select run_id, env_id from env where run_id = any(${ids}::int[]) and name = ${environment}
           )) is true`
         ]),
-    ...(scoreFrom === undefined ? [] : [sql`grp.score_mean >= ${scoreFrom}::float8`]),
-    ...(scoreTo === undefined ? [] : [sql`grp.score_mean <= ${scoreTo}::float8`]),
-    ...(filter.bestFrom === undefined ? [] : [sql`${sql.literal(best)} >= ${filter.bestFrom}::float8`]),
-    ...(filter.bestTo === undefined ? [] : [sql`${sql.literal(best)} <= ${filter.bestTo}::float8`]),
+    ...by("mean", filter.scoreFrom, filter.scoreTo),
+    ...by("best", filter.bestFrom, filter.bestTo),
+    ...by("disagreement", filter.disagreementFrom, filter.disagreementTo),
+    ...by("deviation", filter.deviationFrom, filter.deviationTo),
+    ...by("length", filter.lengthFrom, filter.lengthTo),
+    ...by("staleness", filter.stalenessFrom, filter.stalenessTo),
     ...(filter.state === undefined ? [] : [sql`${sql.literal(state)} = ${filter.state}`]),
     ...(filter.item === undefined ? [] : [sql`(grp.item_id = ${filter.item} or fig.prompt = ${filter.item})`]),
     ...(filter.value === undefined ? [] : [withValue(sql, filter, values)]),
     ...(filter.truncated === undefined ? [] : [sql`fig.truncated > 0`]),
     ...(filter.toolErrors === undefined ? [] : [sql`fig.tool_errors > 0`]),
-    ...(component === undefined || componentFrom === undefined
-      ? []
-      : [sql`${ofComponent} >= ${componentFrom}::float8`]),
-    ...(component === undefined || componentTo === undefined ? [] : [sql`${ofComponent} <= ${componentTo}::float8`]),
+    ...(component === undefined ? [] : bounded(sql, ofComponent(sql, component), componentFrom, componentTo)),
     ...(filter.newlySolved === undefined
       ? []
       : [
@@ -110,27 +140,9 @@ export const conditions = (
   ])
 }
 
-/** What orders the groups, over `grp`, its `batch` and its figures `fig`. */
-const keys: { readonly [S in Exclude<Sort, "component">]: string } = {
-  mean: "grp.score_mean",
-  best,
-  disagreement: "(select max(score) - min(score) from unnest(grp.scores) as score)",
-  deviation: "(select stddev_pop(score) from unnest(grp.scores) as score)",
-  length: "coalesce(fig.length, grp.tokens::float8 / greatest(1, grp.sequences))",
-  longest_best: "fig.longest_best",
-  truncated: "fig.truncated",
-  tool_errors: "fig.tool_errors",
-  staleness: "batch.step - grp.policy_step",
-  surprise: "fig.surprise",
-  surprise_best: "fig.surprise_best",
-  state: `array_position(array['buffered', 'queued', 'formed', 'leased', 'consumed'], ${state})`,
-  item
-}
-
 /** Newest first where nothing else is asked for, and among equals. */
 export const order = (sql: SqlClient.SqlClient, { component, order, sort }: RolloutFilter): Fragment => {
   if (sort === undefined || (sort === "component" && component === undefined)) return sql.literal("grp.id desc")
-  const key =
-    sort === "component" ? sql`(fig.components ->> ${component ?? ""})::float8` : sql`${sql.literal(keys[sort])}`
+  const key = sort === "component" ? ofComponent(sql, component ?? "") : sql`${sql.literal(keys[sort])}`
   return sql`${key} ${sql.literal(order === "ascending" ? "asc" : "desc")} nulls last, grp.id desc`
 }

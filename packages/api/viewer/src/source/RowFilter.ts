@@ -20,16 +20,22 @@ export const itemOf = ({ figures, item_id }: Row): string | null => item_id ?? f
 
 const states: ReadonlyArray<Row["state"]> = ["buffered", "queued", "formed", "leased", "consumed"]
 
+/** What groups are both ordered and bounded by. */
+const measured: { readonly [S in "deviation" | "disagreement" | "length" | "staleness"]: (row: Row) => number | null } =
+  {
+    deviation,
+    disagreement: ({ scores }) => (scores.length === 0 ? null : Math.max(...scores) - Math.min(...scores)),
+    length: ({ figures, sequences, tokens }) => figures?.length ?? tokens / Math.max(1, sequences),
+    staleness: ({ policy_step, step }) => (step === null || policy_step === null ? null : step - policy_step)
+  }
+
 const keys: { readonly [S in Exclude<Sort, "component">]: Key } = {
+  ...measured,
   mean: ({ scores }) => mean(scores),
   best,
-  disagreement: (row) => (row.scores.length === 0 ? null : Math.max(...row.scores) - Math.min(...row.scores)),
-  deviation,
-  length: ({ figures, sequences, tokens }) => figures?.length ?? tokens / Math.max(1, sequences),
   longest_best: ({ figures }) => figures?.longest_best ?? null,
   truncated: ({ figures }) => figures?.truncated ?? null,
   tool_errors: ({ figures }) => figures?.tool_errors ?? null,
-  staleness: ({ policy_step, step }) => (step === null || policy_step === null ? null : step - policy_step),
   surprise: ({ figures }) => figures?.surprise ?? null,
   surprise_best: ({ figures }) => figures?.surprise_best ?? null,
   state: ({ state }) => states.indexOf(state),
@@ -79,6 +85,10 @@ export const select = (rows: ReadonlyArray<Row>, query: Wire.RolloutQuery): Read
       isWithin(row.step, step_from, step_to) &&
       isWithin(mean(row.scores), score_from, score_to) &&
       isWithin(best(row), query.best_from, query.best_to) &&
+      isWithin(measured.disagreement(row), query.disagreement_from, query.disagreement_to) &&
+      isWithin(measured.deviation(row), query.deviation_from, query.deviation_to) &&
+      isWithin(measured.length(row), query.length_from, query.length_to) &&
+      isWithin(measured.staleness(row), query.staleness_from, query.staleness_to) &&
       (component === undefined ||
         isWithin(row.figures?.components[component] ?? null, query.component_from, query.component_to)) &&
       hasValue(row, query) &&

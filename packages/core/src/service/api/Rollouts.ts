@@ -64,6 +64,17 @@ export const RolloutQuery = wire({
   scoreTo: Schema.optionalKey(Schema.Finite),
   bestFrom: Schema.optionalKey(Schema.Finite),
   bestTo: Schema.optionalKey(Schema.Finite),
+  /** Of its scores: the highest minus the lowest, and their deviation. */
+  disagreementFrom: Schema.optionalKey(Schema.Finite),
+  disagreementTo: Schema.optionalKey(Schema.Finite),
+  deviationFrom: Schema.optionalKey(Schema.Finite),
+  deviationTo: Schema.optionalKey(Schema.Finite),
+  /** Mean trained tokens of its rollouts. */
+  lengthFrom: Schema.optionalKey(Schema.Finite),
+  lengthTo: Schema.optionalKey(Schema.Finite),
+  /** Step of its batch minus the policy's; none of a group in no batch, or of an unknown policy. */
+  stalenessFrom: Schema.optionalKey(Schema.Finite),
+  stalenessTo: Schema.optionalKey(Schema.Finite),
   state: Schema.optionalKey(state),
   /** The first group of its item with a score above 0, after others of it without. */
   newlySolved: Schema.optionalKey(flag),

@@ -29,6 +29,18 @@ export interface Filter {
   readonly bestTo: number | null
   /** The best score of the group is no lower. */
   readonly bestFrom: number | null
+  /** Bounds of the highest minus the lowest score of the group. */
+  readonly disagreementFrom: number | null
+  readonly disagreementTo: number | null
+  /** Bounds of the deviation of its scores. */
+  readonly deviationFrom: number | null
+  readonly deviationTo: number | null
+  /** Bounds of the mean length of its answers, in trained tokens. */
+  readonly lengthFrom: number | null
+  readonly lengthTo: number | null
+  /** Bounds of the steps between its sampling and its batch. */
+  readonly stalenessFrom: number | null
+  readonly stalenessTo: number | null
   /** The first group of its item with a score above 0, after others without. */
   readonly isNewlySolved: boolean
   /** Only groups with a tool call that failed. */
@@ -62,6 +74,14 @@ export const none: Filter = {
   state: null,
   bestTo: null,
   bestFrom: null,
+  disagreementFrom: null,
+  disagreementTo: null,
+  deviationFrom: null,
+  deviationTo: null,
+  lengthFrom: null,
+  lengthTo: null,
+  stalenessFrom: null,
+  stalenessTo: null,
   isNewlySolved: false,
   hasToolErrors: false,
   isTruncated: false,
@@ -78,7 +98,7 @@ export const none: Filter = {
 
 /** The service takes no longer search. */
 export const longestText = 1000
-const longestItem = 128
+export const longestItem = 128
 
 export const states: ReadonlyArray<RolloutState> = ["buffered", "queued", "formed", "leased", "consumed"]
 
@@ -96,6 +116,14 @@ export const fromSearch = (search: URLSearchParams): Filter => ({
   item: search.get("item")?.slice(0, longestItem) || null,
   bestTo: number(search.get("best_to")),
   bestFrom: number(search.get("best_from")),
+  disagreementFrom: number(search.get("disagreement_from")),
+  disagreementTo: number(search.get("disagreement_to")),
+  deviationFrom: number(search.get("deviation_from")),
+  deviationTo: number(search.get("deviation_to")),
+  lengthFrom: number(search.get("length_from")),
+  lengthTo: number(search.get("length_to")),
+  stalenessFrom: number(search.get("staleness_from")),
+  stalenessTo: number(search.get("staleness_to")),
   isNewlySolved: search.get("newly_solved") === "true",
   hasToolErrors: search.get("tool_errors") === "true",
   isTruncated: search.get("truncated") === "true",
@@ -125,6 +153,14 @@ export const toSearch = (filter: Filter): { readonly [name: string]: string | nu
   state: filter.state,
   best_to: filter.bestTo,
   best_from: filter.bestFrom,
+  disagreement_from: filter.disagreementFrom,
+  disagreement_to: filter.disagreementTo,
+  deviation_from: filter.deviationFrom,
+  deviation_to: filter.deviationTo,
+  length_from: filter.lengthFrom,
+  length_to: filter.lengthTo,
+  staleness_from: filter.stalenessFrom,
+  staleness_to: filter.stalenessTo,
   newly_solved: flag(filter.isNewlySolved),
   tool_errors: flag(filter.hasToolErrors),
   truncated: flag(filter.isTruncated),
@@ -159,6 +195,12 @@ const ofRows = new Set([
   "score_to",
   "best_from",
   "best_to",
+  "disagreement_from",
+  "disagreement_to",
+  "deviation_from",
+  "deviation_to",
+  "staleness_from",
+  "staleness_to",
   "state",
   "value",
   "value_from",
@@ -191,6 +233,10 @@ export const active = (filter: Filter): number =>
     filter.text.trim() !== "",
     filter.state !== null,
     filter.bestTo !== null || filter.bestFrom !== null,
+    filter.disagreementFrom !== null || filter.disagreementTo !== null,
+    filter.deviationFrom !== null || filter.deviationTo !== null,
+    filter.lengthFrom !== null || filter.lengthTo !== null,
+    filter.stalenessFrom !== null || filter.stalenessTo !== null,
     filter.value !== null,
     filter.isNewlySolved,
     filter.hasToolErrors,
@@ -211,58 +257,26 @@ export const valueWords = ({ value, valueBelow, valueFrom, valueTo }: Filter): s
   return `${value === "advantage" ? "an" : "a"} ${value}${from}${to}`
 }
 
-/** What is wrong with it; null where it can be asked for. */
-export const problemOf = (filter: Filter): string | null => {
-  const { componentFrom, componentTo, scoreFrom, scoreTo, stepFrom, stepTo } = filter
-  if (stepFrom !== null && stepTo !== null && stepFrom > stepTo) return `Steps run from ${stepFrom} down to ${stepTo}.`
-  if (scoreFrom !== null && scoreTo !== null && scoreFrom > scoreTo)
-    return `Scores run from ${scoreFrom} down to ${scoreTo}.`
-  if (componentFrom !== null && componentTo !== null && componentFrom > componentTo)
-    return `The component runs from ${componentFrom} down to ${componentTo}.`
-  return null
-}
+type Bounds = readonly [from: number | null, to: number | null]
 
-/** A question that is asked often, as a filter: what of a filter it sets. */
-export interface Preset {
-  readonly name: string
-  readonly help: string
-  readonly sets: Partial<Filter>
-}
-
-/** Others are left as they are, but what presets set is taken back first. */
-export const presets: ReadonlyArray<Preset> = [
-  { name: "All wrong", help: "no rollout scored above 0", sets: { bestTo: 0 } },
-  {
-    name: "Newly solved",
-    help: "the first group of its item with a score above 0, after others without",
-    sets: { isNewlySolved: true }
-  },
-  { name: "Longest correct", help: "the longest best rollout first", sets: { bestFrom: 1e-9, sort: "longest_best" } },
-  {
-    name: "Reward on rare tokens",
-    help: "best rollouts that the policy itself found least likely",
-    sets: { bestFrom: 1e-9, sort: "surprise_best" }
-  },
-  { name: "Disagreement", help: "the widest range of scores first", sets: { sort: "disagreement" } }
+const ranges: ReadonlyArray<readonly [what: string, of: (filter: Filter) => Bounds]> = [
+  ["Steps run", ({ stepFrom, stepTo }) => [stepFrom, stepTo]],
+  ["Scores run", ({ scoreFrom, scoreTo }) => [scoreFrom, scoreTo]],
+  ["Lengths run", ({ lengthFrom, lengthTo }) => [lengthFrom, lengthTo]],
+  ["Staleness runs", ({ stalenessFrom, stalenessTo }) => [stalenessFrom, stalenessTo]],
+  ["Disagreement runs", ({ disagreementFrom, disagreementTo }) => [disagreementFrom, disagreementTo]],
+  ["Deviation runs", ({ deviationFrom, deviationTo }) => [deviationFrom, deviationTo]],
+  ["The component runs", ({ componentFrom, componentTo }) => [componentFrom, componentTo]]
 ]
 
-const ofPresets: Partial<Filter> = {
-  bestTo: null,
-  bestFrom: null,
-  isNewlySolved: false,
-  sort: null,
-  isAscending: false
+/** What is wrong with it; null where it can be asked for. */
+export const problemOf = (filter: Filter): string | null => {
+  for (const [what, of] of ranges) {
+    const [from, to] = of(filter)
+    if (from !== null && to !== null && from > to) return `${what} from ${from} down to ${to}.`
+  }
+  return null
 }
-
-export const isSet = (filter: Filter, preset: Preset): boolean => {
-  const keys = Object.keys(ofPresets) as ReadonlyArray<keyof Filter>
-  const wanted = { ...none, ...preset.sets }
-  return keys.every((key) => filter[key] === wanted[key])
-}
-
-/** Pressed again, it is taken back. */
-export const toggled = (filter: Filter, preset: Preset): Filter =>
-  isSet(filter, preset) ? { ...filter, ...ofPresets } : { ...filter, ...ofPresets, ...preset.sets }
 
 /** What somebody typed as a number; null where it is none. */
 export const number = (text: string | null): number | null => {

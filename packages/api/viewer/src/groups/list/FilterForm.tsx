@@ -1,7 +1,10 @@
 /** The filters of the groups list. They take effect as they are given. */
-import { type RefObject, useEffect, useId, useRef, useState } from "react"
+import { type RefObject, useState } from "react"
 import { Icon } from "../../ui/Icon.tsx"
 import * as Filter from "./Filter.ts"
+import { MoreFilters } from "./MoreFilters.tsx"
+import { Range } from "./Range.tsx"
+import { useTyped } from "./useTyped.ts"
 
 interface Props {
   readonly filter: Filter.Filter
@@ -11,9 +14,6 @@ interface Props {
   readonly searchField: RefObject<HTMLInputElement | null>
   readonly onChange: (filter: Filter.Filter) => void
 }
-
-/** A search starts when somebody pauses. */
-const pauseMillis = 120
 
 export const FilterForm = ({ environments, filter, isPlain, onChange, searchField }: Props) => {
   const [isOpen, setIsOpen] = useState(false)
@@ -80,6 +80,7 @@ export const FilterForm = ({ environments, filter, isPlain, onChange, searchFiel
             Clear
           </button>
         )}
+        <MoreFilters filter={filter} isPlain={isPlain} onChange={change} />
       </div>
       {problem !== null && (
         <p className="filters-problem" role="alert">
@@ -116,25 +117,7 @@ const SearchField = ({
   readonly field: RefObject<HTMLInputElement | null>
   readonly onChange: (text: string) => void
 }) => {
-  const [typed, setTyped] = useState(text)
-  const told = useRef(text)
-  useEffect(() => {
-    // The address changed by other means: back, a link, “clear”.
-    if (text !== told.current) {
-      told.current = text
-      setTyped(text)
-    }
-  }, [text])
-  useEffect(() => {
-    if (typed === told.current) return
-    const timer = setTimeout(() => {
-      told.current = typed
-      onChange(typed)
-    }, pauseMillis)
-    return () => clearTimeout(timer)
-    // `onChange` is new on every render.
-    // oxlint-disable-next-line react/exhaustive-deps
-  }, [typed])
+  const [typed, setTyped] = useTyped(text, onChange)
   return (
     <label className="search">
       <span className="sr-only">Search in messages</span>
@@ -150,68 +133,5 @@ const SearchField = ({
         onKeyDown={({ key, currentTarget }) => key === "Escape" && currentTarget.blur()}
       />
     </label>
-  )
-}
-
-/** Bounds of a figure. */
-export const Range = ({
-  from,
-  name,
-  onChange,
-  to
-}: {
-  readonly name: string
-  readonly from: number | null
-  readonly to: number | null
-  readonly onChange: (from: number | null, to: number | null) => void
-}) => (
-  <fieldset className="range">
-    <legend>{name}</legend>
-    <NumberField label={`${name} from`} placeholder="from" value={from} onChange={(value) => onChange(value, to)} />
-    <span aria-hidden="true">–</span>
-    <NumberField label={`${name} to`} placeholder="to" value={to} onChange={(value) => onChange(from, value)} />
-  </fieldset>
-)
-
-const NumberField = ({
-  label,
-  onChange,
-  placeholder,
-  value
-}: {
-  readonly label: string
-  readonly placeholder: string
-  readonly value: number | null
-  readonly onChange: (value: number | null) => void
-}) => {
-  const id = useId()
-  const [typed, setTyped] = useState(value === null ? "" : String(value))
-  const isWrong = typed.trim() !== "" && Filter.number(typed) === null
-  const [told, setTold] = useState(value)
-  if (told !== value) {
-    setTold(value)
-    if (Filter.number(typed) !== value) setTyped(value === null ? "" : String(value))
-  }
-  return (
-    <>
-      <label className="sr-only" htmlFor={id}>
-        {label}
-      </label>
-      <input
-        id={id}
-        className="number"
-        inputMode="decimal"
-        autoComplete="off"
-        placeholder={placeholder}
-        value={typed}
-        aria-invalid={isWrong}
-        title={isWrong ? "a number, as 0.5 or 12" : undefined}
-        onChange={({ target }) => {
-          setTyped(target.value)
-          const given = Filter.number(target.value)
-          if (given !== null || target.value.trim() === "") onChange(given)
-        }}
-      />
-    </>
   )
 }

@@ -1,7 +1,7 @@
 /** Questions that are asked often, the order of the list, and the filters that are needed less. */
-import { Icon } from "../../ui/Icon.tsx"
 import * as Filter from "./Filter.ts"
-import { Range } from "./FilterForm.tsx"
+import * as Presets from "./Presets.ts"
+import { Range } from "./Range.tsx"
 import { nameOf, sortsOf } from "./SortNames.ts"
 
 interface ListOrderProps {
@@ -20,14 +20,14 @@ export const ListOrder = ({ components, filter, isPlain, onChange }: ListOrderPr
   return (
     <div className="list-order" role="group" aria-label="Order and presets">
       <div className="presets" role="group" aria-label="Presets">
-        {Filter.presets.map((preset) => (
+        {Presets.presets.map((preset) => (
           <button
             key={preset.name}
             type="button"
             className="small"
             title={preset.help}
-            aria-pressed={Filter.isSet(filter, preset)}
-            onClick={() => onChange(Filter.toggled(filter, preset))}
+            aria-pressed={Presets.isSet(filter, preset)}
+            onClick={() => onChange(Presets.toggled(filter, preset))}
           >
             {preset.name}
           </button>
@@ -100,19 +100,6 @@ export const ListOrder = ({ components, filter, isPlain, onChange }: ListOrderPr
         />
         tool errors
       </label>
-      {filter.item !== null && (
-        <span className="chip">
-          item {filter.item}
-          <button
-            type="button"
-            className="quiet small"
-            aria-label="Groups of all items"
-            onClick={() => change({ item: null })}
-          >
-            <Icon name="close" />
-          </button>
-        </span>
-      )}
     </div>
   )
 }

@@ -1,0 +1,44 @@
+/** Questions that are asked often, as filters. Pure. */
+import * as Filter from "./Filter.ts"
+
+/** A question that is asked often, as a filter: what of a filter it sets. */
+export interface Preset {
+  readonly name: string
+  readonly help: string
+  readonly sets: Partial<Filter.Filter>
+}
+
+/** Others are left as they are, but what presets set is taken back first. */
+export const presets: ReadonlyArray<Preset> = [
+  { name: "All wrong", help: "no rollout scored above 0", sets: { bestTo: 0 } },
+  {
+    name: "Newly solved",
+    help: "the first group of its item with a score above 0, after others without",
+    sets: { isNewlySolved: true }
+  },
+  { name: "Longest correct", help: "the longest best rollout first", sets: { bestFrom: 1e-9, sort: "longest_best" } },
+  {
+    name: "Reward on rare tokens",
+    help: "best rollouts that the policy itself found least likely",
+    sets: { bestFrom: 1e-9, sort: "surprise_best" }
+  },
+  { name: "Disagreement", help: "the widest range of scores first", sets: { sort: "disagreement" } }
+]
+
+const ofPresets: Partial<Filter.Filter> = {
+  bestTo: null,
+  bestFrom: null,
+  isNewlySolved: false,
+  sort: null,
+  isAscending: false
+}
+
+export const isSet = (filter: Filter.Filter, preset: Preset): boolean => {
+  const keys = Object.keys(ofPresets) as ReadonlyArray<keyof Filter.Filter>
+  const wanted = { ...Filter.none, ...preset.sets }
+  return keys.every((key) => filter[key] === wanted[key])
+}
+
+/** Pressed again, it is taken back. */
+export const toggled = (filter: Filter.Filter, preset: Preset): Filter.Filter =>
+  isSet(filter, preset) ? { ...filter, ...ofPresets } : { ...filter, ...ofPresets, ...preset.sets }

@@ -1,0 +1,30 @@
+/** A text that somebody types and that counts once they pause; it follows what it is changed to by other means. */
+import { useEffect, useRef, useState } from "react"
+
+const pauseMillis = 120
+
+export const useTyped = (
+  text: string,
+  onChange: (text: string) => void
+): readonly [typed: string, type: (text: string) => void] => {
+  const [typed, setTyped] = useState(text)
+  const told = useRef(text)
+  useEffect(() => {
+    // The address changed by other means: back, a link, “clear”.
+    if (text !== told.current) {
+      told.current = text
+      setTyped(text)
+    }
+  }, [text])
+  useEffect(() => {
+    if (typed === told.current) return
+    const timer = setTimeout(() => {
+      told.current = typed
+      onChange(typed)
+    }, pauseMillis)
+    return () => clearTimeout(timer)
+    // `onChange` is new on every render.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [typed])
+  return [typed, setTyped]
+}
