@@ -2,7 +2,7 @@
  * All measurements: ours beside the Python original, in the same minutes on the same machine.
  *
  * `npm run bench` (all but the GPU) or `npm run bench -- ingest out status loop help training decoding conversation
- * packing gpu`.
+ * packing gpu`; after `gpu` come its options (`trainer/Gpu.ts`).
  * The original is run where ATROPOS_ORIGINAL (a checkout) and ATROPOS_ORIGINAL_PYTHON (an interpreter with its
  * dependencies, and PyTorch, transformers and PEFT for the trainer's) are set; DATABASE_URL chooses Postgres for ours,
  * else PGlite.
@@ -79,9 +79,4 @@ if (wanted("packing")) {
   console.log(Report.header)
   for (const batchSize of [64, 1024]) console.log(Report.line(Packing.measure(batchSize)))
 }
-if (chosen.includes("gpu")) {
-  const { notes, rows } = await Gpu.measure()
-  if (rows.length > 0) console.log(Report.headerBeside("PyTorch"))
-  for (const row of rows) console.log(Report.line(row))
-  for (const note of notes) console.log(note)
-}
+if (chosen.includes("gpu")) await Gpu.print(chosen.filter((word) => word.includes("=")))

@@ -6,7 +6,8 @@ export interface Row {
   readonly unit: string
   /** Whether a larger figure is better (rates) or a smaller one (times). */
   readonly better: "larger" | "smaller"
-  readonly goal: number
+  /** None where the ratio says nothing of what is aimed at. */
+  readonly goal?: number | undefined
 }
 
 export const ratio = ({ better, ours, reference }: Row): number | undefined =>
@@ -14,13 +15,13 @@ export const ratio = ({ better, ours, reference }: Row): number | undefined =>
 
 const figure = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))
 
+const judgement = (times: number, goal: number | undefined): string =>
+  goal === undefined ? "" : ` (goal ${Number(goal.toFixed(2))}x${times >= goal ? "" : ", MISSED"})`
+
 export const line = (row: Row): string => {
   const times = ratio(row)
   const reference = row.reference === undefined ? "-" : `${figure(row.reference)} ${row.unit}`
-  const verdict =
-    times === undefined
-      ? ""
-      : `${times.toFixed(times < 2 ? 2 : 1)}x (goal ${Number(row.goal.toFixed(2))}x${times >= row.goal ? "" : ", MISSED"})`
+  const verdict = times === undefined ? "" : `${times.toFixed(times < 2 ? 2 : 1)}x${judgement(times, row.goal)}`
   return `${row.what.padEnd(58)} ${`${figure(row.ours)} ${row.unit}`.padStart(16)} ${reference.padStart(16)}   ${verdict}`
 }
 

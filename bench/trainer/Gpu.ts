@@ -1,106 +1,215 @@
 /**
- * A training step on the GPU, ours through WebGPU and CUDA beside PyTorch in bfloat16 with PEFT: the shape of
- * Qwen2.5-0.5B with random weights, one sequence of 1024 tokens, an adapter of r = 16. A device that does not work here
- * is named with the reason.
+ * Training and decoding on a GPU, ours through WebGPU and CUDA beside PyTorch in bfloat16 with PEFT and SDPA: LoRA steps
+ * (r = 16, all linear layers) and greedy answers to prompts of 32 tokens, of a model with random weights.
  *
- * Memory is what `nvidia-smi` says is in use on the device at most while the process runs, less what was before.
+ *     npm run bench -- gpu [device=cpu|webgpu|cuda] [shape=NAME] [layers=N] [vocabulary=N] [steps=1x1024,8x2048]
+ *         [rows=8,64,256] [tokens=N] [rounds=N]
+ *
+ * What stands there is what is measured unless told, and 0.5B, 64 tokens, 4 steps after a first one. Devices that do not
+ * work are named with the reason, and so are those that the CPU is faster than: drivers in software. A device that is
+ * asked for by name is measured whatever it is, so that the command can be tried where there is no GPU: its table says so,
+ * and has PyTorch on the CPU in float32 beside it.
+ *
+ * Every figure is of a process of its own. A line that has not worked stands below the table with its reason.
  */
 import * as Device from "@atropos/trainer/exec/Device"
+import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import { Effect } from "effect"
-import { execFile } from "node:child_process"
-import { setTimeout as sleep } from "node:timers/promises"
-import { promisify } from "node:util"
-import type { Row } from "../internal/Report.ts"
+import * as Report from "../internal/Report.ts"
 import * as Checkpoint from "./internal/Checkpoint.ts"
 import * as Child from "./internal/Child.ts"
+import * as DeviceMemory from "./internal/DeviceMemory.ts"
 
-const steps = 8
-const size = ["1", "1024"]
-const lookMillis = 100
-
-const execute = promisify(execFile)
-
-/** MiB in use on the device; undefined where nobody can tell. */
-const used = async (): Promise<number | undefined> => {
-  const query = ["--query-gpu=memory.used", "--format=csv,noheader,nounits"]
-  const output = await execute("nvidia-smi", query).catch(() => undefined)
-  return output === undefined ? undefined : Number(output.stdout.trim().split("\n")[0])
+interface Settings extends Checkpoint.Cut {
+  readonly device: DeviceKind | undefined
+  readonly shape: Checkpoint.ShapeName
+  /** Batches of so many rows of so many tokens. */
+  readonly steps: ReadonlyArray<readonly [rows: number, length: number]>
+  /** Answers at once. */
+  readonly rows: ReadonlyArray<number>
+  readonly tokens: number
+  /** Steps that are measured after a first one; 0: that one alone. */
+  readonly rounds: number
 }
+
+const usual: Settings = {
+  device: undefined,
+  shape: "0.5B",
+  steps: [
+    [1, 1024],
+    [8, 2048]
+  ],
+  rows: [8, 64, 256],
+  tokens: 64,
+  rounds: 4
+}
+
+const kinds = ["cpu", "webgpu", "cuda"] as const satisfies ReadonlyArray<DeviceKind>
+
+const fail = (message: string): never => {
+  console.error(message)
+  process.exit(1)
+}
+
+const whole = (word: string): number => {
+  if (!/^\d+$/.test(word)) fail(`"${word}" is no number`)
+  return Number(word)
+}
+
+/** One of them by name. */
+const oneOf = <A extends string>(names: ReadonlyArray<A>, word: string): A => {
+  const found = names.find((name) => name === word)
+  return found ?? fail(`"${word}" is none of ${names.join(", ")}`)
+}
+
+const shapeNames = Object.keys(Checkpoint.shapes) as ReadonlyArray<Checkpoint.ShapeName>
+
+const readers: { readonly [name: string]: (value: string) => Partial<Settings> } = {
+  device: (value) => ({ device: oneOf(kinds, value) }),
+  shape: (value) => ({ shape: oneOf(shapeNames, value) }),
+  layers: (value) => ({ layers: whole(value) }),
+  vocabulary: (value) => ({ vocabulary: whole(value) }),
+  steps: (value) => ({
+    steps: value.split(",").map((step) => {
+      const [rows = "", length = ""] = step.split("x")
+      return [whole(rows), whole(length)] as const
+    })
+  }),
+  rows: (value) => ({ rows: value.split(",").map(whole) }),
+  tokens: (value) => ({ tokens: whole(value) }),
+  rounds: (value) => ({ rounds: whole(value) })
+}
+
+/** Of words such as `rows=8,64`. */
+const settingsOf = (words: ReadonlyArray<string>): Settings =>
+  words.reduce<Settings>((settings, word) => {
+    const [name = "", value = ""] = word.split("=")
+    const read = readers[name]
+    return read === undefined
+      ? fail(`"${word}": an option is one of ${Object.keys(readers).join(", ")}`)
+      : { ...settings, ...read(value) }
+  }, usual)
 
 interface Measured {
   readonly figures: Child.Figures
   readonly deviceMegabytes: number | undefined
 }
 
-/** The most that is in use until `end`, MiB. */
-const watch = async (before: number, end: AbortSignal): Promise<number> => {
-  let most = before
-  while (!end.aborted) {
-    most = Math.max(most, (await used()) ?? 0)
-    await sleep(lookMillis)
-  }
-  return most
+/** A side's figures, or why there are none. */
+const measured = (side: Child.Side, args: ReadonlyArray<string>): Promise<Measured | string> =>
+  DeviceMemory.during(() => Child.run(side, args)).then(
+    ({ megabytes, result }) => ({ figures: result, deviceMegabytes: megabytes }),
+    (cause: unknown) => String(cause).trim().split("\n").at(-1) ?? "it failed"
+  )
+
+/** What is measured, and what both sides are asked for. */
+interface Work {
+  readonly what: string
+  readonly args: ReadonlyArray<string>
 }
 
-const run = async (side: Child.Side, folder: string, device: string): Promise<Measured> => {
-  const before = await used()
-  const end = new AbortController()
-  const most = before === undefined ? undefined : watch(before, end.signal)
-  const figures = await Child.run(side, ["train", folder, String(steps), device, ...size]).finally(() => end.abort())
-  return { figures, deviceMegabytes: most === undefined ? undefined : (await most) - before! }
-}
-
-const orWhy = (measured: Promise<Measured>): Promise<Measured | string> =>
-  measured.catch((cause: unknown) => String(cause).trim().split("\n").at(-1) ?? "it failed")
-
-const rows = (device: string, ours: Measured, reference: Measured | undefined): ReadonlyArray<Row> => [
-  {
-    what: `a step of 1 x 1024, 0.5B, ${device}`,
-    ours: ours.figures.secondsPerStep! * 1000,
-    reference: reference && reference.figures.secondsPerStep! * 1000,
-    unit: "ms",
-    better: "smaller",
-    goal: 1
-  },
-  ...(ours.deviceMegabytes === undefined
-    ? []
-    : [
-        {
-          what: "  its memory on the device",
-          ours: ours.deviceMegabytes,
-          reference: reference?.deviceMegabytes,
-          unit: "MiB",
-          better: "smaller" as const,
-          goal: 1
-        }
-      ])
+const workOf = (folder: string, device: DeviceKind, { rounds, rows, steps, tokens }: Settings): ReadonlyArray<Work> => [
+  ...steps.map(([rows, length]) => ({
+    what: `LoRA step, ${rows} x ${length}`,
+    args: ["train", folder, `${rounds}`, device, `${rows}`, `${length}`]
+  })),
+  ...rows.map((count) => ({
+    what: `decoding, ${count} rows, ${tokens} tokens each`,
+    args: ["generate", folder, `${count}`, `${tokens}`, "greedy", device]
+  }))
 ]
 
-/** Rows of the devices that work, and lines about the others. */
-export const measure = async (): Promise<{ rows: ReadonlyArray<Row>; notes: ReadonlyArray<string> }> => {
+/** `isTrial`: of no GPU, so that no goal is meant, and all is in the memory of the processes. */
+const rowsOf = (
+  what: string,
+  ours: Measured,
+  reference: Measured | undefined,
+  isTrial: boolean
+): ReadonlyArray<Report.Row> => {
+  const row = (
+    what: string,
+    unit: string,
+    better: Report.Row["better"],
+    of: (side: Measured) => number | undefined,
+    beside = reference
+  ): ReadonlyArray<Report.Row> => {
+    const own = of(ours)
+    const goal = isTrial ? undefined : 1
+    return own === undefined ? [] : [{ what, ours: own, reference: beside && of(beside), unit, better, goal }]
+  }
+  return [
+    ...row(what, "tok/s", "larger", ({ figures }) => figures.tokensPerSecond),
+    ...row("  a step", "ms", "smaller", ({ figures: { secondsPerStep } }) => secondsPerStep && secondsPerStep * 1000),
+    ...row("  memory of the device", "MiB", "smaller", ({ deviceMegabytes }) =>
+      isTrial ? undefined : deviceMegabytes
+    ),
+    // PyTorch's is that of the device's tensors, which are counted above.
+    ...row(
+      "  memory of the process",
+      "MiB",
+      "smaller",
+      ({ figures: { peakBytes } }) => peakBytes / 2 ** 20,
+      isTrial ? reference : undefined
+    )
+  ]
+}
+
+interface Measurable {
+  readonly kind: DeviceKind
+  readonly title: string
+  /** What PyTorch runs on beside it. */
+  readonly reference: "cpu" | "cuda"
+}
+
+/** Devices to measure; and why others are left out. */
+const devicesOf = async ({ device }: Settings) => {
+  const trial = (kind: DeviceKind) => Effect.runPromise(Device.trial(kind))
   const notes: Array<string> = []
-  const working: Array<"webgpu" | "cuda"> = []
-  const cpu = await Effect.runPromise(Device.trial("cpu"))
-  for (const kind of ["webgpu", "cuda"] as const) {
-    const result = await Effect.runPromise(Device.trial(kind))
+  const devices: Array<Measurable> = []
+  const cpu = await trial("cpu")
+  for (const kind of device === undefined ? (["webgpu", "cuda"] as const) : [device]) {
+    const result = kind === "cpu" ? cpu : await trial(kind)
+    const isSlow = result.works && cpu.works && result.gflops < cpu.gflops
     if (!result.works) notes.push(`${kind} cannot be used: ${result.why}; ${result.advice}`)
-    else if (cpu.works && result.gflops < cpu.gflops) {
+    else if (isSlow && device === undefined) {
       // A software driver: a step would take minutes, and say nothing.
       notes.push(`${kind} is left out: ${Device.speed(result.gflops)}, the CPU does ${Device.speed(cpu.gflops)}`)
-    } else working.push(kind)
+    } else if (kind === "cpu") {
+      devices.push({ kind, title: "NO FIGURES OF A GPU, but a trial on the CPU", reference: "cpu" })
+    } else if (isSlow) {
+      const title = `NO FIGURES OF A GPU, but a trial on ${kind} that is slower than the CPU (a driver in software?)`
+      devices.push({ kind, title, reference: "cpu" })
+    } else devices.push({ kind, title: `${Device.describe(kind)}, ${Device.speed(result.gflops)}`, reference: "cuda" })
   }
-  if (working.length === 0) return { rows: [], notes }
-  const folder = await Checkpoint.folderOf("0.5B")
-  const reference =
-    Child.python() === undefined
-      ? "ATROPOS_ORIGINAL_PYTHON names no interpreter"
-      : await orWhy(run("reference", folder, "cuda"))
-  if (typeof reference === "string") notes.push(`no PyTorch beside: ${reference}`)
-  const found: Array<Row> = []
-  for (const kind of working) {
-    const ours = await orWhy(run("ours", folder, kind))
-    if (typeof ours === "string") notes.push(`${kind}: ${ours}`)
-    else found.push(...rows(kind, ours, typeof reference === "string" ? undefined : reference))
+  return { devices, notes }
+}
+
+const printTable = async (folder: string, { kind, reference, title }: Measurable, settings: Settings) => {
+  const why: Array<string> = []
+  const python = Child.python()
+  if (python === undefined) why.push("no PyTorch beside: ATROPOS_ORIGINAL_PYTHON names no interpreter")
+  console.log(`\n${title}; ${Checkpoint.described(settings.shape, settings)}, random weights`)
+  console.log(Report.headerBeside(reference === "cpu" ? "PyTorch, CPU" : "PyTorch, bf16"))
+  const theirs = workOf(folder, reference, settings)
+  for (const [i, { args, what }] of workOf(folder, kind, settings).entries()) {
+    const ours = await measured("ours", args)
+    const other = python === undefined ? undefined : await measured("reference", theirs[i]!.args)
+    if (typeof other === "string") why.push(`${what}, PyTorch: ${other}`)
+    if (typeof ours === "string") why.push(`${what}: ${ours}`)
+    else {
+      const beside = typeof other === "string" ? undefined : other
+      for (const row of rowsOf(what, ours, beside, reference === "cpu")) console.log(Report.line(row))
+    }
   }
-  return { rows: found, notes }
+  for (const line of why) console.log(line)
+}
+
+/** Prints a table for each device, and what is to be said about the others. */
+export const print = async (words: ReadonlyArray<string>): Promise<void> => {
+  const settings = settingsOf(words)
+  const { devices, notes } = await devicesOf(settings)
+  for (const note of notes) console.log(note)
+  if (devices.length === 0) return
+  const folder = await Checkpoint.folderOf(settings.shape, settings)
+  for (const device of devices) await printTable(folder, device, settings)
 }

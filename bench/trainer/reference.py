@@ -5,14 +5,17 @@
         STEPS come after a first one that is not measured; 0 measures that one alone.
         With SPARING=1 every layer is computed again in the backward pass (gradient checkpointing), and the vocabulary's products
         too, in chunks of 512 positions: without that, the logits of 8,192 positions alone take 5 GB, four times.
-    python reference.py generate FOLDER BATCH TOKENS [greedy]
-        sampling with a KV cache from prompts of 32 tokens
+    python reference.py generate FOLDER BATCH TOKENS [greedy|sampled [DEVICE]]
+        with a KV cache, from prompts of 32 tokens; on cuda in bfloat16
 
 FOLDER holds a Hugging Face model (`Checkpoint.ts` makes them).
 
 THREADS is the number of threads, one for each core unless told.
 
-Prints one line of JSON: seconds per step, processor seconds, tokens per second, peak memory in bytes.
+Attention is PyTorch's own (SDPA).
+
+Prints one line of JSON: seconds per step, processor seconds, tokens per second, peak memory in bytes: of the process on
+the CPU, of PyTorch's tensors on a device.
 """
 
 import json
@@ -23,10 +26,22 @@ import time
 
 import torch
 
-def load(folder, device="cpu", dtype=torch.float32):
+def load(folder, device):
     from transformers import AutoModelForCausalLM
 
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(device)
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="sdpa").to(device)
+
+
+def wait(device):
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def peak_bytes(device):
+    if device != "cpu":
+        return torch.cuda.max_memory_allocated()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def chosen(logits, targets):
@@ -49,8 +64,7 @@ def in_chunks(model, ids, size=512):
 def train(folder, steps, device="cpu", batch=4, length=256):
     from peft import LoraConfig, get_peft_model
 
-    dtype = torch.float32 if device == "cpu" else torch.bfloat16
-    model = get_peft_model(load(folder, device, dtype), LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", lora_dropout=0.0))
+    model = get_peft_model(load(folder, device), LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", lora_dropout=0.0))
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=1e-4)
     generator = torch.Generator().manual_seed(1)
@@ -65,8 +79,7 @@ def train(folder, steps, device="cpu", batch=4, length=256):
     for step in range(steps + 1):
         ids = torch.randint(0, vocabulary, (batch, length + 1), generator=generator).to(device)
         advantages = torch.randn((batch, 1), generator=generator).to(device)
-        if device != "cpu":
-            torch.cuda.synchronize()
+        wait(device)
         start, before = time.perf_counter(), time.process_time()
         logprobs = in_chunks(model, ids) if is_sparing else chosen(model(input_ids=ids[:, :-1]).logits, ids[:, 1:])
         old = logprobs.detach()
@@ -77,32 +90,32 @@ def train(folder, steps, device="cpu", batch=4, length=256):
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        if device != "cpu":
-            torch.cuda.synchronize()
+        wait(device)
         if step > 0 or steps == 0:
             seconds.append(time.perf_counter() - start)
             processor.append(time.process_time() - before)
     best = min(seconds)
-    memory = torch.cuda.max_memory_allocated() if device != "cpu" else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"secondsPerStep": best, "processorSeconds": min(processor), "tokensPerSecond": batch * length / best, "peakBytes": memory}))
+    rate = batch * length / best
+    print(json.dumps({"secondsPerStep": best, "processorSeconds": min(processor), "tokensPerSecond": rate, "peakBytes": peak_bytes(device)}))
 
 
-def generate(folder, batch, tokens, how="sampled"):
-    model = load(folder)
-    ids = torch.randint(0, model.config.vocab_size, (batch, 32), generator=torch.Generator().manual_seed(2))
+def generate(folder, batch, tokens, how="sampled", device="cpu"):
+    model = load(folder, device)
+    ids = torch.randint(0, model.config.vocab_size, (batch, 32), generator=torch.Generator().manual_seed(2)).to(device)
     choice = dict(do_sample=False) if how == "greedy" else dict(do_sample=True, top_k=0)
     options = dict(attention_mask=torch.ones_like(ids), max_new_tokens=tokens, min_new_tokens=tokens, pad_token_id=0, **choice)
     with torch.no_grad():
         model.generate(ids, **{**options, "max_new_tokens": 4, "min_new_tokens": 4})
+        wait(device)
         seconds, processor = [], []
         for _ in range(2):
             start, before = time.perf_counter(), time.process_time()
             model.generate(ids, **options)
+            wait(device)
             seconds.append(time.perf_counter() - start)
             processor.append(time.process_time() - before)
         best = min(seconds)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"tokensPerSecond": batch * tokens / best, "processorSeconds": min(processor), "peakBytes": peak}))
+    print(json.dumps({"tokensPerSecond": batch * tokens / best, "processorSeconds": min(processor), "peakBytes": peak_bytes(device)}))
 
 
 if __name__ == "__main__":
@@ -111,6 +124,6 @@ if __name__ == "__main__":
     if command == "train":
         train(rest[0], int(rest[1]), *rest[2:3], *map(int, rest[3:5]))
     elif command == "generate":
-        generate(rest[0], int(rest[1]), int(rest[2]), *rest[3:4])
+        generate(rest[0], int(rest[1]), int(rest[2]), *rest[3:5])
     else:
         raise SystemExit(__doc__)

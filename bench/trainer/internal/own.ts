@@ -2,7 +2,7 @@
  * Ours, as a process of its own: the same work as `reference.py`, the same line of JSON at the end.
  *
  *     node own.ts train FOLDER STEPS [DEVICE [BATCH LENGTH]] [int8|int4] [planned=SHAPE] [parts]
- *     node own.ts generate FOLDER BATCH TOKENS [greedy] [int8|int4]
+ *     node own.ts generate FOLDER BATCH TOKENS [DEVICE] [greedy] [int8|int4]
  *     node own.ts converse FOLDER TURNS CACHE_MEGABYTES
  *
  * With `planned` the graph is built as it would be for that shape, of which FOLDER has a part: what is computed again
@@ -11,7 +11,7 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { DeviceChoice } from "@atropos/trainer/exec/Device"
+import * as Device from "@atropos/trainer/exec/Device"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
@@ -22,6 +22,7 @@ import * as QuantizedWeights from "@atropos/trainer/model/QuantizedWeights"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as DecodeGraph from "../../../packages/trainer/src/engine/DecodeGraph.ts"
 import * as Engine from "@atropos/trainer/engine/Engine"
+import { defaults } from "../../../packages/trainer/src/engine/EngineSettings.ts"
 import * as WeightedBatch from "../../../packages/trainer/src/learn/WeightedBatch.ts"
 import type { TrainingSequence } from "../../../packages/trainer/src/learn/TrainingSequence.ts"
 import { Effect, Result } from "effect"
@@ -106,17 +107,19 @@ interface Decoding {
   readonly folder: string
   readonly batch: number
   readonly tokens: number
+  readonly device: Device.DeviceChoice
   readonly quantize: Quantize
   readonly temperature: number
 }
 
-const generate = Effect.fnUntraced(function* ({ batch, folder, quantize, temperature, tokens }: Decoding) {
+const generate = Effect.fnUntraced(function* ({ batch, device, folder, quantize, temperature, tokens }: Decoding) {
   const model = yield* load(folder, quantize)
+  const { kind } = yield* Device.choose(device)
   const engine = yield* Engine.make({
     model: DecodeGraph.make(Model.decodable(model)),
     initial: { policy: "policy", policyVersion: 0, parameters: model.initial },
-    device: "cpu",
-    settings: { threads }
+    device: kind,
+    settings: { threads, maxRows: Math.max(batch, defaults.maxRows) }
   })
   const ask = (maxTokens: number) =>
     Effect.forEach(
@@ -189,7 +192,7 @@ const words = rest.filter((word) => !/^\d+$/.test(word))
 const quantize = QuantizedWeights.kinds.find((kind) => words.includes(kind))
 const names = Object.keys(Checkpoint.shapes) as ReadonlyArray<Checkpoint.ShapeName>
 const planned = names.find((name) => words.includes(`planned=${name}`))
-const device = DeviceChoice.literals.find((name) => words.includes(name)) ?? "cpu"
+const device = Device.DeviceChoice.literals.find((name) => words.includes(name)) ?? "cpu"
 
 const figures = await (command === "train"
   ? Effect.runPromise(
@@ -206,6 +209,13 @@ const figures = await (command === "train"
   : command === "converse"
     ? Effect.runPromise(converse(folder, first, second))
     : Effect.runPromise(
-        generate({ folder, batch: first, tokens: second, quantize, temperature: words.includes("greedy") ? 0 : 1 })
+        generate({
+          folder,
+          batch: first,
+          tokens: second,
+          device,
+          quantize,
+          temperature: words.includes("greedy") ? 0 : 1
+        })
       ))
 console.log(JSON.stringify(figures))
