@@ -1,5 +1,6 @@
 /** `atropos train`: the trainer against a trajectory service. */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import * as StopOn from "@atropos/trainer/run/StopOn"
 import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import * as BundledModel from "../config/BundledModel.ts"
@@ -42,6 +43,8 @@ export const make: MakeVerb = () =>
               message: `--model ${Recipe.scratch} works with up only, which knows the environment: train needs a folder or a hub id`
             })
           }
+          const unseen = StopOn.problem(settings.trainer.stopOn)
+          if (unseen !== undefined) return yield* new UsageError({ message: unseen })
           yield* BundledModel.check(settings.trainer.model)
           if (RemoteEngine.isRemote(settings)) yield* RemoteEngine.check(settings)
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])

@@ -60,7 +60,7 @@ export const rare = new Set([
   "max_grad_norm",
   "max_non_finite",
   "stop_on",
-  "stop_webhook",
+  "health_webhook",
   "max_mismatch",
   "max_staleness",
   "on_stale",

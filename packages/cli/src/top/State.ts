@@ -1,7 +1,7 @@
 /** What is known of a run of a service, from its metrics, queue and environments, and how it is shown. */
 import type { TrajectoryApi } from "@atropos/core"
+import * as Health from "@atropos/core/health/Health"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
-import * as StopOn from "@atropos/trainer/run/StopOn"
 import * as Terminal from "../base/Terminal.ts"
 import * as Board from "../train/Board.ts"
 import * as ProgressFigures from "../train/ProgressFigures.ts"
@@ -56,7 +56,7 @@ const environmentOf = ({ connected, name, report }: TrajectoryApi.EnvironmentRow
 }
 
 export const make = (): State => {
-  const recorder = StopOn.recorder()
+  const { recorded, see } = Health.recorder()
   let rewards: ReadonlyArray<number> = []
   let recent: ReadonlyArray<StepMetrics> = []
   const solved = new Map<string, { readonly step: number; readonly share: number }>()
@@ -75,11 +75,11 @@ export const make = (): State => {
     see: (look) => {
       last = look
       for (const row of look.rows) {
+        see(row.source, row.step, row.values)
         const share = row.values[solvedName]
         if (share !== undefined) solved.set(row.source, { step: row.step, share })
         const step = row.source === "trainer" ? Steps.ofRow(row) : undefined
         if (step === undefined) continue
-        recorder.see(step)
         rewards = [...rewards.slice(1 - kept), step.rewardMean]
         recent = [...recent.slice(1 - window), step]
       }
@@ -93,7 +93,7 @@ export const make = (): State => {
           total: run.numSteps,
           rewards: rewards.filter(Number.isFinite),
           recent,
-          findings: recorder.findings(StopOn.rules)
+          findings: Health.judge(recorded).map(Health.inWords)
         },
         { width, colour }
       )

@@ -2,11 +2,10 @@
  * A run on a terminal: how far it is, its rewards, what its policy does, how fast it goes, where the time of a step
  * goes, and its health, in a few lines that stay below whatever else is printed.
  *
- * Figures are means over the last ten steps. Health is judged by the rules of the viewer and of `stop_on`, those that a
- * trainer's own figures suffice for. No line is wider than the terminal.
+ * Figures are means over the last ten steps. Health is judged by the rules of the viewer and of `stop_on`. No line is
+ * wider than the terminal.
  */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
-import * as StopOn from "@atropos/trainer/run/StopOn"
 import { Clock, Effect } from "effect"
 import * as Progress from "../base/Progress.ts"
 import * as Sparkline from "../base/Sparkline.ts"
@@ -97,7 +96,10 @@ export interface Steps {
 }
 
 /** Until the scope closes: the board on a terminal, a line now and then elsewhere. */
-export const make = Effect.fn("Board.make")(function* (options: { readonly total: number; readonly done: number }) {
+export const make = Effect.fn("Board.make")(function* ({
+  findings,
+  ...options
+}: Pick<State, "done" | "total"> & { readonly findings: () => State["findings"] }) {
   const place = yield* Terminal.Place
   const { columns } = place
   if ((yield* Progress.Presenter) !== "bar" || columns === undefined) {
@@ -110,14 +112,13 @@ export const make = Effect.fn("Board.make")(function* (options: { readonly total
       }
     } satisfies Steps
   }
-  const recorder = StopOn.recorder()
   const rewards: Array<number> = []
   let recent: ReadonlyArray<StepMetrics> = []
   let { done } = options
   const colour = !process.env["NO_COLOR"]
   const lines = () =>
     render(
-      { done, total: options.total, rewards, recent, findings: recorder.findings(StopOn.rules) },
+      { done, total: options.total, rewards, recent, findings: findings() },
       { width: Math.max(20, columns() - 1), colour }
     )
   let shownAt = Number.NEGATIVE_INFINITY
@@ -133,7 +134,6 @@ export const make = Effect.fn("Board.make")(function* (options: { readonly total
   )
   return {
     step: Effect.fnUntraced(function* (metrics) {
-      recorder.see(metrics)
       rewards.push(metrics.rewardMean)
       recent = [...recent.slice(1 - window), metrics]
       done = metrics.step

@@ -24,8 +24,8 @@ import * as Pretrained from "./Pretrained.ts"
 import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
 import * as Room from "./Room.ts"
-import * as StopWebhook from "./StopWebhook.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
+import * as Watch from "./Watch.ts"
 
 export interface Trained {
   readonly steps: number
@@ -113,7 +113,8 @@ export const run = Effect.fn("Train.run")(
     )
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
-    const board = yield* Board.make({ total: trainer.trainingSteps, done })
+    const watch = yield* Watch.make(trainer)
+    const board = yield* Board.make({ total: trainer.trainingSteps, done, findings: watch.findings })
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
     const client = TrajectoryClientAuto.layer({
       url: trainer.atroposUrl,
@@ -122,6 +123,7 @@ export const run = Effect.fn("Train.run")(
     })
     const outcome = yield* ServiceTraining.steps(made, { settings, owner: "atropos train" }).pipe(
       Stream.tap(board.step),
+      Stream.tap(() => watch.step),
       Stream.runFold(
         () => ({ steps: 0, first: Option.none<StepMetrics>(), last: Option.none<StepMetrics>() }),
         ({ first }, metrics) => ({
@@ -131,14 +133,14 @@ export const run = Effect.fn("Train.run")(
           last: Option.some(metrics)
         })
       ),
-      Effect.provide(Layer.provideMerge(Metrics.layer(metrics, place), client))
+      watch.ending,
+      Effect.provide(Layer.provideMerge(watch.over(Metrics.layer(metrics, place)), client))
     )
     return { ...outcome, folder: resolve(trainer.savePath) } satisfies Trained
   },
   Effect.scoped,
   (effect, { trainer }, metrics) =>
     Effect.provide(effect, [OrtWorker.layer(trainer), NodeHttpClient.layerUndici]).pipe(
-      StopWebhook.telling(trainer),
       Metrics.traced(metrics, "atropos-train")
     )
 )

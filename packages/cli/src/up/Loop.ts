@@ -23,6 +23,7 @@ export interface Options {
     environments: ReadonlyArray<Environment.EnvironmentShape>
   ) => Effect.Effect<Options["onStep"], unknown, Engine.Engine>
   readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
+  readonly health: ClosedLoop.Options["health"]
   /**
    * What an earlier process of the same run had come to; the items it asked before the first step are not asked again.
    */
@@ -77,11 +78,12 @@ const heldOutOf = Effect.fnUntraced(function* (
 export const run = Effect.fn("Loop.run")(function* (
   options: Options
 ): Effect.fn.Return<Outcome, unknown, ClosedLoop.Needs | Engine.Engine | Environment.Environments | Scope.Scope> {
-  const { earlier, initial, objective, onBefore, onReady, onStep, settings, stepsAhead } = options
+  const { earlier, health, initial, objective, onBefore, onReady, onStep, settings, stepsAhead } = options
   const environments = yield* Environment.Environments
   const { steps, trainer } = yield* ClosedLoop.makeOf(environments, {
     settings,
     initial,
+    health,
     ...(objective && { objective }),
     stepsAhead,
     owner: "atropos up"

@@ -30,7 +30,7 @@ import type * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
 import * as ServedPolicy from "../train/ServedPolicy.ts"
-import * as StopWebhook from "../train/StopWebhook.ts"
+import * as Watch from "../train/Watch.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
 
 export interface UpOptions {
@@ -126,7 +126,8 @@ export const run = Effect.fn("Up.run")(
     yield* Console.log(
       `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${trained}; Ctrl-C saves and stops`
     )
-    const board = yield* Board.make({ total: trainingSteps, done: chosen.done })
+    const watch = yield* Watch.make(named)
+    const board = yield* Board.make({ total: trainingSteps, done: chosen.done, findings: watch.findings })
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(
@@ -158,11 +159,13 @@ export const run = Effect.fn("Up.run")(
         before: chosen.done > 0 ? yield* History.before(chosen.folder) : Option.none()
       },
       onBefore: (solved) => History.saveBefore(chosen.folder, solved),
-      onStep: board.step
+      onStep: (metrics) => Effect.andThen(board.step(metrics), watch.step),
+      health: watch.recorder
     }).pipe(
+      watch.ending,
       Effect.provide([
         Layer.provideMerge(
-          Metrics.layer(options.metrics, place),
+          watch.over(Metrics.layer(options.metrics, place)),
           TrajectoryClientInProcess.layer({ run: chosen.name })
         ),
         environments
@@ -196,9 +199,5 @@ export const run = Effect.fn("Up.run")(
         Console.log("starting the service (the first time, its database takes some seconds)")
       ),
       Effect.provide(effect, [service(options), executor(options), NodeHttpClient.layerUndici])
-    ).pipe(
-      Metrics.traced(options.metrics, "atropos-up"),
-      StopWebhook.telling(options.trainer.trainer),
-      Effect.mapError(Services.toFailure)
-    )
+    ).pipe(Metrics.traced(options.metrics, "atropos-up"), Effect.mapError(Services.toFailure))
 )

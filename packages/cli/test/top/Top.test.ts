@@ -60,6 +60,44 @@ describe("atropos top", () => {
     assert.deepStrictEqual(read, expected)
   })
 
+  it("judges a run by all that is recorded of it, by its environments too", () => {
+    const state = State.make()
+    const rows = Array.from({ length: 30 }, (_, index) => index + 1).flatMap((number) => [
+      { id: `t${number}`, source: "trainer", step: number, at: 0, values: StepMetrics.values(step(number)) },
+      {
+        id: `m${number}`,
+        source: "maze_0",
+        step: number,
+        at: 0,
+        values: {
+          "train/percent_identical": number < 5 ? 0.5 : 1,
+          "train/solved_fraction": 0,
+          "train/truncated_fraction": number < 5 ? 0 : 0.9,
+          "train/completion_lengths": 10 * number
+        }
+      }
+    ])
+    state.see({
+      // As far as it is looked at.
+      run: { name: "r", numSteps: 40, currentStep: 30 } as State.Look["run"],
+      summary: {
+        currentStep: 30,
+        queuedGroups: 0,
+        queuedSequences: 0,
+        queuedBytes: 0,
+        bufferedGroups: 0,
+        formedBatches: 0,
+        leasedBatches: 0,
+        bound: null,
+        stuck: []
+      },
+      environments: [],
+      rows
+    })
+    const health = state.board({ width: 300, colour: false }).find((line) => line.startsWith("health"))
+    assert.match(health ?? "", /Environment stuck \(stuck\): 100% of the groups of maze_0 .* \(and 2 more\)$/)
+  })
+
   it("fits its terminal, and takes no commands from names", () => {
     const state = State.make()
     const run = { name: "r", numSteps: 10, currentStep: 3 } as State.Look["run"]

@@ -2,7 +2,7 @@
  * The health of a run: what its metrics say is wrong, since when, by which rule. Pure; one declaration for the viewer
  * and the trainer (`train --stop_on`).
  *
- * Rules look at means over the last ten values, and name the step since which they hold; what is over is told only of
+ * A run that is learned out is not ill (`Learned`). Rules look at means over the last ten values, and name the step since which they hold; what is over is told only of
  * single steps (not a number, a gradient that jumps). A metric that is not recorded is judged by no rule.
  */
 import type { Finding, Rule } from "./Finding.ts"
@@ -12,7 +12,8 @@ import type { Recorded } from "./Series.ts"
 
 export type { Finding, Rule } from "./Finding.ts"
 export { correlation, finite, mean, type Recorded, type Series } from "./Series.ts"
-export { type Course, courseOf } from "./RewardRules.ts"
+export { type Course, courseOf } from "./Course.ts"
+export { make as recorder, type Recorder } from "./Recorder.ts"
 export { atFirst, percent, standing, window, written } from "./Finding.ts"
 
 /** By name, the gravest first. */
@@ -41,9 +42,15 @@ export const ruleNames = Object.keys(rules) as ReadonlyArray<RuleName> as readon
   ...ReadonlyArray<RuleName>
 ]
 
+export type Found = Finding & { readonly rule: RuleName }
+
 /** What is wrong, the gravest first. */
-export const judge = (
-  recorded: Recorded,
-  names: ReadonlyArray<RuleName> = ruleNames
-): ReadonlyArray<Finding & { readonly rule: RuleName }> =>
+export const judge = (recorded: Recorded, names: ReadonlyArray<RuleName> = ruleNames): ReadonlyArray<Found> =>
   names.flatMap((rule) => rules[rule].judge(recorded).map((finding) => ({ rule, ...finding })))
+
+/** The same for the same trouble, however it goes on. */
+export const keyOf = ({ component, metric, rule, source }: Found): string =>
+  [rule, source, metric, component].join("\n")
+
+/** `Reward collapsed (collapse): Reward fell at step 61: …` */
+export const inWords = ({ rule, says }: Found): string => `${rules[rule].title} (${rule}): ${says}`

@@ -11,7 +11,8 @@ import {
   window,
   written
 } from "./Finding.ts"
-import type * as Series from "./Series.ts"
+import * as Learned from "./Learned.ts"
+import * as Series from "./Series.ts"
 
 /** Steps of the trainer at which a figure of it is no number. */
 const oddSteps = (recorded: Series.Recorded, metric: string): ReadonlyArray<number> => {
@@ -51,13 +52,23 @@ export const notFinite: Rule = {
   }
 }
 
+/** Steps with nothing to learn because nothing was left to be learned. */
+const solvedSteps = (recorded: Series.Recorded): ReadonlyArray<number> => {
+  if (!Learned.isSolved(recorded, trainer)) return []
+  const { steps, values } = Series.sharesOf(
+    recorded.points(trainer, "batch/zero_variance_groups"),
+    recorded.points(trainer, "batch/groups")
+  )
+  return [...steps].filter((_, index) => values[index] === 1)
+}
+
 const skippedFrom = 0.5
 
 export const skipped: Rule = {
   title: "Steps skipped",
-  words: `half of the last ${window} steps changed no weights, because no group had anything to teach`,
+  words: `half of the last ${window} steps changed no weights, because no group had anything to teach; not counted are steps whose groups were all alike where ${percent(Learned.mostly)} of the answers are solved`,
   judge: (recorded) => {
-    const odd = new Set(markedSteps(recorded, "train/skipped_not_finite"))
+    const odd = new Set([...markedSteps(recorded, "train/skipped_not_finite"), ...solvedSteps(recorded)])
     const { steps, values } = seriesOf(recorded, trainer, "train/skipped")
     const own = values.map((value, index) => (odd.has(steps[index]!) ? 0 : value))
     const found = standing({ steps, values: own }, (share) => share >= skippedFrom)
@@ -69,7 +80,7 @@ export const skipped: Rule = {
         metric: "train/skipped",
         from: found.from,
         to: found.to,
-        says: `${percent(found.now)} of the last ${window} steps changed no weights: their groups had nothing to teach (since step ${found.from}).`
+        says: `${percent(found.now)} of the last ${window} steps changed no weights: their groups had nothing to teach (since step ${found.from}).${Learned.inWords(recorded, trainer)}`
       }
     ]
   }
@@ -80,45 +91,60 @@ interface Level {
   readonly title: string
   readonly words: string
   readonly sources?: "environments"
+  /** The trainer's figure in place of the environments', where none of them tells it. */
+  readonly else?: string
+  /** Whether something else speaks for it being no trouble. */
+  readonly isExcused?: (recorded: Series.Recorded) => boolean
   /** Whether a mean over the window is too far, seen from the first one. */
   readonly isFar: (now: number, start: number) => boolean
   readonly says: (now: number, start: number) => string
 }
 
+/** Who tells the figure that a rule looks at, and under which name. */
+const tellersOf = (recorded: Series.Recorded, { else: other, metric, sources }: Level) => {
+  const told = recorded
+    .sourcesOf(metric)
+    .filter((source) => (source === trainer) === (sources === undefined))
+    .map((source) => ({ source, metric }))
+  return told.length === 0 && other !== undefined && recorded.sourcesOf(other).includes(trainer)
+    ? [{ source: trainer, metric: other }]
+    : told
+}
+
 /** A figure whose mean over the last steps has gone too far. */
-const level = ({ isFar, metric, says, sources, title, words }: Level): Rule => ({
-  title,
-  words,
+const level = (rule: Level): Rule => ({
+  title: rule.title,
+  words: rule.words,
   judge: (recorded) =>
-    recorded
-      .sourcesOf(metric)
-      .filter((source) => (source === trainer) === (sources === undefined))
-      .flatMap((source): ReadonlyArray<Omit<Finding, "rule">> => {
-        const series = seriesOf(recorded, source, metric)
-        const start = atFirst(series)
-        if (start === undefined) return []
-        const found = standing(series, (now) => isFar(now, start))
-        if (found === undefined) return []
-        const who = sources === undefined ? "" : ` (${source})`
-        return [
-          {
-            severity: "suspect",
-            source,
-            metric,
-            from: found.from,
-            to: found.to,
-            says: `${says(found.now, start)} since step ${found.from}${who}.`
-          }
-        ]
-      })
+    tellersOf(recorded, rule).flatMap(({ metric, source }): ReadonlyArray<Omit<Finding, "rule">> => {
+      const { isExcused, isFar, says } = rule
+      const series = seriesOf(recorded, source, metric)
+      const start = atFirst(series)
+      if (start === undefined) return []
+      const found = standing(series, (now) => isFar(now, start))
+      if (found === undefined || isExcused?.(recorded) === true) return []
+      const who = source === trainer ? "" : ` (${source})`
+      return [
+        {
+          severity: "suspect",
+          source,
+          metric,
+          from: found.from,
+          to: found.to,
+          says: `${says(found.now, start)} since step ${found.from}${who}.`
+        }
+      ]
+    })
 })
 
 export const entropyLow = level({
   metric: "grpo/entropy",
   title: "Entropy gone",
-  words: `the policy's mean entropy over the last ${window} steps is below a fifth of that of the first ${window}, and below 0.3 nats`,
+  words: `the policy's mean entropy over the last ${window} steps is below a fifth of that of the first ${window}, and below 0.3 nats, and the reward does not speak for it: it has fallen, or fewer than ${percent(Learned.mostly)} of the answers are solved and it does not rise`,
   isFar: (now, start) => now < start / 5 && now < 0.3,
-  says: (now, start) => `Entropy is ${written(now)} nats, ${written(start)} at first: the policy has stopped exploring,`
+  isExcused: Learned.isLearning,
+  says: (now, start) =>
+    `Entropy is ${written(now)} nats, ${written(start)} at first: the policy has stopped exploring, and no better reward came of it,`
 })
 
 export const entropyHigh = level({
@@ -163,8 +189,9 @@ const cutOff = 0.3
 export const truncation = level({
   metric: "train/truncated_fraction",
   sources: "environments",
+  else: "batch/truncated_fraction",
   title: "Answers cut off",
-  words: `over the last ${window} rows, ${percent(cutOff)} of the completions end at the token limit`,
+  words: `over the last ${window} rows, ${percent(cutOff)} of an environment's completions end at the token limit; of the batches' where no environment tells`,
   isFar: (now) => now >= cutOff,
   says: (now) => `${percent(now)} of the completions end at the token limit,`
 })

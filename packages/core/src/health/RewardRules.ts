@@ -1,53 +1,11 @@
 /** Rules of the reward: that it falls, that it teaches nothing, that one component is had by length. */
+import { courseOf } from "./Course.ts"
 import { atFirst, type Finding, percent, type Rule, seriesOf, standing, trainer, window, written } from "./Finding.ts"
+import * as Learned from "./Learned.ts"
 import * as Series from "./Series.ts"
 
-/** Means over `window` values: of the last, of those before them, of the first, and of the best there were. */
-export interface Course {
-  readonly window: number
-  readonly now: number
-  readonly before: number
-  readonly start: number
-  /** `step` is the last of them. */
-  readonly best: { readonly value: number; readonly step: number }
-  /** How far it is below its best, where that is more than chance: else 0. */
-  readonly fallen: number
-  /** The step at which it fell; null where it did not. */
-  readonly fellAt: number | null
-}
-
-/** A fall is one of so many standard errors, the best being the best of many. */
-const surely = 4
-/** A fall is at least this part of all that the run has gone through. */
-const noticeable = 0.1
 /** A fall of this part of the best, or of all that was gained, is a collapse. */
 const collapsed = 0.5
-
-/** How a reward has gone; null without values. Windows are shorter where the values are too few for two of them. */
-export const courseOf = ({ steps, values }: ReturnType<typeof Series.finite>): Course | null => {
-  if (values.length === 0) return null
-  const size = Math.max(1, Math.min(window, Math.floor(values.length / 2)))
-  const means = Series.meansOver(values, size)
-  const now = means.at(-1)!
-  let [best, worst] = [0, 0]
-  for (let index = 1; index < means.length; index++) {
-    if (means[index]! > means[best]!) best = index
-    if (means[index]! < means[worst]!) worst = index
-  }
-  const below = means[best]! - now
-  const chance = Series.errorBetween(values.subarray(best, best + size), values.subarray(-size))
-  const isFallen = below > surely * chance && below > noticeable * (means[best]! - means[worst]!)
-  const broken = isFallen ? Series.breakOf(values.subarray(best)) : undefined
-  return {
-    window: size,
-    now,
-    before: means.at(-1 - size) ?? now,
-    start: means[0]!,
-    best: { value: means[best]!, step: steps[best + size - 1]! },
-    fallen: isFallen ? below : 0,
-    fellAt: broken === undefined ? null : steps[best + broken]!
-  }
-}
 
 /** The trainer's own reward; that of the environments where it has none. */
 const rewards = (recorded: Series.Recorded) =>
@@ -92,9 +50,7 @@ const identical = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule
   recorded.sourcesOf("train/percent_identical").flatMap((source) => {
     const metric = "train/percent_identical"
     const found = standing(seriesOf(recorded, source, metric), (share) => share >= nothingToLearn)
-    if (found === undefined) return []
-    const scores = seriesOf(recorded, source, "train/scores_mean").values.subarray(-window)
-    const level = scores.length === 0 ? "" : ` Their mean score is ${written(Series.mean(scores))}.`
+    if (found === undefined || Learned.isSolved(recorded, source)) return []
     return [
       {
         severity: "broken" as const,
@@ -102,10 +58,14 @@ const identical = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule
         metric,
         from: found.from,
         to: found.to,
-        says: `${percent(found.now)} of the groups of ${source} have identical scores since step ${found.from}: nothing is learned from them.${level}`
+        says: `${percent(found.now)} of the groups of ${source} have identical scores since step ${found.from}: nothing is learned from them.${Learned.inWords(recorded, source)}`
       }
     ]
   })
+
+/** Whether an environment has told how its groups were since a step: they are made, and dropped for being alike. */
+const isAtWork = (recorded: Series.Recorded, source: string, since: number): boolean =>
+  (seriesOf(recorded, source, "train/percent_identical").steps.at(-1) ?? since) > since
 
 /** Environments that no longer send anything, though they record. */
 const silent = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">> =>
@@ -118,6 +78,7 @@ const silent = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">>
       .some((other) => other !== source && seriesOf(recorded, other, metric).values.subarray(-window).some(Boolean))
     if (!others || values.length - 1 - last < window) return []
     const since = last === -1 ? steps[0]! : steps[last]!
+    if (isAtWork(recorded, source, since) && Learned.isSolved(recorded, source)) return []
     return [
       {
         severity: "broken" as const,
@@ -135,7 +96,7 @@ const silent = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">>
 
 export const stuck: Rule = {
   title: "Environment stuck",
-  words: `of the groups that an environment rolled out in its last ${window} rows, 95% have identical scores; or it has sent none in them while others have`,
+  words: `of the groups that an environment rolled out in its last ${window} rows, 95% have identical scores; or it has sent none in them while others have; and fewer than ${percent(Learned.mostly)} of its answers are solved`,
   judge: (recorded) => [...identical(recorded), ...silent(recorded)]
 }
 
@@ -143,14 +104,14 @@ const alikeFrom = 0.8
 
 export const zeroVariance: Rule = {
   title: "Batches with nothing to learn from",
-  words: `over the last ${window} steps, 80% of the groups in batches have identical scores`,
+  words: `over the last ${window} steps, 80% of the groups in batches have identical scores, and fewer than ${percent(Learned.mostly)} of the answers are solved`,
   judge: (recorded) => {
-    const all = recorded.points(trainer, "batch/groups")
-    const [flat, groups] = Series.together(recorded.points(trainer, "batch/zero_variance_groups"), all)
-    const steps = Float64Array.from({ length: flat.length }, (_, at) => all.steps[all.steps.length - flat.length + at]!)
-    const values = flat.map((count, at) => (groups[at]! > 0 ? count / groups[at]! : 0))
-    const found = standing({ steps, values }, (share) => share >= alikeFrom)
-    if (found === undefined) return []
+    const shares = Series.sharesOf(
+      recorded.points(trainer, "batch/zero_variance_groups"),
+      recorded.points(trainer, "batch/groups")
+    )
+    const found = standing(shares, (share) => share >= alikeFrom)
+    if (found === undefined || Learned.isSolved(recorded, trainer)) return []
     return [
       {
         severity: "suspect",
@@ -158,7 +119,7 @@ export const zeroVariance: Rule = {
         metric: "batch/zero_variance_groups",
         from: found.from,
         to: found.to,
-        says: `${percent(found.now)} of the groups in batches have identical scores since step ${found.from}.`
+        says: `${percent(found.now)} of the groups in batches have identical scores since step ${found.from}.${Learned.inWords(recorded, trainer)}`
       }
     ]
   }

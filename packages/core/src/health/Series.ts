@@ -19,13 +19,14 @@ export interface Recorded {
 
 /** The series without what is no number. */
 export const finite = ({ steps, values }: Series): { readonly steps: Float64Array; readonly values: Float64Array } => {
-  const kept = Array.from({ length: values.length }, (_, index) => index).filter((index) =>
-    Number.isFinite(values[index])
-  )
-  return {
-    steps: Float64Array.from(kept, (index) => steps[index]!),
-    values: Float64Array.from(kept, (index) => values[index]!)
+  const kept = { steps: new Float64Array(values.length), values: new Float64Array(values.length) }
+  let count = 0
+  for (let index = 0; index < values.length; index++) {
+    if (!Number.isFinite(values[index])) continue
+    kept.steps[count] = steps[index]!
+    kept.values[count++] = values[index]!
   }
+  return { steps: kept.steps.subarray(0, count), values: kept.values.subarray(0, count) }
 }
 
 export const mean = (values: ArrayLike<number>): number => {
@@ -38,6 +39,13 @@ export const mean = (values: ArrayLike<number>): number => {
 export const variance = (values: Float64Array): number => {
   const center = mean(values)
   return values.reduce((sum, value) => sum + (value - center) ** 2, 0) / Math.max(1, values.length - 1)
+}
+
+/** Variance of values around a level that moves slowly, by their successive differences (von Neumann 1941). */
+export const jitter = (values: Float64Array): number => {
+  let sum = 0
+  for (let index = 1; index < values.length; index++) sum += (values[index]! - values[index - 1]!) ** 2
+  return sum / 2 / Math.max(1, values.length - 1)
 }
 
 /** Standard error of the difference of two means. */
@@ -92,4 +100,16 @@ export const together = (left: Series, right: Series): readonly [xs: Float64Arra
   const pairs = Array.from({ length: left.steps.length }, (_, at) => [left.values[at]!, byStep.get(left.steps[at]!)])
   const shared = pairs.filter((pair): pair is [number, number] => pair.every((value) => Number.isFinite(value)))
   return [Float64Array.from(shared, ([x]) => x), Float64Array.from(shared, ([, y]) => y)]
+}
+
+/** A count as a share of another one, at the steps that have both; 0 of none. */
+export const sharesOf = (part: Series, whole: Series): ReturnType<typeof finite> => {
+  const byStep = new Map(Array.from({ length: whole.steps.length }, (_, at) => [whole.steps[at]!, whole.values[at]!]))
+  return finite({
+    steps: part.steps,
+    values: Array.from({ length: part.steps.length }, (_, at) => {
+      const all = byStep.get(part.steps[at]!)
+      return all === undefined ? Number.NaN : all > 0 ? part.values[at]! / all : 0
+    })
+  })
 }

@@ -68,6 +68,8 @@ export const make = (environment: string): RolloutMetrics => {
       window.sequences += group.tokens.length
       window.truncated += truncated(group, maxTokenLength)
       window.tooShort += tooShort(group, minTrainedTokens)
+      window.judged += group.solved?.length ?? 0
+      window.solved += group.solved?.filter(Boolean).length ?? 0
       window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
     kept: (group, step) => {
@@ -133,6 +135,9 @@ interface Window {
   sequences: number
   truncated: number
   tooShort: number
+  /** Rollouts of which it is said whether they solve their item, and those that do. */
+  judged: number
+  solved: number
   readonly lengths: Array<number>
   readonly scores: Array<number>
   readonly staleness: Spread
@@ -151,6 +156,8 @@ const emptyWindow = (): Window => ({
   sequences: 0,
   truncated: 0,
   tooShort: 0,
+  judged: 0,
+  solved: 0,
   lengths: [],
   scores: [],
   staleness: makeSpread(),
@@ -177,6 +184,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/truncated_fraction"] = window.truncated / window.sequences
     figures["train/too_short_fraction"] = window.tooShort / window.sequences
   }
+  if (window.judged > 0) figures["train/solved_fraction"] = window.solved / window.judged
   if (window.scores.length > 0) {
     const { max, min, std } = spreadOf(window.scores)
     figures["train/scores_mean"] = Evaluation.mean(window.scores)

@@ -1,6 +1,7 @@
 /**
- * Ends a run that nobody watches once a rule of its health is broken by the trainer's own figures (`stop_on`). What was
- * learned until then is saved. A resumed run begins without a past.
+ * Ends a run that nobody watches once a rule of its health is broken (`stop_on`): by the trainer's own figures, and by
+ * those of environments where they are in the same process. What was learned until then is saved. A resumed run begins
+ * without a past.
  */
 import * as Health from "@atropos/core/health/Health"
 import { Effect, Schema } from "effect"
@@ -18,6 +19,7 @@ export const rules = [
   "divergence",
   "gradient",
   "mismatch",
+  "truncation",
   "identical"
 ] as const satisfies ReadonlyArray<Health.RuleName>
 
@@ -27,13 +29,28 @@ const named = (text: string): ReadonlyArray<string> =>
     .map((name) => name.trim())
     .filter((name) => name !== "")
 
+/** The rules of a setting, the gravest first. */
+export const rulesOf = (text: string): ReadonlyArray<Health.RuleName> => {
+  const names = new Set(named(text))
+  return Health.ruleNames.filter((rule) => names.has(rule))
+}
+
 /** Names of rules, separated by commas. */
 export const Names = Schema.String.check(
   Schema.makeFilter((text: string) => {
-    const unknown = named(text).find((name) => !rules.some((rule) => rule === name))
-    return unknown === undefined || `${unknown} is no rule that a trainer can be stopped by: ${rules.join(", ")}`
+    const unknown = named(text).find((name) => !Health.ruleNames.some((rule) => rule === name))
+    return unknown === undefined || `${unknown} is no rule of a run's health: ${Health.ruleNames.join(", ")}`
   })
 )
+
+/** What is wrong with a setting where environments are in other processes; undefined where nothing is. */
+export const problem = (text: string): string | undefined => {
+  const beyond = rulesOf(text).find((name) => !rules.some((rule) => rule === name))
+  return beyond === undefined
+    ? undefined
+    : `stop_on ${beyond} looks at what environments record, which a trainer alone does not see: it works with up; ` +
+        `here ${rules.join(", ")} do`
+}
 
 export interface StopOn {
   /** Adds a step; whether the run should end with it. */
@@ -42,45 +59,21 @@ export interface StopOn {
   readonly end: Effect.Effect<void, TrainerError>
 }
 
-/** What a trainer has told, step by step, as the rules of health look at it. */
-export const recorder = () => {
-  const columns = new Map<string, { readonly steps: Array<number>; readonly values: Array<number> }>()
-  const recorded: Health.Recorded = {
-    names: () => [...columns.keys()],
-    sourcesOf: (metric) => (columns.has(metric) ? ["trainer"] : []),
-    points: (_, metric) => columns.get(metric) ?? { steps: [], values: [] }
-  }
-  return {
-    see: (metrics: StepMetrics.StepMetrics): void => {
-      for (const [name, value] of Object.entries(StepMetrics.values(metrics))) {
-        const column = columns.get(name) ?? { steps: [], values: [] }
-        columns.set(name, column)
-        column.steps.push(metrics.step)
-        column.values.push(value)
-      }
-    },
-    /** What is wrong by these rules, in words, the gravest first. */
-    findings: (names: ReadonlyArray<Health.RuleName>): ReadonlyArray<string> =>
-      Health.judge(recorded, names).map(({ rule, says }) => `${Health.rules[rule].title} (${rule}): ${says}`)
-  }
-}
-
 /** Of the names in a setting. */
-export const make = (names: string): StopOn => {
-  const wanted = rules.filter((rule) => named(names).includes(rule))
-  const { findings, see } = recorder()
-  let found: string | undefined
+export const make = (names: string, recorder: Health.Recorder = Health.recorder()): StopOn => {
+  const wanted = rulesOf(names)
+  let found: Health.Found | undefined
   return {
     see: (metrics) => {
       if (wanted.length === 0) return false
-      see(metrics)
-      found = findings(wanted)[0]
+      recorder.see("trainer", metrics.step, StepMetrics.values(metrics))
+      found = Health.judge(recorder.recorded, wanted)[0]
       return found !== undefined
     },
     end: Effect.suspend(() =>
       found === undefined
         ? Effect.void
-        : Effect.fail(new TrainerError({ reason: "stopped", message: `stopped by stop_on. ${found}` }))
+        : Effect.fail(new TrainerError({ reason: "stopped", message: `stopped by stop_on. ${Health.inWords(found)}` }))
     )
   }
 }

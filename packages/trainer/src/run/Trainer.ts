@@ -26,6 +26,7 @@
  * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
  */
 import type { Batch, ScoreAdvantage } from "@atropos/core"
+import type * as Health from "@atropos/core/health/Health"
 import { Cause, Clock, Effect, Exit, type FileSystem, Option, type Path, Result, Scope, Stream } from "effect"
 import { type Kept, LearnerEngine } from "../learn/LearnerEngine.ts"
 import * as Rehearsal from "../learn/Rehearsal.ts"
@@ -43,6 +44,8 @@ export interface Options extends TrainerValues.TrainerValues {
   readonly settings: TrainerSettings.TrainerSettings
   /** What training begins with, where that is not the engine's model as it is: a warm start. */
   readonly initial?: Kept | undefined
+  /** Where environments of this process record too, for `stop_on`; else it goes by the trainer's own figures. */
+  readonly health?: Health.Recorder | undefined
 }
 
 export type Hooks = Partial<TrainingStep.Hooks>
@@ -82,9 +85,10 @@ const wrong = (message: string, cause?: unknown) => new TrainerError({ reason: "
 export const make = Effect.fn("Trainer.make")(function* (
   options: Options
 ): Effect.fn.Return<Trainer, TrainerError, LearnerEngine | FileSystem.FileSystem | Path.Path | Scope.Scope> {
-  const { initial, settings } = options
+  const { health, initial, settings } = options
   const { trainer } = settings
-  const contradiction = TrainerSettings.problem(trainer)
+  const contradiction =
+    TrainerSettings.problem(trainer) ?? (health === undefined ? StopOn.problem(trainer.stopOn) : undefined)
   if (contradiction !== undefined) return yield* wrong(contradiction)
   const resolving = TrainerValues.resolve(settings, options)
   if (Result.isFailure(resolving)) return yield* wrong(resolving.failure.message, resolving.failure)
@@ -125,6 +129,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       return { ...resumed, step, close: Scope.close(own, Exit.void), isPublished: false }
     })
   )
+  const stop = StopOn.make(trainer.stopOn, health)
   let opened = yield* open
   yield* Effect.addFinalizer(() => opened.close)
 
@@ -148,11 +153,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       Stream.suspend(() =>
         opened.progress.step >= trainer.trainingSteps
           ? Stream.empty
-          : stepsOf(
-              { ...opened, publish, trainingSteps: trainer.trainingSteps, stop: StopOn.make(trainer.stopOn) },
-              batches,
-              hooks
-            )
+          : stepsOf({ ...opened, publish, trainingSteps: trainer.trainingSteps, stop }, batches, hooks)
       ),
     reopen: Effect.gen(function* () {
       yield* opened.close

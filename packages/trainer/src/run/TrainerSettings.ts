@@ -104,7 +104,11 @@ export const trainerFields = {
     "",
     "rules of the run's health that end it with exit code 3 once they are broken, separated by commas, such as collapse,not_finite; if empty, none"
   ),
-  stopWebhook: field(Schema.String, "", "URL that is told by POST when stop_on ends the run; if empty, none"),
+  healthWebhook: field(
+    Schema.String,
+    "",
+    "URL that is told by POST of everything that the rules of the run's health find, once each, and whether stop_on ended the run; if empty, none"
+  ),
   maxStaleness: field(
     Schema.NullOr(count),
     null,
@@ -229,7 +233,7 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "recordLogprobs",
   "maxNonFinite",
   "stopOn",
-  "stopWebhook",
+  "healthWebhook",
   "run",
   "atroposUrl",
   "weightSync",

@@ -16,6 +16,7 @@ const group: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 2), Int32Array.of(1, 3)],
   masks: [Uint8Array.of(0, 1), Uint8Array.of(0, 1)],
   scores: Float64Array.of(0, 1),
+  solved: [false, true],
   rewards: [{ correct: 0 }, { correct: 1 }],
   policyVersions: [0, 0]
 }

@@ -1,6 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { type Batch, Trajectory, WireGroup } from "@atropos/core"
+import * as Health from "@atropos/core/health/Health"
 import { Deferred, Effect, Fiber, FileSystem, Layer, References, Result, Stream } from "effect"
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -224,6 +225,23 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       const next = yield* Toy.trainer(Toy.settings(target, { stopOn: "" }))
       assert.strictEqual(yield* next.step, 2)
       assert.throws(() => Toy.settings(target, { stopOn: "collaps" }), "collaps is no rule")
+    })
+  )
+
+  it.effect("ends by what environments of its process record, and says where there are none", () =>
+    Effect.gen(function* () {
+      const settings = Toy.settings(yield* folder, { stopOn: "stuck", checkpointInterval: 10 })
+      const health = Health.recorder()
+      for (let row = 1; row <= 20; row++) {
+        health.see("maze_0", row, { "train/percent_identical": 1, "train/solved_fraction": 0 })
+      }
+      const trainer = yield* Toy.trainer(settings, { health })
+      const ended = yield* Effect.flip(Stream.runDrain(trainer.steps(Stream.make(Toy.batch(0), Toy.batch(1)))))
+      assert.include(ended.message, "stopped by stop_on. Environment stuck (stuck): 100% of the groups of maze_0")
+      assert.strictEqual(yield* trainer.step, 1)
+      const alone = yield* Effect.flip(Toy.trainer(Toy.settings(yield* folder, { stopOn: "collapse,stuck" })))
+      assert.strictEqual(alone.reason, "settings")
+      assert.include(alone.message, "stop_on stuck looks at what environments record")
     })
   )
 

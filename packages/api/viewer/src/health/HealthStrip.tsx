@@ -28,7 +28,7 @@ export const HealthStrip = ({ findings, run }: HealthStripProps) => {
       {findings.length > 0 && (
         <ul className="findings">
           {findings.map((finding) => (
-            <li key={keyOf(finding)} className={`finding is-${finding.severity}`}>
+            <li key={Health.keyOf(finding)} className={`finding is-${finding.severity}`}>
               <h3 title={Health.rules[finding.rule].words}>{Health.rules[finding.rule].title}</h3>
               <p>{finding.says}</p>
               <Ways run={run} finding={finding} />
@@ -39,8 +39,6 @@ export const HealthStrip = ({ findings, run }: HealthStripProps) => {
     </section>
   )
 }
-
-const keyOf = ({ component, metric, rule, source }: Finding): string => [rule, source, metric, component].join("\n")
 
 /** Single steps that are offered; more are in the list of all. */
 const mostSteps = 6

@@ -1,0 +1,164 @@
+/** What is found wrong with a run is told to an address while the run goes on, and when it ends by it. */
+import { assert, describe, it } from "@effect/vitest"
+import { MetricsSink } from "@atropos/core"
+import { TrainerError } from "@atropos/trainer"
+import * as StepMetrics from "@atropos/trainer/run/StepMetrics"
+import { Effect, Layer, Schema } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import * as Runtime from "effect/Runtime"
+import * as Services from "../../src/config/Services.ts"
+import * as Watch from "../../src/train/Watch.ts"
+import { step } from "./Steps.ts"
+
+/** A server that keeps what it is sent, and answers with a status. */
+const listening = (status: number) =>
+  Effect.acquireRelease(
+    Effect.promise(
+      () =>
+        new Promise<{ readonly url: string; readonly bodies: ReadonlyArray<string>; readonly close: () => void }>(
+          (resolve) => {
+            const bodies: Array<string> = []
+            const server = createServer((request, response) => {
+              let body = ""
+              request.on("data", (part) => (body += String(part)))
+              request.on("end", () => {
+                bodies.push(body)
+                response.writeHead(status).end()
+              })
+            })
+            server.listen(0, "127.0.0.1", () => {
+              const { port } = server.address() as AddressInfo
+              resolve({ url: `http://127.0.0.1:${port}/hook`, bodies, close: () => server.close() })
+            })
+          }
+        )
+    ),
+    ({ close }) => Effect.sync(close)
+  )
+
+const Told = Schema.fromJsonString(
+  Schema.Struct({
+    run: Schema.String,
+    rule: Schema.String,
+    severity: Schema.String,
+    source: Schema.String,
+    from: Schema.Int,
+    stopped: Schema.Boolean,
+    message: Schema.String,
+    text: Schema.String
+  })
+)
+
+const read = (bodies: ReadonlyArray<string>) => bodies.map((body) => Schema.decodeSync(Told)(body))
+
+const sourceOf = (kind: "environment" | "trainer", name: string): MetricsSink.Source => ({
+  kind,
+  name,
+  key: name,
+  isResumed: false,
+  prefix: "",
+  config: {},
+  announced: Effect.succeed({ group: null, project: null })
+})
+
+/**
+ * A run of so many steps whose loss is no number at the third and whose maze is stuck, recorded as trainer and
+ * environments do.
+ */
+const train = Effect.fnUntraced(function* (watch: Watch.Watch, steps: number) {
+  const { open } = yield* MetricsSink.MetricsSink
+  const trainer = yield* open(sourceOf("trainer", "trainer"))
+  const maze = yield* open(sourceOf("environment", "maze_0"))
+  for (let number = 1; number <= steps; number++) {
+    const metrics = step(number, number === 3 ? { loss: Number.NaN, skipped: "nonFinite" } : {})
+    yield* trainer.figures(number, StepMetrics.values(metrics))
+    yield* maze.figures(number, { "train/percent_identical": 1, "train/solved_fraction": 0 })
+    yield* watch.step
+  }
+})
+
+const sinks = Layer.succeed(MetricsSink.MetricsSink, MetricsSink.make([]))
+
+const stopped = new TrainerError.TrainerError({
+  reason: "stopped",
+  message: "stopped by stop_on. Not a number (not_finite): …"
+})
+
+describe("Watch", () => {
+  it.live("tells of each finding once, of environments' too, while the run goes on", () =>
+    Effect.gen(function* () {
+      const { bodies, url } = yield* listening(204)
+      const findings = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: url })
+          yield* Effect.scoped(Effect.provide(train(watch, 30), watch.over(sinks)))
+          return watch.findings()
+        })
+      )
+      // The watch has ended: nothing is on its way any more.
+      const told = read(bodies).toSorted((one, other) => one.rule.localeCompare(other.rule))
+      assert.deepStrictEqual(
+        told.map(({ rule, run, severity, source, stopped }) => [run, rule, severity, source, stopped]),
+        [
+          ["nightly", "not_finite", "broken", "trainer", false],
+          ["nightly", "stuck", "broken", "maze_0", false]
+        ]
+      )
+      assert.match(
+        told[1]!.text,
+        /^nightly: Environment stuck \(stuck\): 100% of the groups of maze_0 .* 0% of the answers are solved\.$/
+      )
+      assert.deepStrictEqual(
+        findings.map((text) => text.split(":")[0]),
+        ["Not a number (not_finite)", "Environment stuck (stuck)"]
+      )
+    })
+  )
+
+  it.live("tells of what ends the run only then, and lets it fail with exit code 3, whatever the address answers", () =>
+    Effect.gen(function* () {
+      for (const status of [204, 500]) {
+        const { bodies, url } = yield* listening(status)
+        const error = yield* Effect.gen(function* () {
+          const watch = yield* Watch.make({ run: "nightly", stopOn: "not_finite", healthWebhook: url })
+          yield* Effect.scoped(Effect.provide(train(watch, 3), watch.over(sinks)))
+          return yield* Effect.flip(Effect.mapError(watch.ending(Effect.fail(stopped)), Services.toFailure))
+        }).pipe(Effect.scoped)
+        assert.strictEqual(error[Runtime.errorExitCode], 3)
+        const { message } = stopped
+        assert.deepStrictEqual(read(bodies), [
+          {
+            run: "nightly",
+            rule: "not_finite",
+            severity: "broken",
+            source: "trainer",
+            from: 3,
+            stopped: true,
+            message,
+            text: `nightly: ${message}`
+          }
+        ])
+      }
+    })
+  )
+
+  it.live("says nothing of other failures, nor where nobody is to be told", () =>
+    Effect.gen(function* () {
+      const { bodies, url } = yield* listening(204)
+      const fails = Effect.fnUntraced(function* (error: TrainerError.TrainerError, healthWebhook: string) {
+        const watch = yield* Watch.make({ run: "r", stopOn: "not_finite", healthWebhook })
+        yield* Effect.scoped(Effect.provide(train(watch, 3), watch.over(sinks)))
+        return (yield* Effect.flip(Effect.mapError(watch.ending(Effect.fail(error)), Services.toFailure)))[
+          Runtime.errorExitCode
+        ]
+      }, Effect.scoped)
+      const other = new TrainerError.TrainerError({ reason: "service", message: "refused" })
+      assert.strictEqual(yield* fails(other, url), 1)
+      assert.strictEqual(yield* fails(stopped, ""), 3)
+      assert.deepStrictEqual(bodies, [])
+      // Nobody there: told in the log, and the failure stays what it is.
+      assert.strictEqual(yield* fails(stopped, "http://127.0.0.1:9/"), 3)
+    })
+  )
+})

@@ -1,0 +1,79 @@
+/**
+ * What tells a run that is learned out from one that is ill: both have groups whose scores are all alike, steps that
+ * change nothing, and hardly any entropy. Pure.
+ *
+ * `reward/solved_fraction` of a trainer and `train/solved_fraction` of an environment say how many answers are solved.
+ * Where that is not recorded, a reward that has risen since the start and has not fallen speaks for a run.
+ */
+import { courseOf, hasRisen, isRising } from "./Course.ts"
+import { percent, seriesOf, trainer, window } from "./Finding.ts"
+import * as Series from "./Series.ts"
+
+/** From this share of solved answers on there is little left to learn. */
+export const mostly = 0.8
+
+const solvedName = (source: string): string => (source === trainer ? "reward/solved_fraction" : "train/solved_fraction")
+
+const rewardName = (source: string): string => (source === trainer ? "reward/mean" : "train/scores_mean")
+
+/** How many of a source's last answers are solved; undefined where it does not say. */
+const solvedShare = (recorded: Series.Recorded, source: string): number | undefined => {
+  const { values } = seriesOf(recorded, source, solvedName(source))
+  return values.length === 0 ? undefined : Series.mean(values.subarray(-window))
+}
+
+/** ` 12% of the answers are solved.`; else how high they score, where that is known. */
+export const inWords = (recorded: Series.Recorded, source: string): string => {
+  const share = solvedShare(recorded, source)
+  if (share !== undefined) return ` ${percent(share)} of the answers are solved.`
+  const scores = seriesOf(recorded, source, rewardName(source)).values.subarray(-window)
+  return scores.length === 0 ? "" : ` Their mean score is ${Number(Series.mean(scores).toPrecision(3))}.`
+}
+
+type Values = ReturnType<typeof Series.finite>
+
+const isDown = (series: Values): boolean => (courseOf(series)?.fallen ?? 0) > 0
+
+/** Whether a series has risen since its start, by more than chance, and has not fallen since. */
+const isUp = (series: Values): boolean => hasRisen(series.values) && !isDown(series)
+
+/** Whether most of what a source's answers can earn is earned: what counts as solved may be worth little. */
+export const isSolved = (recorded: Series.Recorded, source: string): boolean => {
+  const share = solvedShare(recorded, source)
+  const reward = seriesOf(recorded, source, rewardName(source))
+  return share === undefined ? isUp(reward) : share >= mostly && !isDown(reward)
+}
+
+/**
+ * Whether a reward speaks for a policy that is certain of itself: it is at its best, and most answers are solved, or it
+ * goes on rising. Of a source that does not say what is solved, or calls everything solved, a reward that has risen has
+ * to do.
+ */
+const isGood = (reward: Values, shares: Values): boolean => {
+  if (shares.values.every((share) => share === 1)) return isUp(reward)
+  if (isDown(reward)) return false
+  return Series.mean(shares.values.subarray(-window)) >= mostly || (isUp(reward) && isRising(reward.values))
+}
+
+/** As it was so many values ago. */
+const before = ({ steps, values }: Values, count: number): Values => ({
+  steps: steps.subarray(0, Math.max(0, steps.length - count)),
+  values: values.subarray(0, Math.max(0, values.length - count))
+})
+
+/**
+ * Whether a policy that grows certain does so because it learns, or did ten steps ago: by the trainer's reward, or by
+ * what all environments count as solved, since batches may hold none but the groups that differ.
+ */
+export const isLearning = (recorded: Series.Recorded): boolean => {
+  const reward = seriesOf(recorded, trainer, rewardName(trainer))
+  const shares = seriesOf(recorded, trainer, solvedName(trainer))
+  const name = "train/solved_fraction"
+  const environments = recorded.sourcesOf(name).map((source) => seriesOf(recorded, source, name))
+  const isAt = (ago: number): boolean =>
+    isGood(before(reward, ago), before(shares, ago)) ||
+    (environments.length > 0 &&
+      !isDown(reward) &&
+      environments.every((solved) => isGood(before(solved, ago), before(solved, ago))))
+  return !isDown(reward) && (isAt(0) || isAt(window))
+}

@@ -1,0 +1,42 @@
+/** Figures of a run as they are recorded, kept as rules of its health look at them. */
+import type { Recorded } from "./Series.ts"
+
+export interface Recorder {
+  readonly recorded: Recorded
+  /** Adds what a source (`trainer`, an environment) tells of a step; where a step is told again, that counts. */
+  readonly see: (source: string, step: number, values: { readonly [name: string]: number }) => void
+}
+
+interface Column {
+  readonly steps: Array<number>
+  readonly values: Array<number>
+}
+
+export const make = (): Recorder => {
+  const metrics = new Map<string, Map<string, Column>>()
+  const columnOf = (metric: string, source: string): Column => {
+    const sources = metrics.get(metric) ?? new Map<string, Column>()
+    metrics.set(metric, sources)
+    const column = sources.get(source) ?? { steps: [], values: [] }
+    sources.set(source, column)
+    return column
+  }
+  return {
+    recorded: {
+      names: () => [...metrics.keys()],
+      sourcesOf: (metric) => [...(metrics.get(metric)?.keys() ?? [])],
+      points: (source, metric) => metrics.get(metric)?.get(source) ?? { steps: [], values: [] }
+    },
+    see: (source, step, told) => {
+      for (const [metric, value] of Object.entries(told)) {
+        const { steps, values } = columnOf(metric, source)
+        while (steps.length > 0 && steps.at(-1)! >= step) {
+          steps.pop()
+          values.pop()
+        }
+        steps.push(step)
+        values.push(value)
+      }
+    }
+  }
+}

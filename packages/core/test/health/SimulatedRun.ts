@@ -1,0 +1,70 @@
+/** Runs made up from how likely an answer is right and how certain the policy is, as trainer and environment record them. */
+import * as Health from "../../src/health/Health.ts"
+
+export interface SimulatedRun {
+  readonly seed: number
+  readonly steps: number
+  /** Of a batch, and answers in each. */
+  readonly groups: number
+  readonly size: number
+  /** From 0 to 1, at a step. */
+  readonly right: (step: number) => number
+  /** Nats, at a step. */
+  readonly entropy: (step: number) => number
+  /** How much items differ: 0 not at all, 1 from never right to always right. */
+  readonly spread?: number
+  /** Whether groups whose scores are alike never reach the trainer, while another environment's do. */
+  readonly isFiltered?: boolean
+}
+
+/** Uniform from 0 to 1 (mulberry32, https://github.com/bryc/code). */
+const uniform = (seed: number) => {
+  let state = seed | 0
+  return (): number => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
+
+const isAlike = (group: ReadonlyArray<number>): boolean => group.every((score) => score === group[0])
+
+/** What is recorded of it, step by step; `onStep` looks at it after each. */
+export const record = (run: SimulatedRun, onStep: (recorded: Health.Recorded, step: number) => void = () => {}) => {
+  const { recorded, see } = Health.recorder()
+  const { entropy, groups, isFiltered = false, right, seed, size, spread = 0, steps } = run
+  const draw = uniform(seed)
+  for (let step = 1; step <= steps; step++) {
+    const made = Array.from({ length: groups }, () => {
+      const room = Math.min(right(step), 1 - right(step))
+      const own = right(step) + spread * room * (2 * draw() - 1)
+      return Array.from({ length: size }, () => (draw() < own ? 1 : 0))
+    })
+    const alike = made.filter(isAlike).length
+    const sent = isFiltered ? made.filter((group) => !isAlike(group)) : made
+    see("math_0", step, {
+      "train/items_sent_to_api": sent.length,
+      "train/percent_identical": alike / groups,
+      "train/solved_fraction": mean(made.flat()),
+      ...(sent.length > 0 && { "train/scores_mean": mean(sent.flat()) })
+    })
+    if (isFiltered) see("other_0", step, { "train/items_sent_to_api": groups })
+    if (sent.length > 0) {
+      const isIdle = sent.every(isAlike)
+      see("trainer", step, {
+        "reward/mean": mean(sent.flat()),
+        "reward/solved_fraction": mean(sent.flat()),
+        "grpo/entropy": entropy(step),
+        "batch/groups": sent.length,
+        "batch/zero_variance_groups": sent.filter(isAlike).length,
+        "train/skipped": isIdle ? 1 : 0,
+        "train/skipped_not_finite": 0
+      })
+    }
+    onStep(recorded, step)
+  }
+  return recorded
+}
