@@ -77,6 +77,4 @@ const ground = Layer.mergeAll(
   Layer.succeed(References.MinimumLogLevel, "None")
 )
 
-await Effect.runPromise(
-  loop.pipe(Effect.scoped, Effect.provide(Layer.unwrap(parts).pipe(Layer.provideMerge(ground))))
-)
+await Effect.runPromise(loop.pipe(Effect.scoped, Effect.provide(Layer.unwrap(parts).pipe(Layer.provideMerge(ground)))))
