@@ -5,6 +5,7 @@
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Schedule } from "effect"
+import type { IncomingMessage } from "node:http"
 import { fileURLToPath } from "node:url"
 import * as Atropos from "../crash/Atropos.ts"
 import * as KillingProxy from "../crash/KillingProxy.ts"
@@ -17,6 +18,9 @@ const longAnswers = fileURLToPath(new URL("../fixtures/long-answers.ts", import.
 const neverDone = fileURLToPath(new URL("../fixtures/never-done.ts", import.meta.url))
 
 const batchSize = 16
+
+/** A trainer tells that samplers have the weights that it made of a batch. */
+const isTold = ({ url = "" }: IncomingMessage): boolean => url.endsWith("/trained")
 
 /** Service and policy server, in the folder of the test. */
 const servers = Effect.gen(function* () {
@@ -87,8 +91,7 @@ describe("atropos train --on_stale wait", () => {
         // Each time the samplers have weights that no checkpoint has: those of step 3, and of step 5.
         for (const at of ["asked", "answered"] as const) {
           const victim = yield* Atropos.start(training(proxy.url, steps), { cwd })
-          const isTold = (url = "") => url.endsWith("/trained")
-          yield* proxy.await({ name: "trained", is: ({ url }) => isTold(url), nth: 3, at }, victim.killNow)
+          yield* proxy.await({ name: "trained", is: isTold, nth: 3, at }, victim.killNow)
           assert.strictEqual((yield* victim.ended).signal, "SIGKILL")
         }
         const { code, err } = yield* Atropos.run(training(proxy.url, steps), { cwd })

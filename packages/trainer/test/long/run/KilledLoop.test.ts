@@ -1,16 +1,19 @@
-/** A closed loop that is killed while its engine changes weights in the middle of answers and guesses tokens. */
+/**
+ * A closed loop that is killed while its engine changes weights in the middle of answers and guesses tokens; of a
+ * mixture also where the experts that were passed at sampling are passed again.
+ */
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
 import { Context, Effect, FileSystem, Layer, Option } from "effect"
-import { HttpServer } from "effect/http"
+import { FetchHttpClient, HttpServer } from "effect/http"
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import * as Checkpoints from "../../../src/checkpoint/Checkpoints.ts"
 import * as StateFile from "../../../src/local/StateFile.ts"
 import { uniforms } from "../../loss/ToyPolicy.ts"
-import { model } from "./loopModel.ts"
+import * as LoopModel from "./loopModel.ts"
 
 const program = fileURLToPath(new URL("loopProcess.ts", import.meta.url))
 const steps = 16
@@ -29,10 +32,14 @@ interface Ended {
 }
 
 /** The loop's process, killed so many milliseconds after so many lines; not at all without a moment. */
-const loop = Effect.fnUntraced(function* (folder: string, kill?: { readonly lines: number; readonly millis: number }) {
+const loop = Effect.fnUntraced(function* (
+  kind: LoopModel.Kind,
+  folder: string,
+  kill?: { readonly lines: number; readonly millis: number }
+) {
   const url = yield* ServiceUrl
   return yield* Effect.callback<Ended>((resume) => {
-    const given = [url, "loop", folder, String(steps)]
+    const given = [url, kind, folder, String(steps)]
     const child = spawn(process.execPath, ["--conditions=atropos-src", program, ...given], {
       stdio: ["ignore", "pipe", "inherit"]
     })
@@ -46,10 +53,10 @@ const loop = Effect.fnUntraced(function* (folder: string, kill?: { readonly line
   })
 })
 
-layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: true })(
+layer(Layer.mergeAll(layerService, NodeServices.layer, FetchHttpClient.layer), { excludeTestServices: true })(
   "a loop that is killed",
   (it) => {
-    it.effect("three times, with updates in flight and guessed tokens, trains every batch once and loses none", () =>
+    it.effect.each(LoopModel.kinds)("three times trains every batch once and loses none: %s", (kind) =>
       Effect.gen(function* () {
         const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
         // After an odd number of steps, of which the last is in no checkpoint.
@@ -57,20 +64,21 @@ layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: t
         const said: Array<string> = []
         for (let round = 0; round < 3; round++) {
           const moment = { lines: 2 + 2 * Math.floor(uniform() * 2), millis: Math.floor(uniform() * 8) }
-          const { code, lines } = yield* loop(folder, moment)
+          const { code, lines } = yield* loop(kind, folder, moment)
           assert.isNull(code, `round ${round} was to be killed, and ended by itself: ${lines.join()}`)
           said.push(...lines.filter((line) => line.startsWith("step")))
         }
-        const { code, lines } = yield* loop(folder)
+        const { code, lines } = yield* loop(kind, folder)
         assert.strictEqual(code, 0)
         said.push(...lines.filter((line) => line.startsWith("step")))
         assert.strictEqual(said.at(-1), `step ${steps} ${steps}`)
         // Steps were lost and done again, or this would test nothing.
         assert.isAbove(said.length, steps)
+        const { layout } = yield* LoopModel.load(kind, `${folder}/model`)
         const { newest } = yield* Checkpoints.newest(folder, (checkpoint) =>
           Effect.result(
             Effect.mapError(
-              StateFile.read(`${checkpoint.folder}/${checkpoint.state.weights.path}`, model.layout),
+              StateFile.read(`${checkpoint.folder}/${checkpoint.state.weights.path}`, layout),
               ({ message }) => message
             )
           )

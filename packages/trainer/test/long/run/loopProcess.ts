@@ -1,30 +1,35 @@
 /**
  * A closed loop in a process of its own, for a test that kills it: an engine that takes new weights in the middle of
- * answers and guesses tokens ahead, sampling a step ahead of training. Says `step <n> <version>` for each.
+ * answers and guesses tokens ahead, sampling a step ahead of training; of a mixture with the experts that were passed
+ * at sampling. Says `step <n> <version>` for each.
  *
- *     node loopProcess.ts <url> <run> <folder> <steps>
+ *     node loopProcess.ts <url> dense|mixture <folder> <steps>
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, ServerManager, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, References, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { writeSync } from "node:fs"
 import * as Ort from "../../../src/exec/Ort.ts"
 import * as LocalLearner from "../../../src/local/LocalLearner.ts"
 import * as ClosedLoop from "../../../src/run/ClosedLoop.ts"
 import * as TrainerSettings from "../../../src/run/TrainerSettings.ts"
 import * as PolicyLayers from "../../../src/server/PolicyLayers.ts"
-import { letters, model } from "./loopModel.ts"
+import * as LoopModel from "./loopModel.ts"
 
 const [, , url = "", run = "", savePath = "", steps = ""] = process.argv
 const groupSize = 4
+const { letters } = LoopModel
+const kind = LoopModel.kinds.find((name) => name === run) ?? "dense"
 
 const environment = Environment.layer("letters", Environment.settings({}), () =>
   Effect.map(ServerManager.ServerManager, (servers) => ({
     items: (cursor: number) => Stream.iterate(cursor, (index) => index + 1),
     collectTrajectories: (index: number) =>
       servers.complete({ prompt: letters.repeat(4), n: groupSize, maxTokens: 40, seed: index }),
-    score: (index: number, group: ReadonlyArray<{ readonly completion: string }>) =>
-      Effect.succeed(group.map(({ completion }) => completion.split(letters[index % 4]!).length - 1))
+    // No two alike, or a batch might have nothing to learn.
+    score: (_: number, group: ReadonlyArray<{ readonly completion: string }>) =>
+      Effect.succeed(group.map(({ completion }) => Buffer.from(completion).reduce((sum, byte) => sum + byte, 0)))
   }))
 )({ groupSize, ensureScoresAreNotSame: false, maxNumWorkers: 8 })
 
@@ -37,7 +42,8 @@ const settings = TrainerSettings.complete({
     seqLen: 64,
     lr: 1e-2,
     checkpointInterval: 2,
-    leaseSeconds: 2
+    leaseSeconds: 2,
+    routerReplay: kind === "mixture"
   },
   loss: { preset: "dr-grpo" }
 })
@@ -51,12 +57,24 @@ const loop = Effect.gen(function* () {
   yield* Stream.runForEach(steps, ({ policyVersion, step }) => say(`step ${step} ${policyVersion}`))
 })
 
-const engine = { weightUpdates: "in_flight", speculativeTokens: 3 } as const
-const parts = Layer.mergeAll(environment, LocalLearner.layerInProcess({ model })).pipe(
-  Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: "cpu", settings: engine })),
-  Layer.provideMerge(Layer.mergeAll(Ort.layer({ threads: 1 }), NodeServices.layer)),
-  Layer.provideMerge(TrajectoryClientHttp.layer({ url, run })),
-  Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
+const settingsOfEngine = { weightUpdates: "in_flight", speculativeTokens: 3 } as const
+const parts = Effect.map(LoopModel.load(kind, `${savePath}/model`), (model) =>
+  Layer.mergeAll(environment, LocalLearner.layerInProcess({ model })).pipe(
+    Layer.provideMerge(
+      PolicyLayers.layerInProcess(model, {
+        device: "cpu",
+        settings: settingsOfEngine,
+        recordsExperts: kind === "mixture"
+      })
+    ),
+    Layer.provideMerge(Ort.layer({ threads: 1 })),
+    Layer.provideMerge(TrajectoryClientHttp.layer({ url, run }))
+  )
+)
+const ground = Layer.mergeAll(
+  NodeServices.layer,
+  FetchHttpClient.layer,
+  Layer.succeed(References.MinimumLogLevel, "None")
 )
 
-await Effect.runPromise(loop.pipe(Effect.scoped, Effect.provide(parts)))
+await Effect.runPromise(loop.pipe(Effect.scoped, Effect.provide(Layer.unwrap(parts).pipe(Layer.provideMerge(ground)))))
