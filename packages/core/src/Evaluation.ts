@@ -111,6 +111,15 @@ export const share = ({ items, squares, sum, trials }: Shares): Share => {
   return { value, stderr, interval: wilson(value * effective, effective) }
 }
 
+/**
+ * The 95% interval of a mean of items' scores: of scores that all lie between 0 and 1 that of a share, which stays
+ * there; of others Student's. None of fewer than two.
+ */
+export const scoreInterval = (values: ReadonlyArray<number>, trials: number): Interval | undefined =>
+  values.length > 1 && values.every((value) => value >= 0 && value <= 1)
+    ? share(sharesOf(values, trials)).interval
+    : confidenceInterval(values)
+
 /** The sums of items' shares. */
 export const sharesOf = (values: ReadonlyArray<number>, trials: number): Shares => ({
   items: values.length,

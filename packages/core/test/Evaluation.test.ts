@@ -80,6 +80,15 @@ describe("Evaluation", () => {
     assert.isUndefined(Evaluation.confidenceInterval([3]))
     assert.isUndefined(Evaluation.share(Evaluation.sharesOf([1], 8)).stderr)
   })
+
+  it("of scores from 0 to 1 stays between 0 and 1, and has a width where all are alike", () => {
+    const one = Array.from({ length: 64 }, (_, item) => (item === 0 ? 1 : 0))
+    assert.isBelow(Evaluation.confidenceInterval(one)!.lower, 0)
+    assert.deepStrictEqual(Evaluation.scoreInterval(one, 64), Evaluation.wilson(1, 64))
+    assert.isAbove(Evaluation.scoreInterval([0, 0], 2)!.upper, 0.5)
+    assert.deepStrictEqual(Evaluation.scoreInterval([-1, 1], 2), Evaluation.confidenceInterval([-1, 1]))
+    assert.isUndefined(Evaluation.scoreInterval([1], 1))
+  })
 })
 
 /** pass@k of items with so many right samples of 8. */

@@ -194,10 +194,16 @@ describe("Line.stack", () => {
 
 describe("Line.confidence", () => {
   it("is 1.96 standard errors to either side, where the error is known", () => {
-    const { high, low } = Line.confidence(points([0.5, 0.6, 0.7], [1, 5, 9]), points([0.1, 0.2], [5, 9]))
+    const { high, low } = Line.confidence(points([0.5, 0.6, 0.7], [1, 5, 9]), points([0.1, 0.2], [5, 9]), false)
     assert.deepStrictEqual([...low.steps], [5, 9])
     assert.closeTo(low.values[0]!, 0.404, 1e-3)
     assert.closeTo(high.values[1]!, 1.092, 1e-3)
+  })
+
+  it("keeps a share between 0 and 1", () => {
+    const { high, low } = Line.confidence(points([0.02, 0.98], [1, 2]), points([0.1, 0.1], [1, 2]), true)
+    assert.strictEqual(low.values[0], 0)
+    assert.strictEqual(high.values[1], 1)
   })
 })
 

@@ -2,6 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Arrangement from "../../viewer/src/run/Arrangement.ts"
 import * as Catalog from "../../viewer/src/run/Catalog.ts"
 import * as MetricTable from "../../viewer/src/run/MetricTable.ts"
+import * as Arrivals from "../../viewer/src/timeline/Arrivals.ts"
+import * as InlineSource from "../../viewer/src/source/InlineSource.ts"
+import type { RolloutRow } from "../../viewer/src/source/Wire.ts"
 import * as Timeline from "../../viewer/src/timeline/Timeline.ts"
 
 const row = (source: string, step: number, values: { readonly [name: string]: number }) => ({
@@ -21,6 +24,48 @@ const table = MetricTable.make(
     })
   )
 )
+
+/** So many groups, a hundred of each step, the newest first. */
+const groups = (count: number): ReadonlyArray<RolloutRow> =>
+  Array.from({ length: count }, (_, at) => ({
+    id: String(count - at),
+    environment: "sums",
+    env_id: 0,
+    step: Math.ceil((count - at) / 100),
+    state: "consumed",
+    created_at: count - at,
+    sequences: 1,
+    tokens: 1,
+    scores: [0],
+    policy_step: null,
+    preview: null,
+    figures: null
+  }))
+
+const arrivalsOf = (rows: ReadonlyArray<RolloutRow>, stepFrom: number) =>
+  Arrivals.load(
+    InlineSource.make({ title: "", runs: [{ name: "a", rows, groups: {} }] }),
+    "a",
+    stepFrom,
+    new AbortController().signal
+  )
+
+describe("groups of a timeline", () => {
+  it("are all those of its steps, on however many pages they come", async () => {
+    const arrivals = await arrivalsOf(groups(3500), 16)
+    assert.deepStrictEqual([arrivals.rows.length, arrivals.total], [2000, 2000])
+    assert.isNull(Arrivals.missing(arrivals))
+  })
+
+  it("are the newest ten thousand of more, which is said", async () => {
+    const arrivals = await arrivalsOf(groups(12_000), 1)
+    assert.lengthOf(arrivals.rows, 10_000)
+    assert.strictEqual(
+      Arrivals.missing(arrivals),
+      "The newest 10,000 of 12,000 groups are shown: before step 21 the lanes of environments are empty."
+    )
+  })
+})
 
 describe("labels of a timeline", () => {
   it("stand apart, however close the steps are", () => {

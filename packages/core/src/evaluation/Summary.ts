@@ -18,8 +18,9 @@ export interface Summary {
   readonly rewards: { readonly [name: string]: Estimate }
 }
 
-const mean = (values: ReadonlyArray<number>): Estimate => {
-  const interval = Evaluation.confidenceInterval(values)
+/** `trials` are the answers behind them. */
+const mean = (values: ReadonlyArray<number>, trials: number): Estimate => {
+  const interval = Evaluation.scoreInterval(values, trials)
   return { value: Evaluation.mean(values), ...(interval && { interval }) }
 }
 
@@ -36,8 +37,11 @@ const summary = (items: ReadonlyArray<ReadonlyArray<Answer>>): Summary => {
   return {
     items: items.length,
     correct: { value, interval },
-    score: mean(items.map((answers) => Evaluation.mean(answers.map(({ score }) => score)))),
-    rewards: Object.fromEntries([...names].sort().map((name) => [name, mean(valuesOf(name))]))
+    score: mean(
+      items.map((answers) => Evaluation.mean(answers.map(({ score }) => score))),
+      trials
+    ),
+    rewards: Object.fromEntries([...names].sort().map((name) => [name, mean(valuesOf(name), trials)]))
   }
 }
 

@@ -88,8 +88,8 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
 /**
  * The figures of an evaluation. Rates are means over items of the share of right completions, with the standard error
  * over items; `eval/pass@k` (k = 2, 4, … up to the samples every item has) is the unbiased estimate. `_ci_low` and
- * `_ci_high` hold the true value with 95% confidence: Wilson's interval for both (`Evaluation.share`), Student's for
- * scores. Errors and Student's need two items.
+ * `_ci_high` hold the true value with 95% confidence: Wilson's interval for both (`Evaluation.share`) and for scores that
+ * all lie between 0 and 1, Student's for other scores. Errors and intervals of scores need two items.
  */
 export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [name: string]: number } => {
   const shown = items.filter(({ trajectories }) => trajectories.length > 0)
@@ -110,7 +110,7 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
   const trialsOf = (k: number) => shown.reduce((sum, { trajectories }) => sum + Math.floor(trajectories.length / k), 0)
   const correct = Evaluation.share(Evaluation.sharesOf(rates, trialsOf(1)))
   estimate("eval/percent_correct", correct.value, correct.interval)
-  estimate("eval/mean_score", Evaluation.mean(scores), Evaluation.confidenceInterval(scores))
+  estimate("eval/mean_score", Evaluation.mean(scores), Evaluation.scoreInterval(scores, trialsOf(1)))
   if (correct.stderr !== undefined) {
     figures["eval/percent_correct_stderr"] = correct.stderr
     figures["eval/mean_score_stderr"] = Evaluation.standardError(scores)

@@ -201,7 +201,7 @@ const curveOf = (chart: Chart, entry: Entry, axis: Axis, smoothing: number): Cur
   const recorded = table.points(source, trace.metric)
   const points = trace.per === undefined ? recorded : ratio(recorded, table.points(source, trace.per))
   const line = lineOf(points)
-  const spread = spreadOf(trace, points, table, source)
+  const spread = spreadOf(chart, trace, points, table, source)
   return {
     entry,
     line,
@@ -242,11 +242,11 @@ export const gapsTold = (curves: ReadonlyArray<Curve>): string =>
     })
     .join("; ")
 
-const spreadOf = ({ spread }: Trace, points: Points, table: MetricTable, source: string) => {
+const spreadOf = ({ unit }: Chart, { spread }: Trace, points: Points, table: MetricTable, source: string) => {
   if (spread === undefined) return null
   if (spread.kind === "standardError") {
     const error = table.points(source, spread.metric)
-    return error.steps.length === 0 ? null : interval(points, error)
+    return error.steps.length === 0 ? null : interval(points, error, unit === "share")
   }
   const low = table.points(source, spread.low)
   const high = table.points(source, spread.high)

@@ -181,11 +181,18 @@ export const stack = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> => {
 /** `top / bottom` wherever both have a point and the divisor is not 0; a gap where one of them has. */
 export const divide = (top: Points, bottom: Points): Points => combine(top, bottom, (a, b) => a / b)
 
-/** A line's bounds from its standard error: the 95% confidence interval of a mean of many. */
-export const confidence = (mean: Points, standardError: Points): { readonly low: Points; readonly high: Points } => ({
-  low: combine(mean, standardError, (mean, error) => mean - normal95 * error),
-  high: combine(mean, standardError, (mean, error) => mean + normal95 * error)
-})
+/** A line's bounds from its standard error: the 95% confidence interval of a mean of many; a share is from 0 to 1. */
+export const confidence = (
+  mean: Points,
+  standardError: Points,
+  isShare: boolean
+): { readonly low: Points; readonly high: Points } => {
+  const [least, most] = isShare ? [0, 1] : [-Infinity, Infinity]
+  return {
+    low: combine(mean, standardError, (mean, error) => Math.max(least, mean - normal95 * error)),
+    high: combine(mean, standardError, (mean, error) => Math.min(most, mean + normal95 * error))
+  }
+}
 
 /** The 97.5% quantile of the normal distribution. */
 const normal95 = 1.959964

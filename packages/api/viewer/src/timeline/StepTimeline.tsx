@@ -8,11 +8,11 @@ import { useRunStates } from "../run/useRunMetrics.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useRemote } from "../state/useRemote.ts"
 import { useWidth } from "../ui/useSize.ts"
+import * as Arrivals from "./Arrivals.ts"
 import * as Timeline from "./Timeline.ts"
 import "./timeline.css"
 
 const most = 20
-const groupRows = 1000
 const noRows: ReadonlyArray<Wire.RolloutRow> = []
 
 export const StepTimeline = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: string }) => {
@@ -32,11 +32,10 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
   const table = useRunStates(metrics).find(({ name }) => name === run)?.table
   const version = table?.version() ?? 0
   const last = table?.points("trainer", "train/step_time").steps.at(-1) ?? null
-  const query =
-    last === null ? null : { newest_run: "true" as const, step_from: Math.max(0, last - most), limit: groupRows }
-  const groups = useRemote(query === null ? null : `arrivals ${run} ${last}`, (source, signal) =>
-    source.browse(run, query ?? {}, signal)
+  const groups = useRemote(last === null ? null : `arrivals ${run} ${last}`, (source, signal) =>
+    Arrivals.load(source, run, Math.max(0, (last ?? 0) - most), signal)
   )
+  const missing = groups.value === null ? null : Arrivals.missing(groups.value)
   const rows = groups.value?.rows ?? noRows
   const timeline = useMemo(
     () => (table === undefined ? null : Timeline.of(table, rows, most)),
@@ -50,6 +49,7 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
     <>
       <div className="timeline-picture" ref={drawn}>
         <p>{Timeline.told(timeline, duration)}</p>
+        {missing !== null && <p className="muted">{missing}</p>}
         <Picture timeline={timeline} />
         <ul className="timeline-legend" aria-label="Parts of a step">
           {Timeline.parts.map(({ name }, part) => (
