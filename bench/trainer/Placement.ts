@@ -10,7 +10,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Result } from "effect"
 import { spawnSync } from "node:child_process"
-import { basename } from "node:path"
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { basename, dirname, join } from "node:path"
 import * as DecodeGraph from "../../packages/trainer/src/engine/DecodeGraph.ts"
 import type { DeviceKind } from "../../packages/trainer/src/exec/Executor.ts"
 import * as Library from "../../packages/trainer/src/exec/Library.ts"
@@ -84,15 +86,21 @@ const own = kinds.find((kind) => rest[0] === `--load=${kind}`)
 if (own !== undefined) {
   await load(device, await Effect.runPromise(Effect.provide(graphOf(rest[1]!, own), NodeServices.layer)))
 } else {
+  // A file and not a pipe: what a full one does not take at once, the library never writes.
+  const log = join(mkdtempSync(join(tmpdir(), "atropos-placement-")), "log")
   for (const folder of rest) {
     for (const kind of kinds) {
       const args = ["--conditions=atropos-src", import.meta.filename, device, `--load=${kind}`, folder]
-      const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", maxBuffer: 2 ** 30 })
-      const { fallen, nodes, onDevice } = placed(stderr)
+      const file = openSync(log, "w")
+      const { status } = spawnSync(process.execPath, args, { stdio: ["ignore", "ignore", file] })
+      closeSync(file)
+      const said = readFileSync(log, "utf8")
+      const { fallen, nodes, onDevice } = placed(said)
       const ops = [...fallen].toSorted(([, a], [, b]) => b - a).map(([op, count]) => `${count} ${op}`)
       const what = `${basename(folder).padEnd(26)} ${kind}`
-      if (status !== 0 || nodes === 0) console.log(`${what}: failed: ${stderr.trim().split("\n").at(-1)}`)
+      if (status !== 0 || nodes === 0) console.log(`${what}: failed: ${said.trim().split("\n").at(-1)}`)
       else console.log(`${what}: ${onDevice} of ${nodes}; CPU: ${ops.join(", ") || "none"}`)
     }
   }
+  rmSync(dirname(log), { recursive: true })
 }

@@ -68,13 +68,16 @@ const attentionLengths = 6
 const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: DeviceKind) => {
   const maxLength = options.maxLength ?? model.maxPositions
   const { rounded, shape } = model
-  const workload = shape && { shape, rowLength: maxLength, ...(rounded && { rounded }) }
+  // A pair shares a row; the CPU's plans are the same with it and without.
+  const rowLength = device !== "cpu" && options.objective.needsPairs ? 2 * maxLength : maxLength
+  const workload = shape && { shape, rowLength, ...(rounded && { rounded }) }
   const memory = options.memory ?? MemoryPlan.memoryBytes(device)
   const wanted =
     options.tokenBudget ?? (workload ? MemoryPlan.tokensFor(workload, device, memory) : MicroBatch.defaults.tokenBudget)
   const tokenBudget = Math.max(wanted, maxLength)
   const { remat } = options
-  const plan = workload && MemoryPlan.choose({ ...workload, tokens: tokenBudget }, device, memory, remat)
+  const tokens = Math.max(tokenBudget, rowLength)
+  const plan = workload && MemoryPlan.choose({ ...workload, tokens }, device, memory, remat)
   const { prepack = false, ...planned } = plan ?? {}
   const { routerReplay = false } = options
   const graph = {

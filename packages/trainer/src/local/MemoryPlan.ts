@@ -166,7 +166,7 @@ export const chunks = ({ shape: { vocabSize }, tokens }: Workload): number =>
 /** How logits are cut. */
 const headOf = (workload: Workload, device: DeviceKind): Pick<Plan, "chunks" | "headRows"> => {
   const count = chunks(workload)
-  // Of a loop, other devices run nothing themselves.
+  // Of a loop's sizes other devices know nothing: the CPU would have to tell them, chunk by chunk.
   return { chunks: count, headRows: device === "cpu" && count > 1 ? Math.ceil(workload.tokens / count) : undefined }
 }
 
@@ -180,10 +180,26 @@ export const memoryBytes = (device: DeviceKind): number => {
   return allowed > 0 ? Math.min(allowed, totalmem()) : totalmem()
 }
 
-/** In blocks where rows are long. */
-const attentionOf = ({ rowLength }: Pick<Workload, "rowLength">, device: DeviceKind): AttentionKind =>
-  // Of a loop, other devices run nothing themselves.
-  device === "cpu" && rowLength > longestWholeRow ? "blocks" : "rows"
+/**
+ * What a shader of WebGPU can see of one tensor on every device. Beyond it ONNX Runtime (1.30) computes softmax and
+ * selections wrongly without a word, on devices that have no more.
+ */
+const bindingBytes = 2 ** 27
+
+/**
+ * In blocks where rows are long on the CPU, and on WebGPU where scores of whole rows could be too large for it. The loop
+ * over blocks is the CPU's everywhere, and what is in it the device's.
+ */
+const attentionOf = (
+  { rowLength, shape, tokens }: Pick<Workload, "rowLength" | "shape" | "tokens">,
+  device: DeviceKind
+): AttentionKind => {
+  const isLong =
+    device === "cpu"
+      ? rowLength > longestWholeRow
+      : device === "webgpu" && 4 * tokens * shape.heads * rowLength > bindingBytes
+  return isLong ? "blocks" : "rows"
+}
 
 /** More positions at once are no faster. */
 const mostTokens = 8192
@@ -200,7 +216,9 @@ export const tokensFor = (
 ): number => {
   const least = Math.max(fewestTokens, workload.rowLength)
   const fits = (tokens: number) =>
-    heldBytes(workload) + activationBytes({ ...workload, tokens }, "parts", attentionOf(workload, device)) <= memory / 2
+    heldBytes(workload) +
+      activationBytes({ ...workload, tokens }, "parts", attentionOf({ ...workload, tokens }, device)) <=
+    memory / 2
   let tokens = Math.max(mostTokens, workload.rowLength)
   while (tokens > least && !fits(tokens)) tokens = Math.max(least, Math.floor(tokens / 2))
   return tokens
