@@ -23,6 +23,18 @@ describe("atropos up", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("leaves rules that look at environments to up", () =>
+    Effect.gen(function* () {
+      yield* InProcess.folder
+      const { code, stderr } = yield* InProcess.run(["train", "--model", "bundled", "--stop_on", "collapse,stuck"])
+      assert.strictEqual(code, 2)
+      assert.include(stderr, "stop_on stuck looks at what environments record")
+      const misspelt = yield* up("--stop_on", "collaps")
+      assert.strictEqual(misspelt.code, 2)
+      assert.include(misspelt.stderr, "collaps is no rule of a run's health: collapse, not_finite")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("says what on_stale wait needs, and what contradicts it", () =>
     Effect.gen(function* () {
       yield* InProcess.folder

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url"
 import * as Bin from "./Bin.ts"
 
 const larger = fileURLToPath(new URL("fixtures/larger.ts", import.meta.url))
+const neverRight = fileURLToPath(new URL("fixtures/never-right.ts", import.meta.url))
 const withRecipe = fileURLToPath(new URL("fixtures/with-recipe.ts", import.meta.url))
 
 const up = (cwd: string, ...words: ReadonlyArray<string>) =>
@@ -68,6 +69,18 @@ describe("atropos up, from scratch", () => {
         assert.strictEqual(evaluated.code, 0, evaluated.stderr)
         assert.include(evaluated.stdout, (after / 100).toFixed(4))
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live("ends by a rule of its health that looks at the environment, if it was told to", () =>
+    Effect.gen(function* () {
+      const words = ["--env", neverRight, "--stop_on", "collapse,stuck"]
+      const { code, stderr, stdout } = yield* up(yield* Bin.folder, ...words)
+      assert.strictEqual(code, 3, stdout)
+      assert.match(
+        stderr,
+        /^atropos: stopped by stop_on\. Environment stuck \(stuck\): 100% of .* 0% of the answers are solved\.$/m
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.live("trains by the recipe that a file exports", () =>

@@ -1,9 +1,10 @@
 /**
- * The health of a run: what its metrics say is wrong, since when, by which rule. Pure; one declaration for the viewer
- * and the trainer (`train --stop_on`).
+ * The health of a run: what its metrics say is wrong, since when, by which rule. Pure; one declaration for the viewer,
+ * boards on terminals and the trainer (`--stop_on`).
  *
- * A run that is learned out is not ill (`Learned`). Rules look at means over the last ten values, and name the step since which they hold; what is over is told only of
- * single steps (not a number, a gradient that jumps). A metric that is not recorded is judged by no rule.
+ * Rules look at means over the last ten values, and name the step since which they hold; what is over is told only of
+ * single steps (not a number, a gradient that jumps). A metric that is not recorded is judged by no rule. A run that is
+ * learned out is not ill (`Learned`).
  */
 import type { Finding, Rule } from "./Finding.ts"
 import * as PolicyRules from "./PolicyRules.ts"

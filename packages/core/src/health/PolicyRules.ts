@@ -66,7 +66,7 @@ const skippedFrom = 0.5
 
 export const skipped: Rule = {
   title: "Steps skipped",
-  words: `half of the last ${window} steps changed no weights, because no group had anything to teach; not counted are steps whose groups were all alike where ${percent(Learned.mostly)} of the answers are solved`,
+  words: `half of the last ${window} steps changed no weights, because no group had anything to teach; where ${percent(Learned.mostly)} of the answers are solved, steps whose groups all have identical scores do not count`,
   judge: (recorded) => {
     const odd = new Set([...markedSteps(recorded, "train/skipped_not_finite"), ...solvedSteps(recorded)])
     const { steps, values } = seriesOf(recorded, trainer, "train/skipped")
@@ -191,7 +191,7 @@ export const truncation = level({
   sources: "environments",
   else: "batch/truncated_fraction",
   title: "Answers cut off",
-  words: `over the last ${window} rows, ${percent(cutOff)} of an environment's completions end at the token limit; of the batches' where no environment tells`,
+  words: `over the last ${window} rows, ${percent(cutOff)} of an environment's completions end at the token limit; where no environment tells, of those in batches`,
   isFar: (now) => now >= cutOff,
   says: (now) => `${percent(now)} of the completions end at the token limit,`
 })
@@ -199,19 +199,22 @@ export const truncation = level({
 /** Against so many values before it. */
 const backward = 20
 const tenfold = 10
+/** A run that is learned out has hardly a gradient: a mistake then is none of the run's jumps. */
+const twofold = 2
 
 export const gradient: Rule = {
   title: "Gradient jumps",
-  words: `the gradient's norm was more than ${tenfold} times that of most of the ${backward} steps before`,
+  words: `the gradient's norm was more than ${tenfold} times that of most of the ${backward} steps before, and more than ${twofold} times that of most steps of the run before`,
   judge: (recorded) => {
     const { steps, values } = seriesOf(recorded, trainer, "train/grad_norm")
-    const isJump = (value: number, at: number): boolean => {
-      if (at < backward) return false
+    const isAboveMost = (at: number, from: number, times: number): boolean => {
       let lower = 0
-      for (let before = at - backward; before < at; before++) if (values[before]! * tenfold < value) lower++
-      return lower > backward / 2
+      for (let before = from; before < at; before++) if (values[before]! * times < values[at]!) lower++
+      return lower > (at - from) / 2
     }
-    const found = [...steps].filter((_, at) => isJump(values[at]!, at))
+    const found = [...steps].filter(
+      (_, at) => at >= backward && isAboveMost(at, at - backward, tenfold) && isAboveMost(at, 0, twofold)
+    )
     if (found.length === 0) return []
     return [
       {

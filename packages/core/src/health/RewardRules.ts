@@ -96,7 +96,7 @@ const silent = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">>
 
 export const stuck: Rule = {
   title: "Environment stuck",
-  words: `of the groups that an environment rolled out in its last ${window} rows, 95% have identical scores; or it has sent none in them while others have; and fewer than ${percent(Learned.mostly)} of its answers are solved`,
+  words: `of the groups that an environment rolled out in its last ${window} rows, 95% have identical scores, or it has sent none in them while others have; and fewer than ${percent(Learned.mostly)} of its answers are solved`,
   judge: (recorded) => [...identical(recorded), ...silent(recorded)]
 }
 

@@ -136,6 +136,69 @@ describe("Health", () => {
     assert.deepStrictEqual(names({ math_0: { "train/truncated_fraction": late(0, 0.5) } }), ["truncation"])
   })
 
+  it("takes a policy for learned where its reward has risen and it is not told what is solved", () => {
+    const entropy = course(60, (step) => (step <= 40 ? 0.6 : 0.05))
+    const risen = course(60, (step) => 0.2 + Math.min(40, step) / 80 + noise(step))
+    assert.deepStrictEqual(names({ trainer: { "grpo/entropy": entropy, "reward/mean": risen } }), [])
+    const flat = course(60, (step) => 0.2 + noise(step))
+    assert.deepStrictEqual(names({ trainer: { "grpo/entropy": entropy, "reward/mean": flat } }), ["entropy_low"])
+    // A reward that calls whatever is above 0 solved says nothing by that.
+    const all = { "reward/solved_fraction": course(60, () => 1) }
+    assert.deepStrictEqual(names({ trainer: { ...all, "grpo/entropy": entropy, "reward/mean": flat } }), [
+      "entropy_low"
+    ])
+  })
+
+  it("does not count steps that had nothing to teach because all of it was learned", () => {
+    const skipped = course(40, (step) => (step <= 20 ? 0 : 1))
+    const trainer = (share: number, identical: number) => ({
+      "train/skipped": skipped,
+      "batch/groups": course(40, () => 8),
+      "batch/zero_variance_groups": course(40, (step) => (step <= 20 ? 1 : identical)),
+      "reward/mean": course(40, () => share),
+      "reward/solved_fraction": course(40, () => share)
+    })
+    assert.deepStrictEqual(names({ trainer: trainer(0.99, 8) }), [])
+    assert.deepStrictEqual(names({ trainer: trainer(0.1, 8) }), ["skipped", "identical"])
+    // Not for what was solved: all too old, say.
+    assert.deepStrictEqual(names({ trainer: trainer(0.99, 2) }), ["skipped"])
+  })
+
+  it("tells an environment whose groups are dropped for being right from one that hangs", () => {
+    const sent = course(40, (step) => (step < 12 ? 4 : 0))
+    const solved = (rows: number) => ({
+      "train/items_sent_to_api": sent,
+      "train/percent_identical": course(rows, () => 1),
+      "train/solved_fraction": course(rows, () => 1)
+    })
+    const other = { "train/items_sent_to_api": course(40, () => 4) }
+    assert.deepStrictEqual(names({ maze_0: solved(40), math_0: other }), [])
+    assert.deepStrictEqual(names({ maze_0: solved(11), math_0: other }), ["stuck"])
+  })
+
+  it("takes no mistake of a run that is learned out for a jump of its gradient", () => {
+    const norm = (last: number) => course(100, (step) => (step <= 50 ? 1 : step === 90 ? last : 0.01))
+    assert.deepStrictEqual(names({ trainer: { "train/grad_norm": norm(0.8) } }), [])
+    assert.deepStrictEqual(names({ trainer: { "train/grad_norm": norm(8) } }), ["gradient"])
+  })
+
+  it("judges truncation by the trainer's figure where no environment tells it", () => {
+    const cut = course(40, () => 0.5)
+    assert.deepStrictEqual(names({ trainer: { "batch/truncated_fraction": cut } }), ["truncation"])
+    const math_0 = { "train/truncated_fraction": course(40, () => 0.1) }
+    assert.deepStrictEqual(names({ trainer: { "batch/truncated_fraction": cut }, math_0 }), [])
+  })
+
+  it("goes by what was told last of a step, and of each metric alone", () => {
+    const { recorded, see } = Health.recorder()
+    for (const step of [1, 2, 3, 2]) see("trainer", step, { "train/loss": 10 * step })
+    see("trainer", 1, { "eval/mean_score": 1 })
+    assert.deepStrictEqual(recorded.points("trainer", "train/loss"), { steps: [1, 2], values: [10, 20] })
+    assert.deepStrictEqual(recorded.names(), ["train/loss", "eval/mean_score"])
+    assert.deepStrictEqual(recorded.sourcesOf("train/loss"), ["trainer"])
+    assert.deepStrictEqual(recorded.points("math_0", "train/loss"), { steps: [], values: [] })
+  })
+
   it("judges ten thousand steps in a blink", () => {
     const long = course(10_000, (step) => 0.5 + noise(step))
     const all = recorded({

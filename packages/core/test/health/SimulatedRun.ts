@@ -1,4 +1,4 @@
-/** Runs made up from how likely an answer is right and how certain the policy is, as trainer and environment record them. */
+/** Runs made up from how likely an answer is right and how certain the policy is, as they are recorded. */
 import * as Health from "../../src/health/Health.ts"
 
 export interface SimulatedRun {

@@ -40,6 +40,18 @@ describe("RolloutMetrics", () => {
     assert.strictEqual(metrics.take()["train/truncated_fraction"], 4 / 8)
   })
 
+  it("tells the share of rollouts that count as solved, dropped ones included, of those of which it is said", () => {
+    const metrics = RolloutMetrics.make("numbers")
+    const limits = { maxTokenLength: 0 }
+    metrics.rolledOut(scored([1, 1, 1], { solved: [true, true, true] }), limits)
+    metrics.dropped("identical_scores")
+    metrics.rolledOut(scored([0, 1], { solved: [false, true] }), limits)
+    metrics.rolledOut(scored([0, 1]), limits)
+    assert.strictEqual(metrics.take()["train/solved_fraction"], 4 / 5)
+    metrics.rolledOut(scored([0, 1]), limits)
+    assert.notProperty(metrics.take(), "train/solved_fraction")
+  })
+
   it("tells how stale rollouts are, of those whose version is known", () => {
     const metrics = RolloutMetrics.make("numbers")
     metrics.kept(scored([0, 1, 2, 3], { policyVersions: [5, 9, null, 12] }), 10)

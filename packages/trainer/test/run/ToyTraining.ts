@@ -84,7 +84,7 @@ export const settings = (
     loss: { preset: "dapo", oldPolicy: "trainer", ...loss }
   })
 
-export interface More extends Partial<LocalLearner.Options>, TrainerValues {
+export interface More extends Partial<LocalLearner.Options>, TrainerValues, Pick<Trainer.Options, "health"> {
   /** What stands between trainer and engine. */
   readonly around?: (engine: LearnerEngineShape) => LearnerEngineShape
 }

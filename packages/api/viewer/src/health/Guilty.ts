@@ -61,7 +61,7 @@ const orderOf = (metric: string): Partial<Filter.Filter> =>
         : {}
 
 /** Names of the trainer's own figures of the reward, which are no components. */
-const ofReward = new Set(["reward/mean", "reward/std"])
+const ofReward = new Set(["reward/mean", "reward/std", "reward/solved_fraction"])
 
 /** The groups of a point of a curve. */
 export const ofPoint = (metric: string, source: string, step: number): Filter.Filter => {

@@ -61,7 +61,8 @@ const reward: Section = {
   title: "Reward",
   charts: [
     lines("reward", "Reward", "number", "Mean score of the sequences of a batch.", [trace("batch", "reward/mean")]),
-    lines("solved", "Solved", "share", "Sequences of a batch that their environment counts as solved.", [
+    lines("solved", "Solved", "share", "Sequences that their environment counts as solved.", [
+      trace("rolled out", "train/solved_fraction"),
       trace("batch", "reward/solved_fraction")
     ]),
     lines("scores", "Reward by environment", "number", "Mean score of the groups an environment sent.", [
