@@ -1,12 +1,13 @@
 /** What tells runs of `up` apart: all that decides what is learned, and nothing of how far, where and for whom. */
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Option, Predicate, Struct } from "effect"
+import * as Sampling from "./Sampling.ts"
 import type { UpOptions } from "./Up.ts"
 
-type Given = Pick<UpOptions, "recipe" | "settings" | "stepsAhead" | "trainer">
+type Given = Pick<UpOptions, "recipe" | "sampling" | "settings" | "stepsAhead" | "trainer">
 
 /** As `run.json` has it. */
-export const make = ({ recipe, settings, stepsAhead, trainer: { lora, loss, trainer } }: Given) => {
+export const make = ({ recipe, sampling, settings, stepsAhead, trainer: { lora, loss, trainer } }: Given) => {
   const [first, ...further] = settings
   return {
     environment: settings.map(({ word }) => word).join(" "),
@@ -15,6 +16,7 @@ export const make = ({ recipe, settings, stepsAhead, trainer: { lora, loss, trai
     lora,
     loss,
     stepsAhead,
+    sampling,
     warmStart: Option.getOrNull(Option.map(recipe, ({ warmStart }) => warmStart))
   }
 }
@@ -29,6 +31,7 @@ export const ofToday = (written: unknown): unknown => {
   if (!Predicate.isReadonlyObject(written)) return written
   const { lora, loss, trainer } = TrainerSettings.complete({})
   return {
+    sampling: Sampling.asEver,
     ...written,
     trainer: Struct.omit({ ...trainer, ...record(written["trainer"]) }, TrainerSettings.ofRunning),
     lora: { ...lora, ...record(written["lora"]) },
