@@ -50,6 +50,35 @@ describe("atropos up", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("says where answers that go on under new weights, or guessed tokens, would have no effect", () =>
+    Effect.gen(function* () {
+      yield* InProcess.folder
+      const told = (...words: ReadonlyArray<string>) =>
+        Effect.map(up(...words), ({ code, stderr }) => {
+          assert.strictEqual(code, 2, stderr)
+          return stderr
+        })
+      for (const flag of ["--weight_updates", "--weight-updates"]) {
+        const onPolicy = yield* told(flag, "in-flight")
+        assert.include(onPolicy, "--weight_updates in-flight has no effect with --steps_ahead 0")
+        assert.include(onPolicy, "(--steps_ahead 1)")
+      }
+      const remote = ["--engine", "tinker+http://127.0.0.1:9", "--model", "owner/name"]
+      const both = yield* told(
+        ...remote,
+        "--steps_ahead",
+        "1",
+        "--weight_updates",
+        "in-flight",
+        "--speculative_tokens",
+        "2"
+      )
+      assert.include(both, "leave --weight_updates in-flight and --speculative_tokens 2 out")
+      assert.include(yield* told("--speculative-tokens", "33"), "a whole number from 0 to 32")
+      assert.include(yield* told("--weight_updates", "sometimes"), "in-flight")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("says which model it takes where none was named, and how to have one made", () =>
     Effect.gen(function* () {
       const cwd = yield* InProcess.folder

@@ -15,9 +15,11 @@ import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { UsageError } from "../base/Failure.ts"
 import * as BundledModel from "../config/BundledModel.ts"
+import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
+import * as ServingRoom from "../train/ServingRoom.ts"
 import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "policy"
@@ -43,7 +45,7 @@ const announce = (model: string, device: DeviceKind, swaps: boolean) =>
     })
   )
 
-interface Options {
+interface Options extends ServingRoom.Given {
   readonly model: string
   readonly adapter: Option.Option<string>
   readonly quantize: "none" | QuantizedWeights.Kind
@@ -69,19 +71,29 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   }
   yield* BundledModel.check(options.model)
   const place = BundledModel.located(options.model)
+  const room = ServingRoom.chosen(options, device)
+  const check = ServingRoom.check(options.model, {
+    ...room,
+    device,
+    quantize: options.quantize,
+    maxRows: options.maxBatch,
+    separator: "-"
+  })
   const loaded = Option.isSome(adapter)
-    ? yield* PretrainedModel.loadAdapter(place, adapter.value, quantize)
+    ? yield* PretrainedModel.loadAdapter(place, adapter.value, quantize, check)
     : yield* PretrainedModel.load(place, {
         trains: yield* TrainerSettings.lora.decode(Flags.given(options.lora)),
         seed: 0,
-        quantize
+        quantize,
+        check
       })
   const model = yield* BundledModel.named(loaded, options.model)
   const settings = {
     maxRows: options.maxBatch,
     maxWaiting: options.maxWaiting,
     speculativeTokens: options.speculativeTokens,
-    weightUpdates: options.weightUpdates === "in-flight" ? ("in_flight" as const) : options.weightUpdates
+    weightUpdates: EngineFlags.updatesOf(options.weightUpdates),
+    ...room.caches
   }
   const server = PolicyServer.layer({
     ...PolicyLayers.served(model),
@@ -102,7 +114,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
 export const make: MakeVerb = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...lora.booleans]),
-    spell: Metrics.spell,
+    spell: (words: ReadonlyArray<string>) => Metrics.spell(EngineFlags.spell("-")(words)),
     command: Command.make(
       name,
       {
@@ -162,22 +174,9 @@ export const make: MakeVerb = () =>
           Flag.withDescription("completions that may wait; further requests are told to retry later [default: 1024]"),
           Flag.withDefault(1024)
         ),
-        speculativeTokens: Flag.Int("speculative-tokens").pipe(
-          Flag.filter(
-            (tokens) => tokens >= 0 && tokens <= 32,
-            () => "a whole number from 0 to 32"
-          ),
-          Flag.withDescription(
-            "tokens to guess ahead from what the sequence said before; pays where few answers at once copy much [default: 0]"
-          ),
-          Flag.withDefault(0)
-        ),
-        weightUpdates: Flag.Literals("weight-updates", ["pinned", "in-flight"]).pipe(
-          Flag.withDescription(
-            "what running requests do when a new adapter comes: end on the one they began with, or go on under the new one [default: pinned]"
-          ),
-          Flag.withDefault("pinned" as const)
-        ),
+        ...EngineFlags.sampling("-", "a new adapter comes"),
+        memory: EngineFlags.memory,
+        ...EngineFlags.caches("-"),
         toolCallFormat: Flag.Literals("tool-call-format", OutputFormat.Setting.literals).pipe(
           Flag.withDescription(
             "how the model writes tool calls and thinking; auto takes it from its chat template [default: auto]"

@@ -12,9 +12,12 @@ import { Console, Effect, Layer, Option, Path } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import * as BundledModel from "../config/BundledModel.ts"
+import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
+import * as Room from "../train/Room.ts"
+import * as ServingRoom from "../train/ServingRoom.ts"
 import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "tinker"
@@ -39,7 +42,7 @@ const announce = (names: ReadonlyArray<string>, device: DeviceKind, folder: stri
     })
   )
 
-interface Options {
+interface Options extends ServingRoom.Given {
   readonly model: string
   readonly name: Option.Option<string>
   readonly folder: string
@@ -55,10 +58,19 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   const { allowInsecure, device, host, port, threads } = options
   const { basename, resolve } = yield* Path.Path
   const settings = yield* ServerSettings.settings.decode(Flags.given(options.limits))
+  const room = ServingRoom.chosen(options, device)
   const loaded = yield* PretrainedModel.load(BundledModel.located(options.model), {
     // The smallest adapter: those of clients take its place.
     trains: { r: 1, alpha: 1, targetModules: ["all-linear"], rslora: false },
-    seed: 0
+    seed: 0,
+    check: ServingRoom.check(options.model, {
+      ...room,
+      device,
+      quantize: "none",
+      maxRows: Room.maxRows,
+      training: settings,
+      separator: "_"
+    })
   })
   const base = yield* BundledModel.named(loaded, options.model)
   const names = [...new Set([...Option.toArray(options.name), base.name, options.model, basename(base.name)])] as const
@@ -71,6 +83,8 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
     folder,
     device,
     settings,
+    memory: room.memory,
+    caches: room.caches,
     host,
     port,
     allowInsecure,
@@ -86,7 +100,7 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
 export const make: MakeVerb = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...limits.booleans]),
-    spell: Metrics.spell,
+    spell: (words: ReadonlyArray<string>) => Metrics.spell(EngineFlags.spell("_")(words)),
     command: Command.make(
       name,
       {
@@ -133,6 +147,8 @@ export const make: MakeVerb = () =>
           Flag.withDescription("serve other machines without keys; only for trusted networks"),
           Flag.withDefault(false)
         ),
+        memory: EngineFlags.memory,
+        ...EngineFlags.caches("_"),
         limits: limits.flags,
         metrics: Metrics.telemetryFlags
       },

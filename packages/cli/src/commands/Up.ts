@@ -1,9 +1,10 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
-import { type TrainerSettings, waitAtStaleness } from "@atropos/trainer/run/TrainerSettings"
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Array as Arr, Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as BundledModel from "../config/BundledModel.ts"
 import * as ConfigFile from "../config/ConfigFile.ts"
+import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
@@ -18,6 +19,7 @@ import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as Mixture from "../up/Mixture.ts"
 import * as OwnRecipe from "../up/OwnRecipe.ts"
 import * as Recipe from "../up/Recipe.ts"
+import * as Sampling from "../up/Sampling.ts"
 import * as Scratch from "../up/Scratch.ts"
 import * as Up from "../up/Up.ts"
 import * as UpReport from "../up/UpReport.ts"
@@ -84,16 +86,6 @@ const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerS
   )
 })
 
-/** How far sampling runs ahead, where `on_stale wait` may say it too. */
-const stepsAheadOf = Effect.fnUntraced(function* ({ trainer }: TrainerSettings, given: Option.Option<number>) {
-  const bound = waitAtStaleness(trainer)
-  const stepsAhead = Option.getOrElse(given, () => bound ?? 0)
-  if (bound === null || stepsAhead === bound) return stepsAhead
-  return yield* new UsageError({
-    message: `--on_stale wait --max_staleness ${bound} contradicts --steps_ahead ${stepsAhead}: here the first means --steps_ahead ${bound}; give one of both`
-  })
-})
-
 /** Flags that no setting gives. */
 const ownFlags = {
   env: Flag.String("env").pipe(
@@ -124,6 +116,7 @@ const ownFlags = {
     ),
     Flag.optional
   ),
+  ...EngineFlags.sampling("_", "new weights come"),
   fresh: Flag.Boolean("fresh").pipe(
     Flag.withDescription("start a new run instead of resuming an unfinished one"),
     Flag.withDefault(false)
@@ -202,9 +195,10 @@ export const make: MakeVerb = (words) =>
                     yield* Effect.forEach(Arr.zip(settings, definitions), ([one, definition]) => definition.make(one))
                   )
                 )
-          const stepsAhead = yield* stepsAheadOf(trainer, input.stepsAhead)
+          const stepsAhead = yield* Sampling.stepsAheadOf(trainer, input.stepsAhead)
           const isModelGiven = TrainerRun.isGiven({ file: sections, given: input }, "model")
           yield* checkEngine(trainer, isModelGiven)
+          const sampling = yield* Sampling.of(trainer, input, stepsAhead)
           if (definitions === undefined) yield* checkModel(trainer, isModelGiven)
           const isSeqLenGiven = TrainerRun.isGiven({ file: sections, given: input }, "seq_len")
           const metrics = yield* Metrics.make(input.metrics, sections["metrics"])
@@ -215,6 +209,7 @@ export const make: MakeVerb = (words) =>
             recipe,
             isSeqLenGiven,
             stepsAhead,
+            sampling,
             fresh,
             host,
             port,
@@ -248,6 +243,6 @@ export const make: MakeVerb = (words) =>
         "fresh",
         "exit"
       ]),
-      spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words))
+      spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(EngineFlags.spell("_")(words)))
     }
   })

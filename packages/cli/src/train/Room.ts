@@ -16,9 +16,9 @@ import * as Tensors from "@atropos/trainer/model/Tensors"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 
 /** Of the process without a model: the service, its database, the command. */
-const processBytes = 600e6
+export const processBytes = 600e6
 
-const mebibyte = 2 ** 20
+export const mebibyte = 2 ** 20
 
 /** Completions that are sampled at once. */
 export const maxRows = 128
@@ -46,7 +46,7 @@ type ModelConfig = Model["config"]
 type Settings = Pick<TrainerSettings, "lora" | "trainer">
 
 /** What the frozen weights are, as graphs read them. */
-const frozenOf = (config: ModelConfig, quantize: "none" | QuantizedWeights.Kind) => {
+export const frozenOf = (config: ModelConfig, quantize: "none" | QuantizedWeights.Kind) => {
   let bytes = 0
   let largest = 0
   for (const { name, shape } of Tensors.all(config)) {
@@ -62,31 +62,47 @@ const frozenOf = (config: ModelConfig, quantize: "none" | QuantizedWeights.Kind)
 export const memoryOf = ({ memory }: Pick<Settings["trainer"], "memory">, device: DeviceKind): number =>
   memory === null ? MemoryPlan.memoryBytes(device) : memory * 2 ** 30
 
+/** What a run computes at once, and how. */
+export interface Computing {
+  /** Most positions of a micro-batch, padding included. */
+  readonly tokens: number
+  readonly plan: MemoryPlan.Plan
+  readonly workload: Omit<MemoryPlan.Workload, "tokens">
+}
+
 /** What is told to be computed again. */
 const rematOf = ({ remat }: Pick<Settings["trainer"], "remat">): MemoryPlan.Plan["remat"] | undefined =>
   remat === "auto" ? undefined : remat === "none" ? false : remat
 
+/** As the learner of this machine is going to be built. */
+export const computing = (
+  config: ModelConfig,
+  { trainer }: Pick<Settings, "trainer">,
+  device: DeviceKind,
+  memory = memoryOf(trainer, device)
+): Computing => {
+  const rowLength = Math.min(trainer.seqLen, config.maxPositions)
+  const rounded = trainer.quantize === "none" ? {} : { rounded: frozenOf(config, trainer.quantize) }
+  const workload = { shape: config, rowLength, ...rounded }
+  const tokens = Math.max(rowLength, trainer.tokenBudget ?? MemoryPlan.tokensFor(workload, device, memory))
+  return { tokens, workload, plan: MemoryPlan.choose({ ...workload, tokens }, device, memory, rematOf(trainer)) }
+}
+
 /** What a run takes at most; `isSampled`: with the engine that samples in the same process. */
 export const needs = (
   config: ModelConfig,
-  { lora, trainer }: Settings,
+  settings: Settings,
   device: DeviceKind,
-  memory = memoryOf(trainer, device),
+  memory = memoryOf(settings.trainer, device),
   isSampled = true
 ): Needs => {
+  const { lora, trainer } = settings
   const isWhole = trainer.trains === "all"
-  const { bytes, largest } = frozenOf(config, isWhole ? "none" : trainer.quantize)
-  const rowLength = Math.min(trainer.seqLen, config.maxPositions)
-  const workload = {
-    shape: config,
-    rowLength,
-    ...(trainer.quantize !== "none" && { rounded: { bytes, largest } })
-  }
-  const tokens = Math.max(rowLength, trainer.tokenBudget ?? MemoryPlan.tokensFor(workload, device, memory))
+  const { bytes } = frozenOf(config, isWhole ? "none" : trainer.quantize)
+  const { plan, tokens, workload } = computing(config, settings, device, memory)
   // Loading refuses an adapter that the model cannot have.
   const adapted = Lora.problemOf(lora, config) === undefined ? Lora.layout(config, lora).size : 0
   const trained = isWhole ? bytes / 4 : adapted
-  const plan = MemoryPlan.choose({ ...workload, tokens }, device, memory, rematOf(trainer))
   const peak = MemoryPlan.peakBytes({ ...workload, tokens }, plan, trained)
   const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)
   const cached = isSampled ? (kvMemoryMegabytes + prefixCacheMegabytes) * mebibyte : 0
@@ -121,7 +137,11 @@ const changes = ({ trainer }: Settings): ReadonlyArray<readonly [string, Partial
   ]
 }
 
-const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
+export const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
+
+/** The end of a refusal: the cheapest of what fits. */
+export const wouldFit = (fitting: ReadonlyArray<string>): string =>
+  `${fitting.length === 0 ? "a smaller model would" : `${fitting.slice(0, 3).join(", or ")} would`} fit`
 
 /** Why a run cannot fit, and what would; undefined where it does. */
 export const problem = (
@@ -139,7 +159,6 @@ export const problem = (
     const less = needs(config, { ...settings, trainer: { ...settings.trainer, ...changed } }, device, memory, isSampled)
     return less.all <= memory ? [`${flags} (${gigabytes(less.all)})`] : []
   })
-  const would = fitting.length === 0 ? "a smaller model would" : `${fitting.slice(0, 3).join(", or ")} would`
   return (
     `${settings.trainer.model} with rows of ${settings.trainer.seqLen.toLocaleString("en-US")} tokens (seq_len) takes ${gigabytes(all)}, and ${settings.trainer.memory === null ? "this machine has" : "memory allows"} ${gigabytes(memory)}: ` +
     [
@@ -148,7 +167,7 @@ export const problem = (
       `training ${gigabytes(training)}`,
       ...(isSampled ? [`keys and values up to ${gigabytes(keys)}`] : [])
     ].join(", ") +
-    `; ${would} fit`
+    `; ${wouldFit(fitting)}`
   )
 }
 
@@ -161,28 +180,25 @@ export interface Step {
   readonly tried: number
 }
 
-/** Bytes that a step takes beyond what the process had when a small one had been tried. */
+/**
+ * Bytes that a step takes beyond what the process had when a small one had been tried; `isSampled`: with the keys and
+ * values of its answers.
+ */
 export const growth = (
   config: ModelConfig,
-  { trainer }: Pick<Settings, "trainer">,
+  settings: Pick<Settings, "trainer">,
   device: DeviceKind,
-  { batchSize, length, tried }: Step
+  { batchSize, length, tried }: Step,
+  isSampled = true
 ): number => {
-  const memory = memoryOf(trainer, device)
-  const { bytes, largest } = frozenOf(config, trainer.quantize)
-  const rowLength = Math.min(trainer.seqLen, config.maxPositions)
-  const rounded = trainer.quantize === "none" ? {} : { rounded: { bytes, largest } }
-  const workload = { shape: config, rowLength, ...rounded }
-  const most = Math.max(rowLength, trainer.tokenBudget ?? MemoryPlan.tokensFor(workload, device, memory))
-  const plan = MemoryPlan.choose({ ...workload, tokens: most }, device, memory, rematOf(trainer))
+  const memory = memoryOf(settings.trainer, device)
+  const { plan, tokens: most, workload } = computing(config, settings, device, memory)
   const takes = (tokens: number) => MemoryPlan.peakBytes({ ...workload, tokens }, plan, 0)
   const positions = Math.min(most, batchSize * length)
+  const activations = Math.max(0, takes(positions) - takes(Math.min(tried, positions)))
+  if (!isSampled) return activations
   const shape = KvShape.shapeOf(config)
   const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)
   const keys = KvShape.bytesFor(shape, Array<number>(batchSize).fill(length))
-  return (
-    Math.max(0, takes(positions) - takes(Math.min(tried, positions))) +
-    Math.min(keys, kvMemoryMegabytes * mebibyte) +
-    Math.min(keys, prefixCacheMegabytes * mebibyte)
-  )
+  return activations + Math.min(keys, kvMemoryMegabytes * mebibyte) + Math.min(keys, prefixCacheMegabytes * mebibyte)
 }

@@ -25,6 +25,7 @@ import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
 import * as Room from "./Room.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
+import * as TrainPlan from "./TrainPlan.ts"
 import * as Watch from "./Watch.ts"
 
 export interface Trained {
@@ -48,14 +49,15 @@ export const fitted = Effect.fnUntraced(function* (
 })
 
 const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
-  const { trainer } = given
+  const { device } = yield* Executor
   const model = yield* Pretrained.load(given, (config, device) =>
-    trainer.memory === null ? undefined : Room.problem(config, given, device, Room.memoryOf(trainer, device), false)
+    Room.problem(config, given, device, Room.memoryOf(given.trainer, device), false)
   )
-  const kind = model.adapter === undefined ? "all weights" : `adapter of rank ${model.adapter.r}`
-  yield* Console.log(`model: ${model.name}, training ${model.layout.size.toLocaleString("en-US")} parameters (${kind})`)
   return {
     model,
+    /** Prints the plan of what is left; what it gives is to be told of every batch. */
+    plan: (trainer: Trainer.Trainer, settings: TrainerSettings, steps: number) =>
+      TrainPlan.make({ model, trainer, settings, device: device.kind, steps }),
     engine: (settings: TrainerSettings) =>
       Effect.flatMap(Publisher.make(model, settings), (published) =>
         Layer.build(LocalLearner.layer({ model: Model.trainable(model), ...published }))
@@ -71,7 +73,7 @@ const elsewhere = Effect.fnUntraced(function* (settings: TrainerSettings) {
   const served = ServedPolicy.layer(model, { host: "127.0.0.1", port: 9004 }).pipe(
     Layer.provideMerge(Layer.merge(engine, tokenizer))
   )
-  return { model, engine: () => Layer.build(served) }
+  return { model, engine: () => Layer.build(served), plan: undefined }
 })
 
 /** Runs until the steps are done. */
@@ -101,7 +103,7 @@ export const run = Effect.fn("Train.run")(
     const isRemote = RemoteEngine.isRemote(asked)
     // Of a remote engine the server's is the one that counts.
     if (!isRemote) yield* Console.log(`device: ${device.kind}, ${device.detail}`)
-    const { engine, model } = yield* isRemote ? elsewhere(asked) : onThisMachine(asked)
+    const { engine, model, plan } = yield* isRemote ? elsewhere(asked) : onThisMachine(asked)
     const settings = yield* fitted(asked, model, isSeqLenGiven)
     yield* Console.log(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
@@ -113,6 +115,8 @@ export const run = Effect.fn("Train.run")(
     )
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
+    const left = trainer.trainingSteps - done
+    const onBatch = plan === undefined || left <= 0 ? undefined : yield* plan(made, settings, left)
     const watch = yield* Watch.make(trainer)
     const board = yield* Board.make({ total: trainer.trainingSteps, done, findings: watch.findings })
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
@@ -121,7 +125,11 @@ export const run = Effect.fn("Train.run")(
       run: trainer.run,
       ...(Option.isSome(token) && { token: token.value })
     })
-    const outcome = yield* ServiceTraining.steps(made, { settings, owner: "atropos train" }).pipe(
+    const outcome = yield* ServiceTraining.steps(made, {
+      settings,
+      owner: "atropos train",
+      ...(onBatch && { onBatch })
+    }).pipe(
       Stream.tap(board.step),
       Stream.tap(() => watch.step),
       Stream.runFold(

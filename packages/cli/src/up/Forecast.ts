@@ -9,8 +9,8 @@ import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect } from "effect"
-import { loadavg } from "node:os"
 import * as Summary from "../job/Summary.ts"
+import * as PlanLines from "../train/PlanLines.ts"
 import * as Room from "../train/Room.ts"
 import * as Lengths from "./Lengths.ts"
 import * as Plan from "./Plan.ts"
@@ -83,21 +83,21 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     prompt: first.prompt,
     answer: Plan.lengthOf(first) - first.prompt
   })
-  const now = process.memoryUsage.rss()
-  const soFar = 1024 * process.resourceUsage().maxRSS
+  const { now, soFar } = PlanLines.memoryNow()
   const later = expected.map((one) => {
     const step = { batchSize, length: Plan.lengthOf(one), tried: speed.triedTokens }
     return Math.max(soFar, now + Room.growth(model.config, settings, device, step) + gatheredBytes)
   })
   const described = {
     model,
-    trainer: settings.trainer,
+    settings,
+    device,
     workload,
     lengths,
     expected,
     speed,
     memory: { now, later },
-    load: loadavg()[0] ?? 0
+    load: PlanLines.loadNow()
   }
   yield* Console.log(`\n${Summary.print(Plan.describe(described))}\n`)
   const planned = expected.map((one) => Plan.stepSeconds(workload, speed, one))
@@ -111,9 +111,9 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     const seconds = mean(taken)
     const isWithin = seconds >= (1 - tolerance) * planned[0]! && seconds <= (1 + tolerance) * planned.at(-1)!
     if (isWithin && planned.length === 1) return
-    const was = planned.map(Plan.time).join(" to ")
+    const was = planned.map(PlanLines.time).join(" to ")
     yield* Console.log(
-      `a step takes ${Plan.time(seconds)}, planned ${was}: ${Plan.time(seconds * left)} for the ${left} steps that are left`
+      `a step takes ${PlanLines.time(seconds)}, planned ${was}: ${PlanLines.time(seconds * left)} for the ${left} steps that are left`
     )
   })
 })

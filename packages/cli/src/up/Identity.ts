@@ -2,9 +2,10 @@
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Option, Predicate, Struct } from "effect"
 import type { Recipe } from "./Recipe.ts"
+import * as Sampling from "./Sampling.ts"
 import type { UpOptions } from "./Up.ts"
 
-type Given = Pick<UpOptions, "recipe" | "settings" | "stepsAhead" | "trainer">
+type Given = Pick<UpOptions, "recipe" | "sampling" | "settings" | "stepsAhead" | "trainer">
 
 interface Identity {
   readonly environment: string
@@ -13,11 +14,12 @@ interface Identity {
   readonly lora: TrainerSettings.TrainerSettings["lora"]
   readonly loss: TrainerSettings.TrainerSettings["loss"]
   readonly stepsAhead: number
+  readonly sampling: Sampling.Sampling
   readonly warmStart: Recipe["warmStart"] | null
 }
 
 /** As `run.json` has it. */
-export const make = ({ recipe, settings, stepsAhead, trainer: { lora, loss, trainer } }: Given): Identity => {
+export const make = ({ recipe, sampling, settings, stepsAhead, trainer: { lora, loss, trainer } }: Given): Identity => {
   const [first, ...further] = settings
   return {
     environment: settings.map(({ word }) => word).join(" "),
@@ -26,6 +28,7 @@ export const make = ({ recipe, settings, stepsAhead, trainer: { lora, loss, trai
     lora,
     loss,
     stepsAhead,
+    sampling,
     warmStart: Option.getOrNull(Option.map(recipe, ({ warmStart }) => warmStart))
   }
 }
@@ -40,6 +43,7 @@ export const ofToday = (written: unknown): unknown => {
   if (!Predicate.isReadonlyObject(written)) return written
   const { lora, loss, trainer } = TrainerSettings.complete({})
   return {
+    sampling: Sampling.asEver,
     ...written,
     trainer: Struct.omit({ ...trainer, ...record(written["trainer"]) }, TrainerSettings.ofRunning),
     lora: { ...lora, ...record(written["lora"]) },

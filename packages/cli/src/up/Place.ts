@@ -25,6 +25,7 @@ import type * as RunFolder from "../train/RunFolder.ts"
 import * as PromptTally from "./PromptTally.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import type * as Recipe from "./Recipe.ts"
+import type * as Sampling from "./Sampling.ts"
 
 /** Nothing has to be computed again for a small model. */
 const small = { remat: false }
@@ -77,7 +78,8 @@ type Parts = Layer.Layer<
 export const here = Effect.fn("Place.here")(function* (
   settings: TrainerSettings,
   recipe: Option.Option<Recipe.Recipe>,
-  run: RunFolder.RunFolder
+  run: RunFolder.RunFolder,
+  sampling: Sampling.Sampling
 ) {
   const { device } = yield* Executor
   const { initial, model } = yield* Option.match(recipe, {
@@ -111,7 +113,11 @@ export const here = Effect.fn("Place.here")(function* (
                   // Its weights are read while the training graph is built.
                   isAwaited: false,
                   recordsExperts: final.trainer.routerReplay,
-                  settings: { ...Room.caches(Room.memoryOf(final.trainer, device.kind)), maxRows: Room.maxRows }
+                  settings: {
+                    ...Room.caches(Room.memoryOf(final.trainer, device.kind)),
+                    ...sampling,
+                    maxRows: Room.maxRows
+                  }
                 })
               )
             )

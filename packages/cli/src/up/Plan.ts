@@ -7,11 +7,12 @@
  * its answers to be known, a step has two times: at a usual length, and at the longest that is allowed.
  */
 import { Docs } from "@atropos/core"
+import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import type { Model } from "@atropos/trainer/model/Model"
-import * as Tensors from "@atropos/trainer/model/Tensors"
-import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
-import { availableParallelism, totalmem } from "node:os"
-import * as Summary from "../job/Summary.ts"
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import { totalmem } from "node:os"
+import * as PlanLines from "../train/PlanLines.ts"
+import * as Room from "../train/Room.ts"
 import type * as Lengths from "./Lengths.ts"
 import * as Speed from "./Speed.ts"
 
@@ -87,11 +88,7 @@ export const lengthOf = ({ answers, prompt }: Expected): number => prompt + mean
 const longRun = 3600
 
 /** Changes that make a step shorter, each with what it would take. */
-const advice = (
-  workload: Workload,
-  speed: Speed.Speed,
-  lengths: Expected
-): ReadonlyArray<readonly [string, string]> => {
+const advice = (workload: Workload, speed: Speed.Speed, lengths: Expected): ReadonlyArray<PlanLines.Line> => {
   const at = (changed: Workload, expected: Expected) => `${time(stepSeconds(changed, speed, expected))} a step`
   const shorter = 128
   const limited = { ...lengths, answers: lengths.answers.map((answer) => Math.min(answer, shorter)) }
@@ -107,16 +104,7 @@ const advice = (
   ]
 }
 
-const count = (value: number): string => value.toLocaleString("en-US")
-const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
-export const time = (seconds: number): string => Summary.time(1000 * seconds)
-const rate = (value: number): string => (value < 10 ? value.toPrecision(2) : count(Math.round(value)))
-
-/** Of the whole model, an adapter apart. */
-const parametersOf = ({ config }: Model): number =>
-  Tensors.all(config).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0)
-
-const spanOf = (values: ReadonlyArray<string>): string => [...new Set(values)].join(" to ")
+const { count, rate, span, time } = PlanLines
 
 /** How long rollouts are, and how that is known. */
 const lengthsLine = ({ areCut, prompt, rollouts }: Lengths.Lengths, [first]: ReadonlyArray<Expected>): string => {
@@ -130,37 +118,41 @@ const lengthsLine = ({ areCut, prompt, rollouts }: Lengths.Lengths, [first]: Rea
     : `${prompts} and answers of ${count(Math.round(mean(first!.answers)))}, as ${items} had them`
 }
 
+/** Limits of the sampler's caches, chosen for the memory that is there. */
+const cachesLine = (settings: Described["settings"], device: DeviceKind): PlanLines.Line => {
+  const { kvMemoryMegabytes, prefixCacheMegabytes } = Room.caches(Room.memoryOf(settings.trainer, device))
+  return [
+    "caches",
+    `up to ${count(kvMemoryMegabytes)} MiB for keys and values of running answers, ${count(prefixCacheMegabytes)} MiB for those of prompts`
+  ]
+}
+
 export interface Described {
   readonly model: Model
-  readonly trainer: TrainerSettings.TrainerFields
+  readonly settings: Pick<TrainerSettings, "trainer">
+  readonly device: DeviceKind
   readonly workload: Workload
   readonly lengths: Lengths.Lengths
   readonly expected: readonly [Expected, ...ReadonlyArray<Expected>]
   readonly speed: Speed.Speed
-  /** Of the process: now, and at most by the end of a step, for each that is expected. */
-  readonly memory: { readonly now: number; readonly later: ReadonlyArray<number> }
-  /** Programs that wanted a processor during the trial, this one's threads among them; 0 where that is not known. */
+  readonly memory: PlanLines.Memory
+  /** Programs that wanted a processor during the trial. */
   readonly load: number
 }
 
-/** Beyond so many programs to a core, what was measured is not what the machine can do. */
-const busy = 2
-
 /** The plan as pairs to be printed. */
-export const describe = (options: Described): ReadonlyArray<readonly [string, string]> => {
-  const { expected, lengths, load, memory, model, speed, trainer, workload } = options
-  const { adapter, layout, name } = model
+export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
+  const { device, expected, lengths, load, memory, model, settings, speed, workload } = options
   const { batchSize, maxTokenLength, rows, seqLen, steps } = workload
   const longest = expected.at(-1)!
   const isLimited = Math.floor(seqLen - longest.prompt) < maxTokenLength
   const step = expected.map((one) => stepSeconds(workload, speed, one))
   const heldOut = expected.map((one) => heldOutSeconds(workload, speed, lengths.heldOut, one))
-  const kind = adapter === undefined ? "all weights" : `an adapter of rank ${adapter.r}`
   const isLong = step.at(-1)! * steps > longRun
   const answers = (one: Expected) => count(Math.round(mean(one.answers)))
+  const there = device === "cpu" ? Room.memoryOf(settings.trainer, device) : totalmem()
   return [
-    ["model", `${name}, ${count(parametersOf(model))} parameters`],
-    ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${TrainerSettings.learningRate(trainer)}`],
+    ...PlanLines.model(model, settings.trainer),
     ["lengths", lengthsLine(lengths, expected)],
     ...(isLimited
       ? [
@@ -170,16 +162,12 @@ export const describe = (options: Described): ReadonlyArray<readonly [string, st
           ] as const
         ]
       : []),
-    [
-      "memory",
-      `${gigabytes(memory.now)} of ${gigabytes(totalmem())} used, ${spanOf(memory.later.map(gigabytes))} at the peak: activations, keys and values`
-    ],
+    PlanLines.memory(memory, "activations, keys and values", there),
+    PlanLines.computing(model, settings, device),
+    cachesLine(settings, device),
     [
       "measured",
-      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s` +
-        (load > busy * availableParallelism()
-          ? `, beside other programs (load ${load.toFixed(0)}): without these all of it is faster`
-          : "")
+      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s${PlanLines.beside(load)}`
     ],
     [
       "a step",
@@ -188,9 +176,9 @@ export const describe = (options: Described): ReadonlyArray<readonly [string, st
     ],
     [
       `${steps} steps`,
-      spanOf(step.map((seconds) => time(seconds * steps))) +
+      span(step.map((seconds) => time(seconds * steps))) +
         (lengths.heldOut > 0
-          ? `, and ${spanOf(heldOut.map(time))} for the ${count(lengths.heldOut)} held-out items before, and again after`
+          ? `, and ${span(heldOut.map(time))} for the ${count(lengths.heldOut)} held-out items before, and again after`
           : "")
     ],
     ...(isLong

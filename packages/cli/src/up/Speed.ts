@@ -4,8 +4,8 @@
  */
 import type { Model } from "@atropos/trainer/model/Model"
 import * as Engine from "@atropos/trainer/engine/Engine"
-import type * as Trainer from "@atropos/trainer/run/Trainer"
 import { Clock, Effect, Stream } from "effect"
+import * as Trial from "../train/Trial.ts"
 
 export interface Speed {
   /** Tokens of prompts a second. */
@@ -39,14 +39,6 @@ const fewerRows = 8
 const longestPrompt = 512
 /** Enough of a prompt for the first run. */
 const shortPrompt = 8
-/**
- * Tokens trained to begin with: fewer are slower for each. Where they take long, what prepares the graph hardly
- * counts.
- */
-const trainedTokens = 256
-const long = 2
-/** Seconds for more, each of two times: the first makes room for arrays of that size. */
-const patience = 1.5
 
 const seconds = (from: bigint, to: bigint): number => Number(to - from) / 1e9
 
@@ -78,28 +70,10 @@ const sample = Effect.fnUntraced(function* (promptTokens: ReadonlyArray<number>,
   return { prompt: Math.max(0, seconds(begun, first) - (steps <= 0 ? 0 : step)), step }
 })
 
-/** Sequences of the length that is expected, of which a share is trained: as many as a few seconds allow. */
-const train = Effect.fnUntraced(function* (
-  trainer: Pick<Trainer.Trainer, "measure">,
-  { batchSize, share, whole }: { readonly batchSize: number; readonly share: number; readonly whole: number }
-) {
-  const of = Effect.fnUntraced(function* (tokens: number, sequences: number) {
-    const trained = Math.max(1, Math.round(share * tokens))
-    return { tokens: tokens * sequences, seconds: yield* trainer.measure({ tokens, trained, sequences }) }
-  })
-  const few = Math.min(batchSize, Math.max(1, Math.floor(trainedTokens / whole)))
-  const first = yield* of(Math.min(trainedTokens, whole), few)
-  if (first.seconds > long) return first
-  const most = Math.min(batchSize, Math.floor((patience * first.tokens) / first.seconds / whole))
-  if (most <= few) return yield* of(Math.min(trainedTokens, whole), few)
-  const trials = [yield* of(whole, most), yield* of(whole, most)] as const
-  return trials[1].seconds < trials[0].seconds ? trials[1] : trials[0]
-})
-
 /** Times all three; changes nothing. */
 export const measure = Effect.fn("Speed.measure")(function* (
   { config }: Model,
-  trainer: Pick<Trainer.Trainer, "measure">,
+  trainer: Trial.Measuring,
   { answer, batchSize, prompt, rows, seqLen }: Sizes
 ) {
   const room = Math.max(1, seqLen - 1)
@@ -118,7 +92,7 @@ export const measure = Effect.fn("Speed.measure")(function* (
   const some = less < rows ? yield* sample(next(), less, maxTokens) : all
   const row = less < rows ? Math.max(0, (all.step - some.step) / (rows - less)) : 0
 
-  const training = yield* train(trainer, {
+  const training = yield* Trial.run(trainer, {
     batchSize,
     whole: Math.max(1, Math.min(Math.round(prompt + answer), seqLen) - 1),
     share: answer / (prompt + answer)
@@ -126,7 +100,7 @@ export const measure = Effect.fn("Speed.measure")(function* (
   return {
     prompts: length / Math.min(all.prompt, some.prompt),
     decoding: { step: Math.max(0, all.step - row * rows), row },
-    training: training.tokens / training.seconds,
+    training: Trial.rate(training),
     triedTokens: training.tokens
   } satisfies Speed
 })

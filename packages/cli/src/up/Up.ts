@@ -30,6 +30,7 @@ import type * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
 import * as ServedPolicy from "../train/ServedPolicy.ts"
+import type * as Sampling from "./Sampling.ts"
 import * as Watch from "../train/Watch.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
 
@@ -42,6 +43,7 @@ export interface UpOptions {
   /** Else `seq_len` is no more than the model has positions. */
   readonly isSeqLenGiven: boolean
   readonly stepsAhead: number
+  readonly sampling: Sampling.Sampling
   readonly fresh: boolean
   readonly policyPort: number
   /** Whether its pages stay after the last step, until the command is stopped. */
@@ -117,7 +119,7 @@ export const run = Effect.fn("Up.run")(
     const given = { ...options.trainer, trainer: asked }
     const { initial, layer, model, prompts, trained, whole } = yield* RemoteEngine.isRemote(given)
       ? Place.there(given)
-      : Place.here(given, recipe, chosen)
+      : Place.here(given, recipe, chosen, options.sampling)
     const { trainer: named } = yield* Train.fitted(given, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
       ...options.trainer,

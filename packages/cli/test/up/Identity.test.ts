@@ -13,6 +13,7 @@ const today = {
   lora,
   loss,
   stepsAhead: 0,
+  sampling: { speculativeTokens: 0, weightUpdates: "pinned" },
   warmStart: null
 }
 const changes = (written: unknown) => Differences.between(Identity.ofToday(written), today)
@@ -41,6 +42,11 @@ describe("the identity of a run of up", () => {
 
   it("is that of a version that told runs apart by how far, where and for whom they run", () => {
     assert.deepStrictEqual(changes({ ...today, trainer: { ...trainer, checkpointInterval: 50, weightSync: [] } }), [])
+  })
+
+  it("is that of a version that could not be told how to sample, where it samples as ever", () => {
+    assert.deepStrictEqual(changes(without(today, ["sampling"])), [])
+    assert.isNotEmpty(changes({ ...today, sampling: { speculativeTokens: 2, weightUpdates: "pinned" } }))
   })
 
   it("differs by what decides what is learned", () => {

@@ -30,7 +30,8 @@ const known: Lengths.Lengths = {
 const told = (lengths: Lengths.Lengths, load = 0): string =>
   Plan.describe({
     model: TinyModel.make({ characters: "ab", seed: 0 }),
-    trainer: TrainerSettings.complete({}).trainer,
+    settings: TrainerSettings.complete({}),
+    device: "cpu",
     workload,
     lengths,
     expected: Plan.expected(workload, lengths),

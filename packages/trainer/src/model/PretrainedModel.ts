@@ -106,12 +106,16 @@ export const describe = Effect.fn("PretrainedModel.describe")(function* (
 const loadBase = Effect.fnUntraced(function* (
   nameOrFolder: string,
   maxPositions: number | undefined,
-  check: Options["check"] = () => Effect.void
+  check: Options["check"]
 ) {
-  const { folder, name } = yield* locate(nameOrFolder, true)
-  const published = yield* ModelFolder.readConfig(folder)
-  const config = { ...published, maxPositions: positionsOf(published, maxPositions) }
-  yield* check(config)
+  const read = Effect.fnUntraced(function* (weights: boolean) {
+    const { folder, name } = yield* locate(nameOrFolder, weights)
+    const published = yield* ModelFolder.readConfig(folder)
+    return { folder, name, published, config: { ...published, maxPositions: positionsOf(published, maxPositions) } }
+  })
+  // Before a hub's weights are downloaded, too.
+  if (check !== undefined) yield* check((yield* read(false)).config)
+  const { config, folder, name, published } = yield* read(true)
   const entries = yield* ModelFolder.readEntries(folder, config)
   yield* ModelFolder.tellTextPart(name, config, entries)
   yield* ModelFolder.checkFinite(folder, config, entries)
@@ -265,9 +269,11 @@ export const load = Effect.fn("PretrainedModel.load")(function* (
 export const loadAdapter = Effect.fn("PretrainedModel.loadAdapter")(function* (
   nameOrFolder: string,
   adapter: string,
-  quantize?: QuantizedWeights.Kind
+  quantize?: QuantizedWeights.Kind,
+  check?: Options["check"]
 ) {
-  const model = yield* load(nameOrFolder, { trains: yield* Peft.readSettings(adapter), seed: 0, quantize })
+  const trains = yield* Peft.readSettings(adapter)
+  const model = yield* load(nameOrFolder, { trains, seed: 0, quantize, ...(check && { check }) })
   // An adapter was asked for, so there is one.
   const initial = yield* Peft.read(adapter, { layout: model.layout, adapter: model.adapter! })
   return { ...model, initial } satisfies Model

@@ -6,7 +6,7 @@
  * of the context, or to the service alone; all else follows `Trainer` and `Deliveries`. When the stream ends, however
  * it does, nothing stays leased. An engine that loses its weights does not end it (`Reopening`).
  */
-import { MetricsSink, TelemetryClient, TrainerClient } from "@atropos/core"
+import { type Batch, MetricsSink, TelemetryClient, TrainerClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
 import * as Deliveries from "./Deliveries.ts"
@@ -29,6 +29,8 @@ export interface Options {
    * Whether rollouts wait for new weights by themselves, so that the service need not hold them back. Default false.
    */
   readonly isOnPolicy?: boolean
+  /** Told of each batch before its step, which waits for it; of those that were trained on before too. */
+  readonly onBatch?: (batch: Batch.Batch) => Effect.Effect<void, TrainerError>
 }
 
 /** The bound that environments are to wait at; null where they are not to. */
@@ -89,6 +91,7 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
     Effect.gen(function* () {
       const client = yield* TrainerClient.TrainerClient
       const { leaseSeconds, prefetch, savePath } = options.settings.trainer
+      const { onBatch = () => Effect.void } = options
       const deliveries = yield* Deliveries.make({
         client,
         owner: options.owner,
@@ -111,7 +114,7 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
       })
       const recordLogprobs = yield* LogprobRecords.make()
       const published = boundOf(options) === null ? undefined : yield* Waiting.make
-      return trainer.steps(deliveries.batches, {
+      return trainer.steps(Stream.tap(deliveries.batches, onBatch), {
         settle: deliveries.settle,
         ...(published && { published }),
         recordLogprobs,

@@ -81,6 +81,32 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
     })
   )
 
+  it.effect("tells of every batch before its step, and what is tried meanwhile changes no bit of the weights", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const weightsOf = Effect.fnUntraced(function* (isTried: boolean) {
+        const settings = given(yield* folder, {})
+        const trainer = yield* Toy.trainer(settings)
+        const seen: Array<string> = []
+        const tried = isTried ? trainer.measure({ tokens: 12, trained: 7, sequences: 5 }) : Effect.succeed(0)
+        yield* tried
+        const steps = ServiceTraining.steps(trainer, {
+          settings,
+          owner: "test",
+          onBatch: ({ id }) => Effect.map(tried, () => void seen.push(id))
+        })
+        yield* steps.pipe(
+          Stream.tap(({ batchId }) => Effect.sync(() => assert.strictEqual(seen.at(-1), batchId))),
+          Stream.runDrain,
+          Effect.provideContext(TrajectoryClient.context(yield* serviceWith(4)))
+        )
+        assert.lengthOf(seen, 4)
+        return yield* fs.readFile(`${settings.trainer.savePath}/step_4/weights.bin`)
+      })
+      assert.deepStrictEqual(yield* weightsOf(true), yield* weightsOf(false))
+    })
+  )
+
   it.effect("tells the service what it computed of each batch, as many tokens as the settings say", () =>
     Effect.gen(function* () {
       const told = new Map<string, PackedLogprobs.RecordedLogprobs>()

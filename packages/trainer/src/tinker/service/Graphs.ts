@@ -55,14 +55,17 @@ const keyOf = ({ adapter, kind }: Adapted) => `${kind.rank} ${kind.trainAttn} ${
 
 export const make = Effect.fnUntraced(function* (
   base: Model.Model,
-  tokenBudget: number
+  tokenBudget: number,
+  /** Bytes that the process may take. Default: what is there. */
+  memory?: number
 ): Effect.fn.Return<Graphs, never, Executor | Scope.Scope> {
   const executor = yield* Executor
   const owner = yield* Effect.scope
   const turns = yield* Semaphore.make(1)
   const plan = MemoryPlan.choose(
     { shape: base.config, tokens: tokenBudget, rowLength: Math.min(tokenBudget, base.config.maxPositions) },
-    executor.device.kind
+    executor.device.kind,
+    memory
   )
   const { attention, chunks, headRows, pieces, remat } = plan
   const options = { ...TrainGraph.defaults, attention, pieces, chunks, headRows, remat, entropy: false }

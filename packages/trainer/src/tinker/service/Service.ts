@@ -1,6 +1,7 @@
 /** The parts of the Tinker server, put together for its routes. */
 import { Effect, type FileSystem, type Path, Schema, type Scope } from "effect"
 import * as Engine from "../../engine/Engine.ts"
+import type { EngineSettings } from "../../engine/EngineSettings.ts"
 import type { DeviceKind, Executor } from "../../exec/Executor.ts"
 import * as Pieces from "../../base/Pieces.ts"
 import * as DecodeGraph from "../../engine/DecodeGraph.ts"
@@ -38,6 +39,10 @@ export interface Options {
   readonly settings: ServerSettings
   /** Where samples are computed; training runs where the executor does. */
   readonly device: DeviceKind
+  /** Bytes that the process may take. Default: what is there. */
+  readonly memory?: number
+  /** Of the sampler. Default: the engine's. */
+  readonly caches?: Pick<EngineSettings, "kvMemoryMegabytes" | "prefixCacheMegabytes">
 }
 
 /** The server's parts cannot be made: its folder cannot be written, or the sampler does not take the model. */
@@ -54,8 +59,10 @@ const keptBytes = 512 * 2 ** 20
 
 export const make = Effect.fnUntraced(function* ({
   base,
+  caches,
   device,
   folder,
+  memory,
   names,
   settings,
   tokenizerId
@@ -68,13 +75,13 @@ export const make = Effect.fnUntraced(function* ({
     initial: { policy: Policies.base, policyVersion: 0, parameters: new Float32Array(widest.layout.size) },
     device,
     // The door is at `Samplers.admit`: what was let in is not refused any more.
-    settings: { maxWaiting: 1_000_000 }
+    settings: { maxWaiting: 1_000_000, ...caches }
   }).pipe(Effect.mapError(failed("the model cannot be sampled from")))
   const limits = { maxSequenceTokens: config.maxPositions, vocabSize: config.vocabSize }
   const checkpoints = yield* CheckpointFolder.make(folder, base).pipe(
     Effect.mapError(failed(`checkpoints cannot be kept in ${folder}`))
   )
-  const graphs = yield* Graphs.make(base, settings.tokenBudget)
+  const graphs = yield* Graphs.make(base, settings.tokenBudget, memory)
   const futures = yield* Futures.make({ keptMillis: 1000 * settings.resultSeconds, keptBytes })
   const endTokenIds = [
     ...new Set([...config.eosTokenIds, ...(tokenizer.eosTokenId === undefined ? [] : [tokenizer.eosTokenId])])

@@ -1,0 +1,88 @@
+/**
+ * Flags of the engine that samples in the command's own process (`EngineSettings`), with dashes or underscores between
+ * their words as the command's others have them; the other spelling is taken too.
+ */
+import { Flag } from "effect/cli"
+
+export type Separator = "-" | "_"
+
+const words = {
+  kvMemoryMegabytes: ["kv", "memory", "megabytes"],
+  prefixCacheMegabytes: ["prefix", "cache", "megabytes"],
+  speculativeTokens: ["speculative", "tokens"],
+  weightUpdates: ["weight", "updates"]
+} as const
+
+export type Name = keyof typeof words
+
+/** Without the dashes before it. */
+export const nameOf = (name: Name, separator: Separator): string => words[name].join(separator)
+
+/** GiB that the command may take. */
+export const memory = Flag.Finite("memory").pipe(
+  Flag.filter(
+    (gibibytes) => gibibytes > 0,
+    () => "more than 0"
+  ),
+  Flag.withDescription(
+    "GiB that the process may take: caches are sized for it, and a model that cannot fit is refused; if unset, what this machine or its container has"
+  ),
+  Flag.optional
+)
+
+/** What sampling remembers; by default as much as the memory that is there suggests. */
+export const caches = (separator: Separator) => ({
+  kvMemoryMegabytes: Flag.Int(nameOf("kvMemoryMegabytes", separator)).pipe(
+    Flag.filter(
+      (megabytes) => megabytes > 0,
+      () => "at least 1"
+    ),
+    Flag.withDescription("MiB for keys and values of running sequences [default: an eighth of the memory, 64 to 2048]"),
+    Flag.optional
+  ),
+  prefixCacheMegabytes: Flag.Int(nameOf("prefixCacheMegabytes", separator)).pipe(
+    Flag.filter(
+      (megabytes) => megabytes >= 0,
+      () => "0 or more"
+    ),
+    Flag.withDescription(
+      "MiB for keys and values of prompts that have ended, which the next turn of a conversation begins with; 0: none [default: a 32nd of the memory, at most 512]"
+    ),
+    Flag.optional
+  )
+})
+
+/** How it samples; none given: as the engine does by itself. */
+export const sampling = (separator: Separator, weights: string) => ({
+  speculativeTokens: Flag.Int(nameOf("speculativeTokens", separator)).pipe(
+    Flag.filter(
+      (tokens) => tokens >= 0 && tokens <= 32,
+      () => "a whole number from 0 to 32"
+    ),
+    Flag.withDescription(
+      "tokens to guess ahead from what the sequence said before; pays where few answers at once copy much [default: 0]"
+    ),
+    Flag.withDefault(0)
+  ),
+  weightUpdates: Flag.Literals(nameOf("weightUpdates", separator), ["pinned", "in-flight"]).pipe(
+    Flag.withDescription(
+      `what running requests do when ${weights}: end on the one they began with, or go on under the new one [default: pinned]`
+    ),
+    Flag.withDefault("pinned" as const)
+  )
+})
+
+/** As the engine's settings have it. */
+export const updatesOf = (given: "pinned" | "in-flight"): "pinned" | "in_flight" =>
+  given === "in-flight" ? "in_flight" : given
+
+/** The words with these flags spelled as they are declared. */
+export const spell =
+  (separator: Separator) =>
+  (all: ReadonlyArray<string>): ReadonlyArray<string> =>
+    all.map((word) => {
+      const [flag = "", ...value] = word.split("=")
+      const spelled = flag.slice(2).split(/[-_]/).join(separator)
+      const isKnown = flag.startsWith("--") && Object.values(words).some((one) => one.join(separator) === spelled)
+      return isKnown ? [`--${spelled}`, ...value].join("=") : word
+    })

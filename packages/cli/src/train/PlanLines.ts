@@ -1,0 +1,81 @@
+/** What the plans of `up` and `train` have in common: lines about the model, memory and how it is computed. */
+import type { DeviceKind } from "@atropos/trainer/exec/Executor"
+import type { Model } from "@atropos/trainer/model/Model"
+import * as Tensors from "@atropos/trainer/model/Tensors"
+import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
+import { availableParallelism, loadavg, totalmem } from "node:os"
+import * as Summary from "../job/Summary.ts"
+import * as Room from "./Room.ts"
+
+export type Line = readonly [name: string, value: string]
+
+export const count = (value: number): string => value.toLocaleString("en-US")
+export const time = (seconds: number): string => Summary.time(1000 * seconds)
+export const rate = (value: number): string => (value < 10 ? value.toPrecision(2) : count(Math.round(value)))
+
+/** Where they differ, from the first to the last. */
+export const span = (values: ReadonlyArray<string>): string => [...new Set(values)].join(" to ")
+
+/** Of the whole model, an adapter apart. */
+const parametersOf = ({ config }: Model): number =>
+  Tensors.all(config).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0)
+
+/** Which model, and what of it is trained. */
+export const model = (model: Model, trainer: TrainerSettings.TrainerFields): ReadonlyArray<Line> => {
+  const { adapter, layout, name } = model
+  const kind = adapter === undefined ? "all weights" : `an adapter of rank ${adapter.r}`
+  return [
+    ["model", `${name}, ${count(parametersOf(model))} parameters`],
+    ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${TrainerSettings.learningRate(trainer)}`]
+  ]
+}
+
+/** Bytes of the process: now, and at most by the end of a step, for each that is expected. */
+export interface Memory {
+  readonly now: number
+  readonly later: ReadonlyArray<number>
+}
+
+/** Now, and the most there has been. */
+export const memoryNow = () => ({ now: process.memoryUsage.rss(), soFar: 1024 * process.resourceUsage().maxRSS })
+
+export const memory = ({ later, now }: Memory, what: string, there = totalmem()): Line => [
+  "memory",
+  `${Room.gigabytes(now)} of ${Room.gigabytes(there)} used, ${span(later.map(Room.gigabytes))} at the peak: ${what}`
+]
+
+const again = {
+  nothing: "nothing is computed again",
+  elements: "what lies between products of matrices is computed again",
+  parts: "attention and feed-forward parts are computed again"
+} as const
+
+/** Sizes and ways that were chosen for the memory that is there, and threads. */
+export const computing = (
+  { config }: Pick<Model, "config">,
+  settings: Pick<TrainerSettings.TrainerSettings, "trainer">,
+  device: DeviceKind
+): Line => {
+  const { plan, tokens } = Room.computing(config, settings, device)
+  const threads = settings.trainer.threads || availableParallelism()
+  return [
+    "computing",
+    [
+      `up to ${count(tokens)} tokens at once (token_budget)`,
+      `${again[plan.remat === false ? "nothing" : plan.remat]} (remat)`,
+      ...(device === "cpu" ? [`${threads} ${threads === 1 ? "thread" : "threads"}`] : [])
+    ].join(", ")
+  ]
+}
+
+/** Beyond so many programs to a core, what was measured is not what the machine can do. */
+const busy = 2
+
+/** Programs that want a processor, this one's threads among them; 0 where that is not known. */
+export const loadNow = (): number => loadavg()[0] ?? 0
+
+/** What is said of figures that were measured beside other programs. */
+export const beside = (load: number): string =>
+  load > busy * availableParallelism()
+    ? `, beside other programs (load ${load.toFixed(0)}): without these all of it is faster`
+    : ""

@@ -1,0 +1,144 @@
+/**
+ * What a model that is served takes of memory (`policy`, `tinker`), and how much of it its caches may take: known from
+ * its configuration, before its weights are read. A model that cannot fit is refused with what would.
+ */
+import * as MemoryPlan from "@atropos/trainer/local/MemoryPlan"
+import type { DeviceKind } from "@atropos/trainer/exec/Executor"
+import * as Lora from "@atropos/trainer/model/Lora"
+import type { Model } from "@atropos/trainer/model/Model"
+import { ModelError } from "@atropos/trainer/model/ModelError"
+import type * as QuantizedWeights from "@atropos/trainer/model/QuantizedWeights"
+import { Effect, Option } from "effect"
+import * as EngineFlags from "../config/EngineFlags.ts"
+import * as Room from "./Room.ts"
+
+type ModelConfig = Model["config"]
+
+/** As flags say it. */
+export interface Given {
+  /** GiB. */
+  readonly memory: Option.Option<number>
+  readonly kvMemoryMegabytes: Option.Option<number>
+  readonly prefixCacheMegabytes: Option.Option<number>
+}
+
+export interface Serving {
+  readonly device: DeviceKind
+  readonly quantize: "none" | QuantizedWeights.Kind
+  /** Completions at once. */
+  readonly maxRows: number
+  /** Bytes that the process may take, and whether that was told. */
+  readonly memory: number
+  readonly isMemoryTold: boolean
+  readonly caches: { readonly kvMemoryMegabytes: number; readonly prefixCacheMegabytes: number }
+  /** Where adapters are trained too: positions of a micro-batch, and the rank of the one that is counted. */
+  readonly training?: { readonly tokenBudget: number; readonly maxRank: number } | undefined
+  readonly separator: EngineFlags.Separator
+}
+
+/** Limits of the engine's caches, and the memory they are chosen for. */
+export const chosen = (given: Given, device: DeviceKind): Pick<Serving, "caches" | "isMemoryTold" | "memory"> => {
+  const memory = Room.memoryOf({ memory: Option.getOrNull(given.memory) }, device)
+  const usual = Room.caches(memory)
+  return {
+    memory,
+    isMemoryTold: Option.isSome(given.memory),
+    caches: {
+      kvMemoryMegabytes: Option.getOrElse(given.kvMemoryMegabytes, () => usual.kvMemoryMegabytes),
+      prefixCacheMegabytes: Option.getOrElse(given.prefixCacheMegabytes, () => usual.prefixCacheMegabytes)
+    }
+  }
+}
+
+/** What a graph that trains an adapter of every linear layer takes beside the weights. */
+const trainingBytes = (config: ModelConfig, { device, memory, training }: Serving): number => {
+  if (training === undefined) return 0
+  const { maxRank, tokenBudget: tokens } = training
+  const workload = { shape: config, tokens, rowLength: Math.min(tokens, config.maxPositions) }
+  const plan = { ...MemoryPlan.choose(workload, device, memory), prepack: false }
+  const adapter = { r: maxRank, alpha: maxRank, rslora: false, targetModules: ["all-linear"] }
+  const trained = Lora.problemOf(adapter, config) === undefined ? Lora.layout(config, adapter).size : 0
+  return MemoryPlan.peakBytes(workload, plan, trained) - MemoryPlan.heldBytes(workload)
+}
+
+/** What it takes at most. */
+export const needs = (config: ModelConfig, serving: Serving): Room.Needs => {
+  const { caches, maxRows, quantize } = serving
+  const rearranged = Room.frozenOf(config, quantize).bytes
+  // Once rearranged, matrices are not read from their file any more; embeddings are, and all that graphs train on.
+  const weights = serving.training === undefined ? 4 * config.vocabSize * config.hiddenSize : rearranged
+  const training = trainingBytes(config, serving)
+  const cached = (caches.kvMemoryMegabytes + caches.prefixCacheMegabytes) * Room.mebibyte
+  // As floats, as they come from the graph and as they are drawn from.
+  const logits = 2 * 4 * maxRows * config.vocabSize
+  return {
+    weights,
+    rearranged,
+    training,
+    caches: cached,
+    all: Room.processBytes + weights + rearranged + logits + training + cached
+  }
+}
+
+/** Changes that take less, in the order of what they cost. */
+const changes = (serving: Serving): ReadonlyArray<readonly [string, Partial<Serving>]> => {
+  const { caches, memory, quantize, separator, training } = serving
+  const flag = (name: EngineFlags.Name, value: number) => `--${EngineFlags.nameOf(name, separator)} ${value}`
+  const least = { kvMemoryMegabytes: 64, prefixCacheMegabytes: 0 }
+  const usual = Room.caches(memory)
+  const flags = ({ kvMemoryMegabytes, prefixCacheMegabytes }: Serving["caches"]) =>
+    [flag("kvMemoryMegabytes", kvMemoryMegabytes), flag("prefixCacheMegabytes", prefixCacheMegabytes)].join(" ")
+  const small = flags(least)
+  const isMoreTold = caches.kvMemoryMegabytes > usual.kvMemoryMegabytes
+  const fewerCaches = [
+    ...(isMoreTold ? [[flags(usual), { caches: usual }] as const] : []),
+    [small, { caches: least }] as const
+  ]
+  if (training !== undefined) {
+    return [
+      ...fewerCaches,
+      ...[4096, 2048, 1024]
+        .filter((tokens) => tokens < training.tokenBudget)
+        .flatMap((tokenBudget) => [
+          [`--token_budget ${tokenBudget}`, { training: { ...training, tokenBudget } }] as const,
+          [`--token_budget ${tokenBudget} ${small}`, { training: { ...training, tokenBudget }, caches: least }] as const
+        ])
+    ]
+  }
+  const fewer = (["int8", "int4"] as const).filter((kind) => kind !== quantize && quantize !== "int4")
+  return [
+    ...fewerCaches,
+    ...fewer.map((kind) => [`--quantize ${kind}`, { quantize: kind }] as const),
+    ...fewer.map((kind) => [`--quantize ${kind} ${small}`, { quantize: kind, caches: least }] as const)
+  ]
+}
+
+/** Why it cannot fit, and what would; undefined where it does. */
+export const problem = (name: string, config: ModelConfig, serving: Serving): string | undefined => {
+  const { device, isMemoryTold, memory } = serving
+  // How much a GPU has is not known.
+  if (device !== "cpu") return undefined
+  const { all, caches, rearranged, training, weights } = needs(config, serving)
+  if (all <= memory) return undefined
+  const fitting = changes(serving).flatMap(([flags, changed]) => {
+    const less = needs(config, { ...serving, ...changed })
+    return less.all <= memory ? [`${flags} (${Room.gigabytes(less.all)})`] : []
+  })
+  const parts = [
+    `weights as sampling reads them ${Room.gigabytes(rearranged)}`,
+    ...(serving.training === undefined
+      ? [`embeddings ${Room.gigabytes(weights)}`]
+      : [`as training reads them ${Room.gigabytes(weights)}`, `training of one adapter ${Room.gigabytes(training)}`]),
+    `keys and values up to ${Room.gigabytes(caches)}`
+  ]
+  return (
+    `${name} takes ${Room.gigabytes(all)}, and ${isMemoryTold ? "memory allows" : "this machine has"} ${Room.gigabytes(memory)}: ` +
+    `${parts.join(", ")}; ${Room.wouldFit(fitting)}`
+  )
+}
+
+/** For whoever loads the model: fails before weights are read. */
+export const check = (name: string, serving: Serving) => (config: ModelConfig) => {
+  const message = problem(name, config, serving)
+  return message === undefined ? Effect.void : Effect.fail(new ModelError({ reason: "settings", model: name, message }))
+}

@@ -1,0 +1,122 @@
+/**
+ * What a run of `train` will take, told before its first step: the model, memory, how it is computed, and the time of a
+ * step whose sequences are all as long as they may be; and once more when the first batch is there, at its lengths.
+ *
+ * Rollouts are made elsewhere, at a speed that is not known here: the times are those of training alone.
+ */
+import type { Batch } from "@atropos/core"
+import type { DeviceKind } from "@atropos/trainer/exec/Executor"
+import type { Model } from "@atropos/trainer/model/Model"
+import type { Trainer } from "@atropos/trainer/run/Trainer"
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import { Console, Effect } from "effect"
+import { totalmem } from "node:os"
+import * as Summary from "../job/Summary.ts"
+import * as PlanLines from "./PlanLines.ts"
+import * as Room from "./Room.ts"
+import * as Trial from "./Trial.ts"
+
+export interface Options {
+  readonly model: Model
+  readonly trainer: Pick<Trainer, "isSettled" | "measure">
+  readonly settings: TrainerSettings
+  readonly device: DeviceKind
+  /** Steps that are left. */
+  readonly steps: number
+}
+
+/** What batches and graphs of further sizes add over a run. */
+const gatheredBytes = 150e6
+
+/** Lengths of a batch, tokens: of a sequence on average, and of what is trained of it. */
+export interface Lengths {
+  readonly sequences: number
+  readonly tokens: number
+  readonly trained: number
+}
+
+/** None is longer than `seqLen`: such sequences are cut, or left out. */
+export const lengthsOf = ({ groups }: Pick<Batch.Batch, "groups">, seqLen: number): Lengths => {
+  let [sequences, tokens, trained] = [0, 0, 0]
+  for (const { masks, tokens: ofGroup } of groups) {
+    for (const [at, sequence] of ofGroup.entries()) {
+      const length = Math.min(sequence.length, seqLen)
+      sequences++
+      tokens += length
+      for (const isTrained of masks[at]?.subarray(0, length) ?? []) trained += isTrained
+    }
+  }
+  const each = Math.max(1, sequences)
+  return { sequences, tokens: tokens / each, trained: trained / each }
+}
+
+/** Seconds of a step: of a sequence of n tokens n - 1 are computed, for each update. */
+const stepSeconds = (sequences: number, tokens: number, trial: Trial.Trial, { updatesPerBatch }: Updates): number =>
+  (sequences * updatesPerBatch * Math.max(1, tokens - 1)) / Trial.rate(trial)
+type Updates = Pick<TrainerSettings["trainer"], "updatesPerBatch">
+
+/** The plan as pairs to be printed, before there is a batch. */
+export const describe = (
+  { device, model, settings, steps }: Omit<Options, "trainer">,
+  trial: Trial.Trial,
+  memory: PlanLines.Memory,
+  load: number
+): ReadonlyArray<PlanLines.Line> => {
+  const { trainer } = settings
+  const seconds = stepSeconds(trainer.batchSize, trainer.seqLen, trial, trainer)
+  const there = device === "cpu" ? Room.memoryOf(trainer, device) : totalmem()
+  return [
+    ...PlanLines.model(model, trainer),
+    PlanLines.memory(memory, "activations", there),
+    PlanLines.computing(model, settings, device),
+    ["measured", `training ${PlanLines.rate(Trial.rate(trial))} tokens/s${PlanLines.beside(load)}`],
+    [
+      "a step",
+      `${PlanLines.count(trainer.batchSize)} sequences: ${PlanLines.time(seconds)} if all have the ${PlanLines.count(trainer.seqLen)} tokens that are allowed (seq_len)`
+    ],
+    [
+      `${PlanLines.count(steps)} ${steps === 1 ? "step" : "steps"}`,
+      `${PlanLines.time(steps * seconds)} then, beside what they wait for rollouts; the first batch tells more`
+    ]
+  ]
+}
+
+/** What the first batch tells. */
+export const ofFirst = (
+  { sequences, tokens, trained }: Lengths,
+  trial: Trial.Trial,
+  { settings, steps }: Pick<Options, "settings" | "steps">
+): string => {
+  const seconds = stepSeconds(sequences, tokens, trial, settings.trainer)
+  const round = (value: number) => PlanLines.count(Math.round(value))
+  return (
+    `the first batch has ${round(sequences)} sequences of ${round(tokens)} tokens on average, ${round(trained)} of them trained: ` +
+    `${PlanLines.time(seconds)} to train a step of such, ${PlanLines.time(steps * seconds)} for ${steps === 1 ? "the one" : `the ${round(steps)}`} left, beside what they wait for rollouts`
+  )
+}
+
+/** Tries, and prints the plan; what it gives is to be told of every batch before its step. */
+export const make = Effect.fn("TrainPlan.make")(function* (options: Options) {
+  const { device, model, settings, trainer } = options
+  const { batchSize, seqLen } = settings.trainer
+  yield* Console.log("measuring how fast this machine trains …")
+  const trial = yield* Trial.run(trainer, { batchSize, whole: Math.max(1, seqLen - 1), share: 1 })
+  const { now, soFar } = PlanLines.memoryNow()
+  const step = { batchSize, length: seqLen, tried: trial.tokens }
+  const later = Math.max(soFar, now + Room.growth(model.config, settings, device, step, false)) + gatheredBytes
+  const lines = describe(options, trial, { now, later: [later] }, PlanLines.loadNow())
+  yield* Console.log(`\n${Summary.print(lines)}\n`)
+  let isTold = false
+  return Effect.fnUntraced(function* (batch: Batch.Batch) {
+    if (isTold || trainer.isSettled(batch)) return
+    isTold = true
+    const lengths = lengthsOf(batch, seqLen)
+    const { sequences, tokens, trained } = lengths
+    if (trained === 0) return
+    const whole = Math.max(1, Math.round(tokens) - 1)
+    const again = Trial.isSlow(trial)
+      ? trial
+      : yield* Trial.run(trainer, { batchSize: sequences, whole, share: Math.min(1, trained / whole) })
+    yield* Console.log(ofFirst(lengths, again, options))
+  })
+})

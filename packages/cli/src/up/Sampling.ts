@@ -1,0 +1,58 @@
+/**
+ * How the engine of this process samples while it trains: how far it may run ahead, what becomes of answers when new
+ * weights come, and whether it guesses tokens.
+ *
+ * At 0 steps ahead every answer is of the weights that it trains and the same seed gives the same run, to the bit; so
+ * it does with guessed tokens, which change logprobs by rounding.
+ */
+import type { EngineSettings } from "@atropos/trainer/engine/EngineSettings"
+import { type TrainerSettings, waitAtStaleness } from "@atropos/trainer/run/TrainerSettings"
+import { Effect, Option } from "effect"
+import { UsageError } from "../base/Failure.ts"
+import * as EngineFlags from "../config/EngineFlags.ts"
+import * as RemoteEngine from "../train/RemoteEngine.ts"
+
+export type Sampling = Pick<EngineSettings, "speculativeTokens" | "weightUpdates">
+
+/** Before it could be told: no token is guessed, and answers end on the weights that they began with. */
+export const asEver: Sampling = { speculativeTokens: 0, weightUpdates: "pinned" }
+
+/** How far sampling runs ahead, where `on_stale wait` may say it too. */
+export const stepsAheadOf = Effect.fnUntraced(function* ({ trainer }: TrainerSettings, given: Option.Option<number>) {
+  const bound = waitAtStaleness(trainer)
+  const stepsAhead = Option.getOrElse(given, () => bound ?? 0)
+  if (bound === null || stepsAhead === bound) return stepsAhead
+  return yield* new UsageError({
+    message: `--on_stale wait --max_staleness ${bound} contradicts --steps_ahead ${stepsAhead}: here the first means --steps_ahead ${bound}; give one of both`
+  })
+})
+
+export interface Flags {
+  readonly speculativeTokens: number
+  readonly weightUpdates: "pinned" | "in-flight"
+}
+
+/** What flags say; fails where that would have no effect. */
+export const of = Effect.fnUntraced(function* (
+  settings: TrainerSettings,
+  { speculativeTokens, weightUpdates }: Flags,
+  stepsAhead: number
+) {
+  const isInFlight = weightUpdates === "in-flight"
+  const given = [
+    ...(isInFlight ? ["--weight_updates in-flight"] : []),
+    ...(speculativeTokens > 0 ? [`--speculative_tokens ${speculativeTokens}`] : [])
+  ]
+  if (given.length > 0 && RemoteEngine.isRemote(settings)) {
+    return yield* new UsageError({
+      message: `--engine ${settings.trainer.engine}: the server samples in its own way: leave ${given.join(" and ")} out`
+    })
+  }
+  if (isInFlight && stepsAhead === 0) {
+    return yield* new UsageError({
+      message:
+        "--weight_updates in-flight has no effect with --steps_ahead 0: sampling waits for new weights, so none come while answers are under way. Let it run ahead (--steps_ahead 1), or leave --weight_updates out"
+    })
+  }
+  return { speculativeTokens, weightUpdates: EngineFlags.updatesOf(weightUpdates) } satisfies Sampling
+})
