@@ -161,9 +161,10 @@ interface Measurable {
   readonly reference: "cpu" | "cuda"
 }
 
+const trial = (kind: DeviceKind) => Effect.runPromise(Device.trial(kind))
+
 /** Devices to measure; and why others are left out. */
 const devicesOf = async ({ device }: Settings) => {
-  const trial = (kind: DeviceKind) => Effect.runPromise(Device.trial(kind))
   const notes: Array<string> = []
   const devices: Array<Measurable> = []
   const cpu = await trial("cpu")

@@ -15,7 +15,7 @@
  *     nothing   + 4 N L (3 I + 4 H + A T)         and norms, activations, attention's weights
  *     always    + 4 N (6 I + 4 H + 4 A D + 3 A T) the part at hand
  *
- * In rows of more than 256 positions attention is computed in blocks: its weights are never kept (A T falls away), and
+ * In rows of more than 256 positions (on WebGPU: whose scores would be too large) attention is computed in blocks: its weights are never kept (A T falls away), and
  * of the block at hand there are five arrays. At 14 heads of 64 (forward and backward pass of one layer, 2 cores),
  * rows of 1,024 and 4,096 positions then take 252 and 475 MB instead of 744 and 8,110, and 66 and 72 % of the time; 8
  * sequences in a row of 2,048 take 16 % of it, since what no query sees is left out.
