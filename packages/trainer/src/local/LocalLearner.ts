@@ -64,7 +64,7 @@ export interface LocalEngine extends LearnerEngineShape {
 /** Attention to whole rows costs as much as all else at rows of about this many hidden sizes. */
 const attentionLengths = 6
 
-/** How the training graph is built and loaded, and how batches are packed for it; on GPUs with room for pairs in rows. */
+/** How the training graph is built and loaded, and how batches are packed for it; GPUs have room for pairs in rows. */
 const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: DeviceKind) => {
   const maxLength = options.maxLength ?? model.maxPositions
   const { rounded, shape } = model
