@@ -1,14 +1,14 @@
 /**
- * Training and decoding on a GPU, ours through WebGPU and CUDA beside PyTorch in bfloat16 with PEFT and SDPA: LoRA steps
- * (r = 16, all linear layers) and greedy answers to prompts of 32 tokens, of a model with random weights.
+ * Training and decoding on a GPU, ours through WebGPU and CUDA beside PyTorch in bfloat16 with PEFT and SDPA: LoRA
+ * steps (r = 16, all linear layers) and greedy answers to prompts of 32 tokens, of a model with random weights.
  *
  *     npm run bench -- gpu [device=cpu|webgpu|cuda] [shape=NAME] [layers=N] [vocabulary=N] [steps=1x1024,8x2048]
  *         [rows=8,64,256] [tokens=N] [rounds=N]
  *
- * What stands there is what is measured unless told, and 0.5B, 64 tokens, 4 steps after a first one. Devices that do not
- * work are named with the reason, and so are those that the CPU is faster than: drivers in software. A device that is
- * asked for by name is measured whatever it is, so that the command can be tried where there is no GPU: its table says so,
- * and has PyTorch on the CPU in float32 beside it.
+ * What stands there is what is measured unless told, and 0.5B, 64 tokens, 4 steps after a first one. Devices that do
+ * not work are named with the reason, and so are those that the CPU is faster than: drivers in software. A device that
+ * is asked for by name is measured whatever it is, so that the command can be tried where there is no GPU: its table
+ * says so, and has PyTorch on the CPU in float32 beside it.
  *
  * Every figure is of a process of its own. A line that has not worked stands below the table with its reason.
  */
@@ -161,9 +161,10 @@ interface Measurable {
   readonly reference: "cpu" | "cuda"
 }
 
+const trial = (kind: DeviceKind) => Effect.runPromise(Device.trial(kind))
+
 /** Devices to measure; and why others are left out. */
 const devicesOf = async ({ device }: Settings) => {
-  const trial = (kind: DeviceKind) => Effect.runPromise(Device.trial(kind))
   const notes: Array<string> = []
   const devices: Array<Measurable> = []
   const cpu = await trial("cpu")

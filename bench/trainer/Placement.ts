@@ -3,9 +3,9 @@
  *
  *     node --conditions=atropos-src bench/trainer/Placement.ts webgpu|cuda FOLDER…
  *
- * FOLDER is a model with an adapter in its folder `adapter`, as those in `packages/trainer/test/fixtures/architectures`.
- * Counted is what ONNX Runtime says when it loads a graph, after its own rewriting: of the training graph (GRPO, all
- * parts computed again), then of that of decoding. Loops count as one node, and what is in them too.
+ * FOLDER is a model with an adapter in its folder `adapter`, as `packages/trainer/test/fixtures/architectures` has
+ * them. Counted is what ONNX Runtime says when it loads a graph, after its own rewriting: of the training graph (GRPO,
+ * all parts computed again), then of that of decoding. Loops count as one node, and what is in them too.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Result } from "effect"

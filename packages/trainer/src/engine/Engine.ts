@@ -1,5 +1,6 @@
 /**
- * The generation engine: continuous batching over a key-value cache that stays on the device.
+ * The generation engine: continuous batching over a cache of keys and values in pages, which lies in the host's memory
+ * whatever the device: a GPU is sent the pages in use with every step.
  *
  * Requests join and leave between decoding steps. A request is pinned to the weights it began with; requests that begin
  * after a `load` take the newer ones, and older weights are freed with the last request that uses them. With

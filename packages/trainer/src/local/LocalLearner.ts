@@ -64,22 +64,19 @@ export interface LocalEngine extends LearnerEngineShape {
 /** Attention to whole rows costs as much as all else at rows of about this many hidden sizes. */
 const attentionLengths = 6
 
-/** How the training graph is built and loaded, and how batches are packed for it. */
+/** How the training graph is built and loaded, and how batches are packed for it; GPUs have room for pairs in rows. */
 const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: DeviceKind) => {
   const maxLength = options.maxLength ?? model.maxPositions
   const { rounded, shape } = model
-  // A pair shares a row; the CPU's plans are the same with it and without.
   const rowLength = device !== "cpu" && options.objective.needsPairs ? 2 * maxLength : maxLength
   const workload = shape && { shape, rowLength, ...(rounded && { rounded }) }
   const memory = options.memory ?? MemoryPlan.memoryBytes(device)
   const wanted =
     options.tokenBudget ?? (workload ? MemoryPlan.tokensFor(workload, device, memory) : MicroBatch.defaults.tokenBudget)
-  const tokenBudget = Math.max(wanted, maxLength)
-  const { remat } = options
-  const tokens = Math.max(tokenBudget, rowLength)
-  const plan = workload && MemoryPlan.choose({ ...workload, tokens }, device, memory, remat)
+  const tokenBudget = Math.max(wanted, rowLength)
+  const { remat, routerReplay = false } = options
+  const plan = workload && MemoryPlan.choose({ ...workload, tokens: tokenBudget }, device, memory, remat)
   const { prepack = false, ...planned } = plan ?? {}
-  const { routerReplay = false } = options
   const graph = {
     ...TrainGraph.defaults,
     ...planned,

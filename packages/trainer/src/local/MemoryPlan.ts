@@ -15,10 +15,11 @@
  *     nothing   + 4 N L (3 I + 4 H + A T)         and norms, activations, attention's weights
  *     always    + 4 N (6 I + 4 H + 4 A D + 3 A T) the part at hand
  *
- * In rows of more than 256 positions attention is computed in blocks: its weights are never kept (A T falls away), and
- * of the block at hand there are five arrays. At 14 heads of 64 (forward and backward pass of one layer, 2 cores),
- * rows of 1,024 and 4,096 positions then take 252 and 475 MB instead of 744 and 8,110, and 66 and 72 % of the time; 8
- * sequences in a row of 2,048 take 16 % of it, since what no query sees is left out.
+ * In rows of more than 256 positions (on WebGPU in those whose scores would be too large) attention is computed in
+ * blocks: its weights are never kept (A T falls away), and of the block at hand there are five arrays. At 14 heads of
+ * 64 (forward and backward pass of one layer, 2 cores), rows of 1,024 and 4,096 positions then take 252 and 475 MB
+ * instead of 744 and 8,110, and 66 and 72 % of the time; 8 sequences in a row of 2,048 take 16 % of it, since what no
+ * query sees is left out.
  *
  * Of the gated delta rule, matrices of chunks take the place of attention's weights; that part of the estimate follows
  * from shapes and was not measured.
@@ -187,8 +188,8 @@ export const memoryBytes = (device: DeviceKind): number => {
 const bindingBytes = 2 ** 27
 
 /**
- * In blocks where rows are long on the CPU, and on WebGPU where scores of whole rows could be too large for it. The loop
- * over blocks is the CPU's everywhere, and what is in it the device's.
+ * In blocks where rows are long on the CPU, and on WebGPU where scores of whole rows could be too large for it. The
+ * loop over blocks is the CPU's there too, and what is in it the device's.
  */
 const attentionOf = (
   { rowLength, shape, tokens }: Pick<Workload, "rowLength" | "shape" | "tokens">,

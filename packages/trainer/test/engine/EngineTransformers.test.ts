@@ -14,6 +14,7 @@ import * as Weights from "../../src/model/Weights.ts"
 import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
 import type { DecodableModel } from "../../src/model/DecodableModel.ts"
 import * as Engine from "../../src/engine/Engine.ts"
+import { devices, devicesNote } from "../exec/TestGraphs.ts"
 
 const root = fileURLToPath(new URL("../fixtures/models", import.meta.url))
 
@@ -71,13 +72,15 @@ const read = Effect.fnUntraced(function* (name: string) {
 
 const floats = (bytes: Uint8Array) => new Float32Array(bytes.slice().buffer)
 
-describe("Engine, beside transformers", () => {
-  for (const name of ["llama", "qwen2", "qwen3", "smollm"]) {
-    it.live(`generates what ${name} does, token for token, and with its adapter after a swap`, () =>
+const cases = ["llama", "qwen2", "qwen3", "smollm"].flatMap((name) => devices.map((device) => ({ device, name })))
+
+describe(`Engine, beside transformers, ${devicesNote}`, () => {
+  for (const { device, name } of cases) {
+    it.live(`generates what ${name} does, token for token, and with its adapter after a swap, on ${device}`, () =>
       Effect.gen(function* () {
         const { fixture, model, parameters, untrained } = yield* read(name)
         const initial = { policy: "base", policyVersion: 0, parameters: untrained }
-        const engine = yield* Engine.make({ model, initial, device: "cpu" })
+        const engine = yield* Engine.make({ model, initial, device })
         const compare = Effect.fnUntraced(function* ({ logprobs, tokens }: typeof Greedy.Type) {
           const asked = { n: 1, maxTokens: 64, temperature: 0, topP: 1, topK: 0, stopTokenIds: [] }
           const answers = yield* Effect.forEach(
