@@ -1,6 +1,6 @@
 /**
- * What a viewer of many rollouts waits for: pages, filters, searches, orders and presets of 10,000 groups of 8 with chats,
- * in the service.
+ * What a viewer of many rollouts waits for: pages, filters, searches, orders and presets of 10,000 groups of 8 with
+ * chats, in the service.
  *
  *     node --conditions=atropos-src bench/viewing.ts [groups] [words of an answer]
  *         PGlite, and Postgres where DATABASE_URL is set

@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of docs/viewer.md anew, into docs/images: trains twice with `atropos up`, sends conversations that
- * and runs that were written for the pictures (`internal/Conversations.ts`, `PictureRuns.ts`) to the same service, saves
+ * Takes the pictures of docs/viewer.md anew, into docs/images: trains twice with `atropos up`, sends conversations and
+ * runs that were written for the pictures (`internal/Conversations.ts`, `PictureRuns.ts`) to the same service, saves
  * groups with pictures by `atropos process`, and scores the answers written to them by `atropos reverify`.
  *
  *     node --conditions=atropos-src scripts/take-screenshots.ts [name of a picture …]

@@ -40,7 +40,7 @@ const metricsOf = (step: number, next: () => number) => {
 /** Times that each item is tried. */
 const tries = 4
 
-/** Group number `at`: of an item that is tried again, a third of them in vain at first, with a score of two components. */
+/** Group number `at`: of an item that is tried again, a third of them in vain at first; two components in a score. */
 const tried = (at: number, groups: number, words: number): ScoredGroup.ScoredGroup => {
   const group = Rollouts.group({ sequences: 8, words }, at)
   const items = Math.ceil(groups / tries)

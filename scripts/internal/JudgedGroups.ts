@@ -1,4 +1,4 @@
-/** Groups with what a judge said of them and when their turns happened, as lines of a file. Written for the pictures. */
+/** Groups with what a judge said of them and when their turns happened, as lines of a file: written for pictures. */
 import * as Conversations from "./Conversations.ts"
 
 const judged = [
