@@ -1,5 +1,6 @@
 /**
- * What a viewer of many rollouts waits for: pages, filters, searches of 10,000 groups of 8 with chats, in the service.
+ * What a viewer of many rollouts waits for: pages, filters, searches, orders and presets of 10,000 groups of 8 with
+ * chats, in the service.
  *
  *     node --conditions=atropos-src bench/viewing.ts [groups] [words of an answer]
  *         PGlite, and Postgres where DATABASE_URL is set
@@ -15,6 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import * as Browsing from "./internal/Browsing.ts"
 import { fill } from "./internal/Filling.ts"
 import * as Servers from "./internal/Servers.ts"
+import * as ViewingQueries from "./internal/ViewingQueries.ts"
 
 const [first = "", ...rest] = process.argv.slice(2)
 const run = "viewing"
@@ -58,22 +60,7 @@ const measure = async (url: string) => {
     return before
   }
   const before = await deep()
-  const queries: ReadonlyArray<readonly [what: string, query: string]> = [
-    ["first page", ""],
-    ["page after 5,000", `before=${before}`],
-    ["an environment", "environment=stories_0"],
-    ["a range of steps", "step_from=100&step_to=200"],
-    ["a range of scores", "score_from=0.3&score_to=0.5"],
-    ["a word of every group", "text=the"],
-    ["beginnings of three frequent words", "text=th+an+numb"],
-    ["a rare word", "text=4711"],
-    ["a phrase", "text=%22question+123%22"],
-    ["a phrase of frequent words", "text=%22of+the%22"],
-    ["a box", `text=${encodeURIComponent("\\boxed{777}")}`],
-    ["a letter", "text=b"],
-    ["all filters", "environment=stories_0&step_from=100&step_to=900&score_from=0.1&text=the+answer"],
-    ["nothing found", "text=qqqq"]
-  ]
+  const queries = ViewingQueries.all(before)
   for (const [what, query] of queries) {
     const times: Array<number> = []
     let found: Page | undefined

@@ -1,14 +1,14 @@
 /**
- * Takes the pictures of docs/viewer.md anew, into docs/images: trains twice with `atropos up`, sends conversations that
- * were written for the pictures (`internal/Conversations.ts`) to the same service, saves groups with pictures by
- * `atropos process`.
+ * Takes the pictures of docs/viewer.md anew, into docs/images: trains twice with `atropos up`, sends conversations and
+ * runs that were written for the pictures (`internal/Conversations.ts`, `PictureRuns.ts`) to the same service, saves
+ * groups with pictures by `atropos process`, and scores the answers written to them by `atropos reverify`.
  *
  *     node --conditions=atropos-src scripts/take-screenshots.ts [name of a picture …]
  *
  * Needs a chromium (`CHROMIUM_PATH`, else /usr/bin/chromium) and some minutes.
  */
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -18,6 +18,9 @@ import { Effect } from "effect"
 import * as BrokenRun from "../packages/cli/test/viewer/BrokenRun.ts"
 import * as Chromium from "../packages/cli/test/viewer/Chromium.ts"
 import * as Conversations from "./internal/Conversations.ts"
+import * as JudgedGroups from "./internal/JudgedGroups.ts"
+import * as PictureRuns from "./internal/PictureRuns.ts"
+import * as SceneAnswers from "./internal/SceneAnswers.ts"
 
 const images = fileURLToPath(new URL("../docs/images/", import.meta.url))
 const command = fileURLToPath(new URL("../packages/cli/bin/atropos.js", import.meta.url))
@@ -160,7 +163,24 @@ try {
     await page.keyboard.press("x")
   })
   await picture("compare", ui(`/groups/${chats.run}/${chats.mathematics}?view=compare`), sees(".compare"))
-  await picture("hacking", ui(`/hacking?run=${BrokenRun.name}`), sees(".finding"))
+  const litres = await PictureRuns.sendHacked(url)
+  await picture("hacking", ui(`/hacking?run=${litres}`), async (page) => {
+    await sees(".finding")(page)
+    await page.getByText(/answers? of .* read$/).waitFor()
+  })
+  const calm = await PictureRuns.sendCalm(url, BrokenRun.steps)
+  await picture("facets", ui(`/?run=${BrokenRun.name}&with=${calm}`), async (page) => {
+    await sees(".facets canvas")(page)
+    await page
+      .locator(".facets")
+      .first()
+      .evaluate((element) => element.closest("figure")?.scrollIntoView({ block: "start" }))
+  })
+  await picture("settings", ui("/?run=sort-letters-2&with=sort-letters-1"), async (page) => {
+    await page.locator("details.settings summary").click()
+    await sees("details.settings .data-table")(page)
+    await page.locator("details.settings").evaluate((element) => element.scrollIntoView({ block: "start" }))
+  })
   await picture("timeline", ui("/?run=sort-letters-1"), async (page) => {
     await page.getByText("Where does my step go?").click()
     await sees(".step-timeline svg")(page)
@@ -195,14 +215,24 @@ try {
     "--env.data_path_to_save_groups",
     saved
   )
-  const viewing = start(["view", saved, "--port", "0"])
+  writeFileSync(saved, SceneAnswers.written(readFileSync(saved, "utf8")))
+  const [scored, again] = ["scored.jsonl", "again.html"].map((name) => join(folder, name)) as [string, string]
+  await run("reverify", saved, "--env", "scenes", "--write", scored, "--page", again)
+  await picture("reverified", `${pathToFileURL(again).href}#/reverified`, sees(".data-table"))
+  const page = join(folder, "scored.html")
+  await run("view", scored, "--out", page)
+  await picture("saved-page", pathToFileURL(page).href, sees(".row-link"))
+  await picture("pictures", `${pathToFileURL(page).href}#/groups/scored/1`, sees(".picture img"))
+
+  const judged = join(folder, "judged.jsonl")
+  writeFileSync(judged, JudgedGroups.lines())
+  const viewing = start(["view", judged, "--port", "0"])
   await viewing.says(/http:\S+/)
   const [viewer = ""] = /http:[^\s#]+/.exec(viewing.said()) ?? []
-  await picture("pictures", `${viewer}#/groups/scenes/1`, sees(".picture img"))
+  await picture("rationale", `${viewer}#/groups/judged/1`, sees(".rollout .message"))
+  await picture("times", `${viewer}#/groups/judged/1?view=times&rollout=1`, sees(".waterfall-table"))
   viewing.child.kill("SIGINT")
   await viewing.ended
-  const page = join(folder, "scenes.html")
-  await picture("saved-page", pathToFileURL(page).href, sees(".row-link"))
 } finally {
   await browser.close()
   // What a failure left behind.

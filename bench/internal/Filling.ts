@@ -2,7 +2,7 @@
  * A service with a run to look at: groups of 8 with chats, most of them trained on, metrics of every step, reports,
  * pieces.
  */
-import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
+import { type ScoredGroup, TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Option } from "effect"
 import { randomUUID } from "node:crypto"
 import * as Rollouts from "./Rollouts.ts"
@@ -34,6 +34,22 @@ const metricsOf = (step: number, next: () => number) => {
     "batch/truncated_fraction": next() * 0.05,
     "batch/truncated_masked_fraction": 0,
     "staleness/mean": next() * 2
+  }
+}
+
+/** Times that each item is tried. */
+const tries = 4
+
+/** Group number `at`: of an item that is tried again, a third of them in vain at first; two components in a score. */
+const tried = (at: number, groups: number, words: number): ScoredGroup.ScoredGroup => {
+  const group = Rollouts.group({ sequences: 8, words }, at)
+  const items = Math.ceil(groups / tries)
+  const scores = at < items && at % 3 === 0 ? new Float64Array(group.scores.length) : group.scores
+  return {
+    ...group,
+    scores,
+    itemId: `item-${at % items}`,
+    rewards: Array.from(scores, (score, row) => ({ correct: score, format: ((at + row) % 10) / 10 }))
   }
 }
 
@@ -72,7 +88,7 @@ export const fill = ({ groups, run, token, url, words }: Options) =>
         envId,
         Array.from({ length: Math.min(groupsAtOnce, groups - from) }, (_, i) => ({
           key: randomUUID(),
-          group: Rollouts.group({ sequences: 8, words }, from + i)
+          group: tried(from + i, groups, words)
         }))
       )
       yield* recordReport(envId, {

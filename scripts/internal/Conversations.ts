@@ -40,7 +40,7 @@ const textOf = ({ content, reasoning_content, tool_calls }: Message): string =>
     .map((part) => (part === undefined || part === null ? "" : typeof part === "string" ? part : JSON.stringify(part)))
     .join("\n")
 
-const groupOf = (asked: ReadonlyArray<Message>, rollouts: ReadonlyArray<Rollout>, policy: number) => {
+export const groupOf = (asked: ReadonlyArray<Message>, rollouts: ReadonlyArray<Rollout>, policy: number) => {
   const chats = rollouts.map(({ said }) => [...asked, ...said])
   const sequences = chats.map((chat) =>
     chat.flatMap((message) => idsOf(textOf(message)).map((id) => ({ id, isTrained: message.role === "assistant" })))
@@ -136,7 +136,7 @@ const code = (from: number, to: number, policy: number) =>
     policy
   )
 
-const tools = (city: string, people: number, policy: number) => {
+export const tools = (city: string, people: number, policy: number) => {
   const search: Message = {
     role: "assistant",
     content: null,
@@ -169,7 +169,7 @@ const tools = (city: string, people: number, policy: number) => {
   )
 }
 
-const cities = [
+export const cities = [
   ["Lyon", 522_250],
   ["Porto", 231_800],
   ["Ghent", 265_086],

@@ -88,8 +88,8 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
 /**
  * The figures of an evaluation. Rates are means over items of the share of right completions, with the standard error
  * over items; `eval/pass@k` (k = 2, 4, … up to the samples every item has) is the unbiased estimate. `_ci_low` and
- * `_ci_high` hold the true value with 95% confidence: Wilson's interval for both (`Evaluation.share`) and for scores that
- * all lie between 0 and 1, Student's for other scores. Errors and intervals of scores need two items.
+ * `_ci_high` hold the true value with 95% confidence: Wilson's interval for both (`Evaluation.share`) and for scores
+ * that all lie between 0 and 1, Student's for other scores. Errors and intervals of scores need two items.
  */
 export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [name: string]: number } => {
   const shown = items.filter(({ trajectories }) => trajectories.length > 0)

@@ -50,7 +50,7 @@ export const ofCategories = (categories: Categories): Save.Table => ({
   ])
 })
 
-/** How many items of each category were fixed and how many broke, and by how much its share of correct answers differs. */
+/** How many items of each category were fixed and how many broke, and by how much the share that is correct differs. */
 export const ofCompared = ({ broken, categories, fixed }: Comparison.Comparison): Save.Table => {
   const of = (changes: ReadonlyArray<Comparison.Change>, name: string) =>
     changes.filter(({ category }) => category === name).length
