@@ -5,9 +5,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { PolicyLayers } from "@atropos/trainer"
-import { Dataset, Environment, Message, ServerManager, ToolCalls } from "@atropos/core"
+import { Environment, ServerManager } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
-import { Effect, Layer, Option, References, Schema, Stream } from "effect"
+import { Effect, Layer, Schema, Stream } from "effect"
 import { TestConsole } from "effect/testing"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
 import * as Letters from "../01-letters.ts"
@@ -25,35 +25,9 @@ import * as Tools from "../16-tools.ts"
 import * as AiSdkAgent from "../17-ai-sdk-agent.ts"
 import * as SelfPlay from "../18-self-play.ts"
 import * as CalculatorAgent from "../19-calculator-agent.ts"
+import { calculateTwice, printed, rolledOut, sayPrice } from "./Printed.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
-
-const printed = <E>(program: Effect.Effect<unknown, E>) =>
-  Effect.andThen(program, TestConsole.logLines).pipe(
-    Effect.map((lines) => lines.map(String)),
-    Effect.provideService(References.MinimumLogLevel, "None")
-  )
-
-/** A group of an agent, with a policy that says these things. */
-const rolledOut = (
-  agent: typeof AiSdkAgent.default | typeof CalculatorAgent.default,
-  say: (request: ServerManager.ChatRequest) => string
-) =>
-  Effect.gen(function* () {
-    const { groups } = yield* Environment.Environment
-    return Option.getOrThrow(yield* Stream.runHead(groups))
-  }).pipe(
-    Effect.provide(
-      agent({ groupSize: 2 }).pipe(
-        Layer.provide([
-          ServerManager.layerScripted((request) => ("prompt" in request ? "" : say(request))),
-          Dataset.layerMemory({})
-        ])
-      )
-    )
-  )
-
-const calculation = (sum: string) => ToolCalls.writeCall({ name: "calculator", arguments: { sum } })
 
 // Some of them train: seconds on a machine that has nothing else to do.
 describe("examples", () => {
@@ -183,11 +157,7 @@ describe("examples", () => {
 
   it.live("17: looks the price up, and says it", () =>
     Effect.gen(function* () {
-      const { scores } = yield* rolledOut(AiSdkAgent.default, ({ messages }) => {
-        const last = messages.at(-1)!
-        const product = Message.text(messages[0]!)[0]!
-        return last.role === "tool" ? Message.text(last) : AiSdkAgent.call(product)
-      })
+      const { scores } = yield* rolledOut(AiSdkAgent.default, sayPrice)
       assert.deepStrictEqual(Array.from(scores), [1, 1])
       // Says a price without looking: none is 12.
       const guessed = yield* rolledOut(AiSdkAgent.default, () => "12")
@@ -245,12 +215,7 @@ describe("examples", () => {
   it.live("19: calls the calculator until it needs no more sums, and answers", () =>
     Effect.gen(function* () {
       const story = ArithmeticStories.story({ seed: 0, index: 0, difficulty: 2, largestNumber: 20 })
-      const { messages, scores } = yield* rolledOut(CalculatorAgent.default, ({ messages }) => {
-        const results = messages.filter(({ role }) => role === "tool").map((one) => Message.text(one))
-        if (results.length === 0) return calculation("1+2x3")
-        if (results.length === 1) return calculation(`${results[0]}-7+${story.answer}`)
-        return `The answer is \\boxed{${results[1]}}.`
-      })
+      const { messages, scores } = yield* rolledOut(CalculatorAgent.default, calculateTwice(story.answer))
       assert.deepStrictEqual(Array.from(scores), [1, 1])
       const roles = messages?.[0]?.map(({ role }) => role)
       assert.deepStrictEqual(roles, ["system", "user", "assistant", "tool", "assistant", "tool", "assistant"])

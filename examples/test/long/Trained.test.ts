@@ -1,22 +1,18 @@
 /** The examples that train until the task is learned. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, References } from "effect"
+import { Effect } from "effect"
 import { TestConsole } from "effect/testing"
 import * as TheWholeLoop from "../../00-the-whole-loop.ts"
 import * as TrainYourOwn from "../../06-train-your-own.ts"
 import * as Mix from "../../15-mix.ts"
+import { printed } from "../Printed.ts"
 
-const printed = <E>(program: Effect.Effect<unknown, E>) =>
-  Effect.andThen(program, TestConsole.logLines).pipe(
-    Effect.map((lines) => lines.map(String)),
-    Effect.provideService(References.MinimumLogLevel, "None"),
-    Effect.provide(TestConsole.layer)
-  )
+const shown = <E>(program: Effect.Effect<unknown, E>) => printed(program).pipe(Effect.provide(TestConsole.layer))
 
 describe("examples", () => {
   it.live("00: raises the reward", () =>
     Effect.gen(function* () {
-      const lines = yield* printed(TheWholeLoop.program)
+      const lines = yield* shown(TheWholeLoop.program)
       const rewards = lines.map((line) => Number(/^step \d+: reward (\d\.\d\d)$/.exec(line)?.[1]))
       assert.strictEqual(rewards.length, 6)
       assert.isBelow(rewards[0]!, 0.15)
@@ -27,7 +23,7 @@ describe("examples", () => {
 
   it.live("06: learns its environment", () =>
     Effect.gen(function* () {
-      const lines = yield* printed(TrainYourOwn.program)
+      const lines = yield* shown(TrainYourOwn.program)
       const rewards = lines.map((line) => Number(/^step \d+: reward (\d\.\d\d)$/.exec(line)?.[1]))
       assert.strictEqual(rewards.length, 5)
       assert.isBelow(rewards[0]!, 0.2)

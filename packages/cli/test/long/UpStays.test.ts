@@ -37,7 +37,11 @@ const isWhole = (said: string, steps: number): void => {
   assert.match(lines[board + 2]!, /^policy {2}solved \d+% \| /)
   assert.match(lines[board + 3]!, /^time {4}\d.* s a step \| .*sampling \d+%/)
   for (const title of ["run", "mean reward", "held-out items solved", "trained on", "checkpoints and metrics"]) {
-    assert.isAbove(lines.findIndex((line) => line.startsWith(`${title}  `)), board, title)
+    assert.isAbove(
+      lines.findIndex((line) => line.startsWith(`${title}  `)),
+      board,
+      title
+    )
   }
   assert.isAbove(lines.indexOf("next:"), board)
 }

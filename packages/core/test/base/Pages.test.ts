@@ -28,10 +28,13 @@ describe("the pages of the repository", () => {
   })
 
   it("link to pages and headings that there are", () => {
-    const pages = globSync("{*.md,llms.txt,bench/**/*.md,docs/*.md,examples/**/*.md,integrations/**/*.md,packages/*/README.md}", {
-      cwd: root,
-      exclude: ["**/node_modules/**"]
-    })
+    const pages = globSync(
+      "{*.md,llms.txt,bench/**/*.md,docs/*.md,examples/**/*.md,integrations/**/*.md,packages/*/README.md}",
+      {
+        cwd: root,
+        exclude: ["**/node_modules/**"]
+      }
+    )
     const slugs = (page: string): ReadonlySet<string> =>
       new Set(
         Array.from(read(page).matchAll(/^#+ (.+)$|^<a id="([\w-]+)">/gm), ([, title, id = ""]) =>
