@@ -25,8 +25,8 @@ export interface Options {
   readonly steps: number
 }
 
-/** What batches and graphs of further sizes add over a run. */
-const gatheredBytes = 150e6
+/** Seconds of a trial that is made again at the first batch's lengths: one that took longer has to do. */
+const patience = 8
 
 /** Lengths of a batch, tokens: of a sequence on average, and of what is trained of it. */
 export interface Lengths {
@@ -67,7 +67,7 @@ export const describe = (
   const there = device === "cpu" ? Room.memoryOf(trainer, device) : totalmem()
   return [
     ...PlanLines.model(model, trainer),
-    PlanLines.memory(memory, "activations", there),
+    PlanLines.memory(memory, "activations of full micro-batches", there),
     PlanLines.computing(model, settings, device),
     ["measured", `training ${PlanLines.rate(Trial.rate(trial))} tokens/s${PlanLines.beside(load)}`],
     [
@@ -103,7 +103,7 @@ export const make = Effect.fn("TrainPlan.make")(function* (options: Options) {
   const trial = yield* Trial.run(trainer, { batchSize, whole: Math.max(1, seqLen - 1), share: 1 })
   const { now, soFar } = PlanLines.memoryNow()
   const step = { batchSize, length: seqLen, tried: trial.tokens }
-  const later = Math.max(soFar, now + Room.growth(model.config, settings, device, step, false)) + gatheredBytes
+  const later = Math.max(soFar, now + Room.growth(model.config, settings, device, step, false))
   const lines = describe(options, trial, { now, later: [later] }, PlanLines.loadNow())
   yield* Console.log(`\n${Summary.print(lines)}\n`)
   let isTold = false
@@ -114,9 +114,10 @@ export const make = Effect.fn("TrainPlan.make")(function* (options: Options) {
     const { sequences, tokens, trained } = lengths
     if (trained === 0) return
     const whole = Math.max(1, Math.round(tokens) - 1)
-    const again = Trial.isSlow(trial)
-      ? trial
-      : yield* Trial.run(trainer, { batchSize: sequences, whole, share: Math.min(1, trained / whole) })
+    const again =
+      trial.seconds > patience
+        ? trial
+        : yield* Trial.run(trainer, { batchSize: sequences, whole, share: Math.min(1, trained / whole) })
     yield* Console.log(ofFirst(lengths, again, options))
   })
 })

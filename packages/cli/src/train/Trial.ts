@@ -33,9 +33,6 @@ const patience = 1.5
 /** Tokens trained a second. */
 export const rate = ({ seconds, tokens }: Trial): number => tokens / seconds
 
-/** Whether few tokens take so long already that no more are tried. */
-export const isSlow = (trial: Trial): boolean => fewTokens / rate(trial) > long
-
 /** Tries sequences of the length that is expected, of which a share is trained. */
 export const run = Effect.fn("Trial.run")(function* (trainer: Measuring, { batchSize, share, whole }: Sizes) {
   const of = Effect.fnUntraced(function* (tokens: number, sequences: number) {

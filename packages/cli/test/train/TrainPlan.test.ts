@@ -88,12 +88,12 @@ describe("the plan of train", () => {
 
   it.effect("tries a slow model once, and reckons with that", () =>
     Effect.gen(function* () {
-      const slow = trainer(1 / 50)
+      const slow = trainer(1 / 20)
       const tell = yield* TrainPlan.make({ ...given, steps: 1, trainer: slow })
       yield* tell(batch(1, 51, 20))
       assert.lengthOf(slow.asked, 1)
-      // 400 positions, twice, at 50 a second.
-      assert.include(yield* said, "16.0 s to train a step of such, 16.0 s for the one left")
+      // 400 positions, twice, at 20 a second.
+      assert.include(yield* said, "40.0 s to train a step of such, 40.0 s for the one left")
     })
   )
 
