@@ -117,10 +117,26 @@ const note = async (
 
 const sees = (selector: string) => (page: Chromium.Page) => page.locator(selector).first().waitFor()
 
-try {
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const ui = (address: string) => `${url}/ui#${address}`
+/** Whether none is named, or one of these. */
+const wants = (...names: ReadonlyArray<string>): boolean =>
+  wanted.length === 0 || names.some((name) => wanted.includes(name))
+
+const ofFiles = ["reverified", "saved-page", "pictures", "rationale", "times"]
+const ofTraining = [
+  "run",
+  "run-dark",
+  "run-phone",
+  "comparison",
+  "service",
+  "settings",
+  "timeline",
+  "delete",
+  "evaluations",
+  "evaluation"
+]
+
+/** Two runs of `atropos up`, and what is seen while the second one trains. */
+const trained = async (port: number, ui: (address: string) => string): Promise<void> => {
   const up = ["up", "--port", String(port)]
   await run(...up, "--steps", "300")
   const live = start([...up, "--steps", "4000", "--seed", "2", "--fresh"])
@@ -135,8 +151,10 @@ try {
   await picture("service", ui("/service?run=sort-letters-2"), sees("table >> nth=2"))
   live.child.kill("SIGINT")
   await live.ended
+}
 
-  // The others are of what is there: nothing has to train for them.
+/** What is sent to a service: nothing has to train for it. */
+const sent = async (port: number, url: string, ui: (address: string) => string): Promise<void> => {
   const still = start(["api", "--port", String(port)])
   await still.says(/http:\S+/)
   const chats = await Conversations.send(url)
@@ -203,7 +221,10 @@ try {
   })
   still.child.kill("SIGINT")
   await still.ended
+}
 
+/** Of files, without a service. */
+const filed = async (): Promise<void> => {
   const saved = join(folder, "scenes.jsonl")
   await run(
     "process",
@@ -233,6 +254,15 @@ try {
   await picture("times", `${viewer}#/groups/judged/1?view=times&rollout=1`, sees(".waterfall-table"))
   viewing.child.kill("SIGINT")
   await viewing.ended
+}
+
+try {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const ui = (address: string) => `${url}/ui#${address}`
+  if (wants(...ofTraining)) await trained(port, ui)
+  if (wanted.length === 0 || !wanted.every((name) => ofFiles.includes(name))) await sent(port, url, ui)
+  if (wants(...ofFiles)) await filed()
 } finally {
   await browser.close()
   // What a failure left behind.

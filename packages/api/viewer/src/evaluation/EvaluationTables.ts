@@ -50,17 +50,18 @@ export const ofCategories = (categories: Categories): Save.Table => ({
   ])
 })
 
+const countOf = (changes: ReadonlyArray<Comparison.Change>, name: string): number =>
+  changes.filter(({ category }) => category === name).length
+
 /** How many items of each category were fixed and how many broke, and by how much the share that is correct differs. */
 export const ofCompared = ({ broken, categories, fixed }: Comparison.Comparison): Save.Table => {
-  const of = (changes: ReadonlyArray<Comparison.Change>, name: string) =>
-    changes.filter(({ category }) => category === name).length
   return {
     columns: ["category", "items", "fixed", "broken", "before", "after", "difference", "lower", "upper", "p"],
     rows: Object.entries(categories).map(([name, { a, b, interval, items, p, value }]) => [
       name,
       items,
-      of(fixed, name),
-      of(broken, name),
+      countOf(fixed, name),
+      countOf(broken, name),
       a,
       b,
       value,

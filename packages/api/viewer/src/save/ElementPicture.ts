@@ -38,6 +38,7 @@ const drawShape = (context: Context, shape: SVGRectElement | SVGPathElement, sty
   context.globalAlpha = Number(style.opacity) * Number(style.fillOpacity)
   if (style.fill !== "none") {
     context.fillStyle = style.fill
+    // oxlint-disable-next-line unicorn/no-array-fill-with-reference-type -- a canvas is no array
     context.fill(path)
   }
   context.globalAlpha = Number(style.opacity) * Number(style.strokeOpacity)

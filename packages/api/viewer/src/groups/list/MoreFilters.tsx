@@ -35,8 +35,7 @@ export const MoreFilters = ({ filter, isPlain, onChange }: MoreFiltersProps) => 
     <>
       {!isForced && (
         <button type="button" className="small" aria-expanded={isWanted} onClick={() => setIsWanted(!isWanted)}>
-          {isWanted ? "fewer" : "more"}
-          <span className="sr-only"> filters</span>
+          {isWanted ? "fewer filters" : "more filters"}
         </button>
       )}
       {(isWanted || isForced) && (

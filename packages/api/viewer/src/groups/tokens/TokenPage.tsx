@@ -1,5 +1,5 @@
 /** A rollout token by token: coloured text, and the exact values of the one that is pointed at. */
-import { useMemo, useRef, useState } from "react"
+import { useMemo, useState } from "react"
 import { drawElements } from "../../save/ElementPicture.ts"
 import { SaveMenu } from "../../save/SaveMenu.tsx"
 import { Failure, Loading } from "../../ui/Note.tsx"
@@ -27,7 +27,7 @@ interface Props {
 
 export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
   const { hasService } = useSource()
-  const bar = useRef<HTMLDivElement>(null)
+  const [bar, setBar] = useState<HTMLDivElement | null>(null)
   const pieces = usePieces(run, group, rollout)
   const model = useMemo(() => TokenModel.make(rollout, pieces.value ?? {}), [rollout, pieces.value])
   const choices = useMemo(() => available(model), [model])
@@ -40,13 +40,11 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
   if (model.length === 0) return <p className="note muted">This rollout has no tokens.</p>
   const name = `tokens of rollout ${rollout.index} of group ${group}`
   // Without logprobs there is no curve, and the table is drawn.
-  const picture = model.hasLogprobs
-    ? () => drawElements(bar.current?.querySelector("svg.sparkline") ?? null, name)
-    : null
+  const picture = model.hasLogprobs ? () => drawElements(bar?.querySelector("svg.sparkline") ?? null, name) : null
   const cursor = Math.min(token ?? TokenModel.firstTrained(model), model.length - 1)
   return (
     <div className="tokens">
-      <div className="tokens-bar" ref={bar}>
+      <div className="tokens-bar" ref={setBar}>
         <label>
           Colour
           <select value={colouring} onChange={({ target }) => setChosen(target.value as Colouring)}>
