@@ -2,7 +2,10 @@
  * What a terminal shows after all that was written to it, as lines: it knows what the command writes, a line's end, its
  * beginning, rows up, and what is erased, and refuses everything else. Rows that scrolled away are among the lines.
  */
+// oxlint-disable-next-line no-control-regex -- these are what a terminal obeys
 const sequences = /\u001b\[(\??[0-9;]*)([A-Za-z])|\u001b([78])|\r|\n|[^\u001b\r\n]+/gu
+
+const count = (parameter: string): number => (parameter === "" ? 1 : Number(parameter))
 
 export const after = (written: string, { columns }: { readonly columns: number }): ReadonlyArray<string> => {
   const rows: Array<Array<string>> = [[]]
@@ -23,7 +26,6 @@ export const after = (written: string, { columns }: { readonly columns: number }
     line[column] = character
     column += 1
   }
-  const count = (parameter: string): number => (parameter === "" ? 1 : Number(parameter))
   const commands: { readonly [letter: string]: (parameter: string) => void } = {
     A: (parameter) => void (row = Math.max(0, row - count(parameter))),
     G: (parameter) => void (column = count(parameter) - 1),

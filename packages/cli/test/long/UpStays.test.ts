@@ -13,8 +13,8 @@ import * as Screen from "../Screen.ts"
 const decodePage = Schema.decodeUnknownEffect(Schema.toCodecJson(TrajectoryApi.EvaluationPage))
 const decodeSamplePage = Schema.decodeUnknownEffect(Schema.toCodecJson(TrajectoryApi.EvaluationSamplePage))
 
-/** Debian has it everywhere, macOS another one. */
-const hasTerminal = spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux") === true
+/** Debian has it everywhere, macOS another one; where there is none, it says nothing. */
+const hasTerminal = String(spawnSync("script", ["--version"]).stdout).includes("util-linux")
 
 const terminal = { columns: 100, rows: 40 }
 const ctrlC = "\u0003"
