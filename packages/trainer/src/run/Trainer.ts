@@ -8,7 +8,8 @@
  * - A batch is trained on once. Those in a durable checkpoint, or trained on since, are recognised by id and step and
  *   passed to `settle` instead.
  * - `record` is called with every step that a checkpoint will contain, before that one counts, also with one that an
- *   interruption cuts off after its update: what a killed process had saved is in the records, what it does again twice.
+ *   interruption cuts off after its update. What a killed process had saved is among the records, what is done again
+ *   twice.
  * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches
  *   stay unsettled. What a killed process had trained on since its last checkpoint comes again, in the same order, and
  *   makes the same parameters.
