@@ -5,7 +5,8 @@
  *     node --conditions=atropos-src scripts/compare-architectures.ts FOLDER
  *
  * Of each: the greatest difference of logits and log-probabilities, of gradients relative to the greatest of the
- * parameter, with attention over rows and in blocks, and whether greedy tokens are equal where they are clear.
+ * parameter (of all, where that is 0), with attention over rows and in blocks, and whether greedy tokens are equal where
+ * they are clear.
  */
 import { readdirSync } from "node:fs"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -33,9 +34,13 @@ const forward = Effect.fnUntraced(function* (loaded: Loaded) {
       const ours = Architectures.logprobs(own, row, expected.vocabSize)
       logprobs = Math.max(logprobs, Fixtures.greatestDifference(ours, Fixtures.floats(expected.logprobs[i]!)))
     })
-    for (const [name, gradient] of Object.entries(found.gradient)) {
-      const theirs = Fixtures.floats(expected.gradient[name]!)
-      const size = Math.max(...theirs.map(Math.abs))
+    const all = Object.entries(found.gradient).map(
+      ([name, gradient]) => [gradient, Fixtures.floats(expected.gradient[name]!)] as const
+    )
+    const greatest = Math.max(...all.map(([, theirs]) => Math.max(...theirs.map(Math.abs))))
+    for (const [gradient, theirs] of all) {
+      // With a window of one token, queries and keys have none at all.
+      const size = Math.max(...theirs.map(Math.abs)) || greatest
       const difference = Fixtures.greatestDifference(gradient, theirs)
       gradients = Math.max(gradients, difference === 0 ? 0 : difference / size)
     }

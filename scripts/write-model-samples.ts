@@ -52,8 +52,8 @@ const sample = Effect.fnUntraced(function* (
 }, Effect.scoped)
 
 /**
- * Of a model of text and pictures: an adapter on its part for text, that part merged with it, and alone. The logits with
- * the adapter are the fixture's own, which the tests compare with ours.
+ * Of a model of text and pictures: an adapter on its part for text, that part merged with it, and alone. The logits
+ * with the adapter are the fixture's own, which the tests compare with ours.
  */
 const textSamples = Effect.fnUntraced(function* (name: string) {
   const fs = yield* FileSystem.FileSystem

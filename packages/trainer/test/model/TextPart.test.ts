@@ -1,20 +1,22 @@
 /** A model of text and pictures, of which the part for text is loaded, trained and written. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it as test, layer } from "@effect/vitest"
-import { Effect, FileSystem, Logger, Result } from "effect"
+import { Effect, FileSystem, Layer, Logger, Result } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { readFileSync } from "node:fs"
 import * as Architectures from "./Architectures.ts"
 import * as Lora from "../../src/model/Lora.ts"
 import * as ModelConfig from "../../src/model/ModelConfig.ts"
 import * as ModelFolder from "../../src/model/ModelFolder.ts"
 import * as Peft from "../../src/model/Peft.ts"
+import * as PretrainedModel from "../../src/model/PretrainedModel.ts"
 import * as Safetensors from "../../src/model/Safetensors.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 import * as Weights from "../../src/model/Weights.ts"
 
 const text = Architectures.folder("qwen3-5")
 
-layer(NodeServices.layer)("a model of text and pictures", (it) => {
+layer(Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer))("a model of text and pictures", (it) => {
   it.effect("is its part for text", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
@@ -111,6 +113,43 @@ layer(NodeServices.layer)("a model of text and pictures", (it) => {
       }).pipe(Effect.scoped)
   )
 
+  it.effect(
+    "is loaded with its tokenizer, and trained whole or with an adapter, which are written and load again",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const root = yield* fs.makeTempDirectoryScoped()
+        const folder = `${root}/base`
+        yield* fs.copy(Architectures.folder("gemma3-pictures"), folder)
+        const vocab = Object.fromEntries(Array.from({ length: 64 }, (_, at) => [`t${at}`, at]))
+        const untreated = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null }
+        yield* ModelFolder.writeJson(folder, {
+          "tokenizer.json": { ...untreated, added_tokens: [], model: { type: "WordLevel", vocab, unk_token: "t0" } },
+          "tokenizer_config.json": { tokenizer_class: "PreTrainedTokenizerFast" },
+          "chat_template.json": { chat_template: "{{ messages[0].content }}" }
+        })
+        const whole = yield* PretrainedModel.load(folder, { trains: "all", seed: 1 })
+        const changed = whole.initial.map((value) => value + 1)
+        yield* whole.write(`${root}/whole`, changed)
+        const again = yield* PretrainedModel.load(`${root}/whole`, { trains: "all", seed: 1 })
+        assert.deepStrictEqual([again.config.architecture, again.config.textOf], ["gemma3_text", undefined])
+        assert.deepStrictEqual([again.initial, again.config.eosTokenIds], [changed, [2, 5]])
+        assert.strictEqual(
+          again.tokenizer.applyChatTemplate([{ role: "user", content: "hi" }], { addGenerationPrompt: true }),
+          "hi"
+        )
+        const trains = { r: 2, alpha: 4, rslora: false, targetModules: ["all-linear"] }
+        const adapted = yield* PretrainedModel.load(folder, { trains, seed: 1 })
+        yield* adapted.write(`${root}/adapter`, adapted.initial)
+        assert.deepStrictEqual(
+          yield* namesIn(`${root}/adapter`),
+          yield* namesIn(`${Architectures.folder("gemma3-pictures")}/adapter`)
+        )
+        const loaded = yield* PretrainedModel.loadAdapter(folder, `${root}/adapter`)
+        assert.deepStrictEqual(loaded.initial, adapted.initial)
+      }).pipe(Effect.scoped)
+  )
+
   it.effect("refuses an adapter that is on layers for pictures too", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
@@ -172,9 +211,9 @@ const configs = JSON.parse(readFileSync(new URL("../fixtures/text-configs.json",
   Filled
 >
 
-describe("a configuration of text and pictures", () => {
-  const parsed = (file: unknown) => Result.getOrThrowWith(ModelConfig.parse(file), (message) => new Error(message))
+const parsed = (file: unknown) => Result.getOrThrowWith(ModelConfig.parse(file), (message) => new Error(message))
 
+describe("a configuration of text and pictures", () => {
   test.each(Object.entries(configs))("is filled in as transformers does: %s", (_, { filled, published }) => {
     const { eosTokenIds, file: __, hasTiedHead: ___, textOf, ...read } = parsed(published)
     const { eosTokenIds: ends, file: ____, hasTiedHead: _____, textOf: ______, ...expected } = parsed(filled)

@@ -22,8 +22,8 @@ interface Evaluator {
 }
 
 // The library's own declarations are not found by Node's rules of resolution: these are the parts used here.
-const NewScope: new (parent?: Scope) => Scope = Environment
-const LibraryInterpreter: new (scope: Scope) => Evaluator = Interpreter
+const NewScope = Environment as unknown as new (parent?: Scope) => Scope
+const LibraryInterpreter = Interpreter as unknown as new (scope: Scope) => Evaluator
 
 /** A node of an expression, as the parser has it. */
 interface Node {
@@ -106,10 +106,11 @@ const range = (start: number, stop?: number, step = 1): ReadonlyArray<number> =>
 const months = new Intl.DateTimeFormat("en", { month: "long" })
 const days = new Intl.DateTimeFormat("en", { weekday: "long" })
 
+const two = (value: number): string => String(value).padStart(2, "0")
+
 /** Python's `strftime` of the present, local time, as far as templates go. */
 const strftimeNow = (format: string): string => {
   const now = new Date()
-  const two = (value: number) => String(value).padStart(2, "0")
   const parts: { readonly [code: string]: () => string } = {
     Y: () => String(now.getFullYear()),
     m: () => two(now.getMonth() + 1),

@@ -1,6 +1,6 @@
 /**
- * What Python's `str` makes of a list or a mapping of a template, as `| string` writes tools in some: `{'a': [1, None]}`.
- * Numbers that JSON wrote with a fraction of zero were whole when they came here, and are written so.
+ * What Python's `str` makes of a list or a mapping, as `| string` writes tools in some templates: `{'a': [1, None]}`.
+ * A number that JSON wrote as 1.0 was 1 when it came here, and is written so.
  */
 import { Predicate } from "effect"
 

@@ -21,6 +21,9 @@ const { expressions, families } = JSON.parse(
 
 const special = { bos_token: "<s>", eos_token: "</s>", documents: null, add_generation_prompt: true }
 
+const rendered = (template: string, given: { readonly [name: string]: unknown } = {}) =>
+  ChatTemplate.make(template)(given)
+
 describe("a chat template", () => {
   const cases = Object.entries(families).flatMap(([family, { prompts, template }]) =>
     prompts.map((one) => ({
@@ -32,9 +35,6 @@ describe("a chat template", () => {
   it.each(cases)("renders what transformers does: $name", ({ messages, prompt, template, tools }) => {
     assert.strictEqual(ChatTemplate.make(template)({ ...special, messages, tools }), prompt)
   })
-
-  const rendered = (template: string, given: { readonly [name: string]: unknown } = {}) =>
-    ChatTemplate.make(template)(given)
 
   it.each(expressions)("writes what transformers does: %s of %j", (template, value, text) => {
     assert.strictEqual(rendered(template, { value }), text)

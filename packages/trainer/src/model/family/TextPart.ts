@@ -32,6 +32,12 @@ export interface Read {
   readonly textOf: string | undefined
 }
 
+/** What the first of the files that has the key says. */
+const said = (key: string, ...files: ReadonlyArray<File>): File => {
+  const found = files.find((one) => one[key] != null)
+  return found === undefined ? {} : { [key]: found[key] }
+}
+
 /** Of a model of text and pictures the configuration of its part for text; any other as it is. */
 export const read = (file: File): Read => {
   const asIs = { file, textOf: undefined }
@@ -41,10 +47,6 @@ export const read = (file: File): Read => {
   const { parts } = wholes[outer]!
   const inner = parts.find((part) => part === (text["model_type"] ?? parts[0]))
   if (inner === undefined) return asIs
-  const said = (key: string, ...files: ReadonlyArray<File>) => {
-    const found = files.find((one) => one[key] != null)
-    return found === undefined ? {} : { [key]: found[key] }
-  }
   return {
     file: {
       ...text,
@@ -76,6 +78,6 @@ export const plainName = (name: string): string => {
 export const nameInWhole = (textOf: ModelConfig["textOf"], name: string): string =>
   textOf !== undefined && wholes[textOf]?.keepsPictures === true ? name.replace(/^model\./, place) : name
 
-/** The modules of a whole that an adapter on the text leaves alone, though they may be named alike: a pattern of PEFT. */
+/** PEFT's pattern of modules of the whole that an adapter on the text leaves alone, though some are named alike. */
 export const otherModules = (textOf: ModelConfig["textOf"]): string | undefined =>
   nameInWhole(textOf, "model.") === place ? ".*(vision_tower|multi_modal_projector).*" : undefined
