@@ -81,6 +81,8 @@ export const describe = (
   ]
 }
 
+const round = (value: number): string => PlanLines.count(Math.round(value))
+
 /** What the first batch tells. */
 export const ofFirst = (
   { sequences, tokens, trained }: Lengths,
@@ -88,7 +90,6 @@ export const ofFirst = (
   { settings, steps }: Pick<Options, "settings" | "steps">
 ): string => {
   const seconds = stepSeconds(sequences, tokens, trial, settings.trainer)
-  const round = (value: number) => PlanLines.count(Math.round(value))
   return (
     `the first batch has ${round(sequences)} sequences of ${round(tokens)} tokens on average, ${round(trained)} of them trained: ` +
     `${PlanLines.time(seconds)} to train a step of such, ${PlanLines.time(steps * seconds)} for ${steps === 1 ? "the one" : `the ${round(steps)}`} left, beside what they wait for rollouts`
