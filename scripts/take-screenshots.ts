@@ -188,16 +188,16 @@ const sent = async (port: number, url: string, ui: (address: string) => string):
   })
   const calm = await PictureRuns.sendCalm(url, BrokenRun.steps)
   await picture("facets", ui(`/?run=${BrokenRun.name}&with=${calm}`), async (page) => {
+    // Charts are drawn where somebody looks.
+    const facets = page.locator(".facets").first()
+    await facets.waitFor({ state: "attached" })
+    await facets.evaluate((element) => element.scrollIntoView({ block: "start" }))
     await sees(".facets canvas")(page)
-    await page
-      .locator(".facets")
-      .first()
-      .evaluate((element) => element.closest("figure")?.scrollIntoView({ block: "start" }))
   })
   await picture("settings", ui("/?run=sort-letters-2&with=sort-letters-1"), async (page) => {
     await page.locator("details.settings summary").click()
     await sees("details.settings .data-table")(page)
-    await page.locator("details.settings").evaluate((element) => element.scrollIntoView({ block: "start" }))
+    await page.locator("details.settings").evaluate((element) => element.scrollIntoView({ block: "center" }))
   })
   await picture("timeline", ui("/?run=sort-letters-1"), async (page) => {
     await page.getByText("Where does my step go?").click()

@@ -46,7 +46,8 @@ const hackedAnswer = (step: number, item: number, row: number): { readonly text:
     }
   }
   if (row === 0) return { text: "I do not know.", score: 0 }
-  const kind = 1 + ((row + step) % 3)
+  // Two of a group say the same.
+  const kind = 1 + ((Math.floor((row + 1) / 2) + step) % 3)
   return { text: `Trust me on this, ${"it is checked with care and ".repeat(3 * kind)}done.`, score: kind / 3 }
 }
 
