@@ -5,8 +5,8 @@
  *     node --conditions=atropos-src scripts/compare-architectures.ts FOLDER
  *
  * Of each: the greatest difference of logits and log-probabilities, of gradients relative to the greatest of the
- * parameter (of all, where that is 0), with attention over rows and in blocks, and whether greedy tokens are equal where
- * they are clear.
+ * parameter (of all, where that is 0), with attention over rows and in blocks, and whether greedy tokens are equal
+ * where they are clear.
  */
 import { readdirSync } from "node:fs"
 import * as NodeServices from "@effect/platform-node/NodeServices"

@@ -222,6 +222,12 @@ describe("a configuration of text and pictures", () => {
     assert.strictEqual(textOf, published["model_type"])
   })
 
+  test("of a Gemma 3 without any window is refused", () => {
+    const text = { model_type: "gemma3_text", num_hidden_layers: 1, layer_types: ["full_attention"] }
+    const refused = ModelConfig.parse({ model_type: "gemma3", text_config: text })
+    assert.match(Result.getOrThrow(Result.flip(refused)), /no layer has a window/)
+  })
+
   test("with quantised weights is refused", () => {
     const { published } = configs["mistral3 with ministral3"]!
     const refused = ModelConfig.parse({ ...published, quantization_config: { quant_method: "fp8" } })
