@@ -93,9 +93,12 @@ const ropesOf = (family: Family, file: File, headDim: number): Result.Result<Rea
   if (written != null && nested == null && Object.keys(written).length > 0) {
     return Result.fail(`rope_parameters of a ${file.model_type} are for each type of layer: ${full} and ${sliding}`)
   }
+  // transformers looks for `truncate` beside the types of layers, where no file has it.
+  const { truncate: _, ...ofAll } = written?.full_attention ?? scaling ?? {}
+  const { truncate: __, ...ofSliding } = written?.sliding_attention ?? {}
   return Result.all([
-    RopeScaling.read(written?.full_attention ?? scaling ?? {}, around),
-    RopeScaling.read(written?.sliding_attention ?? {}, { ...around, theta: family.slidingTheta(file) })
+    RopeScaling.read(ofAll, around),
+    RopeScaling.read(ofSliding, { ...around, theta: family.slidingTheta(file) })
   ])
 }
 

@@ -222,10 +222,21 @@ describe("a configuration of text and pictures", () => {
     assert.strictEqual(textOf, published["model_type"])
   })
 
-  test("of a Gemma 3 without any window is refused", () => {
-    const text = { model_type: "gemma3_text", num_hidden_layers: 1, layer_types: ["full_attention"] }
-    const refused = ModelConfig.parse({ model_type: "gemma3", text_config: text })
-    assert.match(Result.getOrThrow(Result.flip(refused)), /no layer has a window/)
+  test("has a cap on logits only as a model for text alone, as transformers does", () => {
+    const text = { model_type: "gemma3_text", final_logit_softcapping: 30 }
+    assert.strictEqual(parsed(text).logitCap, 30)
+    const part = parsed({ model_type: "gemma3", text_config: text })
+    assert.deepStrictEqual([part.logitCap, ModelConfig.encode(part)["final_logit_softcapping"]], [undefined, null])
+  })
+
+  test("rounds the bounds of yarn whatever types of layers say, as transformers does", () => {
+    const yarn = { rope_type: "yarn", rope_theta: 1e6, factor: 4, original_max_position_embeddings: 32 }
+    const ropesWith = (more: object) =>
+      parsed({ model_type: "gemma3_text", rope_parameters: { full_attention: { ...yarn, ...more } } }).ropes
+    assert.deepStrictEqual(ropesWith({ truncate: false }), ropesWith({}))
+    const mistral = { model_type: "mistral", rope_parameters: yarn }
+    const exact = { ...mistral, rope_parameters: { ...yarn, truncate: false } }
+    assert.notDeepEqual(parsed(exact).ropes, parsed(mistral).ropes)
   })
 
   test("with quantised weights is refused", () => {

@@ -113,12 +113,6 @@ const deltaOf = (file: ConfigFile): ModelConfig["delta"] => ({
 const bothWays = (file: ConfigFile): string | undefined =>
   file.use_bidirectional_attention ? "attention to later tokens (use_bidirectional_attention) is not built" : undefined
 
-/** Random models of that kind differ from transformers' by far, for a reason that is not known. */
-const withoutWindows = ({ layer_types: types }: ConfigFile): string | undefined =>
-  types == null || types.includes("sliding_attention")
-    ? undefined
-    : "a Gemma 3 of which no layer has a window (layer_types) is not built"
-
 export const families: { readonly [modelType: string]: Family } = {
   llama: {
     models: "Llama 2 and 3, SmolLM 1 and 2",
@@ -239,7 +233,7 @@ export const families: { readonly [modelType: string]: Family } = {
     slides: (file, layer) => (layer + 1) % (file.sliding_window_pattern ?? 6) !== 0,
     readsLayerTypes: true,
     slidingTheta: (file) => file.rope_local_base_freq ?? 10_000,
-    refuse: (file) => bothWays(file) ?? withoutWindows(file)
+    refuse: bothWays
   },
   phi3: {
     models: "Phi 3 and 4 (mini, medium, Phi-4)",

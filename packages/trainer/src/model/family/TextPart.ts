@@ -11,13 +11,16 @@ interface Whole {
   readonly parts: readonly [string, ...Array<string>]
   /** Whether transformers loads the folder with its part for pictures, and names modules for that. */
   readonly keepsPictures: boolean
+  /** Keys of the part's configuration that transformers' model of the whole does not go by. */
+  readonly unread?: ReadonlyArray<string>
 }
 
 /** By `model_type`. */
 const wholes: { readonly [modelType: string]: Whole } = {
   // AutoModelForCausalLM makes a model for text of it.
   qwen3_5: { parts: ["qwen3_5_text"], keepsPictures: false },
-  gemma3: { parts: ["gemma3_text"], keepsPictures: true },
+  // Only the class of models for text has a cap on logits.
+  gemma3: { parts: ["gemma3_text"], keepsPictures: true, unread: ["final_logit_softcapping"] },
   mistral3: { parts: ["mistral", "ministral", "ministral3"], keepsPictures: true }
 }
 
@@ -44,12 +47,13 @@ export const read = (file: File): Read => {
   const { model_type: outer } = file
   const text = Option.getOrUndefined(asRecord(file["text_config"]))
   if (text === undefined || typeof outer !== "string" || !Object.hasOwn(wholes, outer)) return asIs
-  const { parts } = wholes[outer]!
+  const { parts, unread = [] } = wholes[outer]!
   const inner = parts.find((part) => part === (text["model_type"] ?? parts[0]))
   if (inner === undefined) return asIs
   return {
     file: {
       ...text,
+      ...Object.fromEntries(unread.map((key) => [key, null])),
       model_type: inner,
       ...said("tie_word_embeddings", text, file),
       // Chat models end a turn with another token than a text: it is the outer file that lists both.
