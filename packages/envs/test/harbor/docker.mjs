@@ -105,8 +105,9 @@ const verbs = {
       symlinkSync(host, place)
     }
     writeFileSync(join(own, "about.json"), JSON.stringify({ label: found.label[0], env: variables(found.env), image }))
-    const child = spawn(command[0], command.slice(1), { stdio: ["inherit", "inherit", "inherit"] })
-    writeFileSync(join(own, "running"), String(child.pid))
+    // It says that it runs before it says anything else.
+    const started = ["-c", 'echo $$ > "$0"; exec "$@"', join(own, "running"), ...command]
+    const child = spawn("sh", started, { stdio: ["inherit", "inherit", "inherit"] })
     child.on("exit", (code) => {
       rmSync(join(own, "running"), { force: true })
       process.exit(code ?? 137)
