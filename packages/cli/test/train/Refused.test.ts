@@ -3,31 +3,14 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import * as InProcess from "../InProcess.ts"
+import * as HalfModel from "./HalfModel.ts"
 
 /** A folder of the shape of Qwen2.5-0.5B without any weights: who read them would say that they are missing. */
 const folder = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const cwd = yield* InProcess.folder
   yield* fs.makeDirectory(`${cwd}/half`)
-  yield* fs.writeFileString(
-    `${cwd}/half/config.json`,
-    JSON.stringify({
-      model_type: "qwen2",
-      architectures: ["Qwen2ForCausalLM"],
-      hidden_act: "silu",
-      vocab_size: 151_936,
-      hidden_size: 896,
-      num_hidden_layers: 24,
-      num_attention_heads: 14,
-      num_key_value_heads: 2,
-      intermediate_size: 4864,
-      max_position_embeddings: 32_768,
-      rms_norm_eps: 1e-6,
-      rope_theta: 1e6,
-      tie_word_embeddings: true,
-      eos_token_id: 0
-    })
-  )
+  yield* fs.writeFileString(`${cwd}/half/config.json`, JSON.stringify(HalfModel.file))
 })
 
 const refused = Effect.fnUntraced(function* (verb: string, ...words: ReadonlyArray<string>) {

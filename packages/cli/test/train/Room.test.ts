@@ -4,29 +4,23 @@ import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as Room from "../../src/train/Room.ts"
+import * as HalfModel from "./HalfModel.ts"
 
 const gigabyte = 2 ** 30
 
 const qwen = (hidden: number, layers: number, intermediate: number, heads: number) =>
   Result.getOrThrow(
     ModelConfig.parse({
-      model_type: "qwen2",
-      hidden_act: "silu",
-      vocab_size: 151_936,
+      ...HalfModel.file,
       hidden_size: hidden,
       num_hidden_layers: layers,
       num_attention_heads: heads,
-      num_key_value_heads: 2,
-      intermediate_size: intermediate,
-      max_position_embeddings: 32_768,
-      rms_norm_eps: 1e-6,
-      tie_word_embeddings: true,
-      eos_token_id: 0
+      intermediate_size: intermediate
     })
   )
 
 /** The shapes of Qwen2.5. */
-const half = qwen(896, 24, 4864, 14)
+const half = Result.getOrThrow(ModelConfig.parse(HalfModel.file))
 const three = qwen(2048, 36, 11_008, 16)
 
 const settingsOf = (trainer: Partial<TrainerSettings.TrainerFields>) => TrainerSettings.complete({ trainer })

@@ -3,26 +3,12 @@ import * as ModelConfig from "../../../trainer/src/model/ModelConfig.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result, Schema } from "effect"
 import * as ServingRoom from "../../src/train/ServingRoom.ts"
+import * as HalfModel from "./HalfModel.ts"
 
 const gigabyte = 2 ** 30
 
 /** The shape of Qwen2.5-0.5B. */
-const half = Result.getOrThrow(
-  ModelConfig.parse({
-    model_type: "qwen2",
-    hidden_act: "silu",
-    vocab_size: 151_936,
-    hidden_size: 896,
-    num_hidden_layers: 24,
-    num_attention_heads: 14,
-    num_key_value_heads: 2,
-    intermediate_size: 4864,
-    max_position_embeddings: 32_768,
-    rms_norm_eps: 1e-6,
-    tie_word_embeddings: true,
-    eos_token_id: 0
-  })
-)
+const half = Result.getOrThrow(ModelConfig.parse(HalfModel.file))
 
 const none = {
   memory: Option.none<number>(),
