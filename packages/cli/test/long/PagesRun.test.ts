@@ -15,9 +15,6 @@ import * as PageTypes from "../pages/PageTypes.ts"
 const block = (page: string, name: string): string =>
   PageTypes.blocksOf(page).find(({ code }) => code.startsWith(`// ${name}\n`))!.code
 
-/** A dozen processes one after the other, or the compiler over all packages: minutes where much else runs. */
-const patience = 900_000
-
 layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
   describe("commands", () => {
     it.effect("are all run, or left alone for a reason", () =>
@@ -64,8 +61,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
           }
           assert.strictEqual((yield* fs.readFileString(`${cwd}/out.jsonl`)).trim().split("\n").length, 50)
           for (const made of ["my-env", "sft.jsonl"]) assert.isTrue(yield* fs.exists(`${cwd}/${made}`), made)
-        }),
-      patience
+        })
     )
   })
 
@@ -149,8 +145,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
             ])
           )
           assert.strictEqual(found, "")
-        }),
-      patience
+        })
     )
   })
 })

@@ -80,7 +80,7 @@ const submit = (client: TrajectoryClient.TrajectoryClient, envId: number, from: 
 /** A batch, learned from. */
 const train = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.gen(function* () {
-    const batch = Option.getOrThrow(yield* client.claim({ owner: "trainer", wait: "10 seconds", lease: "1 minute" }))
+    const batch = Option.getOrThrow(yield* client.claim({ owner: "trainer", wait: "5 minutes", lease: "1 minute" }))
     yield* client.ack(batch)
     return batch
   })

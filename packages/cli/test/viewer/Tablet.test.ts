@@ -11,9 +11,6 @@ const layerTest = Layer.effectDiscard(
   Effect.flatMap(HttpServer.addressFormattedWith(Effect.succeed), BrokenRun.fill)
 ).pipe(Layer.provideMerge(OpenService.layer))
 
-/** Milliseconds; the first test waits for the whole run to be sent, on a machine that may be busy. */
-const limit = 240_000
-
 /** Pixels by which the page, or the part of it that scrolls, is wider than what is seen. */
 const overhang = (page: Page) =>
   page.evaluate<number>(`Math.max(
@@ -36,7 +33,7 @@ const pages: ReadonlyArray<readonly [name: string, address: string, sign: string
 describe.skipIf(!Browser.isPresent)(`a tablet${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { timeout: "4 minutes", excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })((it) => {
     for (const [name, viewport] of [
       ["upright", { width: 820, height: 1180 }],
       ["across", { width: 1180, height: 820 }]
@@ -56,8 +53,7 @@ describe.skipIf(!Browser.isPresent)(`a tablet${Browser.absence}`, () => {
               }
               assert.deepStrictEqual(errors, [])
             })
-          }),
-        limit
+          })
       )
     }
   })
