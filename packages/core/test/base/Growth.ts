@@ -1,6 +1,6 @@
 /**
  * Whether work grows no faster than its size. Two sizes are compared with each other, by the processor time of the
- * least of three tries: no machine is too slow for that, and other programs slow down both.
+ * least of some tries: no machine is too slow for that, and other programs slow down both.
  */
 
 /** Milliseconds that this thread computes for `work`. */
@@ -16,17 +16,22 @@ const step = 4
 const maxRatio = 8
 
 /** A shorter time is mostly noise; sizes are chosen so large that what is not linear takes far longer. */
-const noiseMillis = 10
+const noise = 50
 
-const tries = [1, 2, 3]
+const tries = 5
 
-/** `make` prepares the work of a size, which is then measured without it. */
-export const isLinear = (size: number, make: (size: number) => () => unknown): boolean => {
+/** `make` prepares the work of a size, which is then measured without it; milliseconds below `noiseMillis` are none. */
+export const isLinear = (size: number, make: (size: number) => () => unknown, noiseMillis = noise): boolean => {
   const large = make(size)
-  if (millisOf(large) < noiseMillis) return true
-  const least = (work: () => unknown) => Math.min(...tries.map(() => millisOf(work)))
-  const millis = least(large)
-  return millis < noiseMillis || millis < maxRatio * least(make(Math.ceil(size / step)))
+  let most = millisOf(large)
+  if (most < noiseMillis) return true
+  const small = make(Math.ceil(size / step))
+  let least = millisOf(small)
+  for (let once = 1; once < tries && most >= maxRatio * least; once++) {
+    most = Math.min(most, millisOf(large))
+    least = Math.min(least, millisOf(small))
+  }
+  return most < noiseMillis || most < maxRatio * least
 }
 
 /** The same for a text that is a part again and again. */
@@ -37,14 +42,19 @@ export const isLinearIn = (size: number, part: string, read: (text: string) => u
   })
 
 /** The same for work that is not done in one turn, of which `measure` gives the milliseconds. */
-export const isLinearLater = async (size: number, measure: (size: number) => Promise<number>): Promise<boolean> => {
-  const least = async (size: number) => {
-    let millis = Infinity
-    for (const _ of tries) millis = Math.min(millis, await measure(size))
-    return millis
+export const isLinearLater = async (
+  size: number,
+  measure: (size: number) => Promise<number>,
+  noiseMillis = noise
+): Promise<boolean> => {
+  let most = await measure(size)
+  if (most < noiseMillis) return true
+  let least = await measure(Math.ceil(size / step))
+  for (let once = 1; once < tries && most >= maxRatio * least; once++) {
+    most = Math.min(most, await measure(size))
+    least = Math.min(least, await measure(Math.ceil(size / step)))
   }
-  const millis = await least(size)
-  return millis < noiseMillis || millis < maxRatio * (await least(Math.ceil(size / step)))
+  return most < noiseMillis || most < maxRatio * least
 }
 
 /**

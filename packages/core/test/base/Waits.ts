@@ -3,7 +3,6 @@
  * needs a limit of its own.
  */
 import { Effect } from "effect"
-import { TestClock } from "effect/testing"
 
 export interface Wait {
   readonly what: string
@@ -41,6 +40,12 @@ export const named =
       return Effect.ensuring(effect, Effect.sync(end))
     })
 
+/** Real time, whichever clock the test has. */
+const pause = Effect.callback<void>((resume) => {
+  const timer = setTimeout(() => resume(Effect.void), 2)
+  return Effect.sync(() => clearTimeout(timer))
+})
+
 /**
  * Asks again and again until the answer is the wanted one. For facts of other processes, threads and connections, of
  * which there is no event to wait for; the pause leaves the processor to them.
@@ -57,7 +62,7 @@ export const until = <A, E, R>(
         const answer = yield* ask
         if (isWanted(answer)) return answer
         seen = answer
-        yield* TestClock.withLive(Effect.sleep("2 millis"))
+        yield* pause
       }
     })
     return named(what, () => seen)(asking)
