@@ -13,8 +13,7 @@ const folder = fileURLToPath(new URL("../../../../integrations/trl", import.meta
 const env = { ...process.env, PYTHONPATH: `${folder}/src`, ATROPOS_TEST_NODE: process.execPath }
 
 const needed = "pytest, peft, trl.trainer.grpo_trainer, atropos_trl"
-const isPresent =
-  spawnSync(interpreter, ["-c", `import ${needed}`], { cwd: folder, env, stdio: "ignore" }).status === 0
+const isPresent = spawnSync(interpreter, ["-c", `import ${needed}`], { cwd: folder, env, stdio: "ignore" }).status === 0
 const absence = isPresent ? "" : ` (skipped: ${interpreter} cannot import ${needed}; see integrations/trl/README.md)`
 
 /** Runs a file of tests to its end; fails with what pytest wrote. */

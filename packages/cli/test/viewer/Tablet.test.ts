@@ -38,22 +38,20 @@ describe.skipIf(!Browser.isPresent)(`a tablet${Browser.absence}`, () => {
       ["upright", { width: 820, height: 1180 }],
       ["across", { width: 1180, height: 820 }]
     ] as const) {
-      it.effect(
-        `shows every page whole and without serious hindrance (${name})`,
-        () =>
-          Effect.gen(function* () {
-            const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-            yield* Effect.promise(async () => {
-              const { errors, page } = await open(`${url}/ui`, { viewport, hasTouch: true })
-              for (const [what, address, sign] of pages) {
-                await page.goto(`${url}/ui#${address}`)
-                await page.locator(sign).first().waitFor()
-                assert.isAtMost(await overhang(page), 0, what)
-                assert.deepStrictEqual(await Browser.violations(page), [], what)
-              }
-              assert.deepStrictEqual(errors, [])
-            })
+      it.effect(`shows every page whole and without serious hindrance (${name})`, () =>
+        Effect.gen(function* () {
+          const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+          yield* Effect.promise(async () => {
+            const { errors, page } = await open(`${url}/ui`, { viewport, hasTouch: true })
+            for (const [what, address, sign] of pages) {
+              await page.goto(`${url}/ui#${address}`)
+              await page.locator(sign).first().waitFor()
+              assert.isAtMost(await overhang(page), 0, what)
+              assert.deepStrictEqual(await Browser.violations(page), [], what)
+            }
+            assert.deepStrictEqual(errors, [])
           })
+        })
       )
     }
   })

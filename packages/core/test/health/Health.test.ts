@@ -204,7 +204,12 @@ describe("Health", () => {
       const long = course(steps, (step) => 0.5 + noise(step))
       const all = recorded({
         trainer: { "reward/mean": long, "train/loss": long, "train/grad_norm": long, "grpo/entropy": long },
-        math_0: { "train/completion_lengths": long, "train/percent_identical": long, "reward/a": long, "reward/b": long }
+        math_0: {
+          "train/completion_lengths": long,
+          "train/percent_identical": long,
+          "reward/a": long,
+          "reward/b": long
+        }
       })
       return () => Health.judge(all)
     }

@@ -38,7 +38,6 @@ layer(MathVerifier.layer({ workers: 1, deadline: "1 hour" }), { excludeTestServi
       assert.isFalse(yield* verifier.grade("3", [1, 2, 3, 4, 5, 6, 7].map((n) => `\\boxed{${n}}`).join(" ")))
     })
   )
-
 })
 
 describe("MathVerifier with its usual deadline", () => {

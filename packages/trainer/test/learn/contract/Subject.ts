@@ -57,8 +57,7 @@ export const make = ({ hasOneTemperature = false, layer, learningRate, tolerance
   test: (
     title: string,
     effect: Effect.Effect<void, unknown, LearnerEngine | FileSystem.FileSystem | Path.Path | Scope.Scope>
-  ) =>
-    it.live(title, () => effect.pipe(Effect.scoped, Effect.provide(layer), Effect.provide(NodeServices.layer)))
+  ) => it.live(title, () => effect.pipe(Effect.scoped, Effect.provide(layer), Effect.provide(NodeServices.layer)))
 })
 
 export type Bench = ReturnType<typeof make>
