@@ -14,7 +14,7 @@ describe("atropos up, with both seats of a game", () => {
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
       const { code, stderr } = yield* Bin.run(
-        ["up", "--port", "0", "--policy_port", "0", "--env", game, "--training_steps", "150"],
+        ["up", "--port", "0", "--policy_port", "0", "--env", game, "--steps", "60", "--batch_size", "96", "--lr", "1e-3"],
         { cwd }
       )
       assert.strictEqual(code, 0, stderr)
@@ -23,8 +23,9 @@ describe("atropos up, with both seats of a game", () => {
         .trim()
         .split("\n")
         .map((line) => Number(JSON.parse(line).exploitability))
-      assert.isAbove(curve[0]!, 0.3)
-      assert.isBelow(curve.at(-1)!, 0.2)
+      // FIGURES
+      assert.isAbove(curve[0]!, 0.4)
+      assert.isBelow(curve.at(-1)!, 0.3)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })
