@@ -45,8 +45,8 @@ describe("atropos up, from scratch", () => {
       const { code, stderr, stdout } = yield* up(yield* Bin.folder, "--steps", "12", "--seed", "3", ...small)
       assert.strictEqual(code, 0, stderr)
       const [before, after] = solvedIn(stdout)
-      // FIGURES
-      assert.isAbove(after, before + 10, stdout)
+      // From 9% to 63%, 72% and 75% with three seeds.
+      assert.isAbove(after, before + 30, stdout)
       const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
       assert.isAbove(Number(last), Number(first), stdout)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
@@ -61,7 +61,7 @@ describe("atropos up, from scratch", () => {
         const { code, stderr, stdout } = yield* up(cwd, "--env", larger, "--model", "scratch", ...small)
         assert.strictEqual(code, 0, stderr)
         const [before, after] = solvedIn(stdout)
-        // FIGURES
+        // From 44% to 70% and from 48% to 76% with two seeds.
         assert.isAbove(after, before + 10, stdout)
 
         const policy = yield* Bin.start([...wordsOf(stdout, "policy"), "--port", "0"], { cwd })
@@ -91,9 +91,9 @@ describe("atropos up, from scratch", () => {
       const { code, stderr, stdout } = yield* up(cwd, "--env", withRecipe)
       assert.strictEqual(code, 0, stderr)
       const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
-      // FIGURES
+      // RECIPE
       assert.isAbove(Number(last), Number(first) + 0.1, stdout)
-      assert.include(stdout, "24 steps")
+      assert.include(stdout, "40 steps")
       // It has no evaluation: no line asks for one.
       assert.include(stdout, "policy --model")
       assert.notInclude(stdout, "evaluate --env")
@@ -108,7 +108,7 @@ describe("atropos up, from scratch", () => {
       const words = [...env, "--model", "scratch", "--seed", "2", ...small]
       const { code, stderr, stdout } = yield* up(cwd, ...words)
       assert.strictEqual(code, 0, stderr)
-      // Which of the two learns first is chance. FIGURES
+      // Which of the two learns first is chance: MIX
       const solved = ["sort-letters", "larger"].map((name) => solvedIn(stdout, `${name}: `))
       assert.isAbove(solved[0]![1] + solved[1]![1], solved[0]![0] + solved[1]![0] + 20, stdout)
       const fs = yield* FileSystem.FileSystem
