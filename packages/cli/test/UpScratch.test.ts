@@ -61,7 +61,7 @@ describe("atropos up, from scratch", () => {
         const { code, stderr, stdout } = yield* up(cwd, "--env", larger, "--model", "scratch", ...small)
         assert.strictEqual(code, 0, stderr)
         const [before, after] = solvedIn(stdout)
-        // From 44% to 70% and from 48% to 76% with two seeds.
+        // From 44% to 70%, from 48% to 76% and to 84% with three seeds.
         assert.isAbove(after, before + 10, stdout)
 
         const policy = yield* Bin.start([...wordsOf(stdout, "policy"), "--port", "0"], { cwd })
@@ -91,7 +91,7 @@ describe("atropos up, from scratch", () => {
       const { code, stderr, stdout } = yield* up(cwd, "--env", withRecipe)
       assert.strictEqual(code, 0, stderr)
       const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
-      // RECIPE
+      // From 0.3 to 0.65, 0.64 and 0.70 with three seeds.
       assert.isAbove(Number(last), Number(first) + 0.1, stdout)
       assert.include(stdout, "40 steps")
       // It has no evaluation: no line asks for one.
@@ -108,7 +108,7 @@ describe("atropos up, from scratch", () => {
       const words = [...env, "--model", "scratch", "--seed", "2", ...small]
       const { code, stderr, stdout } = yield* up(cwd, ...words)
       assert.strictEqual(code, 0, stderr)
-      // Which of the two learns first is chance: MIX
+      // Which of the two learns first is chance: with two seeds they rose by 66 and 16, and by 31 and 8 of 100.
       const solved = ["sort-letters", "larger"].map((name) => solvedIn(stdout, `${name}: `))
       assert.isAbove(solved[0]![1] + solved[1]![1], solved[0]![0] + solved[1]![0] + 20, stdout)
       const fs = yield* FileSystem.FileSystem

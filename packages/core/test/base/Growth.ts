@@ -18,7 +18,8 @@ const maxRatio = 8
 /** A shorter time is mostly noise; sizes are chosen so large that what is not linear takes far longer. */
 const noise = 50
 
-const tries = 5
+/** Other programs spoil a short measurement, and hardly a long one. */
+const triesOf = (millis: number): number => (millis < 10 * noise ? 5 : 2)
 
 /** `make` prepares the work of a size, which is then measured without it; milliseconds below `noiseMillis` are none. */
 export const isLinear = (size: number, make: (size: number) => () => unknown, noiseMillis = noise): boolean => {
@@ -27,7 +28,7 @@ export const isLinear = (size: number, make: (size: number) => () => unknown, no
   if (most < noiseMillis) return true
   const small = make(Math.ceil(size / step))
   let least = millisOf(small)
-  for (let once = 1; once < tries && most >= maxRatio * least; once++) {
+  for (let once = 1; once < triesOf(most) && most >= maxRatio * least; once++) {
     most = Math.min(most, millisOf(large))
     least = Math.min(least, millisOf(small))
   }
@@ -50,7 +51,7 @@ export const isLinearLater = async (
   let most = await measure(size)
   if (most < noiseMillis) return true
   let least = await measure(Math.ceil(size / step))
-  for (let once = 1; once < tries && most >= maxRatio * least; once++) {
+  for (let once = 1; once < triesOf(most) && most >= maxRatio * least; once++) {
     most = Math.min(most, await measure(size))
     least = Math.min(least, await measure(Math.ceil(size / step)))
   }

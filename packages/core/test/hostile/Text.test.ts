@@ -69,19 +69,22 @@ const rewards: { readonly [name: string]: Rewards.Reward } = {
 
 // Each took seconds to hours on one of these texts where it looked at the rest of the text from every place in it.
 describe("text that a model goes on repeating", () => {
-  /** What is repeated in the texts that take more than linear time, with what is around it. */
-  const slow = (read: (text: string) => unknown): ReadonlyArray<string> =>
-    repeated.flatMap((part) =>
-      around
-        .filter(([before, after]) => !Growth.isLinearIn(size, part, (text) => read(before + text + after)))
-        .map(([before, after]) => `${before}${part}…${after}`)
-    )
+  /** What is repeated in the first text that takes more than linear time, with what is around it. */
+  const slow = (read: (text: string) => unknown): string | undefined => {
+    for (const part of repeated) {
+      for (const [before, after] of around) {
+        const isLinear = Growth.isLinearIn(size, part, (text) => read(before + text + after))
+        if (!isLinear) return `${before}${part}…${after}`
+      }
+    }
+    return undefined
+  }
   for (const [name, read] of Object.entries(readers)) {
-    it(`is read in linear time by ${name}`, () => assert.deepStrictEqual(slow(read), []))
+    it(`is read in linear time by ${name}`, () => assert.isUndefined(slow(read)))
   }
   for (const [name, reward] of Object.entries(rewards)) {
     const score = (text: string) => Effect.runSync(reward.compute(text, { solution: "12" }))
-    it(`is scored in linear time by Rewards.${name}`, () => assert.deepStrictEqual(slow(score), []))
+    it(`is scored in linear time by Rewards.${name}`, () => assert.isUndefined(slow(score)))
   }
 
   it("is no call where it is nested deeper than recursion goes", () => {
