@@ -10,13 +10,12 @@ import * as Bin from "./Bin.ts"
 const game = fileURLToPath(new URL("../../../examples/18-self-play.ts", import.meta.url))
 
 describe("atropos up, with both seats of a game", () => {
-  it.live("comes from play at random to one that a perfect opponent wins little against", () =>
+  it.live("comes from play at random to one that a perfect opponent wins less against", () =>
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
-      const { code, stderr } = yield* Bin.run(
-        ["up", "--port", "0", "--policy_port", "0", "--env", game, "--steps", "60", "--batch_size", "96", "--lr", "1e-3"],
-        { cwd }
-      )
+      const small = ["--steps", "60", "--batch_size", "96", "--lr", "1e-3"]
+      const words = ["up", "--port", "0", "--policy_port", "0", "--env", game, ...small]
+      const { code, stderr } = yield* Bin.run(words, { cwd })
       assert.strictEqual(code, 0, stderr)
       const lines = readFileSync(join(cwd, ".atropos/up/kuhn-poker-1/kuhn-poker.metrics.jsonl"), "utf8")
       const curve = lines

@@ -79,6 +79,15 @@ describe("Signs", () => {
   })
 })
 
+/** Finds the phrases of so many long answers. */
+const findingIn = (answers: number) => {
+  const long = Array.from({ length: answers }, (_, at): Ngrams.Answer => {
+    const text = Array.from({ length: 800 }, (_, word) => `w${(word * 7 + at * 13) % 997}`).join(" ")
+    return { text, isBetter: at % 2 === 0, isLate: at >= answers / 2 }
+  })
+  return () => Ngrams.find(long)
+}
+
 describe("Ngrams", () => {
   const answers = Array.from({ length: 80 }, (_, at): Ngrams.Answer => {
     const isBetter = at % 2 === 0
@@ -108,13 +117,6 @@ describe("Ngrams", () => {
   })
 
   it("take linear time where answers are long", () => {
-    const finding = (answers: number) => {
-      const long = Array.from({ length: answers }, (_, at): Ngrams.Answer => {
-        const text = Array.from({ length: 800 }, (_, word) => `w${(word * 7 + at * 13) % 997}`).join(" ")
-        return { text, isBetter: at % 2 === 0, isLate: at >= answers / 2 }
-      })
-      return () => Ngrams.find(long)
-    }
-    assert.isTrue(Growth.isLinear(320, finding))
+    assert.isTrue(Growth.isLinear(320, findingIn))
   })
 })
