@@ -24,7 +24,8 @@ export interface Running {
   /** Standard output and standard error so far, as they came. */
   readonly said: () => string
   /**
-   * Waits until the process has said something; dies with all that it did say when it ends before, or when the test ends.
+   * Waits until the process has said something; dies with all that it did say when it ends before. The error of a test
+   * that ends before has it too.
    */
   readonly says: (what: string | RegExp) => Effect.Effect<RegExpExecArray>
   /** Presses these keys, where it runs on a terminal. */
