@@ -6,6 +6,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Option, Schedule } from "effect"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as Atropos from "./Atropos.ts"
+import type * as KillMoment from "./KillMoment.ts"
 
 /** Groups of a run. */
 export const groupSize = 2
@@ -27,14 +28,11 @@ export const run: TrajectoryApi.RunSpec = {
   wandbProject: ""
 }
 
-/**
- * An inference server that takes its time; `onRequest` gets the number of each request as it comes, and may hold it.
- */
+/** An inference server; `onRequest` gets the number of each request as it comes, and may hold it. */
 export const policy = (onRequest: (count: number) => void | Promise<void> = () => {}) =>
   TestServer.make(async ({ body, path }, count) => {
     if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
     await onRequest(count)
-    await new Promise((resolve) => setTimeout(resolve, 60 + (count % 5) * 20))
     const n = Number(body["n"] ?? 1)
     return TestServer.chatReply(Array.from({ length: n }, (_, i) => `I think it is \\boxed{${i}}`))
   })
@@ -45,6 +43,7 @@ export const serve = (options: {
   readonly policyUrl: string
   readonly cwd: string
   readonly spool?: string
+  readonly killAt?: KillMoment.KillMoment
 }) =>
   Atropos.start(
     [
@@ -55,7 +54,7 @@ export const serve = (options: {
       `--env.rollout_server_url ${options.serviceUrl} --openai.base_url ${options.policyUrl}/v1`,
       options.spool === undefined ? "" : `--spool ${options.spool}`
     ].flatMap((line) => line.split(" ").filter((word) => word !== "")),
-    { cwd: options.cwd }
+    { cwd: options.cwd, ...(options.killAt && { killAt: options.killAt }) }
   )
 
 const defaults = ArithmeticStories.settings.complete({})
@@ -84,9 +83,10 @@ export const train = Effect.fnUntraced(function* (
   numberOf: (group: ScoredGroup.ScoredGroup) => number | undefined = storyOf
 ) {
   while (got.steps.length < until) {
-    const claimed = yield* client
-      .claim({ owner: "trainer", wait: 1000, lease: "10 seconds" })
-      .pipe(Effect.catch(() => Effect.as(Effect.sleep("50 millis"), Option.none())))
+    const claimed = yield* Effect.retry(client.claim({ owner: "trainer", wait: 1000, lease: "10 seconds" }), {
+      schedule: Schedule.spaced("50 millis"),
+      while: ({ reason }) => reason === "unreachable"
+    })
     if (Option.isNone(claimed)) continue
     const { groups, step } = claimed.value
     // Its answer may be lost with the service; a repeated one is accepted.
@@ -122,13 +122,13 @@ export const savedFrontier = (client: TrajectoryClient.TrajectoryClient) =>
  * The stories of a run are there, each once, and the steps without gaps; a batch whose claim went unanswered comes
  * late.
  */
-export const check = (got: Got): void => {
+export const check = (got: Got, count = stories): void => {
   assert.deepStrictEqual(
     [...got.steps].sort((a, b) => a - b),
     got.steps.map((_, index) => index + 1)
   )
   assert.deepStrictEqual(
     [...got.stories].sort((a, b) => Number(a) - Number(b)),
-    Array.from({ length: stories }, (_, index) => index)
+    Array.from({ length: count }, (_, index) => index)
   )
 }
