@@ -6,6 +6,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
+import * as InProcess from "../InProcess.ts"
 import * as Atropos from "./Atropos.ts"
 import type * as KillMoment from "./KillMoment.ts"
 
@@ -33,14 +34,13 @@ const kills: ReadonlyArray<KillMoment.KillMoment> = [
   { of: "answered", when: "before", what: /^POST .*\/reward$/, nth: 2 }
 ]
 
-const gateway = (cwd: string, policyUrl: string, killAt?: KillMoment.KillMoment) =>
-  Atropos.start(
-    ["gateway", "--port", "0", "--record", "sessions.jsonl", "--openai.base_url", `${policyUrl}/v1`].concat([
-      "--openai.model_name",
-      "m"
-    ]),
-    { cwd, env: { ATROPOS_GATEWAY_TOKENS: "" }, ...(killAt && { killAt }) }
-  )
+const env = { ATROPOS_GATEWAY_TOKENS: "" }
+
+const gateway = (policyUrl: string) =>
+  ["gateway", "--port", "0", "--record", "sessions.jsonl", "--openai.base_url", `${policyUrl}/v1`].concat([
+    "--openai.model_name",
+    "m"
+  ])
 
 const post = async (url: string, body: unknown): Promise<unknown> => {
   const answer = await fetch(url, {
@@ -70,11 +70,11 @@ const converse = async (url: string, client: Client): Promise<void> => {
 it.live("a recording gateway that is killed loses no answer, and records none twice", () =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
-    const cwd = yield* Atropos.folder
+    const cwd = yield* InProcess.folder
     const clients: Array<Client> = []
     const policy = yield* TestServer.make((_, count) => TestServer.chatReply([`answer ${count}`]))
     for (const [round, killAt] of kills.entries()) {
-      const running = yield* gateway(cwd, policy.url, killAt)
+      const running = yield* Atropos.start(gateway(policy.url), { cwd, env, killAt })
       const [, url = ""] = yield* running.says(/gateway at (\S+),/)
       const own = Array.from({ length: 6 }, (_, at): Client => ({
         chat: [{ role: "system", content: `client ${round} ${at}` }],
@@ -85,11 +85,11 @@ it.live("a recording gateway that is killed loses no answer, and records none tw
       yield* running.killed
     }
     assert.isNotEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
-    const last = yield* gateway(cwd, policy.url)
-    yield* last.says("recorded what an earlier process left open")
+    const last = yield* InProcess.start(gateway(policy.url), env)
+    yield* last.says(/recorded what an earlier process left open/)
     yield* last.says(/gateway at/)
-    yield* last.kill
     assert.isEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
+    yield* last.interrupt
 
     const linesOf = (name: string) =>
       Effect.map(fs.readFileString(`${cwd}/${name}`), (text) =>

@@ -13,12 +13,22 @@ import * as Trainer from "./Trainer.ts"
 
 const layerParts = Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)
 
-/** One life of the service for each: it has done what it was asked for, and whoever asked does not know. */
-const kills: readonly [KillMoment.KillMoment, ...ReadonlyArray<KillMoment.KillMoment>] = [
-  { of: "answered", when: "before", what: /^POST .*\/groups$/, nth: 12 },
-  { of: "answered", when: "before", what: /^POST .*\/claim$/, nth: 4 },
-  { of: "answered", when: "after", what: /^POST .*\/ack$/, nth: 3 }
-]
+type Kills = readonly [KillMoment.KillMoment, ...ReadonlyArray<KillMoment.KillMoment>]
+
+const stored: KillMoment.KillMoment = { of: "answered", when: "before", what: /^POST .*\/groups$/, nth: 12 }
+
+/**
+ * One life of the service for each: it has done what it was asked for, and whoever asked does not know. Where groups
+ * are kept is the database's own; how batches are handed out is the same on all.
+ */
+const killsOn = (database: Service.Database): Kills =>
+  database === Service.pglite
+    ? [
+        stored,
+        { of: "answered", when: "before", what: /^POST .*\/claim$/, nth: 4 },
+        { of: "answered", when: "after", what: /^POST .*\/ack$/, nth: 3 }
+      ]
+    : [stored]
 
 /** Load from all sides until the service is dead. */
 const loadUntilKilled = (
@@ -41,6 +51,7 @@ for (const database of Service.databases) {
     it.live("killed under load, has what it answered for, once, and hands it out once", () =>
       Effect.gen(function* () {
         const place = yield* database.make
+        const kills = killsOn(database)
         const ledger = Load.ledger()
         const taken: Trainer.Taken = new Map()
         let service = yield* Service.start(place, { killAt: kills[0] })

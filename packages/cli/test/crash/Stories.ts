@@ -37,25 +37,30 @@ export const policy = (onRequest: (count: number) => void | Promise<void> = () =
     return TestServer.chatReply(Array.from({ length: n }, (_, i) => `I think it is \\boxed{${i}}`))
   })
 
-/** Starts the environment against a service and an inference server, or goes on with it. */
-export const serve = (options: {
+export interface Where {
   readonly serviceUrl: string
   readonly policyUrl: string
-  readonly cwd: string
   readonly spool?: string
-  readonly killAt?: KillMoment.KillMoment
-}) =>
-  Atropos.start(
-    [
-      "serve --env arithmetic-stories",
-      `--env.group_size ${groupSize} --env.total_steps ${steps}`,
-      "--env.max_num_workers 3 --env.max_batches_offpolicy 4",
-      "--env.ensure_scores_are_not_same false --env.steps_per_eval 0",
-      `--env.rollout_server_url ${options.serviceUrl} --openai.base_url ${options.policyUrl}/v1`,
-      options.spool === undefined ? "" : `--spool ${options.spool}`
-    ].flatMap((line) => line.split(" ").filter((word) => word !== "")),
-    { cwd: options.cwd, ...(options.killAt && { killAt: options.killAt }) }
-  )
+}
+
+/** The command that runs the environment against a service and an inference server. */
+export const serving = ({ policyUrl, serviceUrl, spool }: Where): ReadonlyArray<string> =>
+  [
+    "serve --env arithmetic-stories",
+    `--env.group_size ${groupSize} --env.total_steps ${steps}`,
+    "--env.max_num_workers 3 --env.max_batches_offpolicy 4",
+    "--env.ensure_scores_are_not_same false --env.steps_per_eval 0",
+    `--env.rollout_server_url ${serviceUrl} --openai.base_url ${policyUrl}/v1`,
+    spool === undefined ? "" : `--spool ${spool}`
+  ].flatMap((line) => line.split(" ").filter((word) => word !== ""))
+
+/** Starts the environment, or goes on with it. */
+export const serve = ({
+  cwd,
+  killAt,
+  ...where
+}: Where & { readonly cwd: string; readonly killAt?: KillMoment.KillMoment }) =>
+  Atropos.start(serving(where), { cwd, ...(killAt && { killAt }) })
 
 const defaults = ArithmeticStories.settings.complete({})
 const numberOf = new Map(

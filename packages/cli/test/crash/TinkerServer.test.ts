@@ -57,16 +57,20 @@ const trained = Effect.fnUntraced(function* (kills: ReadonlyArray<KillMoment.Kil
   yield* model.write(join(cwd, "model"), model.initial)
   const port = yield* Ports.held
   const serving = ["tinker", "--model", "./model", "--port", String(port), "--threads", "1"]
-  const run = yield* InProcess.start([
-    "up",
-    ...words,
-    "--engine",
-    `tinker+http://localhost:${port}`,
-    "--model",
-    "./model"
-  ])
-  for (const killAt of kills) yield* (yield* Atropos.start(serving, { cwd, killAt })).killed
-  yield* InProcess.start(serving)
+  const start = InProcess.start(["up", ...words, "--engine", `tinker+http://localhost:${port}`, "--model", "./model"])
+  let run: Effect.Success<typeof start> | undefined
+  for (const killAt of kills) {
+    const server = yield* Atropos.start(serving, { cwd, killAt })
+    yield* server.says("Tinker's API for")
+    run ??= yield* start
+    yield* Effect.raceFirst(
+      server.killed,
+      Effect.flatMap(run.ended, ({ stderr, stdout }) => Effect.die(new Error(`the run has ended: ${stdout}${stderr}`)))
+    )
+  }
+  const last = yield* InProcess.start(serving)
+  yield* last.says(/Tinker's API for/)
+  run ??= yield* start
   const { code, stderr, stdout } = yield* run.ended
   assert.strictEqual(code, 0, stdout + stderr)
   return { said: stdout + stderr, state: yield* lastSaved(join(cwd, ".atropos", "tinker")) }

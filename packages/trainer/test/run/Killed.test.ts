@@ -34,7 +34,7 @@ const kills: ReadonlyArray<readonly [point: KillPoint, savedStep: number]> = [
   // All of it is on the disk, and has no name.
   ["after save 1", 0],
   ["after checkpoint 1", 3],
-  ["after inherited ack 1", 3],
+  ["after inherited-ack 1", 3],
   ["after ack 2", 6],
   ["in prepare 9", 9],
   ["after gradient 5", 12],

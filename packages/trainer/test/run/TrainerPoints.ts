@@ -1,7 +1,7 @@
 /**
  * Points at which a trainer's process can be killed. Of the engine: gradient, update, publish and save (weights and
  * moments); of its files: checkpoint (it gets its name) and journal (of leases); of the service: claim, submit, ack and
- * inherited ack (of a batch that its predecessor had).
+ * inherited-ack (of a batch that its predecessor had).
  */
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Option } from "effect"
@@ -35,7 +35,7 @@ const client =
     return {
       ...shape,
       claim: (options) => around("claim", claiming(options)),
-      ack: (batch) => around(own.has(batch.id) ? "ack" : "inherited ack", shape.ack(batch)),
+      ack: (batch) => around(own.has(batch.id) ? "ack" : "inherited-ack", shape.ack(batch)),
       submit: (envId, groups) => around("submit", shape.submit(envId, groups))
     }
   }
