@@ -45,17 +45,14 @@ switch (of) {
   }
   case "renamed": {
     const { rename } = fs
-    const passing: typeof rename = Object.assign(
-      (from: fs.PathLike, to: fs.PathLike, done: fs.NoParamCallback) => {
-        pass("before", String(to))
-        rename(from, to, (error) => {
-          if (error === null) pass("after", String(to))
-          done(error)
-        })
-      },
-      { __promisify__: rename.__promisify__ }
-    )
-    fs.rename = passing
+    const passing = (from: fs.PathLike, to: fs.PathLike, done: fs.NoParamCallback): void => {
+      pass("before", String(to))
+      rename(from, to, (error) => {
+        if (error === null) pass("after", String(to))
+        done(error)
+      })
+    }
+    fs.rename = Object.assign(passing, rename)
     syncBuiltinESMExports()
   }
 }
