@@ -3,9 +3,9 @@
  * it ended.
  *
  * A first checkpoint says whose file it is. Lines are written first, then the checkpoint, which tells the file's length
- * and the items that are done. What lies behind that length (a crash came between, or in the middle of a line) is cut off on opening; its items are not done,
- * so they are rolled out again. So every item is in the file once, whatever happened. A file that no line was written
- * to goes with the scope.
+ * and the items that are done. What lies behind that length (a crash came between, or in the middle of a line) is cut
+ * off on opening; its items are not done, so they are rolled out again. So every item is in the file once, whatever
+ * happened. A file that no line was written to goes with the scope.
  */
 import { Effect, FileSystem, Option, Schema } from "effect"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"

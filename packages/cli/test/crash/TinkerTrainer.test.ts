@@ -19,8 +19,8 @@ const characters = "abcdefghij"
 const interval = 3
 
 /**
- * One life of the trainer for each, in this order. The probe of the reduction makes seven gradients and six steps of its
- * own.
+ * One life of the trainer for each, in this order. The probe of the reduction makes seven gradients and six steps of
+ * its own.
  */
 const kills: ReadonlyArray<KillMoment.KillMoment> = [
   // It has its gradient, and no step is made of it.

@@ -31,7 +31,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("a data set in the maki
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const cwd = yield* InProcess.folder
-      // A bad line, which is told, before every two hundredth group and at the end; counted once, wherever it is killed.
+      // A bad line, which is told, before every two hundredth group and at the end; counted once, whenever it dies.
       const lines = SampleGroups.lines(1200).split("\n")
       const content = lines.flatMap((line, index) => (index % 200 === 0 ? ["{", line] : [line])).join("\n")
       yield* fs.writeFileString(`${cwd}/groups.jsonl`, content)
