@@ -1,35 +1,26 @@
 /**
- * The Python package `integrations/trl`, by its own tests: they start the service, the sampler and an environment of
- * this repository. `ATROPOS_TEST_PYTHON` names an interpreter with the package's dependencies and pytest (`python3`
- * otherwise).
+ * TRL's own GRPOTrainer on the trajectory service, by the Python package in integrations/trl: its tests, which start the
+ * command of this repository.
  */
-import { describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { execFile, spawnSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { having, interpreter } from "../../../core/test/Python.ts"
 
-const interpreter = process.env["ATROPOS_TEST_PYTHON"] ?? "python3"
 const folder = fileURLToPath(new URL("../../../../integrations/trl", import.meta.url))
 const env = { ...process.env, PYTHONPATH: `${folder}/src`, ATROPOS_TEST_NODE: process.execPath }
+const { absence, isPresent } = having("pytest", "peft", "trl", "torch")
 
-const needed = "pytest, peft, trl.trainer.grpo_trainer, atropos_trl"
-const isPresent =
-  spawnSync(interpreter, ["-c", `import ${needed}`], { cwd: folder, env, stdio: "ignore", timeout: 120_000 }).status ===
-  0
-const absence = isPresent ? "" : ` (skipped: ${interpreter} cannot import ${needed}; see integrations/trl/README.md)`
-
-/** Runs a file of tests to its end; fails with what pytest wrote. */
-const pytest = (file: string) =>
-  Effect.promise(
-    (signal) =>
-      new Promise<void>((resolve, reject) => {
-        const words = ["-m", "pytest", "-q", "-x", `tests/${file}`]
-        execFile(interpreter, words, { cwd: folder, env, signal, maxBuffer: 2 ** 26 }, (error, output, complaint) => {
-          if (error === null) resolve()
-          else reject(new Error(`${output}\n${complaint}`))
-        })
-      })
-  )
+/** All of its files in one interpreter, which takes its time to load TRL; what pytest wrote, a line for each test. */
+const pytest = () =>
+  new Promise<string>((resolve) => {
+    const words = ["-m", "pytest", "-v", "--color=no", "-o", "console_output_style=classic"]
+    execFile(interpreter, words, { cwd: folder, env, maxBuffer: 2 ** 26 }, (_, output, complaint) =>
+      resolve(`${output}\n${complaint}`)
+    )
+  })
+let running: Promise<string> | undefined
 
 describe.skipIf(!isPresent)(`TRL's GRPOTrainer on our service${absence}`, () => {
   for (const [file, says] of [
@@ -38,6 +29,16 @@ describe.skipIf(!isPresent)(`TRL's GRPOTrainer on our service${absence}`, () => 
     ["test_processes.py", "gets the batch of a killed trainer again, and loses and repeats none"],
     ["test_learning.py", "learns from an environment that its own policy answers"]
   ] as const) {
-    it.live(says, () => pytest(file), 900_000)
+    it.live(says, () =>
+      Effect.gen(function* () {
+        const output = yield* Effect.promise(() => (running ??= pytest()))
+        const states = output
+          .split("\n")
+          .filter((line) => line.startsWith(`tests/${file}::`))
+          .map((line) => line.trim().split(" ").at(-1))
+        assert.isNotEmpty(states, output)
+        assert.deepStrictEqual(new Set(states), new Set(["PASSED"]), output)
+      })
+    )
   }
 })

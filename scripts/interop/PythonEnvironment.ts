@@ -1,0 +1,126 @@
+/**
+ * Makes virtual environments of locked requirements, once for each content of their file: they stay in
+ * `$XDG_CACHE_HOME/atropos/interop` (`~/.cache` by default), under the digest of the file and of the interpreter.
+ *
+ * An environment appears whole: it is made in a folder of its own, and the name under which it is found is a link that
+ * is set last. Of two processes that make the same one, the second to end uses what the first made. A folder that a
+ * killed process left is removed by the next one.
+ *
+ * Every file that pip installs has a hash in the lock. The build of torch for GPUs, which an index may have in the place
+ * of the one for CPUs, names libraries that the lock leaves out, each with its version: they are installed by that.
+ */
+import { spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync
+} from "node:fs"
+import { homedir } from "node:os"
+import { basename, join } from "node:path"
+import type { Python } from "./Python.ts"
+
+/** What cannot be had on this machine: no fault of what is tested. */
+export class Unavailable extends Error {}
+
+const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "atropos", "interop")
+
+const interpreterOf = (folder: string): string => join(folder, "bin", "python")
+
+const call = (program: string, words: ReadonlyArray<string>, stdio: "inherit" | "ignore" = "inherit"): boolean =>
+  spawnSync(program, words, { stdio: ["ignore", stdio, stdio] }).status === 0
+
+const must = (program: string, words: ReadonlyArray<string>): void => {
+  if (!call(program, words)) throw new Error(`failed: ${program} ${words.join(" ")}`)
+}
+
+/** The interpreter of an environment that was made; undefined: none was, or it went. */
+const made = (link: string): string | undefined => {
+  try {
+    const interpreter = interpreterOf(link)
+    realpathSync(interpreter)
+    return interpreter
+  } catch {
+    return undefined
+  }
+}
+
+/** Folders are named by the process that fills them. */
+const removeAbandoned = (link: string): void => {
+  const kept = (() => {
+    try {
+      return basename(realpathSync(link))
+    } catch {
+      return undefined
+    }
+  })()
+  for (const name of readdirSync(cache)) {
+    const [, pid] = name.startsWith(`${basename(link)}.`) ? (/\.(\d+)-/.exec(name) ?? []) : []
+    if (pid !== undefined && name !== kept && !isRunning(Number(pid))) {
+      rmSync(join(cache, name), { recursive: true, force: true })
+    }
+  }
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM"
+  }
+}
+
+const install = (interpreter: string, requirements: string): void => {
+  const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+  const [first = ""] = /^\S+==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
+  const asked = ["--dry-run", "--ignore-installed", "--no-deps", "--retries", "1", first]
+  if (!call(interpreter, [...pip, ...asked], "ignore")) throw new Unavailable("the package index cannot be reached")
+  must(interpreter, [...pip, "-qq", "--no-compile", "--require-hashes", "--no-deps", "-r", requirements])
+  // Nothing to do but where torch is the build for GPUs.
+  const [torch] = /^torch==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
+  if (torch !== undefined) must(interpreter, [...pip, "-qq", torch])
+  must(interpreter, ["-m", "pip", "check"])
+}
+
+/** Sets the link, unless another process has set it meanwhile; a link that leads nowhere is replaced. */
+const publish = (folder: string, link: string): boolean => {
+  try {
+    symlinkSync(basename(folder), link, "dir")
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+    if (made(link) !== undefined) return false
+    symlinkSync(basename(folder), `${folder}.link`, "dir")
+    renameSync(`${folder}.link`, link)
+    return true
+  }
+}
+
+/** The interpreter of the environment of a lock; made where it is not there yet. */
+export const ensure = (name: string, requirements: string, { path, platform, version }: Python): string => {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([readFileSync(requirements, "utf8"), path, version, platform]))
+    .digest("hex")
+  const link = join(cache, `${name}-${digest.slice(0, 16)}`)
+  const there = made(link)
+  if (there !== undefined) return there
+  mkdirSync(cache, { recursive: true })
+  removeAbandoned(link)
+  const folder = mkdtempSync(`${link}.${process.pid}-`)
+  try {
+    console.log(`making the environment ${name} in ${folder}: some minutes`)
+    must(path, ["-m", "venv", folder])
+    install(interpreterOf(folder), requirements)
+    if (!publish(folder, link)) rmSync(folder, { recursive: true, force: true })
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
+  return interpreterOf(link)
+}

@@ -1,0 +1,68 @@
+/**
+ * Names the suites that hold the product against Python's own packages, by the environment that they run in. Packages
+ * contradict each other (verifiers pins versions of `openai` and `mcp` that OpenEnv does not take), so there are several.
+ */
+import { fileURLToPath } from "node:url"
+
+export interface Environment {
+  readonly name: string
+  /** Python 3.x or newer. */
+  readonly python: number
+  /** Hashes of every file: made from the `.in` of the same name. */
+  readonly lock: string
+  /** Packages whose versions are printed. */
+  readonly clients: ReadonlyArray<string>
+  readonly suites: ReadonlyArray<string>
+}
+
+const lock = (name: string): string => fileURLToPath(new URL(`${name}.txt`, import.meta.url))
+
+export const environments: ReadonlyArray<Environment> = [
+  {
+    name: "training",
+    python: 11,
+    lock: lock("requirements"),
+    clients: ["trl", "transformers", "peft", "torch", "openenv", "tinker", "openai", "anthropic"],
+    suites: [
+      "packages/cli/test/trl/Trl.test.ts",
+      "packages/cli/test/long/OpenEnv.test.ts",
+      "packages/cli/test/tinker/Sdk.test.ts",
+      "packages/envs/test/long/python/OpenEnv.test.ts",
+      "packages/core/test/gateway/OpenAiPython.test.ts",
+      "packages/core/test/gateway/AnthropicPython.test.ts"
+    ]
+  },
+  {
+    name: "environments",
+    python: 11,
+    lock: lock("requirements-environments"),
+    clients: ["verifiers", "inspect_ai", "reasoning-gym", "gymnasium", "textarena", "openai", "anthropic"],
+    suites: [
+      "packages/cli/test/long/python/ReasoningGym.test.ts",
+      "packages/cli/test/long/GroupFigures.test.ts",
+      "packages/cli/test/long/python/Killed.test.ts",
+      "packages/cli/test/long/python/InspectLog.test.ts",
+      "packages/envs/test/long/python/Verifiers.test.ts",
+      "packages/envs/test/long/python/Inspect.test.ts",
+      "packages/envs/test/long/python/ReasoningGym.test.ts",
+      "packages/envs/test/long/python/Gymnasium.test.ts",
+      "packages/envs/test/long/python/TextArena.test.ts",
+      // Once more, with the older SDK that verifiers pins.
+      "packages/core/test/gateway/OpenAiPython.test.ts"
+    ]
+  },
+  {
+    name: "harbor",
+    python: 12,
+    lock: lock("requirements-harbor"),
+    clients: ["harbor"],
+    suites: ["packages/envs/test/long/python/Harbor.test.ts"]
+  },
+  ...["0.3", "0.25"].map((version) => ({
+    name: `tinker ${version}`,
+    python: 11,
+    lock: lock(`requirements-tinker-${version}`),
+    clients: ["tinker"],
+    suites: ["packages/cli/test/tinker/Sdk.test.ts"]
+  }))
+]
