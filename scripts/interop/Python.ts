@@ -8,7 +8,7 @@ import { homedir } from "node:os"
 import { join } from "node:path"
 
 export interface Python {
-  /** The file itself. */
+  /** The file itself, also where an environment of it is active. */
   readonly path: string
   readonly version: readonly [major: number, minor: number, patch: number]
   /** Of the machine, as Python names it. */
@@ -17,7 +17,7 @@ export interface Python {
 
 const program =
   "import ensurepip, json, sys, sysconfig, venv; " +
-  "print(json.dumps({'path': sys.executable, 'version': sys.version_info[:3], 'platform': sysconfig.get_platform()}))"
+  "print(json.dumps({'path': sys._base_executable, 'version': sys.version_info[:3], 'platform': sysconfig.get_platform()}))"
 
 const read = (name: string): Python | undefined => {
   const { status, stdout } = spawnSync(name, ["-c", program], { encoding: "utf8" })

@@ -1,6 +1,7 @@
 /**
  * Makes virtual environments of locked requirements, once for each content of their file: they stay in
- * `$XDG_CACHE_HOME/atropos/interop` (`~/.cache` by default), under the digest of the file and of the interpreter.
+ * `$XDG_CACHE_HOME/atropos/interop` (`~/.cache` by default), under the digest of the file, Python's version and the
+ * platform.
  *
  * An environment appears whole: it is made in a folder of its own, and the name under which it is found is a link that
  * is set last. Of two processes that make the same one, the second to end uses what the first made. A folder that a
@@ -32,11 +33,15 @@ const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "
 
 const interpreterOf = (folder: string): string => join(folder, "bin", "python")
 
-const call = (program: string, words: ReadonlyArray<string>, stdio: "inherit" | "ignore" = "inherit"): boolean =>
-  spawnSync(program, words, { stdio: ["ignore", stdio, stdio] }).status === 0
+/** Whether a program succeeds, and all that it said. */
+const call = (program: string, words: ReadonlyArray<string>) => {
+  const { error, status, stderr, stdout } = spawnSync(program, words, { encoding: "utf8", maxBuffer: 2 ** 26 })
+  return { succeeded: status === 0, output: error === undefined ? stdout + stderr : String(error) }
+}
 
 const must = (program: string, words: ReadonlyArray<string>): void => {
-  if (!call(program, words)) throw new Error(`failed: ${program} ${words.join(" ")}`)
+  const { output, succeeded } = call(program, words)
+  if (!succeeded) throw new Error(`failed: ${program} ${words.join(" ")}\n${output}`)
 }
 
 /** The interpreter of an environment that was made; undefined: none was, or it went. */
@@ -50,20 +55,13 @@ const made = (link: string): string | undefined => {
   }
 }
 
-/** Folders are named by the process that fills them. */
-const removeAbandoned = (link: string): void => {
-  const kept = (() => {
-    try {
-      return basename(realpathSync(link))
-    } catch {
-      return undefined
-    }
-  })()
-  for (const name of readdirSync(cache)) {
-    const [, pid] = name.startsWith(`${basename(link)}.`) ? (/\.(\d+)-/.exec(name) ?? []) : []
-    if (pid !== undefined && name !== kept && !isRunning(Number(pid))) {
-      rmSync(join(cache, name), { recursive: true, force: true })
-    }
+/** Folders that no link leads to, of processes that run no more: their names end in its id and six letters. */
+const removeAbandoned = (): void => {
+  const entries = readdirSync(cache, { withFileTypes: true })
+  const used = new Set(entries.filter((one) => one.isSymbolicLink()).map(({ name }) => readlinkSync(join(cache, name))))
+  for (const { name } of entries.filter((one) => one.isDirectory() && !used.has(one.name))) {
+    const [, pid] = /\.(\d+)-\w+$/.exec(name) ?? []
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(cache, name), { recursive: true, force: true })
   }
 }
 
@@ -80,7 +78,7 @@ const install = (interpreter: string, requirements: string): void => {
   const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
   const [first = ""] = /^\S+==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
   const asked = ["--dry-run", "--ignore-installed", "--no-deps", "--retries", "1", first]
-  if (!call(interpreter, [...pip, ...asked], "ignore")) throw new Unavailable("the package index cannot be reached")
+  if (!call(interpreter, [...pip, ...asked]).succeeded) throw new Unavailable("the package index cannot be reached")
   must(interpreter, [...pip, "-qq", "--no-compile", "--require-hashes", "--no-deps", "-r", requirements])
   // Nothing to do but where torch is the build for GPUs.
   const [torch] = /^torch==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
@@ -105,13 +103,13 @@ const publish = (folder: string, link: string): boolean => {
 /** The interpreter of the environment of a lock; made where it is not there yet. */
 export const ensure = (name: string, requirements: string, { path, platform, version }: Python): string => {
   const digest = createHash("sha256")
-    .update(JSON.stringify([readFileSync(requirements, "utf8"), path, version, platform]))
+    .update(JSON.stringify([readFileSync(requirements, "utf8"), version, platform]))
     .digest("hex")
   const link = join(cache, `${name}-${digest.slice(0, 16)}`)
   const there = made(link)
   if (there !== undefined) return there
   mkdirSync(cache, { recursive: true })
-  removeAbandoned(link)
+  removeAbandoned()
   const folder = mkdtempSync(`${link}.${process.pid}-`)
   try {
     console.log(`making the environment ${name} in ${folder}: some minutes`)

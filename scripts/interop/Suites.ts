@@ -1,6 +1,7 @@
 /**
  * Names the suites that hold the product against Python's own packages, by the environment that they run in. Packages
- * contradict each other (verifiers pins versions of `openai` and `mcp` that OpenEnv does not take), so there are several.
+ * contradict each other (verifiers takes no `openai` that inspect_ai takes, and no `mcp` that OpenEnv takes), so there are
+ * several.
  */
 import { fileURLToPath } from "node:url"
 
@@ -16,6 +17,9 @@ export interface Environment {
 }
 
 const lock = (name: string): string => fileURLToPath(new URL(`${name}.txt`, import.meta.url))
+
+/** They have a test for each package, and each test runs where its package is. */
+const ofSeveral = ["packages/cli/test/long/python/Killed.test.ts", "packages/cli/test/long/GroupFigures.test.ts"]
 
 export const environments: ReadonlyArray<Environment> = [
   {
@@ -36,18 +40,25 @@ export const environments: ReadonlyArray<Environment> = [
     name: "environments",
     python: 11,
     lock: lock("requirements-environments"),
-    clients: ["verifiers", "inspect_ai", "reasoning-gym", "gymnasium", "textarena", "openai", "anthropic"],
+    clients: ["inspect_ai", "reasoning-gym", "gymnasium", "textarena", "openai"],
     suites: [
       "packages/cli/test/long/python/ReasoningGym.test.ts",
-      "packages/cli/test/long/GroupFigures.test.ts",
-      "packages/cli/test/long/python/Killed.test.ts",
+      ...ofSeveral,
       "packages/cli/test/long/python/InspectLog.test.ts",
-      "packages/envs/test/long/python/Verifiers.test.ts",
       "packages/envs/test/long/python/Inspect.test.ts",
       "packages/envs/test/long/python/ReasoningGym.test.ts",
       "packages/envs/test/long/python/Gymnasium.test.ts",
-      "packages/envs/test/long/python/TextArena.test.ts",
-      // Once more, with the older SDK that verifiers pins.
+      "packages/envs/test/long/python/TextArena.test.ts"
+    ]
+  },
+  {
+    name: "verifiers",
+    python: 11,
+    lock: lock("requirements-verifiers"),
+    clients: ["verifiers", "openai"],
+    suites: [
+      "packages/envs/test/long/python/Verifiers.test.ts",
+      ...ofSeveral,
       "packages/core/test/gateway/OpenAiPython.test.ts"
     ]
   },
@@ -59,7 +70,7 @@ export const environments: ReadonlyArray<Environment> = [
     suites: ["packages/envs/test/long/python/Harbor.test.ts"]
   },
   ...["0.3", "0.25"].map((version) => ({
-    name: `tinker ${version}`,
+    name: `tinker-${version}`,
     python: 11,
     lock: lock(`requirements-tinker-${version}`),
     clients: ["tinker"],

@@ -42,8 +42,12 @@ for (const source of readdirSync(folder).filter((name) => name.endsWith(".in")))
     "uv",
     [
       ...words,
-      ...["--python-version", source.includes("harbor") ? "3.12" : "3.11"],
-      ...["--custom-compile-command", command, "--output-file", target, source],
+      ...`--python-version ${source.includes("harbor") ? "3.12" : "3.11"}`.split(" "),
+      "--custom-compile-command",
+      command,
+      "--output-file",
+      target,
+      source,
       ...process.argv.slice(2)
     ],
     { cwd: folder, stdio: "inherit" }

@@ -13,7 +13,7 @@ import { delimiter, dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Python from "./Python.ts"
 import * as PythonEnvironment from "./PythonEnvironment.ts"
-import { type Environment, environments } from "./Suites.ts"
+import { environments } from "./Suites.ts"
 
 interface Test {
   readonly fullName: string
@@ -23,11 +23,14 @@ interface Report {
   readonly testResults: ReadonlyArray<{
     readonly name: string
     readonly status: "passed" | "failed"
+    /** Why the file could not be run at all. */
+    readonly message: string
     readonly assertionResults: ReadonlyArray<Test>
   }>
 }
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
+const vitest = join(root, "node_modules/vitest/vitest.mjs")
 const isAsked = (word: string): boolean => process.argv.slice(2).includes(word)
 const isLenient = isAsked("--if-available")
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"))
@@ -48,10 +51,7 @@ const run = (interpreter: string, suites: ReadonlyArray<string>): Report => {
   const file = join(folder, "report.json")
   const { error } = spawnSync(
     process.execPath,
-    [
-      join(root, "node_modules/vitest/vitest.mjs"),
-      ...["run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`, ...suites]
-    ],
+    [vitest, "run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`, ...suites],
     {
       cwd: root,
       stdio: "inherit",
@@ -69,63 +69,68 @@ const run = (interpreter: string, suites: ReadonlyArray<string>): Report => {
   return report
 }
 
-const counts = { passed: 0, failed: 0, skipped: 0 }
+type State = "passed" | "failed" | "skipped"
+
+/** By suite, and there by the name of the test without what it says of being skipped. */
+const states = new Map<string, Map<string, State>>()
+
+/** A test that one environment skips is passed where another one passes it; one that fails anywhere has failed. */
+const add = (suite: string, { fullName, status }: Test): void => {
+  const tests = states.get(suite) ?? new Map<string, State>()
+  states.set(suite, tests)
+  const name = fullName.replaceAll(/ \(skipped: [^)]*\)/g, "")
+  const state = status === "passed" || status === "failed" ? status : "skipped"
+  if (fullName.includes("cannot import")) lacking.add(`${suite}: ${name}`)
+  const before = tests.get(name)
+  if (before === undefined || before === "skipped" || state === "failed") tests.set(name, state)
+}
+
+/** Names of tests for which an environment had no package. */
+const lacking = new Set<string>()
 const faults: Array<string> = []
 const absent: Array<string> = []
-const passed = new Set<string>()
-const red = new Set<string>()
-
-const tell = (environment: Environment, suites: ReadonlyArray<string>, { testResults }: Report): void => {
-  for (const suite of suites) {
-    const found = testResults.find(({ name }) => relative(root, name) === suite)
-    const tests = found?.assertionResults ?? []
-    const is = (state: "passed" | "failed") => tests.filter(({ status }) => status === state).length
-    const skipped = tests.filter(({ status }) => status !== "passed" && status !== "failed")
-    counts.passed += is("passed")
-    counts.failed += is("failed")
-    counts.skipped += skipped.length
-    for (const { fullName } of skipped) console.log(`skipped: ${suite}: ${fullName}`)
-    const missing = skipped.some(({ fullName }) => fullName.includes("cannot import"))
-    const fault =
-      found?.status !== "passed"
-        ? "failed"
-        : missing
-          ? "skipped tests, though the environment has its packages"
-          : is("passed") === 0
-            ? "ran no test"
-            : undefined
-    if (fault === undefined) passed.add(suite)
-    else {
-      red.add(suite)
-      faults.push(`${suite} (${environment.name}): ${fault}`)
-    }
-  }
-}
 
 const asked = environments
   .map((one) => ({ ...one, suites: one.suites.filter((suite) => words.every((word) => suite.includes(word))) }))
   .filter(({ suites }) => suites.length > 0)
 
-const lines: Array<string> = []
-for (const environment of asked) {
-  const { clients, lock, name, python: minor, suites } = environment
+const versions: Array<string> = []
+for (const { clients, lock, name, python: minor, suites } of asked) {
   const python = Python.find(minor)
   try {
     if (python === undefined) throw new PythonEnvironment.Unavailable(`there is no Python 3.${minor} or newer`)
     const interpreter = PythonEnvironment.ensure(name, lock, python)
-    lines.push(`${name}: Python ${python.version.join(".")}, ${versionsOf(interpreter, clients)}`)
-    tell(environment, suites, run(interpreter, suites))
+    versions.push(`${name}: Python ${python.version.join(".")}, ${versionsOf(interpreter, clients)}`)
+    for (const { assertionResults, message, name: file, status } of run(interpreter, suites).testResults) {
+      const suite = relative(root, file)
+      for (const test of assertionResults) add(suite, test)
+      if (status !== "passed") faults.push(`${suite} failed in ${name}${message === "" ? "" : `: ${message}`}`)
+    }
   } catch (error) {
     if (!(error instanceof PythonEnvironment.Unavailable)) throw error
-    absent.push(`${name} (${suites.length} suites): ${error.message}`)
+    absent.push(`${name} (${error.message})`)
   }
 }
 
-for (const line of lines) console.log(line)
-for (const fault of faults) console.log(`red: ${fault}`)
-if (absent.length > 0) console.log(`not run: ${absent.join("; ")}`)
 const all = new Set(asked.flatMap(({ suites }) => suites))
-for (const suite of red) passed.delete(suite)
-console.log(`${passed.size} of ${all.size} suites passed`)
+const counts = { passed: 0, failed: 0, skipped: 0 }
+let whole = 0
+for (const suite of all) {
+  const tests = Array.from(states.get(suite) ?? [])
+  for (const [name, state] of tests) {
+    counts[state]++
+    if (state !== "skipped") continue
+    const test = `${suite}: ${name}`
+    if (absent.length === 0 && lacking.has(test)) faults.push(`${test} is skipped, though every environment is there`)
+    else console.log(`skipped: ${test}`)
+  }
+  const ran = tests.filter(([, state]) => state === "passed").length
+  if (ran > 0 && tests.every(([, state]) => state !== "failed")) whole++
+  if (ran === 0 && absent.length === 0) faults.push(`${suite} ran no test`)
+}
+for (const line of versions) console.log(line)
+for (const fault of faults) console.log(`red: ${fault}`)
+if (absent.length > 0) console.log(`not run for want of an environment: ${absent.join(", ")}`)
+console.log(`${whole} of ${all.size} suites passed`)
 console.log(`interop: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`)
 if (faults.length > 0 || all.size === 0 || (absent.length > 0 && !isLenient)) process.exitCode = 1
