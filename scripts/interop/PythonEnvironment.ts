@@ -17,6 +17,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -77,8 +78,9 @@ const isRunning = (pid: number): boolean => {
 const install = (interpreter: string, requirements: string): void => {
   const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
   const [first = ""] = /^\S+==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
-  const asked = ["--dry-run", "--ignore-installed", "--no-deps", "--retries", "1", first]
-  if (!call(interpreter, [...pip, ...asked]).succeeded) throw new Unavailable("the package index cannot be reached")
+  const asked = ["--dry-run", "--ignore-installed", "--no-deps", "--retries", "1", "--timeout", "15", first]
+  const { output, succeeded } = call(interpreter, [...pip, ...asked])
+  if (!succeeded) throw new Unavailable(`no package index with ${first}: ${output.trim().split("\n").at(-1)}`)
   must(interpreter, [...pip, "-qq", "--no-compile", "--require-hashes", "--no-deps", "-r", requirements])
   // Nothing to do but where torch is the build for GPUs.
   const [torch] = /^torch==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
