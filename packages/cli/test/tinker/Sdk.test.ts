@@ -100,7 +100,9 @@ describe.skipIf(!isPresent)(`the official SDK of Tinker${absence}`, () => {
       assert.strictEqual(said.samples.length, 3)
       assert.isNull(said.scored[0])
       for (const [at, logprob] of said.forward.entries()) assert.closeTo(said.scored[at + 1], logprob, 1e-4)
-      assert.deepStrictEqual(Object.keys(said.builtin), ["importance_sampling", "ppo", "cispo", "dro"])
+      // The oldest SDK knows two of them.
+      const losses = ["importance_sampling", "ppo", "cispo", "dro"].slice(0, said.version === "0.3.0" ? 2 : 4)
+      assert.deepStrictEqual(Object.keys(said.builtin), losses)
       assert.isAbove(said.norm, 0)
       if (said.custom !== null) {
         assert.closeTo(said.custom["loss:sum"], said.custom["squares"], 1e-3)

@@ -3,6 +3,8 @@ import json
 import os
 import sys
 import warnings
+from importlib.metadata import version
+from typing import get_args
 
 warnings.filterwarnings("ignore")
 os.environ["TINKER_API_KEY"] = "tml-local"
@@ -67,6 +69,8 @@ for loss, config in [
     ("cispo", {"clip_low_threshold": 0.0, "clip_high_threshold": 4.0}),
     ("dro", {"beta": 0.05}),
 ]:
+    if loss not in get_args(types.LossFnType):
+        continue
     data = [rollout(sequence, at - 1.0) for at, sequence in enumerate(samples)]
     builtin[loss] = training.forward_backward(data, loss, config).result().metrics["loss:sum"]
 norm = training.optim_step(types.AdamParams(learning_rate=1e-3)).result().metrics["grad_norm:max"]
@@ -86,7 +90,9 @@ except ImportError:
 
 saved = training.save_state("end").result().path
 last = training.forward([weighted(text)], "cross_entropy").result().metrics["loss:sum"]
-restored = service.create_training_client_from_state_with_optimizer(saved)
+# Of 0.3.0, which has one way to load.
+load = getattr(service, "create_training_client_from_state_with_optimizer", service.create_training_client_from_state)
+restored = load(saved)
 restored = restored.result() if hasattr(restored, "result") else restored
 again = restored.forward([weighted(text)], "cross_entropy").result().metrics["loss:sum"]
 
@@ -99,7 +105,7 @@ except Exception as error:
 print(
     json.dumps(
         {
-            "version": tinker.__version__ if hasattr(tinker, "__version__") else "",
+            "version": version("tinker"),
             "losses": losses,
             "logprobs": logprobs,
             "samples": [[list(one.tokens), one.stop_reason] for one in samples],
