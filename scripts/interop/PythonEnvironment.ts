@@ -7,8 +7,8 @@
  * is set last. Of two processes that make the same one, the second to end uses what the first made. A folder that a
  * killed process left is removed by the next one.
  *
- * Every file that pip installs has a hash in the lock. The build of torch for GPUs, which an index may have in the place
- * of the one for CPUs, names libraries that the lock leaves out, each with its version: they are installed by that.
+ * Every file that pip installs has a hash in the lock. The build of torch for GPUs, which an index may have instead of
+ * the one for CPUs, names libraries that the lock leaves out, each with its version: they are installed by that.
  */
 import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"

@@ -1,7 +1,7 @@
 /**
  * Names the suites that hold the product against Python's own packages, by the environment that they run in. Packages
- * contradict each other (verifiers takes no `openai` that inspect_ai takes, and no `mcp` that OpenEnv takes), so there are
- * several.
+ * contradict each other (verifiers takes no `openai` that inspect_ai takes, and no `mcp` that OpenEnv takes), so there
+ * are several.
  */
 import { fileURLToPath } from "node:url"
 

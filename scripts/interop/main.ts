@@ -1,6 +1,6 @@
 /**
- * Runs the suites that ask for Python's packages, with these packages: `npm run test:interop [-- --if-available] [WORD …]`.
- * Words choose suites by a part of their path.
+ * Runs the suites that ask for Python's packages, with these packages: `npm run test:interop [-- --if-available]
+ * [WORD …]`. Words choose suites by a part of their path.
  *
  * Prints the versions of the packages, and last `interop: N passed, N failed, N skipped`, in tests. Fails where one
  * fails or is skipped for want of a package; where there is no Python that is new enough or no package index, too,

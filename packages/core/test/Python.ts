@@ -1,6 +1,6 @@
 /**
- * The interpreter of tests on Python's own packages: `ATROPOS_TEST_PYTHON` names it (`python3` otherwise). A suite whose
- * packages it lacks skips itself and says so; `npm run test:interop` brings all of them.
+ * The interpreter of tests on Python's own packages: `ATROPOS_TEST_PYTHON` names it (`python3` otherwise). A suite
+ * whose packages it lacks skips itself and says so; `npm run test:interop` brings all of them.
  */
 import { spawnSync } from "node:child_process"
 

@@ -90,11 +90,15 @@ except ImportError:
 
 saved = training.save_state("end").result().path
 last = training.forward([weighted(text)], "cross_entropy").result().metrics["loss:sum"]
-# Of 0.3.0, which has one way to load.
-load = getattr(service, "create_training_client_from_state_with_optimizer", service.create_training_client_from_state)
-restored = load(saved)
-restored = restored.result() if hasattr(restored, "result") else restored
-again = restored.forward([weighted(text)], "cross_entropy").result().metrics["loss:sum"]
+try:
+    if hasattr(service, "create_training_client_from_state_with_optimizer"):
+        restored = service.create_training_client_from_state_with_optimizer(saved)
+    else:
+        restored = service.create_training_client_from_state(saved)
+    restored = restored.result() if hasattr(restored, "result") else restored
+    again = restored.forward([weighted(text)], "cross_entropy").result().metrics["loss:sum"]
+except tinker.UnprocessableEntityError as error:
+    again = str(error)
 
 try:
     service.create_lora_training_client(base_model="Qwen/Qwen3-8B", rank=4).get_info()

@@ -1,6 +1,6 @@
 /**
- * TRL's own GRPOTrainer on the trajectory service, by the Python package in integrations/trl: its tests, which start the
- * command of this repository.
+ * TRL's own GRPOTrainer on the trajectory service, by the Python package in integrations/trl: its tests, which start
+ * the command of this repository.
  */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -20,7 +20,7 @@ const files = [
   ["test_training.py", "takes each batch once, with the sampler's log-probabilities in the loss"]
 ] as const
 
-/** Runs all files in one interpreter, which takes its time to load TRL; `after` has what it wrote once a file is through. */
+/** Runs all files in one interpreter, as TRL takes seconds to load; `after` has what it wrote once a file is through. */
 const pytest = () => {
   const words = ["-m", "pytest", "-v", "--color=no", "-o", "console_output_style=classic", "tests"]
   const program = spawn(interpreter, words, { cwd: folder, env })
