@@ -1,7 +1,7 @@
 /**
  * Writes `requirements*.txt` from `requirements*.in`: exact versions of everything, with the hashes of all files that
- * the package index has of them, for every platform and each Python from 3.11 on. `node scripts/interop/lock.ts` after a
- * change of an `.in`; needs uv (`pip install uv`). `--upgrade` takes the newest of what the `.in` leaves open.
+ * the package index has of them, for every platform and each Python from 3.11 on. `node scripts/interop/lock.ts` after
+ * a change of an `.in`; needs uv (`pip install uv`). `--upgrade` takes the newest of what the `.in` leaves open.
  *
  * torch is special. An index may have its build for GPUs or, as a folder of `PIP_FIND_LINKS` here, one for CPUs, with
  * hashes of its own: the lock has both, and those of CPU builds that it had for the same version stay. The libraries of

@@ -20,7 +20,7 @@ const files = [
   ["test_training.py", "takes each batch once, with the sampler's log-probabilities in the loss"]
 ] as const
 
-/** Runs all files in one interpreter, as TRL takes seconds to load; `after` has what it wrote once a file is through. */
+/** Runs all files in one interpreter, as TRL takes seconds to load; `after` has what it wrote when a file is done. */
 const pytest = () => {
   const words = ["-m", "pytest", "-v", "--color=no", "-o", "console_output_style=classic", "tests"]
   const program = spawn(interpreter, words, { cwd: folder, env })
