@@ -69,11 +69,11 @@ export const environments: ReadonlyArray<Environment> = [
     clients: ["harbor"],
     suites: ["packages/envs/test/long/python/Harbor.test.ts"]
   },
-  ...["0.3", "0.25"].map((version) => ({
-    name: `tinker-${version}`,
+  {
+    name: "tinker-0.25",
     python: 11,
-    lock: lock(`requirements-tinker-${version}`),
+    lock: lock("requirements-tinker-0.25"),
     clients: ["tinker"],
     suites: ["packages/cli/test/tinker/Sdk.test.ts"]
-  }))
+  }
 ]
