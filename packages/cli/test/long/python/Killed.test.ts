@@ -5,7 +5,7 @@ import { Effect, Latch } from "effect"
 import { fileURLToPath } from "node:url"
 import * as TestServer from "../../../../core/test/inference/TestServer.ts"
 import * as Processes from "../../../../envs/test/long/python/Processes.ts"
-import { having, interpreter } from "../../../../envs/test/long/python/Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
 import * as Atropos from "../../crash/Atropos.ts"
 
 const packages = fileURLToPath(new URL("../../../../envs/test/long/python/packages", import.meta.url))
