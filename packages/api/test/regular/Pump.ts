@@ -110,7 +110,7 @@ const pumped = ({ after, before, part }: Omit<Attack, "ratio">, length: number):
   before + part.repeat(Math.ceil(length / part.length)) + after
 
 // The first lengths lie close together: some take twice as long with every character.
-const lengths = [20, 26, 34, 44, 57, 74, 97, 126, 163, 212, 276, 359, 467, 4000]
+const lengths = [20, 26, 34, 44, 57, 74, 97, 126, 163, 212, 276, 359, 467, 8000]
 /** Linear time is far below it, and what is above it is measured at two lengths. */
 const suspiciousMillis = 0.5
 
@@ -176,14 +176,15 @@ export const attackOn = (expression: RegExp): Attack | undefined => {
   if (!repeats.test(expression.source)) return undefined
   const read = reader(expression)
   for (const text of ["warm", "warm".repeat(20), "wärm…"]) read(text)
-  const rest = candidates(expression)
+  // An array: a generator that is interrupted in the middle cannot be continued.
+  const rest = Array.from(candidates(expression))
   let found: Attack | undefined
   let tried: Omit<Attack, "ratio"> = { before: "", part: "x", after: "" }
-  let next = rest.next()
+  let at = 0
   const search = (): void => {
-    for (; next.done !== true; next = rest.next()) {
+    for (; at < rest.length; at++) {
       for (const after of ["", "\u0000", "\n"]) {
-        tried = { ...next.value, after }
+        tried = { ...rest[at]!, after }
         if (!isSuspicious(read, tried) || !isSuspicious(read, tried)) continue
         // Other programs, and the collector, make one measurement steep.
         const ratio = Math.min(growth(read, tried), growth(read, tried), growth(read, tried))
