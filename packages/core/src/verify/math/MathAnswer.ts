@@ -7,6 +7,7 @@
  * which `MathVerifier` runs in a worker. Reference for the cases: Math-Verify,
  * https://github.com/huggingface/Math-Verify.
  */
+import * as Chemistry from "./Chemistry.ts"
 import * as Compare from "./Compare.ts"
 import type { Reader } from "./Latex.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
@@ -22,7 +23,14 @@ export {
 } from "../text/Extract.ts"
 export type { Rules } from "./Compare.ts"
 
-const integer = /^-?\d{1,30}$/
+const integer = /^(-?)0*(\d+)$/
+
+/** Whether two integers are equal, by their digits: exact at any length, in linear time; undefined for others. */
+const sameIntegers = (gold: string, prediction: string): boolean | undefined => {
+  const [a, b] = [integer.exec(gold), integer.exec(prediction)]
+  if (a === null || b === null) return undefined
+  return a[2] === b[2] && (a[1] === b[1] || a[2] === "0")
+}
 
 /**
  * `1000,99` and `0,5` in plain text are decimals where the other answer is one; in a reference, `1,2` is rather a list.
@@ -45,6 +53,8 @@ export const equivalent = (
   read: Reader,
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
+  const isSameInteger = sameIntegers(gold.trim(), prediction.trim())
+  if (isSameInteger !== undefined) return isSameInteger
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
   const [a, b] = [
     normalise(decimalComma(gold, prediction, referenceComma)),
@@ -53,6 +63,8 @@ export const equivalent = (
   const written = canonicalText(a)
   if (written === "" || b === "") return false
   if (written === canonicalText(b)) return true
+  const formula = Chemistry.canonical(gold)
+  if (formula !== undefined && formula === Chemistry.canonical(prediction)) return true
   return Compare.compare(parse(a, read), parse(b, read), { ...Compare.defaultRules, ...rules })
 }
 
@@ -61,10 +73,11 @@ const maxAtOnce = 300
 
 /** The verdict where it needs no engine; undefined where it does, or where looking would take long. */
 export const decide = (gold: string, prediction: string, rules: Partial<Compare.Rules> = {}): boolean | undefined => {
-  if (integer.test(gold) && integer.test(prediction)) return BigInt(gold) === BigInt(prediction)
+  const verdict = sameIntegers(gold, prediction)
+  if (verdict !== undefined) return verdict
   if (gold.length > maxAtOnce || prediction.length > maxAtOnce) return undefined
   let isPlain = true
-  const verdict = equivalent(
+  const compared = equivalent(
     gold,
     prediction,
     (latex) => {
@@ -74,5 +87,5 @@ export const decide = (gold: string, prediction: string, rules: Partial<Compare.
     },
     rules
   )
-  return verdict || isPlain ? verdict : undefined
+  return compared || isPlain ? compared : undefined
 }

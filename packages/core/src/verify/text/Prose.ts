@@ -1,0 +1,87 @@
+/**
+ * Reads the value of a statement in prose: "that Tom pays 1,200, including tax", "72 clips, in total", "72 (see above)".
+ *
+ * Remarks behind a value are removed where they neither deny, doubt nor compute and name no other value. What remains
+ * is the answer, or, if it is a sentence, its only number. Linear in the text.
+ */
+import * as Wording from "./Wording.ts"
+
+/**
+ * Sign, currency, digits and percent. A comma before exactly three digits separates thousands, a comma before other
+ * digits is a decimal comma, a comma before anything else ends the number; `1,200,00` is no number.
+ */
+const numbers =
+  /(?<![\w.\\]|\d,)[-+]?(?:\\?\$|€|£)?\s?(?:\d{1,3}(?:,\d{3}){1,50}(?!\d|,\d)(?:\.\d+)?|\d+\s*\/\s*\d+|\d+,\d+(?!\d|,\d)|\d+(?!\d|,\d)(?:\.\d+)?|\.\d+)(?:\s*(?:\\?[%％]|per\s?cent(?:age)?\b|pct\b))?/g
+
+/** The last number in plain text, with sign, currency and percent sign. */
+export const lastNumber = (text: string): string | undefined => [...text.matchAll(numbers)].at(-1)?.[0]
+
+/** Whether words stand side by side outside of `\text{…}`. */
+export const isProse = (text: string): boolean =>
+  /(?<![a-zA-Z'’])[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}/.test(
+    text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+/g, " \\ ")
+  )
+
+/** Whether there is a word that is no name of a function or constant. */
+export const hasWord = (text: string): boolean =>
+  /[a-zA-Z]{4,}/.test(
+    text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+|\b(?:arc(?:sin|cos|tan)|sqrt|frac|infinity)\b/g, " ")
+  )
+
+/**
+ * The number that prose speaks of: the one after its last "=", or the only one; an empty text where it is another's or
+ * there are several.
+ */
+const onlyNumber = (prose: string): string => {
+  const start = prose.lastIndexOf("=") + 1
+  const [first, ...more] = [...prose.slice(start).matchAll(numbers)]
+  const number = first?.[0].trim() ?? ""
+  if (first === undefined || more.some(([other]) => other.trim() !== number)) return ""
+  const end = start + first.index + first[0].length
+  return Wording.isValueBetween(prose.slice(0, start + first.index), prose.slice(end)) ? number : ""
+}
+
+/** Where a remark may start: punctuation before a blank, a dash, a bracket with words, "of" behind a percent sign. */
+const remarkStart = /[,;:](?=\s)|\s\((?=[^()]*[a-zA-Z=])|\s[–—-](?=\s)|[–—](?=[\s\p{L}])|(?<=%|percent)\s(?=of\b)/gu
+/** A value with more such places is a list. */
+const maxStarts = 20
+const maxRemark = 1_000
+
+/** A clause of its own, whose numbers are not the value. */
+const clause =
+  /^(?:because|since|as|which|where|including|with|given|made up|namely|i\.e|that is|rounded|after|when|from|by|for|due|using|consisting|who|of)(?![a-zA-Z])/i
+
+/** Whether what follows a value says something about it and leaves it as it is. */
+const isRemark = (tail: string): boolean => {
+  if (tail.length > maxRemark || /[\\?^]/.test(tail) || Wording.isDoubtful(tail)) return false
+  const words = tail.replace(/^[\s,;:(–—-]+/, "")
+  const isBracket = /^\s\([^()]*\)[\s.]*$/.test(tail)
+  if (clause.test(words)) return true
+  if (!/\d/.test(tail))
+    return /[a-zA-Z]{2}/.test(words) && !Wording.startsComputing(words) && !(isBracket && Wording.computes(words))
+  return isBracket && !Wording.computes(words) && (words.startsWith("=") || /[a-zA-Z]{2,}\W[^]*[a-zA-Z]{2}/.test(words))
+}
+
+const withoutRemark = (value: string): string => {
+  let starts = 0
+  for (const { index } of value.matchAll(remarkStart)) {
+    if (++starts > maxStarts) break
+    const head = value.slice(0, index)
+    if (/[\d\\]/.test(head) && isRemark(value.slice(index))) return head
+  }
+  return value
+}
+
+const leads =
+  /^(?:(?:then|thus|therefore|hence|simply|just|exactly|precisely|indeed|clearly|obviously|equal to|given by)[\s,:]+){1,3}/i
+
+/** The value of what is said after "the answer is"; an empty text where it says none or several. */
+export const valueOf = (said: string): string => {
+  const statement = said.replace(leads, "")
+  const value = withoutRemark(statement)
+  const beforeNumber = /^[^\d\\]*/.exec(value)?.[0] ?? ""
+  const isSentence =
+    isProse(value) || (beforeNumber.length < value.length && /[a-zA-Z]{4,}\s[^=(]*$/.test(beforeNumber))
+  if (!isSentence) return value
+  return isProse(value) || hasWord(beforeNumber) ? onlyNumber(value) : value
+}
