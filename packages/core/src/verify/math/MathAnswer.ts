@@ -10,6 +10,7 @@
 import * as Chemistry from "./Chemistry.ts"
 import * as Compare from "./Compare.ts"
 import type { Reader } from "./Latex.ts"
+import * as Integers from "./Integers.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Plain from "./Plain.ts"
 import { parse } from "./Structure.ts"
@@ -22,15 +23,6 @@ export {
   type Options as ExtractOptions
 } from "../text/Extract.ts"
 export type { Rules } from "./Compare.ts"
-
-const integer = /^(-?)0*(\d+)$/
-
-/** Whether two integers are equal, by their digits: exact at any length, in linear time; undefined for others. */
-const sameIntegers = (gold: string, prediction: string): boolean | undefined => {
-  const [a, b] = [integer.exec(gold), integer.exec(prediction)]
-  if (a === null || b === null) return undefined
-  return a[2] === b[2] && (a[1] === b[1] || a[2] === "0")
-}
 
 /**
  * `1000,99` and `0,5` in plain text are decimals where the other answer is one; in a reference, `1,2` is rather a list.
@@ -53,7 +45,7 @@ export const equivalent = (
   read: Reader,
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
-  const isSameInteger = sameIntegers(gold.trim(), prediction.trim())
+  const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
   const [a, b] = [
@@ -73,7 +65,7 @@ const maxAtOnce = 300
 
 /** The verdict where it needs no engine; undefined where it does, or where looking would take long. */
 export const decide = (gold: string, prediction: string, rules: Partial<Compare.Rules> = {}): boolean | undefined => {
-  const verdict = sameIntegers(gold, prediction)
+  const verdict = Integers.areEqual(gold, prediction)
   if (verdict !== undefined) return verdict
   if (gold.length > maxAtOnce || prediction.length > maxAtOnce) return undefined
   let isPlain = true
