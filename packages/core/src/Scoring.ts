@@ -15,7 +15,7 @@ export const none = "its definition has no score, so every group has to bring it
 
 /** The scores of a group: those it brings, else those the definition gives it. */
 export const make = <Item, E, R>(
-  { components = { weights: {} }, score }: Definition<Item, E, R>,
+  { claims, components = { weights: {} }, score }: Definition<Item, E, R>,
   crossing: (cause: unknown) => EnvironmentError,
   rewardWeights: Weights
 ): ((
@@ -23,6 +23,7 @@ export const make = <Item, E, R>(
   group: RolloutGroup
 ) => Effect.Effect<ReadonlyArray<Judged>, Unscorable | EnvironmentError | DefinitionFault | E, R>) => {
   const tellUnused = unusedWeights(rewardWeights, Object.keys(components.weights))
+  const warnOutside = outsideClaims(claims?.scoreRange, rewardWeights)
   const rule = ruleOf({ rewardWeights }, components)
   return Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
     if (own === undefined && score === undefined) return yield* crossing(new Error(none))
@@ -36,6 +37,7 @@ export const make = <Item, E, R>(
     )
     const all = given.map((one) => judged(one, rule))
     yield* tellUnused(all)
+    yield* warnOutside(all)
     return all
   })
 }
@@ -58,6 +60,31 @@ const unusedWeights = (
           components: [...components]
         })
   }
+}
+
+/** Warns of the first score outside of the claimed range; with `reward_weights` scores have another scale. */
+const outsideClaims = (
+  range: readonly [minimum: number, maximum: number] | undefined,
+  weights: Weights
+): ((all: ReadonlyArray<Judged>) => Effect.Effect<void>) => {
+  if (range === undefined || Object.keys(weights).length > 0) return () => Effect.void
+  const isOutside = outsideOf(range)
+  let isReported = false
+  return (all) => {
+    const outside = isReported ? undefined : all.find(({ score }) => isOutside(score))
+    if (outside === undefined) return Effect.void
+    isReported = true
+    return Effect.logWarning("score outside the claimed range: correct the score or scoreRange", {
+      score: outside.score,
+      range
+    })
+  }
+}
+
+/** Whether a score is outside of a range; NaN is for the filters. */
+export const outsideOf = ([bottom, top]: readonly [minimum: number, maximum: number]): ((score: number) => boolean) => {
+  const tolerance = rounding * (top - bottom)
+  return (score) => score < bottom - tolerance || score > top + tolerance
 }
 
 /** Rounding may leave a sum of parts this share of the range below its top. */

@@ -19,7 +19,8 @@ const compared: ReadonlyArray<readonly [id: string, relation: string, args: { re
 
 describe("Ifeval", () => {
   it.each(compared)("%s knows IFEval's relations, and refuses others by name", (id, relation, args) => {
-    for (const known of ["at least", "less than"]) assert.isTrue(Result.isSuccess(row(id, { ...args, [relation]: known })))
+    for (const known of ["at least", "less than"])
+      assert.isTrue(Result.isSuccess(row(id, { ...args, [relation]: known })))
     for (const unknown of ["at most", "more than", "exactly", "AT LEAST", "", undefined, null, 2]) {
       const refused = row(id, { ...args, [relation]: unknown })
       const reason = Result.isFailure(refused) ? refused.failure : ""

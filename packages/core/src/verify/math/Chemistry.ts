@@ -3,7 +3,7 @@
 const elements =
   "A[cglmrstu]|B[aehikr]?|C[adeflmnorsu]?|D[bsy]|E[rsu]|F[elmr]?|G[ade]|H[efgos]?|I[nr]?|Kr?|L[airuv]|M[cdgnot]|N[abdehiop]?|Os?|" +
   "P[abdmortu]?|R[abefghnu]|S[bcegimnr]?|T[abcehilms]|U|V|W|Xe|Yb?|Z[nr]"
-const formula = new RegExp(`^(?:(?:${elements})|\\d+|[()[\\]])+$`)
+const formula = new RegExp(`^(?:(?:${elements})|\\d|[()[\\]])+$`)
 const wrappers = /\\(?:ce|text|mathrm|rm|mbox|mathsf|boxed|fbox)(?![a-zA-Z])|[\s${}_]/g
 const subscripts = "₀₁₂₃₄₅₆₇₈₉"
 const maxLength = 200

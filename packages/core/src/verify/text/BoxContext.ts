@@ -27,7 +27,7 @@ const operatorWords =
 const hedgesAfter =
   /^,?\s*(?:\(\s*)?(?:or\s+(?:(?:so|maybe|perhaps|possibly|even|more|less|else|another|some)(?![a-zA-Z])|[-$\\\d])|(?:maybe|perhaps|possibly|probably|presumably|give or take)(?![a-zA-Z])|to\s+[-$\\\d])/i
 const hedgesBefore =
-  /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either|(?:might|may|could) be)(?![a-zA-Z])|[\d})$%]\s*(?:,\s*)?(?:\\text\s?\{\s*)?or(?:\s*\})?\s+(?:(?:maybe|perhaps|possibly|even)\s+)?[\s$*([]*$/i
+  /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either|(?:might|may|could) be)(?![a-zA-Z])|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
 
 const clauseStart = /[.!?;,\n]|(?<![a-zA-Z])(?:but|so|hence|thus|therefore|then|because|since)(?![a-zA-Z])/gi
 

@@ -74,8 +74,24 @@ export const lastGroup = (text: string): Found | undefined => {
   return { start, end, answer: answers.join(" , ") + Formulas.percentAfter(text.slice(end, end + 20)) }
 }
 
+/** How far from a box a formula that holds it may begin and end, in characters. */
+const formulaReach = 2_000
+
+/** The formulas in the lines around a box, at their places in the text. */
+const formulasAround = (text: string, { end, start }: Found): ReadonlyArray<Found> => {
+  const near = Math.max(0, start - formulaReach)
+  const line = text.indexOf("\n", near)
+  const from = near > 0 && line !== -1 && line < start ? line + 1 : near
+  return Formulas.all(text.slice(from, end + formulaReach)).map((one) => ({
+    ...one,
+    start: one.start + from,
+    end: one.end + from
+  }))
+}
+
 /** A value that is offered as well. */
-const alternative = /^[\s*_`$)]*,?\s*\(?or\s+\$?(-?\\d?frac\s?\{[^{}]{1,40}\}\s?\{[^{}]{1,40}\}|-?[\d.,/]*\d)(?![\d^!])/
+const alternative =
+  /^[\s*_`$),]{0,20}\(?or\s{1,9}\$?(-?\\d?frac\s?\{[^{}]{1,40}\}\s?\{[^{}]{1,40}\}|-?[\d.,/]*\d)(?![\d^!])/
 
 /** The box that counts, with the boxes it is listed with; undefined where there is none. */
 export const last = (text: string): Found | undefined => {
@@ -86,7 +102,11 @@ export const last = (text: string): Found | undefined => {
   if (Retraction.follows(text.slice(end), answer)) return undefined
   // `\boxed{\frac{1}{2}} or 0.5`: whether it says the same is for the comparison.
   const also = alternative.exec(text.slice(end, end + 120))
-  const isAnswer = BoxContext.isAnswer(text, { ...found, end: end + (also?.[0].length ?? 0) }, Formulas.all(text))
+  const isAnswer = BoxContext.isAnswer(
+    text,
+    { ...found, end: end + (also?.[0].length ?? 0) },
+    formulasAround(text, found)
+  )
   if (!isAnswer) return undefined
   return also === null ? found : { ...found, answer: `${answer} \\text{ or } ${also[1]}` }
 }

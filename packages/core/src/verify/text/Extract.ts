@@ -88,7 +88,8 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
 const hashed = (reference: string): string | undefined => {
   const marker = reference.lastIndexOf("####")
   const behind = marker < 0 ? "" : reference.slice(marker + 4)
-  return Boxes.count(behind) > 0 ? undefined : /^[\s#]*([^\n]*\S)/.exec(behind)?.[1]
+  const [line = ""] = behind.replace(/^[\s#]+/, "").split("\n", 1)
+  return Boxes.count(behind) > 0 || line === "" ? undefined : line.trim()
 }
 
 const tag = /<answer>([^<]{1,2000})<\/answer>/gi

@@ -59,7 +59,9 @@ const isRemark = (tail: string): boolean => {
   if (clause.test(words)) return true
   if (!/\d/.test(tail))
     return /[a-zA-Z]{2}/.test(words) && !Wording.startsComputing(words) && !(isBracket && Wording.computes(words))
-  return isBracket && !Wording.computes(words) && (words.startsWith("=") || /[a-zA-Z]{2,}\W[^]*[a-zA-Z]{2}/.test(words))
+  return (
+    isBracket && !Wording.computes(words) && (words.startsWith("=") || (words.match(/[a-zA-Z]{2,}/g) ?? []).length > 1)
+  )
 }
 
 const withoutRemark = (value: string): string => {
@@ -80,8 +82,7 @@ export const valueOf = (said: string): string => {
   const statement = said.replace(leads, "")
   const value = withoutRemark(statement)
   const beforeNumber = /^[^\d\\]*/.exec(value)?.[0] ?? ""
-  const isSentence =
-    isProse(value) || (beforeNumber.length < value.length && /[a-zA-Z]{4,}\s[^=(]*$/.test(beforeNumber))
-  if (!isSentence) return value
-  return isProse(value) || hasWord(beforeNumber) ? onlyNumber(value) : value
+  const named = beforeNumber.slice(Math.max(beforeNumber.lastIndexOf("="), beforeNumber.lastIndexOf("(")) + 1)
+  const isSentence = beforeNumber.length < value.length && hasWord(named) && /[a-zA-Z]\s/.test(named)
+  return isSentence || isProse(value) ? onlyNumber(value) : value
 }
