@@ -12,13 +12,13 @@ const anchors =
  * factorial in a calculation. The periods of "a.m." and "i.e." end none.
  */
 const sentence =
-  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
+  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|mrs?|ms|dr|st|no)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
 
 const withoutMarkup = (text: string): string =>
   text
-    .replaceAll(/\*\*|\p{Extended_Pictographic}\ufe0f?/gu, "")
-    .replace(/^["'“\s:`*_]+/, "")
-    .replace(/(?<!["'”\s`*_])["'”\s`*_]+$/, "")
+    .replaceAll(/\*\*|<\/?(?:b|i|em|strong|u|mark|span)>|\p{Extended_Pictographic}\ufe0f?/gu, "")
+    .replace(/^["'“‘\s:`*_]+/, "")
+    .replace(/(?<!["'”’\s`*_])["'”’\s`*_]+$/, "")
 
 /** "This answer is correct." announces nothing. */
 const remark =
@@ -57,6 +57,7 @@ const outsideFormula = (text: string): ((at: number) => boolean) => {
 
 /** What follows the last "is" of a sentence that something with a value follows, else all of it. */
 const predicate = (stated: string): string => {
+  if (Prose.beginsWithValue(stated)) return stated
   let lastValue = stated.length - 1
   while (lastValue >= 0 && !/[\d$\\]/.test(stated[lastValue]!)) lastValue--
   const isOutside = outsideFormula(stated)
@@ -82,7 +83,8 @@ export const last = (text: string): string | undefined => {
     if (!remark.test(said.stated)) break
   }
   if (said === undefined) return undefined
-  const { announcing, before, end, stated } = said
+  const { announcing, before, end } = said
+  const stated = Prose.withoutReason(said.stated)
   if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""
   // "Final answer: the largest $n$ is 34": the value is what is said of it.
   const value = withoutMarkup(predicate(stated))

@@ -21,13 +21,14 @@ const follows =
   /^(?:$|\{?[.,;:]\}?(?!\d|\{)|=|≈|⇒|→|≡|&|\\\\|\\?[%$€£°]|\^\s?\{?\s?(?:\\circ|°)|\\(?:circ|degree|degrees|approx|equiv|simeq|cong|text|mathrm|mbox|hbox|textbf|textit|operatorname|quad|qquad|[rR]ightarrow|Long(?:left)?rightarrow|implies|iff|to|blacksquare|square|Box|checkmark|qed|tag|label|because|therefore|end|hspace|vspace|newline|in)(?![a-zA-Z])|[a-zA-Z]{2}|[mgshLNJWVKCF](?![a-zA-Z])|[✓✔✅🎉])/u
 
 const operatorWords =
-  /^(?:(?:thousand|million|billion|trillion|hundred|dozen|lakh|crore|squared|cubed|plus|minus|factorial|mod|modulo|divided by|multiplied by|and (?:a|one) (?:half|third|quarter))(?![a-zA-Z])|(?:times|over|x)\s+[$\\\d])/i
+  /^(?:(?:lakhs?|crores?|mn|bn|squared|cubed|plus|minus|factorial|mod|modulo|divided by|multiplied by|and (?:a|one) (?:half|third|quarter))(?![a-zA-Z])|(?:times|over|x)\s+[$\\\d])/i
+const kilo = /^k(?![a-zA-Z])/
 
-/** "or 25", "or so", "maybe", "to 25". */
+/** "or 25", "apples or 25", "or is it 25", "or x = 25", "or so", "maybe", "to 25". */
 const hedgesAfter =
-  /^,?\s*(?:\(\s*)?(?:or\s+(?:(?:so|maybe|perhaps|possibly|even|more|less|else|another|some)(?![a-zA-Z])|[-$\\\d])|(?:maybe|perhaps|possibly|probably|presumably|give or take)(?![a-zA-Z])|to\s+[-$\\\d])/i
+  /^[,–—-]?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|give or take)(?![a-zA-Z])|to\s+[-$\\\d])/i
 const hedgesBefore =
-  /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either|(?:might|may|could) be)(?![a-zA-Z])|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
+  /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
 
 const clauseStart = /[.!?;,\n]|(?<![a-zA-Z])(?:but|so|hence|thus|therefore|then|because|since)(?![a-zA-Z])/gi
 
@@ -42,8 +43,11 @@ const gluedBefore = /(?:\d\.?|\\(?:frac|sqrt|binom)[^\n]{1,80}\}|(?<![a-zA-Z\\])
 
 const lineBefore = (text: string, start: number): string => {
   const near = text.slice(Math.max(0, start - 200), start)
-  return near.slice(near.lastIndexOf("\n") + 1)
+  return near.slice(near.lastIndexOf("\n") + 1).replaceAll(tags, " ")
 }
+
+/** `<answer>`, `</b>`: no signs of order. */
+const tags = /<\/?[a-zA-Z][a-zA-Z\d]{0,20}>/g
 
 /** A minus sign, and not a bullet or a dash between words. */
 const isMinus = (line: string): boolean => {
@@ -58,7 +62,7 @@ const isComputedBefore = (line: string): boolean => {
   const bare = line.replace(/(?<![\s*_`"'$])[*_`"'$]+$/, "")
   return (
     isMinus(bare) ||
-    (operatorBefore.test(bare) && !/^\s*>\s*$/.test(bare)) ||
+    (operatorBefore.test(bare) && !/(?:^\s*|[=-])>\s*$/.test(bare)) ||
     /[\d})]\s*(?<!\*)\*\s*$/.test(line) ||
     gluedBefore.test(line) ||
     computedBy.test(bare)
@@ -73,12 +77,18 @@ const isHedgedBefore = (line: string): boolean => {
 }
 
 const isComputedAfter = (line: string): boolean => {
-  if (/^(?:[\d^]|[.,]\d|\{,\}\s?\d|e\d|\\,\s*\d)/.test(line) || /^\s*\*(?!\*)\s*[\d\\$(]/.test(line)) return true
+  if (/^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d)/.test(line) || /^\s*\*(?!\*)\s*[\d\\$(]/.test(line))
+    return true
   const rest = line.replace(/^(?:[\s*_`"'$)\]}]|\\[)\];!, ])*/, "")
   return /^(?:\\(?:cdot|times|div|pm|mp|bmod|pmod|geq?|leq?|[gl]t|frac|sqrt)(?![a-zA-Z])|[×·⋅÷±≤≥^]|[+/-]\s*[$\\\d(]|[<>]=?\s+[$\\\da-zA-Z]|[<>]\d|[–—‐‑‒]\d|\\?boxed)/.test(
     rest
   )
 }
+
+/** `a = \boxed{24} > 0` says the value and a bound that it meets. */
+const bounds = /^(?:[<>≤≥≠]|\\(?:[gl]eq?|[gl]t|neq?)(?![a-zA-Z]))/
+const isEqualTo = (relation: string | undefined): boolean =>
+  relation === "=" || relation === "≈" || relation === "\\approx"
 
 /** Whether the box, or list of boxes, from `start` to `end` is the answer by what touches it. */
 export const isAnswer = (
@@ -91,7 +101,8 @@ export const isAnswer = (
   const prose = rest
     .replaceAll(/\\(?:text|mathrm|mbox)[a-z]{0,4}\s?\{([^{}]*)\}/g, " $1 ")
     .replace(/^(?:[\s*_`"'$)\]}]|\\[)\],;! ])*/, "")
-  if (isHedgedBefore(line) || hedgesAfter.test(prose) || operatorWords.test(prose) || /^\s*\?/.test(prose)) return false
+  if (isHedgedBefore(line) || hedgesAfter.test(prose) || operatorWords.test(prose) || kilo.test(prose)) return false
+  if (prose.startsWith("?")) return false
   const around = formulas.find((one) => one.start < start && one.end >= end)
   if (around === undefined) return !isComputedBefore(line) && !isComputedAfter(rest)
   const opening = text.slice(around.start, start).replace(/^(?:\$\$?|\\[[(])/, "")
@@ -99,7 +110,7 @@ export const isAnswer = (
   const from = [...opening.matchAll(starts)].at(-1)
   const before = from === undefined ? opening : opening.slice(from.index + from[0].length)
   const after = closing.replace(closers, "")
-  const isClear = layout.test(before) && follows.test(after)
+  const isClear = layout.test(before) && (follows.test(after) || (isEqualTo(from?.[0]) && bounds.test(after)))
   // The formula may stand in a calculation or a clause of its own.
   return isClear && (from !== undefined || !isComputedBefore(lineBefore(text, around.start)))
 }

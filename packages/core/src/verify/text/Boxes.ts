@@ -71,7 +71,7 @@ export const lastGroup = (text: string): Found | undefined => {
   if (start === undefined || end === undefined) return undefined
   // The same box said twice is one answer.
   const answers = [...new Set(group.map(({ answer }) => answer))]
-  return { start, end, answer: answers.join(" , ") + Formulas.percentAfter(text.slice(end, end + 20)) }
+  return { start, end, answer: answers.join(" , ") + Formulas.scaleAfter(text.slice(end, end + 20)) }
 }
 
 /** How far from a box a formula that holds it may begin and end, in characters. */

@@ -23,13 +23,18 @@ export const all = (text: string): ReadonlyArray<Found> =>
 
 const percent = /^\s*(?:\$\s*)?(?:per\s?cent(?:age)?|pct|[%％]|\\%)(?![a-zA-Z])/i
 
-/** A percent sign or word that follows a formula or box. */
-export const percentAfter = (rest: string): string => (percent.test(rest) ? " \\% " : "")
+const scale = /^[\s$*}]{0,9}(?:\\text\s?\{\s{0,3})?((?:hundred|thousand|million|billion|trillion|dozen))s?(?![a-zA-Z])/i
+
+/** A percent sign or word, or a number word such as "million", that follows a formula or box. */
+export const scaleAfter = (rest: string): string => {
+  const [, word] = scale.exec(rest) ?? []
+  return percent.test(rest) ? " \\% " : word === undefined ? "" : ` \\text{ ${word}}`
+}
 
 /** Whether what separates two formulas joins them to a list. */
 export const isList = (gap: string): boolean => /^\s*(?:,|;|and|or|,\s*and|,\s*or)\s*$/.test(gap)
 
-/** The last formula with those that are listed with it, and a percent sign that follows. */
+/** The last formula with those that are listed with it, and a percent sign or number word that follows. */
 export const lastJoined = (text: string): string | undefined => {
   const parts = all(text)
   const last = parts.at(-1)
@@ -37,7 +42,7 @@ export const lastJoined = (text: string): string | undefined => {
   let first = parts.length - 1
   while (first > 0 && isList(text.slice(parts[first - 1]!.end, parts[first]!.start))) first -= 1
   const list = parts.slice(first).map(({ answer }) => answer)
-  return list.join(" , ") + percentAfter(text.slice(last.end, last.end + 20))
+  return list.join(" , ") + scaleAfter(text.slice(last.end, last.end + 20))
 }
 
 /** Between two values that are both meant. */

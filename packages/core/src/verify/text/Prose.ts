@@ -36,9 +36,18 @@ const onlyNumber = (prose: string): string => {
   const start = prose.lastIndexOf("=") + 1
   const [first, ...more] = [...prose.slice(start).matchAll(numbers)]
   const number = first?.[0].trim() ?? ""
-  if (first === undefined || more.some(([other]) => other.trim() !== number)) return ""
+  if (first === undefined) return ""
   const end = start + first.index + first[0].length
-  return Wording.isValueBetween(prose.slice(0, start + first.index), prose.slice(end)) ? number : ""
+  const [next] = more.filter(([other]) => other.trim() !== number)
+  // "= 5 hours to read 120 pages" says 5, "5 or 6" does not.
+  const isComputed = start > 0 && /^[\s$€£]*$/.test(prose.slice(start, start + first.index))
+  const between = next === undefined ? "" : prose.slice(end, start + next.index)
+  if (next !== undefined && !(isComputed && Wording.isNeutral(between) && /[a-zA-Z]{2}/.test(between))) return ""
+  // What stands right behind "=" is computed, whatever words the computation has.
+  const before = prose.slice(start, start + first.index)
+  const computation = prose.slice(0, start)
+  const isOpen = Wording.denies(computation) || Wording.isDoubtful(Wording.clauseBefore(computation.slice(0, -1)))
+  return !isOpen && Wording.isValueBetween(before, prose.slice(end)) ? number : ""
 }
 
 /** Where a remark may start: punctuation before a blank, a dash, a bracket with words, "of" behind a percent sign. */
@@ -51,10 +60,25 @@ const maxRemark = 1_000
 const clause =
   /^(?:because|since|as|which|where|including|with|given|made up|namely|i\.e|that is|rounded|after|when|from|by|for|due|using|consisting|who|of)(?![a-zA-Z])/i
 
+const takesBack = /(?<![a-zA-Z])(?:wrong|incorrect|false|mistaken|untrue|not\s+(?:correct|right|true))(?![a-zA-Z])/i
+
+const startsWithNumber = /^[\s"'“‘`*_(]*[-+]?(?:\\?\$|€|£)?\s?\.?\d/
+const reason =
+  /[\s,;:(–—-]{1,3}\s(?:because|since|as(?!\s+(?:well|many|much|opposed|long|if|far|big|large|high|low))|given that)\s/i
+
+/** A statement that begins with its value, without the reason for it, whose words and numbers are others'. */
+export const withoutReason = (stated: string): string => {
+  const at = startsWithNumber.test(stated) ? stated.search(reason) : -1
+  return at === -1 || takesBack.test(stated.slice(at)) ? stated : stated.slice(0, at)
+}
+
+/** Whether a statement begins with its value. */
+export const beginsWithValue = (stated: string): boolean => startsWithNumber.test(stated)
+
 /** Whether what follows a value says something about it and leaves it as it is. */
 const isRemark = (tail: string): boolean => {
   if (tail.length > maxRemark || /[\\?^]/.test(tail) || Wording.isDoubtful(tail)) return false
-  const words = tail.replace(/^[\s,;:(–—-]+/, "")
+  const words = tail.replace(/^[\s,;:(–—-]+/, "").replace(/(?:below|above) zero/i, "cold")
   const isBracket = /^\s\([^()]*\)[\s.]*$/.test(tail)
   if (clause.test(words)) return true
   if (!/\d/.test(tail))

@@ -26,7 +26,7 @@ const own = new RegExp(
 )
 /** The same in brackets. */
 const aside = new RegExp(
-  `^[\\s$*_]*\\((?:(?:that|this|it)\\s+)?(?:${denying}|${wrong}|not\\s+${right})(?![a-zA-Z])`,
+  `^[\\s$*_]*\\((?:(?:that|this|it|which)\\s+)?(?:${denying}|${wrong}|not\\s+${right})(?![a-zA-Z])`,
   "i"
 )
 
@@ -95,5 +95,11 @@ export const follows = (after: string, answer: string): boolean => {
   const head = ends === -1 ? near.slice(0, maxSentence) : near.slice(0, ends)
   const meant = meaning.exec(near.slice(0, maxSentence))?.[1]
   if (own.test(head) || aside.test(head) || (meant !== undefined && isOther(meant, answer))) return true
-  return sentences(near.slice(head.length)).some((one, index) => takesBack(one, answer, index === 0))
+  let lead = ""
+  return sentences(near.slice(head.length)).some((one, index) => {
+    // "No! It is 25": an interjection belongs to what follows it.
+    const sentence = lead + one
+    lead = interjections.exec(sentence)?.[0] === sentence ? `${sentence} ` : ""
+    return takesBack(sentence, answer, index === 0)
+  })
 }

@@ -34,8 +34,8 @@ const changes =
   "infinite|bn|mn|mio|mil|conjugate|transposed?|prime|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|" +
   "thirteen|fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 
-/** Words of place that may compute: "5 over 6", "1 more than". */
-const places = "over|under|below|above|more"
+/** Words of place that compute with what follows: "5 over 6", "1 more than". */
+const places = "(?:over|under|below|above)(?=\\s+[\\d$\\\\])|more(?=\\s+than)"
 
 /** That a sentence is not the speaker's own. */
 const distance = "suppose|supposing|assume|assuming|claims?|claimed|pretend|imagine|who|whoever|says?|said|wonder"
