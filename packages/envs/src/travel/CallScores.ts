@@ -26,9 +26,14 @@ const sharesOf = (hits: number, given: number, expected: number): Shares => {
   }
 }
 
-/** A number, or a text that may be one. */
-const numeral = (value: unknown): string =>
-  typeof value === "boolean" ? String(Number(value)) : Predicate.isObjectOrArray(value) ? "" : String(value)
+const decimal = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?\s*$/
+
+/** A number, or a text that is one; an empty text for anything else. */
+const numeral = (value: unknown): string => {
+  const written =
+    typeof value === "boolean" ? String(Number(value)) : Predicate.isObjectOrArray(value) ? "" : String(value)
+  return decimal.test(written) ? written : ""
+}
 
 /** As JSON, with the keys of objects in order and integers beyond 2^53 as they are. */
 const canonical = (value: unknown): string =>
