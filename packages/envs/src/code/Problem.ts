@@ -173,8 +173,8 @@ const endOfStatement = (program: string, from: number): number => {
 }
 
 /** How a line of a program begins that no prose begins with. */
-const start =
-  /^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[ \t]*[(:]|import[ \t]+\w+(?:[ \t]*[,.]|[ \t]*$|[ \t]+as[ \t])|from[ \t]+[\w.]+[ \t]+import[ \t]|@\w+)/
+const programStart =
+  /^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[ \t]*[(:]|import[ \t]+\w+(?:[ \t]*[,.]|[ \t]*$|[ \t]+as[ \t])|from[ \t]+[\w.]+[ \t]+import[ \t]|@\w+|[a-z_]\w{0,40}(?:[ \t]?,[ \t]?\w{1,40}){0,8}[ \t]?=[ \t]?[\w.]{1,60}\(|print\(|(?:for|while)[ \t][^\n]{1,200}:[ \t]*$)/
 const indented = /^(?: {2,}|\t)\S/
 
 const defines = /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m
@@ -189,7 +189,7 @@ const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").fin
 export const programOf = (reply: string, { preamble }: Pick<Problem, "preamble">): string | undefined => {
   const answer = Thinking.spoken(reply)
   const goesOn = preamble !== "" && isIndented(answer)
-  const blocks = blocksOf(answer, goesOn ? indented : start)
+  const blocks = blocksOf(answer, goesOn ? indented : programStart)
   const bare = blocks.find(({ isBare }) => isBare)
   const fenced = blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language))
   // What follows a program without an opening fence may be an example of its use.

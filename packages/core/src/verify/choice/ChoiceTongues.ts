@@ -62,14 +62,15 @@ const spaced: ReadonlyArray<Tongue> = [
 /** Written without. */
 const joined: Tongue = {
   answer:
-    "(?:(?:最终|正确|最佳|标准|正しい|最終)(?:的|な)?)?(?:答案|答え|解答|正解|정답|답)(?:选项|選項|应该|應該|应|應|就)?",
+    "(?:(?:最终|正确|最佳|标准|正しい|最終)(?:的|な)?)?(?:答案|答え|解答|正解|정답|답|(?<=[确佳](?:的)?)(?:选项|選項))(?:选项|選項|应该|應該|应|應|就)?",
   is: "是|为|為|选|選|は|은|는",
   isNot: "不是|不为|不選|不选|ではなく|はないは"
 }
 
 const colon = "[:=]|[-–—](?=[ \\t])"
-/** What a choice is called before its label. */
+/** What may stand before a label: an adverb, an article, what a choice is called. */
 const called =
+  opt("donc|daher|somit|also|quindi|dunque|portanto|entonces|dus|więc", space) +
   opt("la|el|l['’]|die|der|das|il|het|[ao](?=[ \\t]{1,3}(?:letra|opção|alternativa))", space) +
   opt(
     "opción|opcion|option|opção|letra|lettre|lettera|opzione|alternativa|buchstabe|antwort|réponse|respuesta|вариант|буква|选项|選項|选择|보기",
@@ -97,7 +98,13 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
     /(?<!\p{L})(?:elijo|escojo|escolho|scelgo|je choisis|ich wähle|ik kies|wybieram|выбираю|memilih)[ \t]{1,3}(?:(?:la|el|a|o|l['’]|die|de)[ \t]{0,3})?(?:(?:opción|opção|option|opzione|вариант)[ \t]{0,3})?(?=[("'*]{0,4}[\p{L}\p{N}])/giu,
     "i choose "
   ],
-  [/(?:故|应该|应|應|因此|所以|我|本题)(?:选择|選擇|选|選)[ \t:]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu, "i choose "]
+  [/(?:故|应该|应|應|因此|所以|我|本题|(?<=^|[.,;:!?\n] ?))(?:选择|選擇|选|選)[ \t:]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu, "i choose "],
+  [/(?<=^|[.,;:!?\n] ?)答[ \t]{0,3}:[ \t]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu, "the answer is "],
+  [
+    /(?<!\p{L})(?:daher|somit|also|folglich|damit|deshalb|demnach|deswegen)[ \t]{1,3}(?:ist|lautet)[ \t]{1,3}die[ \t]{1,3}(?:richtige|korrekte)[ \t]{1,3}antwort[ \t]{0,3}:?[ \t]{0,3}(?=[("'*]{0,4}[A-Z\d])/giu,
+    "the answer is "
+  ],
+  [/(?:सही[ \t]{1,3})?उत्तर[ \t]{1,3}(?=\(?[A-Z\d]\)?[ \t]{1,3}है)/gu, "the answer is "]
 ]
 
 /** Words before a noun that make its clause no statement of the answer. */
@@ -118,7 +125,7 @@ const isStated = (before: string): boolean => {
 
 /** Words that follow an announcement, in the order in which they are replaced. */
 const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
-  [/不对|不正确|等等|等一下|错了|待って|잠깐|아니요/gu, " wait, "],
+  [/不(?=[.,!\s])|不对|不正确|等等|等一下|错了|待って|잠깐|아니요/gu, " wait, "],
   [
     /(?<!\p{L})(?:espera|espere|perdón|perdon|attends|attendez|pardon|warte|moment|entschuldigung|nein|aspetta|scusa|scusate|desculpe|подождите|подожди|стоп|нет|poczekaj|bekle|me equivoqué|je me suis trompé)(?!\p{L})/giu,
     " wait, "
@@ -140,13 +147,14 @@ const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   [/(?<=[A-Z\d]\)?)(?:和|与|及|と)(?=\(?[A-Z\d])/gu, " and "],
   [/而?不是/gu, " not "],
   [/而是/gu, " but "],
-  [/(?<=[A-Z\d]\)?)[ \t]{0,2}(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है)/gu, " "],
+  [/(?<=[A-Za-z\d]\)?)[ \t]{0,2}(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है)/gu, " "],
   [/(?<=[A-Z\d])(?=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])/gu, " "]
 ]
 
 /** Full stops and brackets of East Asia that compatibility forms leave. */
 const punctuation: ReadonlyArray<readonly [pattern: RegExp, ascii: string]> = [
-  [/。/g, ". "],
+  [/【(?:正确|标准)?答案】/g, "答案:"],
+  [/[。।]/g, ". "],
   [/、/g, ", "],
   [/[「『【〔]/g, " ("],
   [/[」』】〕]/g, ") "]
