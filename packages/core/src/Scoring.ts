@@ -2,11 +2,12 @@
  * How the groups of an environment get their scores: from its definition, checked, each with its number; and which
  * scores count as solved.
  */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
 import type { Definition, EnvironmentShape, RolloutGroup } from "./Environment.ts"
 import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+import type { Range } from "./Laws.ts"
 import { ruleOf, type Weights } from "./RewardComponents.ts"
 import { type Judged, judged } from "./Score.ts"
 
@@ -23,7 +24,7 @@ export const make = <Item, E, R>(
   group: RolloutGroup
 ) => Effect.Effect<ReadonlyArray<Judged>, Unscorable | EnvironmentError | DefinitionFault | E, R>) => {
   const tellUnused = unusedWeights(rewardWeights, Object.keys(components.weights))
-  const warnOutside = outsideClaims(claims?.scoreRange, rewardWeights)
+  const warnOutside = warningOutside(claims?.scoreRange, rewardWeights)
   const rule = ruleOf({ rewardWeights }, components)
   return Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
     if (own === undefined && score === undefined) return yield* crossing(new Error(none))
@@ -62,12 +63,26 @@ const unusedWeights = (
   }
 }
 
-/** Warns of the first score outside of the claimed range; with `reward_weights` scores have another scale. */
-const outsideClaims = (
-  range: readonly [minimum: number, maximum: number] | undefined,
+/** Whether a score is outside of a range; NaN is for the filters. */
+const outsideOf = ([bottom, top]: Range): ((score: number) => boolean) => {
+  const tolerance = rounding * (top - bottom)
+  return (score) => score < bottom - tolerance || score > top + tolerance
+}
+
+export type Judging = Pick<EnvironmentShape, "claims" | "settings">
+
+/** Whether a score is outside of what an environment claims; with `reward_weights`, scores have another scale. */
+export const outsideClaims = ({ claims, settings }: Judging): ((score: number) => boolean) =>
+  Option.isNone(claims) || hasWeights(settings.rewardWeights) ? () => false : outsideOf(claims.value.scoreRange)
+
+const hasWeights = (weights: Weights): boolean => Object.keys(weights).length > 0
+
+/** Warns of the first score outside of the claimed range. */
+const warningOutside = (
+  range: Range | undefined,
   weights: Weights
 ): ((all: ReadonlyArray<Judged>) => Effect.Effect<void>) => {
-  if (range === undefined || Object.keys(weights).length > 0) return () => Effect.void
+  if (range === undefined || hasWeights(weights)) return () => Effect.void
   const isOutside = outsideOf(range)
   let isReported = false
   return (all) => {
@@ -79,12 +94,6 @@ const outsideClaims = (
       range
     })
   }
-}
-
-/** Whether a score is outside of a range; NaN is for the filters. */
-export const outsideOf = ([bottom, top]: readonly [minimum: number, maximum: number]): ((score: number) => boolean) => {
-  const tolerance = rounding * (top - bottom)
-  return (score) => score < bottom - tolerance || score > top + tolerance
 }
 
 /** Rounding may leave a sum of parts this share of the range below its top. */

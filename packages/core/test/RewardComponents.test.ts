@@ -131,7 +131,7 @@ describe("components of a reward", () => {
             Environment.layer("claiming", Environment.settings({}), () =>
               Effect.succeed({
                 items: () => Stream.make("a", "b"),
-                collectTrajectories: () => Effect.succeed([0, 1, 2, 3].map(trajectory)),
+                collectTrajectories: () => Effect.succeed([0, 1, 2, 3].map((item) => trajectory(item))),
                 score: () => Effect.succeed([0, 1, -1, { rewards: { correct: 1, bonus: 0.1 } }]),
                 claims: { untestable: "it claims no more than its range", scoreRange: [-1, 1] as const }
               })

@@ -6,8 +6,7 @@
  * `docs/metrics.md` lists them all. Completion lengths, scores and staleness are those of accepted groups alone, `_p95`
  * is a percentile, and groups count as sent when the service has answered for them.
  */
-import { Effect, Metric, Option } from "effect"
-import type { EnvironmentShape } from "../Environment.ts"
+import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
 import type { ServerMetrics } from "../inference/backend/Inference.ts"
 import * as RewardComponents from "../RewardComponents.ts"
@@ -56,20 +55,9 @@ export interface Totals {
   readonly items: { readonly [outcome in ItemOutcome]?: number }
 }
 
-/**
- * Whether a score is outside of the range that an environment claims. With `reward_weights` its scores have another
- * scale, and nothing is known.
- */
-const outsideOf = ({ claims, settings }: Judging): ((score: number) => boolean) => {
-  if (Option.isNone(claims) || Object.keys(settings.rewardWeights).length > 0) return () => false
-  return Scoring.outsideOf(claims.value.scoreRange)
-}
-
-type Judging = Pick<EnvironmentShape, "claims" | "settings">
-
 /** Collects for one environment, whose claims say which scores it may give. */
-export const make = (environment: string, judging?: Judging): RolloutMetrics => {
-  const isOutside = judging === undefined ? () => false : outsideOf(judging)
+export const make = (environment: string, judging?: Scoring.Judging): RolloutMetrics => {
+  const isOutside = judging === undefined ? () => false : Scoring.outsideClaims(judging)
   let window = emptyWindow()
   const dropped: { [reason in DropReason]?: number } = {}
   const items: { [outcome in ItemOutcome]?: number } = {}

@@ -84,13 +84,17 @@ export const byGrid =
     }
   }
 
+const ratingIn = (text: string): number | undefined => {
+  const written = numberIn(text)
+  return written === undefined ? undefined : Number(written)
+}
+
 /** The number given to something, with how far it is from the reference as a share of the range. */
 export const byRating =
   (name: string, { range: [least, most], read }: Of<"rating">): Score =>
   ({ gold }, { text }) => {
     const said = Reading.read(text, read)
-    const value = said === undefined ? undefined : numberIn(said)
-    const wanted = numberIn(gold[0] ?? "")
+    const [value, wanted] = [said, gold[0]].map((one) => ratingIn(one ?? ""))
     const isRead = value !== undefined && value >= least && value <= most
     return {
       values: { [name]: isRead && wanted !== undefined ? 1 - Math.abs(value - wanted) / (most - least) : 0 },

@@ -98,7 +98,10 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
     /(?<!\p{L})(?:elijo|escojo|escolho|scelgo|je choisis|ich wähle|ik kies|wybieram|выбираю|memilih)[ \t]{1,3}(?:(?:la|el|a|o|l['’]|die|de)[ \t]{0,3})?(?:(?:opción|opção|option|opzione|вариант)[ \t]{0,3})?(?=[("'*]{0,4}[\p{L}\p{N}])/giu,
     "i choose "
   ],
-  [/(?:故|应该|应|應|因此|所以|我|本题|(?<=^|[.,;:!?\n] ?))(?:选择|選擇|选|選)[ \t:]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu, "i choose "],
+  [
+    /(?:故|应该|应|應|因此|所以|我|本题|(?<=^|[.,;:!?\n] ?))(?:选择|選擇|选|選)[ \t:]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu,
+    "i choose "
+  ],
   [/(?<=^|[.,;:!?\n] ?)答[ \t]{0,3}:[ \t]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu, "the answer is "],
   [
     /(?<!\p{L})(?:daher|somit|also|folglich|damit|deshalb|demnach|deswegen)[ \t]{1,3}(?:ist|lautet)[ \t]{1,3}die[ \t]{1,3}(?:richtige|korrekte)[ \t]{1,3}antwort[ \t]{0,3}:?[ \t]{0,3}(?=[("'*]{0,4}[A-Z\d])/giu,
