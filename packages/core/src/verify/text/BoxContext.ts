@@ -18,11 +18,13 @@ const layout =
 const closers = /^(?:[\s}\]~)]|\\[,;!: ]|\\(?:right|big|Big|hfill|thinspace|limits|displaystyle)(?![a-zA-Z]))*/
 /** In a formula: what may follow a value. */
 const follows =
-  /^(?:$|\{?[.,;:]\}?(?!\d|\{)|=|≈|⇒|→|≡|&|\\\\|\\?[%$€£°]|\^\s?\{?\s?(?:\\circ|°)|\\(?:circ|degree|degrees|approx|equiv|simeq|cong|text|mathrm|mbox|hbox|textbf|textit|operatorname|quad|qquad|[rR]ightarrow|Long(?:left)?rightarrow|implies|iff|to|blacksquare|square|Box|checkmark|qed|tag|label|because|therefore|end|hspace|vspace|newline|in)(?![a-zA-Z])|[a-zA-Z]{2}|[mgshLNJWVKCF](?![a-zA-Z])|[✓✔✅🎉])/u
+  /^(?:$|\{?[.,;:]\}?(?!\d|\{)|=|≈|⇒|→|≡|&|\\\\|\\?[%$€£°]|\^\s?\{?\s?(?:\\circ|°)|\\(?:circ|degree|degrees|approx|equiv|simeq|cong|text|mathrm|mbox|hbox|textbf|textit|operatorname|quad|qquad|[rR]ightarrow|Long(?:left)?rightarrow|implies|iff|to|blacksquare|square|Box|checkmark|qed|tag|label|pmod|because|therefore|end|hspace|vspace|newline|in)(?![a-zA-Z])|[a-zA-Z]{2}|[mgshLNJWVKCF](?![a-zA-Z])|[✓✔✅🎉])/u
 
 const operatorWords =
-  /^(?:(?:lakhs?|crores?|mn|bn|squared|cubed|plus|minus|factorial|mod|modulo|divided by|multiplied by|and (?:a|one) (?:half|third|quarter))(?![a-zA-Z])|(?:times|over|x)\s+[$\\\d])/i
+  /^(?:(?:lakhs?|crores?|mn|bn|squared|cubed|plus|minus|factorial|divided by|multiplied by|and (?:a|one) (?:half|third|quarter))(?![a-zA-Z])|(?:times|over|x)\s+[$\\\d])/i
 const kilo = /^k(?![a-zA-Z])/
+const remainder = /^mod(?:ulo)?(?![a-zA-Z])/i
+const congruent = /≡|\\equiv|congruent/
 
 /** "or 25", "apples or 25", "or is it 25", "or x = 25", "or so", "maybe", "to 25". */
 const hedgesAfter =
@@ -39,7 +41,7 @@ const computedBy =
 const operatorBefore =
   /(?:[+×·⋅÷/<>≤≥±√^_]|\\(?:cdot|times|div|pm|mp|sqrt|log|ln|sin|cos|tan|geq?|leq?|[gl]t|geqslant|leqslant)(?![a-zA-Z]))[\s{([]*$|(?:\\(?:frac|sqrt|binom)|[\^_])\s*\{\s*$/
 /** Glued to the box. */
-const gluedBefore = /(?:\d\.?|\\(?:frac|sqrt|binom)[^\n]{1,80}\}|(?<![a-zA-Z\\])[a-zA-Z])$/
+const gluedBefore = /(?:\d\.?|\d[({[]|\\(?:frac|sqrt|binom)[^\n]{1,80}\}|(?<![a-zA-Z\\])[a-zA-Z])$/
 
 const lineBefore = (text: string, start: number): string => {
   const near = text.slice(Math.max(0, start - 200), start)
@@ -77,16 +79,20 @@ const isHedgedBefore = (line: string): boolean => {
 }
 
 const isComputedAfter = (line: string): boolean => {
-  if (/^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d)/.test(line) || /^\s*\*(?!\*)\s*[\d\\$(]/.test(line))
+  if (
+    /^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[a-zA-Z](?<![mgshLNJWVKCF])(?![a-zA-Z]))/.test(line) ||
+    /^\s*\*(?!\*)\s*[\d\\$(]/.test(line)
+  )
     return true
   const rest = line.replace(/^(?:[\s*_`"'$)\]}]|\\[)\];!, ])*/, "")
-  return /^(?:\\(?:cdot|times|div|pm|mp|bmod|pmod|geq?|leq?|[gl]t|frac|sqrt)(?![a-zA-Z])|[×·⋅÷±≤≥^]|[+/-]\s*[$\\\d(]|[<>]=?\s+[$\\\da-zA-Z]|[<>]\d|[–—‐‑‒]\d|\\?boxed)/.test(
+  return /^(?:\\(?:cdot|times|div|pm|mp|bmod|geq?|leq?|[gl]t|frac|sqrt)(?![a-zA-Z])|[×·⋅÷±≤≥^]|[+/-]\s*[$\\\d(]|[<>]=?\s+[$\\a-zA-Z]|[–—‐‑‒]\d|\\?boxed)/.test(
     rest
   )
 }
 
-/** `a = \boxed{24} > 0` says the value and a bound that it meets. */
+/** `a = \boxed{24} > 0` and `\boxed{24} < 25` say the value and a bound that it meets. */
 const bounds = /^(?:[<>≤≥≠]|\\(?:[gl]eq?|[gl]t|neq?)(?![a-zA-Z]))/
+const isToNumber = /^(?:[<>≤≥≠]|\\[a-z]{2,3})\s?-?\d/
 const isEqualTo = (relation: string | undefined): boolean =>
   relation === "=" || relation === "≈" || relation === "\\approx"
 
@@ -100,9 +106,9 @@ export const isAnswer = (
   const rest = /^[^\n]{0,200}/.exec(text.slice(end, end + 200))?.[0] ?? ""
   const prose = rest
     .replaceAll(/\\(?:text|mathrm|mbox)[a-z]{0,4}\s?\{([^{}]*)\}/g, " $1 ")
-    .replace(/^(?:[\s*_`"'$)\]}]|\\[)\],;! ])*/, "")
+    .replace(/^(?:[\s*_`"'$)\]}°]|\\?%|\\[)\],;! ])*/, "")
   if (isHedgedBefore(line) || hedgesAfter.test(prose) || operatorWords.test(prose) || kilo.test(prose)) return false
-  if (prose.startsWith("?")) return false
+  if (prose.startsWith("?") || (remainder.test(prose) && !congruent.test(line))) return false
   const around = formulas.find((one) => one.start < start && one.end >= end)
   if (around === undefined) return !isComputedBefore(line) && !isComputedAfter(rest)
   const opening = text.slice(around.start, start).replace(/^(?:\$\$?|\\[[(])/, "")
@@ -110,7 +116,9 @@ export const isAnswer = (
   const from = [...opening.matchAll(starts)].at(-1)
   const before = from === undefined ? opening : opening.slice(from.index + from[0].length)
   const after = closing.replace(closers, "")
-  const isClear = layout.test(before) && (follows.test(after) || (isEqualTo(from?.[0]) && bounds.test(after)))
+  const isClear =
+    layout.test(before) &&
+    (follows.test(after) || (bounds.test(after) && (isEqualTo(from?.[0]) || isToNumber.test(after))))
   // The formula may stand in a calculation or a clause of its own.
   return isClear && (from !== undefined || !isComputedBefore(lineBefore(text, around.start)))
 }

@@ -91,7 +91,7 @@ const formulasAround = (text: string, { end, start }: Found): ReadonlyArray<Foun
 
 /** A value that is offered as well. */
 const alternative =
-  /^[\s*_`$),]{0,20}\(?or\s{1,9}\$?(-?\\d?frac\s?\{[^{}]{1,40}\}\s?\{[^{}]{1,40}\}|-?[\d.,/]*\d)(?![\d^!])/
+  /^(?:[\s*_`$),]|\\?%){0,20}\(?or\s{1,9}\$?(-?\\d?frac\s?\{[^{}]{1,40}\}\s?\{[^{}]{1,40}\}|-?[\d.,/]*\d(?:\s?\\?%)?)(?![\d^!])/
 
 /** The box that counts, with the boxes it is listed with; undefined where there is none. */
 export const last = (text: string): Found | undefined => {

@@ -10,7 +10,7 @@ const adverbs =
   "(?:(?:actually|clearly|definitely|obviously|certainly|simply|just|really|probably|completely|still|also|therefore|thus)\\s+){0,3}"
 const isVerb = "(?:is|was|looks|seems|must\\s+be|would\\s+be|has\\s+to\\s+be|turns\\s+out\\s+to\\s+be)"
 const wrong =
-  "(?:wrong|incorrect|false|mistaken|untrue|a\\s+mistake|an\\s+error|(?:the|a)\\s+(?:wrong|incorrect)\\s+(?:answer|one|value|number|result))"
+  "(?:wrong|incorrect|false|mistaken|untrue|a\\s+mistake|an\\s+error|(?:the|a)\\s+(?:wrong|incorrect)\\s+(?:answer|one|value|number|result))(?!\\s+(?:to|that)(?![a-zA-Z]))"
 const right =
   "(?:quite\\s+|entirely\\s+|exactly\\s+)?(?:correct|right|true|what|(?:the|my)\\s+(?:final\\s+|correct\\s+|right\\s+)?answer)"
 const denying = [
@@ -21,12 +21,17 @@ const denying = [
 
 /** Directly behind the answer, in its own sentence. */
 const own = new RegExp(
-  `^[\\s$*_)\\]}"',]*(?:(?:but|which|and|however|though)[\\s,]+)?(?:(?:(?:that|this|it)\\s+)?(?:${denying})|(?:that|this|it)['’]s\\s+${adverbs}(?:${wrong}|not\\s+${right}))(?![a-zA-Z])`,
+  `^[\\s$*_)\\]}"',:—–-]*(?:(?:but|which|and|however|though)[\\s,]+)?(?:(?:(?:that|this|it)\\s+)?(?:${denying})|(?:that|this|it)['’]s\\s+${adverbs}(?:${wrong}|not\\s+${right}))(?![a-zA-Z])`,
   "i"
 )
-/** The same in brackets. */
+/** The same in a later clause of that sentence. */
+const clause = new RegExp(
+  `[,;]\\s{1,3}(?:but|and|however|though|yet|which)\\s(?:(?:that|this|it)\\s)?(?:${denying})(?![a-zA-Z])`,
+  "i"
+)
+/** The same in brackets, behind a colon or a dash. */
 const aside = new RegExp(
-  `^[\\s$*_]*\\((?:(?:that|this|it|which)\\s+)?(?:${denying}|${wrong}|not\\s+${right})(?![a-zA-Z])`,
+  `^[\\s$*_]*[(:—–-]\\s*(?:(?:that|this|it|which)\\s+)?(?:${denying}|${wrong}|not\\s+${right})(?![a-zA-Z])`,
   "i"
 )
 
@@ -94,7 +99,8 @@ export const follows = (after: string, answer: string): boolean => {
   const ends = near.slice(0, maxSentence).search(sentenceEnd)
   const head = ends === -1 ? near.slice(0, maxSentence) : near.slice(0, ends)
   const meant = meaning.exec(near.slice(0, maxSentence))?.[1]
-  if (own.test(head) || aside.test(head) || (meant !== undefined && isOther(meant, answer))) return true
+  if (own.test(head) || aside.test(head) || clause.test(head) || (meant !== undefined && isOther(meant, answer)))
+    return true
   let lead = ""
   return sentences(near.slice(head.length)).some((one, index) => {
     // "No! It is 25": an interjection belongs to what follows it.
