@@ -80,7 +80,7 @@ const isHedgedBefore = (line: string): boolean => {
 
 const isComputedAfter = (line: string): boolean => {
   if (
-    /^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[a-zA-Z](?<![mgshLNJWVKCF])(?![a-zA-Z]))/.test(line) ||
+    /^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[a-z](?<![mgshl])(?![a-zA-Z]))/.test(line) ||
     /^\s*\*(?!\*)\s*[\d\\$(]/.test(line)
   )
     return true
