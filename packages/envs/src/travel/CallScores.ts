@@ -26,7 +26,7 @@ const sharesOf = (hits: number, given: number, expected: number): Shares => {
   }
 }
 
-const decimal = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?\s*$/
+const decimal = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,4})?\s*$/
 
 /** A number, or a text that is one; an empty text for anything else. */
 const numeral = (value: unknown): string => {

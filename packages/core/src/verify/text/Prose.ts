@@ -63,12 +63,13 @@ const clause =
 const takesBack = /(?<![a-zA-Z])(?:wrong|incorrect|false|mistaken|untrue|not\s+(?:correct|right|true))(?![a-zA-Z])/i
 
 const startsWithNumber = /^[\s"'“‘`*_(]*[-+]?(?:\\?\$|€|£)?\s?\.?\d/
-const reason =
-  /[\s,;:(–—-]{1,3}\s(?:because|since|as(?!\s+(?:well|many|much|opposed|long|if|far|big|large|high|low))|given that)\s/i
+const reason = /[\s,;:(–—-]{0,3}\s(?:because|since|as|given that)\s/i
+/** "as well as", "as long as": no reasons. */
+const comparison = /(?<![a-zA-Z])as\s+(?:well|many|much|opposed|long|if|far|big|large|high|low|soon)(?![a-zA-Z])/i
 
 /** A statement that begins with its value, without the reason for it, whose words and numbers are others'. */
 export const withoutReason = (stated: string): string => {
-  const at = startsWithNumber.test(stated) ? stated.search(reason) : -1
+  const at = startsWithNumber.test(stated) && !comparison.test(stated) ? stated.search(reason) : -1
   return at === -1 || takesBack.test(stated.slice(at)) ? stated : stated.slice(0, at)
 }
 
@@ -76,9 +77,10 @@ export const withoutReason = (stated: string): string => {
 export const beginsWithValue = (stated: string): boolean => startsWithNumber.test(stated)
 
 /** Whether what follows a value says something about it and leaves it as it is. */
-const isRemark = (tail: string): boolean => {
+const isRemark = (tail: string, head: string): boolean => {
   if (tail.length > maxRemark || /[\\?^]/.test(tail) || Wording.isDoubtful(tail)) return false
-  const words = tail.replace(/^[\s,;:(–—-]+/, "").replace(/(?:below|above) zero/i, "cold")
+  const bare = tail.replace(/^[\s,;:(–—-]+/, "").replace(/(?:below|above) zero/i, "cold")
+  const words = withoutSpelled(bare, head)
   const isBracket = /^\s\([^()]*\)[\s.]*$/.test(tail)
   if (clause.test(words)) return true
   if (!/\d/.test(tail))
@@ -88,12 +90,25 @@ const isRemark = (tail: string): boolean => {
   )
 }
 
+const names =
+  "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split(
+    " "
+  )
+
+/** Words without the number that they say once more: "12 (twelve apples)". */
+const withoutSpelled = (words: string, head: string): string => {
+  const [first = ""] = /^[a-zA-Z-]+/.exec(words) ?? []
+  const number = names.indexOf(first.toLowerCase())
+  const [, digits] = /(?<![\d.,])(\d{1,2})(?=\D*$)/.exec(head) ?? []
+  return number !== -1 && Number(digits) === number ? `so many${words.slice(first.length)}` : words
+}
+
 const withoutRemark = (value: string): string => {
   let starts = 0
   for (const { index } of value.matchAll(remarkStart)) {
     if (++starts > maxStarts) break
     const head = value.slice(0, index)
-    if (/[\d\\]/.test(head) && isRemark(value.slice(index))) return head
+    if (/[\d\\]/.test(head) && isRemark(value.slice(index), head)) return head
   }
   return value
 }
