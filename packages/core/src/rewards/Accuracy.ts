@@ -11,8 +11,8 @@ import { formatReasoning, splitReasoning } from "./Format.ts"
 import * as Reward from "./Reward.ts"
 
 /**
- * 1 if the boxed or announced answer after the thinking equals the reference, symbolically or as a number; more than `maxBoxedThreshold`
- * boxes get 0.
+ * 1 if the boxed or announced answer after the thinking equals the reference, symbolically or as a number; more than
+ * `maxBoxedThreshold` boxes get 0.
  */
 export const accuracy = ({
   maxBoxedThreshold = accuracyOptions.maxBoxed,

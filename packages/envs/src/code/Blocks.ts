@@ -1,7 +1,7 @@
 /**
- * Finds the blocks of code in an answer, as models write them: fences of three or more backticks or tildes, behind words,
- * indented, or missing at the start ("def add(a, b): … ```"). A fence inside a string of three quotes, as docstrings
- * have, ends no block of Python. Linear.
+ * Finds the blocks of code in an answer, as models write them: fences of three or more backticks or tildes, behind
+ * words, indented, or missing at the start ("def add(a, b): … ```"). A fence inside a string of three quotes, as
+ * docstrings have, ends no block of Python. Linear.
  */
 import * as Quotes from "./Quotes.ts"
 

@@ -2,9 +2,9 @@
  * Writes announcements of a choice in other languages as English ones: "答案：A" and "La respuesta correcta es A" become
  * "the answer is A".
  *
- * Read are an answer noun with the words that qualify it, then "is", "is not" or a colon; "I choose"; and, in a text with
- * one of them, words that join, explain, deny or take back. A clause that denies, doubts or supposes before the noun is
- * left as it is, and then says nothing. A text without announcements is not changed. Linear in the text.
+ * Read are an answer noun with the words that qualify it, then "is", "is not" or a colon; "I choose"; and, in a text
+ * with one of them, words that join, explain, deny or take back. A clause that denies, doubts or supposes before the
+ * noun is left as it is, and then says nothing. A text without announcements is not changed. Linear in the text.
  */
 
 interface Tongue {

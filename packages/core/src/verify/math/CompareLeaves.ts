@@ -2,9 +2,9 @@
  * Whether two quantities are equal: exactly, as a decimal is to the number that it rounds, and with or without percent.
  *
  * Percent: n and n% answer each other, and n never answers n/100, except where the reference itself is written as the
- * other form. A reference in percent may be answered by its value (`25\%` by `0.25`); one that is a fraction, or a decimal
- * below 1, has the percentage of its value (`0.25` and `\frac{1}{4}` are `25\%`). So every reference without a percent
- * sign has one percentage. A quantity with a unit has none.
+ * other form. A reference in percent may be answered by its value (`25\%` by `0.25`); one that is a fraction, or a
+ * decimal below 1, has the percentage of its value (`0.25` and `\frac{1}{4}` are `25\%`). So every reference without
+ * a percent sign has one percentage. A quantity with a unit has none.
  */
 import { type Leaf, type Relation, withoutPercent, worth } from "./Answer.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"

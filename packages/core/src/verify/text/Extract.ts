@@ -95,8 +95,8 @@ const hashed = (reference: string): string | undefined => {
 const tag = /<answer>([^<]{1,2000})<\/answer>/gi
 
 /**
- * The answer in a reference solution: the line behind the last `####`, else what is boxed (closed or not), else the last
- * `<answer>`, else what is announced ("The answer is: 18"), else the whole text.
+ * The answer in a reference solution: the line behind the last `####`, else what is boxed (closed or not), else the
+ * last `<answer>`, else what is announced ("The answer is: 18"), else the whole text.
  */
 export const extractReference = (reference: string): string => {
   const written = Signs.ascii(reference)

@@ -1,5 +1,6 @@
 /**
- * Reads the value of a statement in prose: "that Tom pays 1,200, including tax", "72 clips, in total", "72 (see above)".
+ * Reads the value of a statement in prose: "that Tom pays 1,200, including tax", "72 clips, in total", "72 (see
+ * above)".
  *
  * Remarks behind a value are removed where they neither deny, doubt nor compute and name no other value. What remains
  * is the answer, or, if it is a sentence, its only number. Linear in the text.

@@ -1,5 +1,6 @@
 /**
- * Whether what follows an answer takes it back: "is incorrect", "Wait, that's wrong. It should be 25", "Correction: 25".
+ * Whether what follows an answer takes it back: "is incorrect", "Wait, that's wrong. It should be 25", "Correction:
+ * 25".
  *
  * The answer itself, "this answer" and the like may be denied anywhere; "that" and "it" only in the first sentence
  * behind it or behind "wait", "no", "actually". A check that ends well ("Wait, is that right? Yes") takes nothing back,
