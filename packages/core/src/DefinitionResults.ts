@@ -22,7 +22,11 @@ const isScore = (value: unknown): value is Score => {
 
 /** What is wrong with the components of a score. */
 const faultOfRewards = (value: Score): string | undefined =>
-  typeof value === "number" || value.rewards === undefined ? undefined : RewardComponents.faultOf(value.rewards)
+  typeof value === "number" || value.rewards === undefined
+    ? undefined
+    : value.score === undefined
+      ? RewardComponents.faultOfScore(value.rewards)
+      : RewardComponents.faultOf(value.rewards)
 
 const isGroup = (value: unknown): value is RolloutGroup =>
   Predicate.hasProperty(value, "trajectories") && Array.isArray(value.trajectories)

@@ -51,6 +51,16 @@ export const faultOf = (given: unknown): string | undefined => {
     : `the component ${odd[0]} is ${JSON.stringify(odd[1]) ?? typeof odd[1]}; a component must be a number`
 }
 
+/**
+ * The same for components that are all there is of a score: at least one is needed, as nothing would count as 0 without
+ * anybody noticing.
+ */
+export const faultOfScore = (given: unknown): string | undefined =>
+  faultOf(given) ??
+  (Predicate.isReadonlyObject(given) && Object.keys(given).length === 0
+    ? "it names no component, and would silently count as 0; give a number, or components such as { correct: 1, format: 0.5 }"
+    : undefined)
+
 /** Whether it is components, with finite numbers alone. */
 export const isRewards = (given: unknown): given is Rewards =>
   faultOf(given) === undefined && Object.values(given as Rewards).every(Number.isFinite)

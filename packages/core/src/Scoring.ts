@@ -2,11 +2,12 @@
  * How the groups of an environment get their scores: from its definition, checked, each with its number; and which
  * scores count as solved.
  */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
 import type { Definition, EnvironmentShape, RolloutGroup } from "./Environment.ts"
 import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+import type { Range } from "./Laws.ts"
 import { ruleOf, type Weights } from "./RewardComponents.ts"
 import { type Judged, judged } from "./Score.ts"
 
@@ -15,7 +16,7 @@ export const none = "its definition has no score, so every group has to bring it
 
 /** The scores of a group: those it brings, else those the definition gives it. */
 export const make = <Item, E, R>(
-  { components = { weights: {} }, score }: Definition<Item, E, R>,
+  { claims, components = { weights: {} }, score }: Definition<Item, E, R>,
   crossing: (cause: unknown) => EnvironmentError,
   rewardWeights: Weights
 ): ((
@@ -23,6 +24,7 @@ export const make = <Item, E, R>(
   group: RolloutGroup
 ) => Effect.Effect<ReadonlyArray<Judged>, Unscorable | EnvironmentError | DefinitionFault | E, R>) => {
   const tellUnused = unusedWeights(rewardWeights, Object.keys(components.weights))
+  const warnOutside = warningOutside(claims?.scoreRange, rewardWeights)
   const rule = ruleOf({ rewardWeights }, components)
   return Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
     if (own === undefined && score === undefined) return yield* crossing(new Error(none))
@@ -36,6 +38,7 @@ export const make = <Item, E, R>(
     )
     const all = given.map((one) => judged(one, rule))
     yield* tellUnused(all)
+    yield* warnOutside(all)
     return all
   })
 }
@@ -57,6 +60,39 @@ const unusedWeights = (
           missing,
           components: [...components]
         })
+  }
+}
+
+/** Whether a score is outside of a range; NaN is for the filters. */
+const outsideOf = ([bottom, top]: Range): ((score: number) => boolean) => {
+  const tolerance = rounding * (top - bottom)
+  return (score) => score < bottom - tolerance || score > top + tolerance
+}
+
+export type Judging = Pick<EnvironmentShape, "claims" | "settings">
+
+/** Whether a score is outside of what an environment claims; with `reward_weights`, scores have another scale. */
+export const outsideClaims = ({ claims, settings }: Judging): ((score: number) => boolean) =>
+  Option.isNone(claims) || hasWeights(settings.rewardWeights) ? () => false : outsideOf(claims.value.scoreRange)
+
+const hasWeights = (weights: Weights): boolean => Object.keys(weights).length > 0
+
+/** Warns of the first score outside of the claimed range. */
+const warningOutside = (
+  range: Range | undefined,
+  weights: Weights
+): ((all: ReadonlyArray<Judged>) => Effect.Effect<void>) => {
+  if (range === undefined || hasWeights(weights)) return () => Effect.void
+  const isOutside = outsideOf(range)
+  let isReported = false
+  return (all) => {
+    const outside = isReported ? undefined : all.find(({ score }) => isOutside(score))
+    if (outside === undefined) return Effect.void
+    isReported = true
+    return Effect.logWarning("score outside the claimed range: correct the score or scoreRange", {
+      score: outside.score,
+      range
+    })
   }
 }
 

@@ -56,7 +56,11 @@ describe("components of a reward", () => {
 
   it.effect.prop(
     "give the score by the definition's rule, and the environment's weights go before its own",
-    [Components, Components, Schema.Finite.check(Schema.isBetween({ minimum: -9, maximum: 9 }))],
+    [
+      Components.check(Schema.isMinProperties(1)),
+      Components,
+      Schema.Finite.check(Schema.isBetween({ minimum: -9, maximum: 9 }))
+    ],
     ([rewards, weights, base]) =>
       Effect.gen(function* () {
         const names = Object.keys(rewards)
@@ -103,8 +107,45 @@ describe("components of a reward", () => {
       assert.include(yield* refusal({ correct: "1" }), 'score number 2 of 2: the component correct is "1"')
       assert.include(yield* refusal({ "tool use": 1 }), 'a component is named "tool use"')
       assert.include(yield* refusal([1]), "rewards must be an object of numbers")
+      assert.include(yield* refusal({}), "score number 2 of 2: it names no component, and would silently count as 0")
+      assert.deepStrictEqual([...(yield* groupOf([1, { score: 0.5, rewards: {} }])).scores], [1, 0.5])
       const many = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`c${index}`, 1]))
       assert.include(yield* refusal(many), "32 components, not 33")
+    })
+  )
+
+  it.effect("that come to a score outside of the claimed range are reported once, and counted in every group", () =>
+    Effect.gen(function* () {
+      const logged: Array<unknown> = []
+      const listening = Logger.layer([Logger.make(({ message }) => void logged.push(message))])
+      const share = (rewardWeights: RewardComponents.Weights) =>
+        Environment.Environment.pipe(
+          Effect.flatMap((environment) => {
+            const metrics = RolloutMetrics.make("claiming", environment)
+            return environment.groups.pipe(
+              Stream.runForEach((one) => Effect.sync(() => metrics.rolledOut(one, { maxTokenLength: 0 }))),
+              Effect.map(() => metrics.take()["train/out_of_range_fraction"])
+            )
+          }),
+          Effect.provide(
+            Environment.layer("claiming", Environment.settings({}), () =>
+              Effect.succeed({
+                items: () => Stream.make("a", "b"),
+                collectTrajectories: () => Effect.succeed([0, 1, 2, 3].map((item) => trajectory(item))),
+                score: () => Effect.succeed([0, 1, -1, { rewards: { correct: 1, bonus: 0.1 } }]),
+                claims: { untestable: "it claims no more than its range", scoreRange: [-1, 1] as const }
+              })
+            )({ rewardWeights }),
+            { local: true }
+          ),
+          Effect.provide(listening)
+        )
+      assert.strictEqual(yield* share({}), 1 / 4)
+      assert.strictEqual(logged.length, 1)
+      assert.include(JSON.stringify(logged), '"score":1.1,"range":[-1,1]')
+      // Other weights have another scale.
+      assert.strictEqual(yield* share({ correct: 5 }), 0)
+      assert.strictEqual(logged.length, 1)
     })
   )
 

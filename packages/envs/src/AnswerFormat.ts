@@ -20,6 +20,7 @@ import {
 } from "@atropos/core"
 import { Effect, Result, Schema, Stream } from "effect"
 import * as Balance from "./answer-format/Balance.ts"
+import * as Marker from "./dataset/Marker.ts"
 import * as Items from "./answer-format/Items.ts"
 import { read } from "./answer-format/Reading.ts"
 import { Domain, Format } from "./answer-format/Rule.ts"
@@ -98,16 +99,17 @@ export const layer = Environment.layer("answer-format", settings, (chosen) =>
           ? { setting: "question_field", column: questionField, kind: nothing }
           : { setting: "answer_field", column: answerField, kind: Columns.text }
     }
-    const goldOf = (answer: string): string =>
-      (answerAfter === null ? answer : answer.slice(answer.lastIndexOf(answerAfter) + answerAfter.length)).trim()
+    const goldOf = (answer: string): string | undefined =>
+      answerAfter === null ? answer.trim() : Marker.answerAfter(answer, answerAfter)
     const rows =
       source === ItemSource.generated
         ? undefined
         : yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, ({ answer, question }) => {
-            if (answer !== null && answerAfter !== null && !answer.includes(answerAfter)) {
-              return Result.fail(`its answer has no ${JSON.stringify(answerAfter)} (answer_after)`)
-            }
-            return Result.succeed<Items.Asked>({ question, ...(answer !== null && { gold: goldOf(answer) }) })
+            if (answer === null) return Result.succeed<Items.Asked>({ question })
+            const gold = goldOf(answer)
+            return gold === undefined
+              ? Result.fail(`its answer has no ${JSON.stringify(answerAfter)} (answer_after)`)
+              : Result.succeed<Items.Asked>({ question, gold })
           })
     const rowAs = (row: Items.Asked, index: number, among: ReadonlyArray<Format>): Items.Item => {
       // Those that a row can have may all be waiting.

@@ -13,6 +13,7 @@ import {
   Environment,
   ItemSource,
   Message,
+  NumberAnswer,
   type RewardComponents,
   ServerManager,
   SingleTurn,
@@ -42,7 +43,7 @@ export const settings = Environment.settings({
   )
 })
 
-const percentOf = (text: string): number => Math.abs(Number(text.replace("%", "").trim()))
+const percentOf = (text: string): number => Math.abs(Number(NumberAnswer.asciiSigns(text).replace("%", "").trim()))
 
 const text = (setting: string, column: string) => ({ setting, column, kind: Columns.text })
 

@@ -41,8 +41,9 @@ export const settings = Environment.settings({
   temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
   evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature for evaluation rollouts")
 })
-/** The reference answer: what follows the last `#`, without thousands separators. */
-export const referenceAnswer = (answer: string): string => answer.split("#").at(-1)!.trim().replaceAll(",", "")
+/** The answer of a reference, usually the line behind the last `####`, without thousands separators. */
+export const referenceAnswer = (answer: string): string =>
+  /####\s*$/.test(answer) ? "" : MathAnswer.extractReference(answer).trim().replaceAll(",", "")
 
 export const layer = Environment.layer("gsm8k", settings, (chosen) =>
   Effect.gen(function* () {

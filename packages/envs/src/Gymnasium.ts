@@ -6,7 +6,7 @@
  * `invalid_reward`. The score is the sum of the world's rewards. All rollouts of a group begin with the same seed; what
  * the world draws is its own. Needs Python with the package (docs/python.md).
  */
-import { Environment, Episode, Message, SeededRandom, ServerManager, Thinking } from "@atropos/core"
+import { Environment, Episode, Message, NumberAnswer, SeededRandom, ServerManager, Thinking } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 import * as Bridge from "./python/Bridge.ts"
 import * as PythonSettings from "./python/PythonSettings.ts"
@@ -83,7 +83,8 @@ export const actionOf = (answer: string, { actions }: Pick<Info, "actions">, nam
   const said = lastTagged(Thinking.spoken(answer))
   if (said === undefined || actions === null) return said
   const place = names.findIndex((name) => name.toLowerCase() === said.toLowerCase())
-  const number = place === -1 ? (/^-?\d{1,9}$/.test(said) ? Number(said) : undefined) : place + actions.start
+  const written = NumberAnswer.asciiSigns(said)
+  const number = place === -1 ? (/^-?\d{1,9}$/.test(written) ? Number(written) : undefined) : place + actions.start
   return number !== undefined && number >= actions.start && number < actions.start + actions.count ? number : undefined
 }
 

@@ -46,16 +46,15 @@ const thinkFirst = "Think between <think> and </think> first. "
 const promptOf = ({ request, schema }: Item, thinking: boolean): string =>
   `${request}\n\nThe JSON schema:\n\n${schema}\n\n${thinking ? thinkFirst : ""}Answer with the JSON value and nothing else.`
 
-const opens = /^```(?:json)?[^\S\n]*\n/i
-const closes = "```"
+const opens = /^(`{3,}|~{3,})(?:json)?[^\S\n]*\n/i
 
 /** The JSON value of an answer, as a text: without the fence around it. */
 const valueOf = (answer: string): string => {
   const trimmed = answer.trim()
-  const opened = opens.exec(trimmed)?.[0].length
-  return opened === undefined || trimmed.length < opened + closes.length || !trimmed.endsWith(closes)
+  const [opened = "", closes = ""] = opens.exec(trimmed) ?? []
+  return opened === "" || trimmed.length < opened.length + closes.length || !trimmed.endsWith(closes)
     ? trimmed
-    : trimmed.slice(opened, -closes.length).trim()
+    : trimmed.slice(opened.length, -closes.length).trim()
 }
 
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))

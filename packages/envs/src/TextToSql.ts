@@ -54,7 +54,7 @@ const instructions = (thinking: boolean): string =>
 
 /** The query of an answer: its last block of SQL, else its last block of no language; without one, a bare query. */
 const queryOf = (answer: string): string | undefined => {
-  const blocks = blocksOf(answer)
+  const blocks = blocksOf(answer, /^\s*(?:select|with)\b/i)
   const block =
     blocks.findLast(({ language }) => /^sql(?:ite)?$/i.test(language)) ??
     blocks.findLast(({ language }) => language === "")

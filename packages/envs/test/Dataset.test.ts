@@ -4,6 +4,7 @@ import { Dataset } from "@atropos/envs"
 import { Effect, Layer, Option, Stream } from "effect"
 import * as Template from "../src/dataset/Template.ts"
 import { claimed, firstScores, labels, lawsHold } from "./TestItems.ts"
+import * as Marker from "../src/dataset/Marker.ts"
 
 const gsm8k = [
   { question: "Nine pens and nine pens?", answer: "9 + 9 = <<9+9=18>>18\n#### 18" },
@@ -129,6 +130,16 @@ describe("Dataset's rewards", () => {
       assert.match(Option.getOrThrow(claims).untestable ?? "", /depends on the rewards/)
     }).pipe(Effect.provide(environment({ rewardFunctions: ["format"] })))
   )
+})
+
+describe("Marker.answerAfter", () => {
+  it("takes the rest of the line after hashes, and of the text after other markers", () => {
+    assert.strictEqual(Marker.answerAfter("She has 18.\n#### 18\nThe answer is: 18", "####"), "18")
+    assert.strictEqual(Marker.answerAfter("#### 1\n####\n18\n", "#### "), "1")
+    assert.strictEqual(Marker.answerAfter("####\n18\nSo.", "####"), "18")
+    assert.strictEqual(Marker.answerAfter("Poem:\nred\nblue\n", "Poem:"), "red\nblue")
+    assert.isUndefined(Marker.answerAfter("18", "####"))
+  })
 })
 
 describe("Dataset's columns", () => {

@@ -79,7 +79,9 @@ describe("Gsm8k", () => {
     })
   )
 
-  it("reads the reference after the last #, without thousands separators", () => {
+  it("reads the reference of GSM8K's and MetaMathQA's rows, without thousands separators", () => {
     assert.strictEqual(Gsm8k.referenceAnswer(rows[0]!.answer), "1018")
+    assert.strictEqual(Gsm8k.referenceAnswer("She has 1,018.\n#### 1,018\nThe answer is: 1018"), "1018")
+    assert.strictEqual(Gsm8k.referenceAnswer("no number ####"), "")
   })
 })

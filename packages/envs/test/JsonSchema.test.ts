@@ -50,18 +50,20 @@ describe("JsonSchema's bank", () => {
 })
 
 describe("JsonSchema's rows", () => {
-  const row = { source: "rows", testSource: "rows", requestField: "ask", groupSize: 6 }
+  const row = { source: "rows", testSource: "rows", requestField: "ask", groupSize: 8 }
 
   it.live("are asked as they are, and valid answers score 1", () =>
     Effect.gen(function* () {
       const [label] = yield* labels(0, 1)
       assert.match(label!, /^Two numbers, please\.\n\nThe JSON schema:\n\n\{"type":"array"/)
-      assert.deepStrictEqual(yield* firstScores, [1, 1, 0, 0, 0, 0])
+      assert.deepStrictEqual(yield* firstScores, [1, 1, 1, 1, 0, 0, 0, 0])
     }).pipe(
       Effect.provide(
         environment(row, [
           "<think>so</think>[1, 2.5]",
           "<think>so</think>\n```json\n[\n1, 2, 3]\n```",
+          "<think>so</think>\n~~~json\n[1, 2, 3]\n~~~",
+          "<think>so</think>\n````\n[1, 2, 3]\n````",
           "<think>so</think>[1]",
           "<think>so</think>Here it is: [1, 2]",
           "[1, 2]",

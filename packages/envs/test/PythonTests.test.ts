@@ -152,6 +152,10 @@ layer(sandbox, { excludeTestServices: true })("PythonTests", (it) => {
   )
 })
 
+const three = "```"
+const add = "def add(a, b):\n    return a + b"
+const documented = 'def f():\n    """Like so:\n\n    ```\n    f()\n```\n    """\n    return 1  # not """'
+
 describe("Problem.programOf", () => {
   const cases: ReadonlyArray<readonly [string, string, string | undefined]> = [
     ["takes the last block of Python", "```python\na = 1\n```\nor\n```py\na = 2\n```", "a = 2"],
@@ -169,6 +173,35 @@ describe("Problem.programOf", () => {
     ["leaves a fence within a line of the program in it", "```python\na = '```'\nb = 2\n```", "a = '```'\nb = 2"],
     ["does not look into thinking that was cut off", "<think>```python\na = 1\n```", undefined],
     ["takes no indented words for a program", "    a = 1", undefined],
+    ["takes bare code with a closing fence", `${add}\n${three}`, add],
+    ["takes bare code with a closing fence and words", `${add}\n${three}\nThis adds two numbers.`, add],
+    ["takes bare code behind words", `Sure:\n\n${add}\n${three}\nThis adds two numbers.`, add],
+    ["takes bare code before an example", `${add}\n${three}\nUse it:\n${three}python\nadd(1, 2)\n${three}`, add],
+    [
+      "takes bare code before its output",
+      `import os\n${add}\n${three}\n\nOutput:\n${three}\n3\n${three}`,
+      `import os\n${add}`
+    ],
+    ["takes a block after words that name a function", `Call def add(a, b):\n${three}\n${add}\n${three}`, add],
+    ["takes a block in tildes", `~~~python\n${add}\n~~~\nThat is all.`, add],
+    ["takes a block in tildes that holds backticks", `~~~\na = """\n${three}\n"""\n~~~`, `a = """\n${three}\n"""`],
+    ["takes no struck-out words for a block", `~~x~~\n${three}python\n${add}\n${three}`, add],
+    ["takes a fence of four around fences of three", `${three}\`python\n${documented}\n${three}\``, documented],
+    ["leaves a fence in a docstring in it", `${three}python\n${documented}\n${three}\nDone.`, documented],
+    ["leaves a fence in the docstring of bare code in it", `${documented}\n${three}\nDone.`, documented],
+    ["ends at a fence behind a string without an end", `${three}python\na = '''\n${three}\nThat is all.`, "a = '''"],
+    [
+      "takes an indented block of a list",
+      `1. Do:\n   ${three}python\n   def f():\n       return 1\n   ${three}`,
+      "def f():\n    return 1"
+    ],
+    ["takes the later block where one has no end", `${three}python\na = 1\n${three}python\n${add}\n${three}`, add],
+    ["takes attributes of a fence for none of the code", `${three}{.python}\n${add}\n${three}`, add],
+    [
+      "is not stalled by strings without end",
+      `${three}python\n${`'''\n${three}\n`.repeat(20_000)}`,
+      `'''\n${three}\n'''`
+    ],
     ["is not stalled by fences without end", `${"```".repeat(50_000)}x`, undefined]
   ]
   const none = { preamble: "" }

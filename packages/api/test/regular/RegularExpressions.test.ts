@@ -32,7 +32,7 @@ const exceptions: ReadonlyArray<Exception> = [
     bound: 60
   },
   {
-    file: "packages/core/src/verify/text/Extract.ts",
+    file: "packages/core/src/verify/text/Formulas.ts",
     begins: "(?<!\\\\)\\$\\$([^$]+)",
     why: "it reads the end of an answer, and no formula of more than 2,000 characters",
     bound: 20_000

@@ -16,9 +16,10 @@ export interface ProcessMetrics {
 const none: ProcessMetrics = { rolled: () => Effect.void }
 
 export const make = Effect.fn("ProcessMetrics.make")(function* (
-  { encodedSettings, name, settings }: Environment.EnvironmentShape,
+  environment: Environment.EnvironmentShape,
   { before, modelName }: { readonly modelName: string; readonly before: number }
 ): Effect.fn.Return<ProcessMetrics, never, Scope.Scope> {
+  const { encodedSettings, name, settings } = environment
   const sinks = yield* Effect.serviceOption(MetricsSink.MetricsSink)
   if (Option.isNone(sinks)) return none
   const recorder = yield* sinks.value.open({
@@ -31,7 +32,7 @@ export const make = Effect.fn("ProcessMetrics.make")(function* (
     announced: Effect.succeed({ group: null, project: null })
   })
   const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
-  const metrics = RolloutMetrics.make(name)
+  const metrics = RolloutMetrics.make(name, environment)
   const table = RolloutTable.of(settings, recorder, tokenizer)
   const every = Math.max(1, settings.minItemsSentBeforeLogging)
   let groups = before

@@ -23,6 +23,7 @@ export const rules = {
   not_finite: PolicyRules.notFinite,
   skipped: PolicyRules.skipped,
   stuck: RewardRules.stuck,
+  out_of_range: RewardRules.outOfRange,
   length_hacking: RewardRules.lengthHacking,
   fall: RewardRules.fall,
   entropy_low: PolicyRules.entropyLow,

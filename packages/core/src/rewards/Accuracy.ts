@@ -6,16 +6,17 @@
  */
 import { Effect } from "effect"
 import { MathVerifier, type MathVerifierError } from "../verify/MathVerifier.ts"
+import { accuracyOptions } from "../verify/math/MathAnswer.ts"
 import { formatReasoning, splitReasoning } from "./Format.ts"
 import * as Reward from "./Reward.ts"
 
 /**
- * 1 if the answer after the thinking equals the reference, symbolically or as a number; more than `maxBoxedThreshold`
- * boxes get 0.
+ * 1 if the boxed or announced answer after the thinking equals the reference, symbolically or as a number; more than
+ * `maxBoxedThreshold` boxes get 0.
  */
 export const accuracy = ({
-  maxBoxedThreshold = 6,
-  splitOnThinkTag = true
+  maxBoxedThreshold = accuracyOptions.maxBoxed,
+  splitOnThinkTag = accuracyOptions.splitsOnThinkTag
 }: { readonly maxBoxedThreshold?: number; readonly splitOnThinkTag?: boolean } = {}): Reward.Reward<
   MathVerifierError,
   MathVerifier

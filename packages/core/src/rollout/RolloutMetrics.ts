@@ -11,6 +11,7 @@ import * as Evaluation from "../Evaluation.ts"
 import type { ServerMetrics } from "../inference/backend/Inference.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
+import * as Scoring from "../Scoring.ts"
 import { completionLengths, type DropReason, type FilterOptions, tooShort } from "./submit/GroupFilter.ts"
 
 const groupsCounter = Metric.counter("atropos.rollout.groups.total", {
@@ -54,8 +55,9 @@ export interface Totals {
   readonly items: { readonly [outcome in ItemOutcome]?: number }
 }
 
-/** Collects for one environment. */
-export const make = (environment: string): RolloutMetrics => {
+/** Collects for one environment, whose claims say which scores it may give. */
+export const make = (environment: string, judging?: Scoring.Judging): RolloutMetrics => {
+  const isOutside = judging === undefined ? () => false : Scoring.outsideClaims(judging)
   let window = emptyWindow()
   const dropped: { [reason in DropReason]?: number } = {}
   const items: { [outcome in ItemOutcome]?: number } = {}
@@ -70,6 +72,7 @@ export const make = (environment: string): RolloutMetrics => {
       window.tooShort += tooShort(group, minTrainedTokens)
       window.judged += group.solved?.length ?? 0
       window.solved += group.solved?.filter(Boolean).length ?? 0
+      window.outside += group.scores.filter(isOutside).length
       window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
     kept: (group, step) => {
@@ -135,6 +138,8 @@ interface Window {
   sequences: number
   truncated: number
   tooShort: number
+  /** Rollouts with a score outside of the claimed range. */
+  outside: number
   /** Rollouts of which it is said whether they solve their item, and those that do. */
   judged: number
   solved: number
@@ -156,6 +161,7 @@ const emptyWindow = (): Window => ({
   sequences: 0,
   truncated: 0,
   tooShort: 0,
+  outside: 0,
   judged: 0,
   solved: 0,
   lengths: [],
@@ -183,6 +189,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
   if (window.sequences > 0) {
     figures["train/truncated_fraction"] = window.truncated / window.sequences
     figures["train/too_short_fraction"] = window.tooShort / window.sequences
+    figures["train/out_of_range_fraction"] = window.outside / window.sequences
   }
   if (window.judged > 0) figures["train/solved_fraction"] = window.solved / window.judged
   if (window.scores.length > 0) {

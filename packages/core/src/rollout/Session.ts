@@ -118,7 +118,7 @@ export const open = Effect.fn("Session.open")(function* (
     progress,
     deadLetters,
     groupFile,
-    metrics: RolloutMetrics.make(name),
+    metrics: RolloutMetrics.make(name, environment),
     recorder,
     table: RolloutTable.of(settings, recorder, tokenizer)
   }

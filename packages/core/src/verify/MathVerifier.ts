@@ -113,7 +113,7 @@ export const layer = (settings: Partial<Settings> = {}): Layer.Layer<MathVerifie
 
       return MathVerifier.of({
         equivalent,
-        grade: (reference, completion, options = Extract.accuracyOptions) =>
+        grade: (reference, completion, options = {}) =>
           Effect.suspend(() => {
             const answer = Extract.extract(completion, options)
             return answer === undefined

@@ -5,23 +5,33 @@
  * $1,200.50." the number is 1200.5. For LaTeX, fractions and units use `MathAnswer`.
  */
 import * as Exact from "./math/Exact.ts"
+import * as Integers from "./math/Integers.ts"
 import { afterThinking, marked } from "./text/Extract.ts"
+import { ascii as asciiSigns } from "./text/Signs.ts"
 import { isWithinLimits, normalise } from "./math/Normalise.ts"
 import * as Wording from "./text/Wording.ts"
+
+export { ascii as asciiSigns } from "./text/Signs.ts"
 
 const pattern = /(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d)\.?)(?:[eE][-+]?\d{1,3})?(?![\w])/g
 
 const clean = (text: string): string =>
   text
     .replaceAll(/[,\s$€£]/g, "")
-    .replaceAll("−", "-")
     .replace(/\.$/, "")
+    .replace(/(?:\\?[%％]|per\s?cent)$/i, "")
 
-/** The number that `text` is, with thousands separators and currency sign allowed; undefined for anything else. */
+/** Digits beyond this many are not computed with; integers are then compared by their digits. */
+const maxLength = 400
+
+/**
+ * The number that `text` is, with thousands separators, currency sign and percent sign allowed; undefined for anything
+ * else. 25% is 25.
+ */
 export const parse = (text: string): Exact.Rational | undefined => {
-  const trimmed = text.trim()
-  const isGrouped = !trimmed.includes(",") || /^[^\d]*\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(trimmed)
-  return trimmed.length <= 400 && isGrouped ? Exact.fromDecimal(clean(trimmed)) : undefined
+  const trimmed = asciiSigns(text.trim())
+  const isGrouped = !trimmed.includes(",") || /^[^\d]*\d{1,3}(?:,\d{3})+(?:\.\d+)?(?:\s?\\?[%％])?$/.test(trimmed)
+  return trimmed.length <= maxLength && isGrouped ? Exact.fromDecimal(clean(trimmed)) : undefined
 }
 
 const numbersIn = (text: string): ReadonlyArray<string> =>
@@ -63,7 +73,7 @@ export const extract = (completion: string): string | undefined => {
   if (announced !== undefined) {
     return announced.answer === undefined ? undefined : onlyNumber(announced.answer)
   }
-  const text = afterThinking(completion).slice(-20_000)
+  const text = asciiSigns(afterThinking(completion).slice(-20_000))
   const last = numbersIn(text).at(-1)
   if (last === undefined) return undefined
   const at = text.lastIndexOf(last)
@@ -81,6 +91,7 @@ export interface Tolerance {
 
 /** Whether two numbers are equal, exactly or within the wider of the tolerances; false where one is no number. */
 export const equivalent = (gold: string, prediction: string, tolerance: Tolerance = {}): boolean => {
+  if (Integers.areEqual(gold, prediction) === true) return true
   const [a, b] = [parse(gold), parse(prediction)]
   if (a === undefined || b === undefined) return false
   if (Exact.equals(a, b)) return true

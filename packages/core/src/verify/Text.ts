@@ -28,7 +28,7 @@ const numberEnd = /(?<![\s"'“”‘’`*)%.!])[\s"'“”‘’`*)%.!]+$/
  */
 const bareNumber = (text: string): string => {
   if (text.length > longestNumber) return ""
-  const bare = text
+  const bare = NumberAnswer.asciiSigns(text)
     .normalize("NFKC")
     .replace(numberStart, "")
     .replace(numberEnd, "")

@@ -104,6 +104,23 @@ describe("Health", () => {
     assert.deepStrictEqual(names({ maze_0: { "train/items_sent_to_api": course(40, () => 0) } }), [])
   })
 
+  it("finds scores outside of the range that an environment claims, from the first on and until they are over", () => {
+    const shares = (share: (step: number) => number, steps = 40) =>
+      found({ maze_0: { "train/out_of_range_fraction": course(steps, share) } })
+    const [bonus, ...others] = shares((step) => (step < 12 ? 0 : 0.25))
+    assert.deepStrictEqual(others, [])
+    assert.deepStrictEqual([bonus!.rule, bonus!.source, bonus!.from, bonus!.to], ["out_of_range", "maze_0", 12, 40])
+    assert.include(
+      bonus!.says,
+      "25% of the latest scores of maze_0 are outside the range that it claims, since step 12"
+    )
+    assert.strictEqual(shares(() => 0.5, 3).length, 1)
+    assert.deepStrictEqual(
+      shares((step) => (step < 12 ? 0.25 : 0)),
+      []
+    )
+  })
+
   it("tells a component that is had by length from one that is earned", () => {
     const lengths = course(60, (step) => 50 + 3 * step)
     const thorough = course(60, (step) => (50 + 3 * step) / 400 + noise(step))

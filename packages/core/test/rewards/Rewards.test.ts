@@ -104,6 +104,24 @@ layer(Layer.merge(MathVerifier.layer(), lengths))("Rewards that verify", (it) =>
     })
   )
 
+  it.effect("accuracy pays for marked answers only, whichever of its parameters are given", () =>
+    Effect.gen(function* () {
+      const params = [
+        {},
+        { max_boxed_threshold: 6 },
+        { split_on_think_tag: true },
+        { max_boxed_threshold: 6, split_on_think_tag: true }
+      ]
+      const specs = ["accuracy", "cascading_r1_math", ...params.map((one) => ({ type: "accuracy", params: one }))]
+      for (const reward of yield* Effect.forEach(specs, (spec) => Rewards.create(spec))) {
+        assert.strictEqual(yield* score(reward, "Let me think about step 4", "4"), 0)
+        assert.strictEqual(yield* score(reward, "There are $4$ of them", "4"), 0)
+        assert.strictEqual(yield* score(reward, "The answer is 4.", "4"), 1)
+        assert.strictEqual(yield* score(reward, "So \\boxed{4}", "4"), 1)
+      }
+    })
+  )
+
   it.effect("the cascading reward adds the format bonus to right answers only", () =>
     Effect.gen(function* () {
       const cascading = Rewards.cascadingR1Math()

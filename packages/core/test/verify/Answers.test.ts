@@ -72,7 +72,22 @@ describe("ChoiceAnswer.extract", () => {
 describe("NumberAnswer", () => {
   it("reads separators, currency and signs", () => {
     assert.isTrue(NumberAnswer.equivalent("1200.5", "$1,200.50"))
-    assert.isTrue(NumberAnswer.equivalent("-3", "−3"))
+    for (const minus of "-\u2212\u2010\u2011\u2012\u2013\u2014\u2015\uff0d\ufe63\ufe58") {
+      assert.isTrue(NumberAnswer.equivalent("-3", `${minus}3`), minus)
+      assert.isTrue(TextAnswer.equivalent("-3", `${minus}3`), minus)
+      assert.isTrue(NumberAnswer.grade("-3", `It is ${minus}3.`), minus)
+      assert.isFalse(NumberAnswer.grade("3", `It is ${minus}3.`), minus)
+      assert.isFalse(NumberAnswer.grade("3", `The answer is ${minus}3, in total.`), minus)
+    }
+    for (const [gold, said] of [
+      ["25", "25%"],
+      ["25%", "25"],
+      ["25%", "25 %"]
+    ] as const) {
+      assert.isTrue(NumberAnswer.equivalent(gold, said), said)
+    }
+    assert.isFalse(NumberAnswer.equivalent("25", "0.25%"))
+    assert.isFalse(NumberAnswer.equivalent("25%", "0.25"))
     assert.isFalse(NumberAnswer.equivalent("1200", "12,00"))
     assert.isFalse(NumberAnswer.equivalent("5", "five"))
     assert.isFalse(NumberAnswer.equivalent("", ""))
@@ -82,6 +97,9 @@ describe("NumberAnswer", () => {
     assert.isFalse(NumberAnswer.equivalent("3.7", "3.2"))
     assert.isFalse(NumberAnswer.equivalent("100000000000000000000", "100000000000000000001"))
     assert.isFalse(NumberAnswer.equivalent("0.1", "0.1000000000000000000001"))
+    const long = "7".repeat(5_000)
+    assert.isTrue(NumberAnswer.equivalent(long, long))
+    assert.isFalse(NumberAnswer.equivalent(long, `${long.slice(1)}8`))
   })
 
   it("allows what the tolerance allows", () => {

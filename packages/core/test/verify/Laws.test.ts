@@ -51,12 +51,20 @@ const Word = Schema.Literals([
 ])
 const Prose = Schema.Array(Word).check(Schema.isMaxLength(30))
 
+/** "the answer is wrong" behind a box takes it back. */
+const takesBack = /answer[\s*]+(?:is|isn't)/
+
 describe("a box", () => {
-  it.prop("is the answer whatever prose stands after it", [whole, Prose], ([n, words]) => {
-    const said = `We get \\boxed{${text(n)}}`
-    assert.strictEqual(MathAnswer.extract(`${said}. ${words.join(" ")}`)?.trim(), text(n))
-    assert.strictEqual(MathAnswer.extract(`${said}\n${words.join(" ")}`)?.trim(), text(n))
-  })
+  it.prop(
+    "is the answer whatever stands after it in other sentences and does not take it back",
+    [whole, Prose],
+    ([n, words]) => {
+      if (takesBack.test(words.join(" "))) return
+      const said = `We get \\boxed{${text(n)}}`
+      assert.strictEqual(MathAnswer.extract(`${said}. ${words.join(" ")}`)?.trim(), text(n))
+      assert.strictEqual(MathAnswer.extract(`${said}\n${words.join(" ")}`)?.trim(), text(n))
+    }
+  )
 
   it.prop("is the answer whatever prose stands in sentences before it", [whole, Prose], ([n, words]) => {
     const before = words.join(" ").replaceAll(/[{}]/g, "")
@@ -68,6 +76,86 @@ describe("a box", () => {
     assert.isUndefined(MathAnswer.extract(`${thinking} I do not know`, MathAnswer.accuracyOptions))
     assert.strictEqual(MathAnswer.extract(`${thinking} \\boxed{${text(m)}}`), text(m))
     assert.strictEqual(MathAnswer.extract(`\\boxed{${text(m)}} <think>\\boxed{${text(n)}}`), text(m))
+  })
+})
+
+/** What models say around the number that they announce. */
+const announced: ReadonlyArray<(n: string) => string> = [
+  (n) => `The answer is ${n}.`,
+  (n) => `The answer is ${n}, in total.`,
+  (n) => `The answer is ${n} clips, in total.`,
+  (n) => `The answer is ${n}! Great.`,
+  (n) => `The answer is ${n} (see above).`,
+  (n) => `The answer is **${n}**, as we computed.`,
+  (n) => `The answer is ${n} \u2014 done.`,
+  (n) => `The answer is ${n}; that is all she has.`,
+  (n) => `The answer is ${n}, because she had some before.`,
+  (n) => `The final answer is that Tom pays ${n}, including tax.`,
+  (n) => `Answer: ${n} (in April and May combined)`,
+  (n) => `#### ${n}, in total`
+]
+const minusSigns = "-\u2212\u2010\u2011\u2012\u2013\u2014\u2015\uff0d\ufe63\ufe58"
+
+describe("an announced number", () => {
+  it.prop("keeps its verdict whatever prose and punctuation stand around it", [whole, whole], ([n, m]) => {
+    const written = Math.abs(n).toLocaleString("en-US")
+    for (const sign of n < 0 ? minusSigns : [""]) {
+      for (const say of announced) {
+        const said = say(sign + written)
+        assert.isTrue(isAccepted(text(n), said), said)
+        assert.strictEqual(isAccepted(text(m), said), m === n, said)
+        assert.strictEqual(isAccepted(text(-n), said), n === 0, said)
+        // A comma behind a number is no separator in it.
+        if (Math.abs(n) > 999) assert.isFalse(isAccepted(text(Math.abs(n) % 1_000), said), said)
+      }
+    }
+  })
+})
+
+/** Ways of saying something else than \boxed{n}. */
+const altered: ReadonlyArray<(box: string) => string> = [
+  (box) => `-${box}`,
+  (box) => `$-${box}$`,
+  (box) => `2\\cdot${box}`,
+  (box) => `${box}000`,
+  (box) => `${box},000`,
+  (box) => `${box}.5`,
+  (box) => `x > ${box}`,
+  (box) => `$x \\le ${box}$`,
+  (box) => `$${box}^2$`,
+  (box) => `$\\sqrt{${box}}$`,
+  (box) => `${box} + 1`,
+  (box) => `1${box}`,
+  (box) => `half of ${box}`,
+  (box) => `${box} million`,
+  (box) => `${box} or so`,
+  (box) => `${box} or 0.123456`,
+  (box) => `maybe ${box}`,
+  (box) => `${box}?`,
+  (box) => `${box} is incorrect.`,
+  (box) => `${box}. Wait, that's wrong. It should be 0.123456.`,
+  (box) => `${box}. I made a mistake: the answer is 0.123456.`,
+  (box) => `${box}. Correction: 0.123456.`
+]
+/** Ways of saying no more than \boxed{n}. */
+const same: ReadonlyArray<(box: string) => string> = [
+  (box) => `The answer is ${box}!`,
+  (box) => `- ${box}`,
+  (box) => `$x = ${box}$`,
+  (box) => `$3 + 4 = ${box}$ apples`,
+  (box) => `${box} more apples`,
+  (box) => `${box}. Wait, let me check. Yes, that is right.`,
+  (box) => `${box}. Note that 0.123456 is wrong.`,
+  (box) => `0.123456 is wrong. It should be ${box}.`,
+  (box) => `$${box}^\\circ$`,
+  (box) => `${box} or ${box}`
+]
+
+describe("a box in its context", () => {
+  it.prop("is no answer where it is computed with, hedged or taken back, and is one elsewhere", [whole], ([n]) => {
+    const box = `\\boxed{${text(n)}}`
+    for (const alter of altered) assert.isFalse(isAccepted(text(n), alter(box)), alter(box))
+    for (const say of same) assert.isTrue(isAccepted(text(n), say(box)), say(box))
   })
 })
 

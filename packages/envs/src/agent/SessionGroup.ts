@@ -24,7 +24,7 @@ const isTotal = (judged: Judged): judged is Total =>
 /** What is wrong with a value as a judgement, in words; undefined: nothing. */
 export const faultOf = (value: unknown): string | undefined => {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : `is ${value}`
-  const fault = RewardComponents.faultOf(value)
+  const fault = RewardComponents.faultOfScore(value)
   if (fault !== undefined) return `is no reward: ${fault}`
   return RewardComponents.isRewards(value) ? undefined : "has a component that is not finite"
 }

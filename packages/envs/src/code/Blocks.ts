@@ -1,38 +1,138 @@
-/** Blocks of code in an answer. */
-const fence = /^[ \t]*`{3,}[ \t]*([\w+-]*)/
+/**
+ * Finds the blocks of code in an answer, as models write them: fences of three or more backticks or tildes, behind
+ * words, indented, or missing at the start ("def add(a, b): … ```"). A fence inside a string of three quotes, as
+ * docstrings have, ends no block of Python. Linear.
+ */
+import * as Quotes from "./Quotes.ts"
 
-/** Behind code, where no text of Python's can end. */
-const ending = /(?<!`)`{3}[ \t\r]*$/
-
-interface Block {
+export interface Block {
   readonly language: string
   readonly code: string
+  /** Whether only its end is fenced. */
+  readonly isBare: boolean
+}
+
+interface Fence {
+  readonly indent: number
+  readonly mark: string
+  readonly length: number
+  readonly language: string
+  readonly isBare?: boolean
+}
+
+interface Open extends Fence {
+  readonly lines: Array<string>
+  quote: Quotes.State
+  /** Whether a fence was read as part of a string. */
+  isFenceQuoted: boolean
+}
+
+const fence = /^([ \t]*)(`{3,}|~{3,})[ \t]*\{?\.?([\w+-]*)/
+
+/** A fence at the start of a line, or backticks behind words. Code within the line is no block. */
+const openingOf = (line: string): Fence | undefined => {
+  const at = /^[ \t]*~~~/.test(line) ? 0 : line.indexOf("```")
+  if (at === -1) return undefined
+  const isFirst = line.slice(0, at).trim() === ""
+  const [begun = "", indent = "", run = "", language = ""] = fence.exec(isFirst ? line : line.slice(at)) ?? []
+  const from = isFirst ? begun.length : at + begun.length
+  if (run === "" || line.includes("```", from)) return undefined
+  return { indent: isFirst ? indent.length : 0, mark: run[0] ?? "", length: run.length, language }
+}
+
+/** The code in front of a fence that closes the block, empty where it begins the line; undefined where none does. */
+const closedBy = (line: string, { length, mark }: Fence): string | undefined => {
+  const [, , run = ""] = fence.exec(line) ?? []
+  if (run.startsWith(mark) && run.length >= length) return ""
+  if (mark !== "`") return undefined
+  const trimmed = line.trimEnd()
+  let from = trimmed.length
+  while (from > 0 && trimmed[from - 1] === "`") from--
+  return from > 0 && trimmed.length - from === Math.max(3, length) ? trimmed.slice(0, from) : undefined
+}
+
+const withoutIndent = (line: string, indent: number): string => {
+  let from = 0
+  while (from < indent && (line[from] === " " || line[from] === "\t")) from++
+  return line.slice(from)
+}
+
+const hasStrings = ({ language }: Fence): boolean => /^(?:(?:python|py)3?)?$/i.test(language)
+
+const blocksFrom = (
+  lines: ReadonlyArray<string>,
+  begins: Open | undefined,
+  readsStrings: boolean
+): ReadonlyArray<Block> | undefined => {
+  const blocks: Array<Block> = []
+  let open = begins
+  const close = () => {
+    if (open !== undefined) {
+      blocks.push({ language: open.language, code: open.lines.join("\n"), isBare: open.isBare === true })
+    }
+    open = undefined
+  }
+  const begin = (opening: Fence) => {
+    open = { ...opening, lines: [], quote: undefined, isFenceQuoted: false }
+  }
+  for (const line of lines) {
+    if (open === undefined) {
+      const opening = openingOf(line)
+      if (opening !== undefined) begin(opening)
+      continue
+    }
+    const code = closedBy(line, open)
+    const isQuoted = readsStrings && open.quote !== undefined
+    if (code === undefined || isQuoted) {
+      open.isFenceQuoted ||= code !== undefined
+      open.lines.push(withoutIndent(line, open.indent))
+      if (readsStrings && hasStrings(open)) open.quote = Quotes.after(line, open.quote)
+      continue
+    }
+    if (code !== "") open.lines.push(withoutIndent(code, open.indent))
+    close()
+    const next = openingOf(line)
+    // A fence with a language that follows a block without an end begins another one.
+    if (code === "" && next !== undefined && next.language !== "") begin(next)
+  }
+  // A string without an end took the fences.
+  if (open?.isFenceQuoted === true && open.quote !== undefined) return undefined
+  if (open !== undefined && open.lines.length > 0) close()
+  return blocks
+}
+
+/** The block whose opening fence is missing: code from `start` on, up to the first fence, which names no language. */
+const bareOf = (lines: ReadonlyArray<string>, start: RegExp): Open | undefined => {
+  const fences = lines.filter((line) => fence.test(line))
+  const first = fence.exec(fences[0] ?? "")
+  if (first === null || first[3] !== "") return undefined
+  const before = lines.slice(0, lines.indexOf(fences[0] ?? ""))
+  const from = before.findIndex((line) => start.test(line))
+  const isAlone = from !== -1 && before.slice(0, from).every((line) => line.trim() === "")
+  if (from === -1 || (!isAlone && fences.length % 2 === 0)) return undefined
+  const [run, code] = [first[2] ?? "", before.slice(from)]
+  return {
+    indent: 0,
+    mark: run[0] ?? "",
+    length: 3,
+    language: "",
+    isBare: true,
+    lines: code,
+    quote: code.reduce<Quotes.State>((quote, line) => Quotes.after(line, quote), undefined),
+    isFenceQuoted: false
+  }
 }
 
 /**
- * The blocks of code, the last of which may be open. A block may begin behind words, and ends at a line that begins or
- * ends with a fence. Linear.
+ * The blocks of code, the last of which may be open. A block ends at a line that begins or ends with its fence. With
+ * `start`, how a line of code begins, a block may lack its opening fence.
  */
-export const blocksOf = (text: string): ReadonlyArray<Block> => {
-  const blocks: Array<Block> = []
-  let open: { readonly language: string; readonly lines: Array<string> } | undefined
-  const close = () => {
-    if (open !== undefined) blocks.push({ language: open.language, code: open.lines.join("\n") })
-    open = undefined
+export const blocksOf = (text: string, start?: RegExp): ReadonlyArray<Block> => {
+  const lines = text.split("\n")
+  const make = (readsStrings: boolean) => {
+    const bare = start === undefined ? undefined : bareOf(lines, start)
+    const rest = bare === undefined ? lines : lines.slice(lines.findIndex((line) => fence.test(line)))
+    return blocksFrom(rest, bare, readsStrings)
   }
-  for (const line of text.split("\n")) {
-    const at = line.indexOf("```")
-    if (at === -1) open?.lines.push(line)
-    else if (open === undefined) {
-      const [begun = "", language = ""] = fence.exec(line.slice(at)) ?? []
-      // Code within the line is no block.
-      if (!line.includes("```", at + begun.length)) open = { language, lines: [] }
-    } else if (fence.test(line)) close()
-    else if (ending.test(line)) {
-      open.lines.push(line.replace(ending, ""))
-      close()
-    } else open.lines.push(line)
-  }
-  if (open !== undefined && open.lines.length > 0) close()
-  return blocks
+  return make(true) ?? make(false) ?? []
 }

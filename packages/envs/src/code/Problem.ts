@@ -172,6 +172,11 @@ const endOfStatement = (program: string, from: number): number => {
   return program.length
 }
 
+/** How a line of a program begins that no prose begins with. */
+const programStart =
+  /^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[ \t]*[(:]|import[ \t]+\w+(?:[ \t]*[,.]|[ \t]*$|[ \t]+as[ \t])|from[ \t]+[\w.]+[ \t]+import[ \t]|@\w+|[a-z_]\w{0,40}(?:[ \t]?,[ \t]?\w{1,40}){0,8}[ \t]?=[ \t]?[\w.]{1,60}\(|print\(|(?:for|while)[ \t][^\n]{1,200}:[ \t]*$)/
+const indented = /^(?: {2,}|\t)\S/
+
 const defines = /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m
 
 const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").find((line) => line.trim() !== "") ?? "")
@@ -183,11 +188,14 @@ const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").fin
  */
 export const programOf = (reply: string, { preamble }: Pick<Problem, "preamble">): string | undefined => {
   const answer = Thinking.spoken(reply)
-  const blocks = blocksOf(answer)
-  const match =
-    blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language)) ??
-    blocks.findLast(({ language }) => language === "")
+  const goesOn = preamble !== "" && isIndented(answer)
+  const blocks = blocksOf(answer, goesOn ? indented : programStart)
+  const bare = blocks.find(({ isBare }) => isBare)
+  const fenced = blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language))
+  // What follows a program without an opening fence may be an example of its use.
+  const isExample = bare !== undefined && fenced !== undefined && !defines.test(fenced.code)
+  const match = isExample ? bare : (fenced ?? bare ?? blocks.findLast(({ language }) => language === ""))
   if (match !== undefined) return match.code
   if (blocks.length > 0) return undefined
-  return defines.test(answer) || (preamble !== "" && isIndented(answer)) ? answer : undefined
+  return defines.test(answer) || goesOn ? answer : undefined
 }

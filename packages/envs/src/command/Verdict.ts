@@ -20,8 +20,9 @@ export const read = (text: string): Result.Result<Verdict, string> => {
   if (Result.isFailure(parsed)) return Result.fail(`${shown(trimmed)} is not JSON; ${wanted}`)
   const value = parsed.success
   if (typeof value === "number") return Result.succeed(value)
-  if (RewardComponents.isRewards(value)) return Result.succeed(value)
-  return Result.fail(`${shown(trimmed)}: ${RewardComponents.faultOf(value) ?? "a component is not finite"}; ${wanted}`)
+  const fault = RewardComponents.faultOfScore(value)
+  if (fault === undefined && RewardComponents.isRewards(value)) return Result.succeed(value)
+  return Result.fail(`${shown(trimmed)}: ${fault ?? "a component is not finite"}; ${wanted}`)
 }
 
 /** The same of what a scorer printed: its last line, so that it may say more before. */

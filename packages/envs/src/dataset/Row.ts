@@ -1,6 +1,7 @@
 /** What a row of a configured data set asks, and what its answer is. */
 import { Columns, type ItemSource, Message } from "@atropos/core"
 import { Result } from "effect"
+import * as Marker from "./Marker.ts"
 import * as Template from "./Template.ts"
 
 export interface Item {
@@ -57,8 +58,8 @@ export const make =
     const item = { messages: withSystem(messages, systemPrompt), ...(id !== undefined && { id: String(id) }) }
     const answer = picked["answer"]
     if (typeof answer !== "string") return Result.succeed(item)
-    const at = answerAfter === null ? 0 : answer.lastIndexOf(answerAfter)
-    return at === -1
+    const solution = answerAfter === null ? answer.trim() : Marker.answerAfter(answer, answerAfter)
+    return solution === undefined
       ? Result.fail(`the answer has no ${JSON.stringify(answerAfter)} (answer_after)`)
-      : Result.succeed({ ...item, solution: answer.slice(at + (answerAfter ?? "").length).trim() })
+      : Result.succeed({ ...item, solution })
   }

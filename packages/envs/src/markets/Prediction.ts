@@ -1,5 +1,5 @@
 /** What an answer predicts of a figure, and what that is worth. Pure. */
-import { type RewardComponents, Thinking } from "@atropos/core"
+import { NumberAnswer, type RewardComponents, Thinking } from "@atropos/core"
 import type { Direction, Report } from "./Statements.ts"
 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
@@ -22,7 +22,7 @@ export const predictionOf = (metric: string, completion: string): Prediction | u
     `The ${escape(metric)} will be:\\s{0,9}(maintained|raised|reduced)\\s{1,9}and the magnitude will be:\\s{0,9}([-+]?\\d{1,6}(?:\\.\\d{1,6})?)\\s?%`,
     "gi"
   )
-  const text = Thinking.spoken(completion).trim()
+  const text = NumberAnswer.asciiSigns(Thinking.spoken(completion)).trim()
   const [match, ...more] = text.matchAll(sentence)
   if (match === undefined || more.length > 0) return undefined
   const [whole, direction, magnitude] = match

@@ -2,7 +2,7 @@
  * The form an answer must have beside its value, so that saying the problem's formula again is no answer: `\frac{1}{2}
  * + \frac{1}{3}` is not the fraction that was asked for, and `(x+1)(x+2)` is not expanded.
  */
-import { MathAnswer } from "@atropos/core"
+import { MathAnswer, NumberAnswer } from "@atropos/core"
 
 /**
  * A number or fraction, with a unit perhaps; a sum without brackets; a multiple of the root of something square-free.
@@ -20,10 +20,9 @@ const forms: { readonly [form in Form]: RegExp } = {
 
 /** Without spacing, signs of currency and percent, and words' wrappings. */
 const bare = (answer: string): string =>
-  answer
+  NumberAnswer.asciiSigns(answer)
     .replaceAll(/\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}/g, "$1")
     .replaceAll(/\\(?:left|right|displaystyle)(?![a-z])|\\[,;:! ]|\{,\}|[\s$€%]|\\(?=[$%])/g, "")
-    .replaceAll("−", "-")
     .replaceAll(/(?<=\d),(?=\d{3}(?!\d))/g, "")
 
 /** Whether the final answer of a completion has the form. */

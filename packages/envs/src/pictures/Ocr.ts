@@ -8,6 +8,7 @@
 import {
   Environment,
   ItemSource,
+  NumberAnswer,
   Picture,
   PictureQuestion,
   ServerManager,
@@ -32,10 +33,11 @@ export const settings = Environment.settings({
 })
 
 /** The only amount in an answer, `12.30` of `$ 12.30`; undefined where there is none or several. */
-export const amountOf = (answer: string): string | undefined => {
+export const amountOf = (reply: string): string | undefined => {
+  const answer = NumberAnswer.asciiSigns(reply)
   const [only, ...more] = answer.replaceAll(/(?<=\d),(?=\d{3}\b)/g, "").matchAll(/\d+(?:[.,]\d+)?/g)
   if (only === undefined || more.length > 0) return undefined
-  const isNegative = /(?:^|[\s(:])[-−][$€£]?$/.test(answer.slice(0, answer.search(/\d/)).slice(-9))
+  const isNegative = /(?:^|[\s(:])-[$€£]?$/.test(answer.slice(0, answer.search(/\d/)).slice(-9))
   const amount = (isNegative ? -1 : 1) * Number(only[0].replace(",", "."))
   // 12.304 is not 12.30.
   return Number(amount.toFixed(2)) === amount ? amount.toFixed(2) : undefined

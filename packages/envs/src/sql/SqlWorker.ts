@@ -125,13 +125,11 @@ const restrict = (database: Database): void => {
   capi.sqlite3_set_authorizer(database, (_, action) => (allowed.has(action) ? capi.SQLITE_OK : capi.SQLITE_DENY), 0)
 }
 
-/** What SQLite gives for a value: a blob as hexadecimal digits, an integer beyond 2^53 as text. */
+/** What SQLite gives for a value: a blob as hexadecimal digits, an integer beyond 2^53 as a `bigint`. */
 const valueOf = (value: SqlValue): Table.Value =>
-  value === null || typeof value === "string" || typeof value === "number"
+  value === null || typeof value === "string" || typeof value === "number" || typeof value === "bigint"
     ? value
-    : typeof value === "bigint"
-      ? String(value)
-      : Buffer.from(new Uint8Array(value as ArrayBuffer)).toString("hex")
+    : Buffer.from(new Uint8Array(value as ArrayBuffer)).toString("hex")
 
 /** The result of one query on one database. */
 const run = (source: Source, sql: string): Result.Result<Table.Table, string> =>

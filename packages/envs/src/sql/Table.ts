@@ -5,16 +5,25 @@
  * their order and their names. Numbers are equal to nine digits, texts are equal as they are written, and NULL is equal
  * to NULL alone.
  */
-export type Value = string | number | null
+export type Value = string | number | bigint | null
 
 export interface Table {
   readonly columns: number
   readonly rows: ReadonlyArray<ReadonlyArray<Value>>
 }
 
-/** A value as it is compared: numbers by their first nine digits. */
-const key = (value: Value): string =>
-  value === null ? "∅" : typeof value === "number" ? `#${Number(value.toPrecision(9))}` : `'${value}`
+/** How far a number may be from an integer, as a share of it, to be taken for that. */
+const rounding = 1e-9
+
+/** A value as it is compared: integers exactly, also those that doubles come to; other numbers by nine digits. */
+const key = (value: Value): string => {
+  if (value === null) return "∅"
+  if (typeof value === "string") return `'${value}`
+  if (typeof value === "bigint") return `#${value}`
+  const nearest = Math.round(value)
+  const isInteger = Number.isFinite(value) && Math.abs(value - nearest) <= rounding * Math.max(1, Math.abs(value))
+  return `#${isInteger ? BigInt(nearest) : Number(value.toPrecision(9))}`
+}
 
 const columnOf = ({ rows }: Table, at: number): ReadonlyArray<string> => rows.map((row) => key(row[at] ?? null))
 

@@ -14,7 +14,10 @@ import { type Answer, type Judged, type Making, one, type Scorer, type Verdict }
 const byMath = (name: string, { read }: Of<"math">) =>
   Effect.map(MathVerifier.MathVerifier, (verifier) =>
     Effect.fnUntraced(function* ({ gold, letters, texts }: Judged, { text }: Answer) {
-      const said = read === undefined ? MathAnswer.extract(text) : Reading.read(text, read, { letters, texts })
+      const said =
+        read === undefined
+          ? MathAnswer.extract(text, { unmarked: "number" })
+          : Reading.read(text, read, { letters, texts })
       if (said === undefined) return one(name, 0, null)
       for (const reference of gold) {
         if (yield* verifier.equivalent(MathAnswer.extractReference(reference), said)) return one(name, 1, said)

@@ -1,4 +1,5 @@
 /** Scores that are functions of the answer's text: what was read, against the references. */
+import { NumberAnswer } from "@atropos/core"
 import { dropGolds } from "./DropRow.ts"
 import * as Grid from "./Grid.ts"
 import * as Latex from "./Latex.ts"
@@ -36,11 +37,9 @@ export const byChoice =
 
 const numberPattern = /[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?|[-+]?\.\d+(?:e[-+]?\d+)?/gi
 
-/** The last number of a text. */
-const numberIn = (text: string): number | undefined => {
-  const last = Array.from(text.matchAll(numberPattern)).at(-1)?.[0]
-  return last === undefined ? undefined : Number(last.replaceAll(",", ""))
-}
+/** The last number of a text, as it is written there. */
+const numberIn = (text: string): string | undefined =>
+  Array.from(NumberAnswer.asciiSigns(text).matchAll(numberPattern)).at(-1)?.[0].replaceAll(",", "")
 
 export const byNumber =
   (name: string, { absolute = 0, read, relative = 0 }: Of<"number">): Score =>
@@ -50,12 +49,10 @@ export const byNumber =
     const isRight = gold.some((reference) => {
       const wanted = numberIn(reference)
       return (
-        value !== undefined &&
-        wanted !== undefined &&
-        Math.abs(value - wanted) <= Math.max(absolute, relative * Math.abs(wanted))
+        value !== undefined && wanted !== undefined && NumberAnswer.equivalent(wanted, value, { absolute, relative })
       )
     })
-    return one(name, isRight ? 1 : 0, value === undefined ? said : String(value))
+    return one(name, isRight ? 1 : 0, value ?? said)
   }
 
 export const byWords =
@@ -87,13 +84,17 @@ export const byGrid =
     }
   }
 
+const ratingIn = (text: string): number | undefined => {
+  const written = numberIn(text)
+  return written === undefined ? undefined : Number(written)
+}
+
 /** The number given to something, with how far it is from the reference as a share of the range. */
 export const byRating =
   (name: string, { range: [least, most], read }: Of<"rating">): Score =>
   ({ gold }, { text }) => {
     const said = Reading.read(text, read)
-    const value = said === undefined ? undefined : numberIn(said)
-    const wanted = numberIn(gold[0] ?? "")
+    const [value, wanted] = [said, gold[0]].map((one) => ratingIn(one ?? ""))
     const isRead = value !== undefined && value >= least && value <= most
     return {
       values: { [name]: isRead && wanted !== undefined ? 1 - Math.abs(value - wanted) / (most - least) : 0 },

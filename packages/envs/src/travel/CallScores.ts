@@ -9,7 +9,7 @@
  * (there they cost 0.3): those of `seek_information`, above all, whose question is in the policy's own words.
  */
 import { Predicate } from "effect"
-import type { RewardComponents, ToolCalls } from "@atropos/core"
+import { NumberAnswer, type RewardComponents, type ToolCalls } from "@atropos/core"
 
 interface Shares {
   readonly precision: number
@@ -26,19 +26,23 @@ const sharesOf = (hits: number, given: number, expected: number): Shares => {
   }
 }
 
-const numberOf = (value: unknown): number =>
-  typeof value === "number" || typeof value === "boolean"
-    ? Number(value)
-    : typeof value === "string" && value.trim() !== ""
-      ? Number(value)
-      : Number.NaN
+const decimal = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,4})?\s*$/
 
-/** As JSON, with the keys of objects in order. */
+/** A number, or a text that is one; an empty text for anything else. */
+const numeral = (value: unknown): string => {
+  const written =
+    typeof value === "boolean" ? String(Number(value)) : Predicate.isObjectOrArray(value) ? "" : String(value)
+  return decimal.test(written) ? written : ""
+}
+
+/** As JSON, with the keys of objects in order and integers beyond 2^53 as they are. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, one: unknown) =>
-    Predicate.isReadonlyObject(one)
-      ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : one
+    typeof one === "bigint"
+      ? { integer: String(one) }
+      : Predicate.isReadonlyObject(one)
+        ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+        : one
   ) ?? "undefined"
 
 /** Equal, but for case and blanks around texts, the order of a list, and numbers as texts. */
@@ -50,7 +54,7 @@ export const isAlike = (a: unknown, b: unknown): boolean => {
     )
     return one === other
   }
-  return canonical(a) === canonical(b) || numberOf(a) === numberOf(b)
+  return canonical(a) === canonical(b) || NumberAnswer.equivalent(numeral(a), numeral(b))
 }
 
 /** What it asks the user is in words of its own. */

@@ -236,6 +236,16 @@ describe("defineAgent", () => {
         })
       )
       assert.match((odd as Error).message, /run gave a number \(NaN\), which is no reward/)
+      const empty = yield* Effect.flip(
+        scoresOf(async (given) => {
+          await ask(given)
+          return {}
+        })
+      )
+      assert.match((empty as Error).message, /nobody said what the run was worth/)
+      const scored = defineAgent({ name: "empty", items: () => ["a"], run: ask, score: () => ({}) })({ groupSize: 2 })
+      const refused = yield* within(scored, (environment) => Effect.flip(first(environment)))
+      assert.match(refused.message, /score gave an object with no keys, which is no reward: it names no component/)
     })
   )
 

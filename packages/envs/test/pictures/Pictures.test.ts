@@ -138,6 +138,7 @@ describe("Ocr", () => {
     assert.strictEqual(Ocr.amountOf("12.3"), "12.30")
     assert.strictEqual(Ocr.amountOf("$ 1,204.50"), "1204.50")
     assert.strictEqual(Ocr.amountOf("12,30 euros"), "12.30")
+    for (const minus of "-\u2212\u2013\u2011\uff0d") assert.strictEqual(Ocr.amountOf(`${minus}$12.30`), "-12.30")
     assert.isUndefined(Ocr.amountOf("12.30 or 12.40"))
     assert.isUndefined(Ocr.amountOf("twelve"))
     assert.strictEqual(Ocr.amountOf("Total - 12.30"), "12.30")

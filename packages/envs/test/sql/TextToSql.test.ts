@@ -119,6 +119,20 @@ describe("TextToSql's rows", () => {
 })
 
 describe("SqlVerifier", () => {
+  it.live("compares integers exactly at any length that SQLite has", () =>
+    Effect.gen(function* () {
+      const { judge } = yield* SqlVerifier.make({ deadline: "30 seconds", workers: 1 })
+      const ids = ["1234567891", "9007199254740993", "9223372036854775807"].map(BigInt)
+      for (const id of ids) {
+        const database = `CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (${id}), (${id - 1n});`
+        const verdict = (given: string) => judge([database], `SELECT ${id}`, given)
+        assert.deepInclude(yield* verdict("SELECT max(id) FROM t"), { isCorrect: true })
+        assert.deepInclude(yield* verdict("SELECT min(id) FROM t"), { executes: true, isCorrect: false })
+        assert.deepInclude(yield* verdict("SELECT cast(max(id) AS text) FROM t"), { executes: true, isCorrect: false })
+      }
+    }).pipe(Effect.scoped)
+  )
+
   const database = "CREATE TABLE t (x INT, y TEXT); INSERT INTO t VALUES (1, 'a'), (2, 'b'), (2, 'b');"
   const gold = "SELECT x, y FROM t"
 
@@ -209,6 +223,11 @@ describe("results", () => {
     assert.isFalse(Table.areEqual(of([null]), of([""]), false))
     assert.isFalse(Table.areEqual(of([1]), of(["1"]), false))
     assert.isTrue(Table.areEqual(of([1 / 3]), of([0.333333333333]), false))
+    assert.isTrue(Table.areEqual(of([1234567891]), of([1234567891.0000002]), false))
+    assert.isFalse(Table.areEqual(of([1234567891]), of([1234567892]), false))
+    assert.isFalse(Table.areEqual(of([9007199254740993n]), of([9007199254740992]), false))
+    assert.isFalse(Table.areEqual(of([9007199254740993n]), of(["9007199254740993"]), false))
+    assert.isTrue(Table.areEqual(of([9007199254740993n]), of([9007199254740993n]), false))
     assert.isFalse(Table.areEqual(of([1], [2]), of([2], [1]), true))
     assert.isTrue(Table.areEqual(of(Array(12).fill(1)), of(Array(12).fill(1)), true))
   })

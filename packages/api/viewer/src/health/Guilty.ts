@@ -16,6 +16,7 @@ const orders: { readonly [R in Finding["rule"]]: Order } = {
   not_finite: highest("surprise"),
   skipped: lowest("deviation"),
   stuck: lowest("mean"),
+  out_of_range: highest("mean"),
   identical: lowest("deviation"),
   length_hacking: highest("component"),
   entropy_low: lowest("surprise"),

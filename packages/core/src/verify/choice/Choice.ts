@@ -10,7 +10,7 @@
 import * as Boxes from "../text/Boxes.ts"
 import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
 import { type Choices, choicesOf } from "./ChoiceTokens.ts"
-import { afterThinking, defaultOptions } from "../text/Extract.ts"
+import { accuracyOptions, afterThinking } from "../text/Extract.ts"
 
 /** How the choice was found: in a tag or a box, or as the text claims it. */
 export type Method = "tag" | "boxed" | Strength
@@ -70,7 +70,7 @@ export const extractLabel = (
   texts: ReadonlyArray<string> = []
 ): Choice | undefined => {
   const text = tailOf(afterThinking(completion), maxText)
-  if (Boxes.count(text) > defaultOptions.maxBoxed) return undefined
+  if (Boxes.count(text) > accuracyOptions.maxBoxed) return undefined
   const choices = choicesOf(labels, texts)
   const [tags, frames] = [lastOf(text, tagged(text)), lastOf(text, boxed(text))]
   if (tags.length > 0 || frames.length > 0) {

@@ -9,6 +9,7 @@
 import { clausesOf, sentenceEnd } from "./ChoiceClause.ts"
 import type { Assertion, Claim, Statement, Strength } from "./ChoiceAssertion.ts"
 import { namesOf } from "./ChoiceNames.ts"
+import * as ChoiceTongues from "./ChoiceTongues.ts"
 import { statementsOf } from "./ChoiceStatement.ts"
 import { type Choices, type Token, tokensOf } from "./ChoiceTokens.ts"
 import * as Words from "./ChoiceWords.ts"
@@ -36,7 +37,7 @@ const weighed = (state: State | undefined, claim: Assertion, isTurn: boolean): S
 
 /** The choice that a text claims; undefined where it claims none, or cannot be told which. */
 export const claimOf = (text: string, choices: Choices): Claim | undefined => {
-  const tokens = tokensOf(text)
+  const tokens = tokensOf(ChoiceTongues.inEnglish(text))
   const names = namesOf(tokens, choices)
   const clauses = clausesOf(tokens, choices, names)
   const { word } = names

@@ -7,6 +7,8 @@
  * them for words. Linear in the text.
  */
 
+import * as Signs from "../text/Signs.ts"
+
 export interface Token {
   /** As written. */
   readonly text: string
@@ -51,7 +53,7 @@ const unframed = (symbol: string): string => {
 }
 
 const plain = (text: string): string =>
-  text
+  Signs.ascii(text)
     .replaceAll(struckOut, " ")
     .replaceAll(/[\u{1f150}-\u{1f169}\u{1f170}-\u{1f189}]\ufe0f?/gu, unframed)
     .normalize("NFKC")

@@ -2,6 +2,7 @@
  * The parts that answers are made of: what `Structure` parses and `Compare` compares.
  */
 import * as Exact from "./Exact.ts"
+import type { Time } from "./Times.ts"
 import { apply, number, type Expression } from "./Expression.ts"
 
 /** One quantity: a number or an expression, with its unit taken off. */
@@ -10,18 +11,26 @@ export interface Leaf {
   readonly text: string
   /** Undefined where it could not be read: then it equals only what is written the same way. */
   readonly expression: Expression | undefined
-  /** What the expression is to be multiplied by: 1/100 for percent. */
+  /** What the expression is to be multiplied by: a million for "million". */
   readonly scale: Exact.Rational
   readonly unit: string | undefined
+  /** Whether a percent sign or word follows. */
+  readonly isPercent: boolean
   /** Digits after the point, for a plain decimal. */
   readonly decimalPlaces: number | undefined
 }
 
-/** What a leaf is worth, its scale counted in. */
+const hundredth: Exact.Rational = { numerator: 1n, denominator: 100n }
+
+const times = (expression: Expression | undefined, scale: Exact.Rational): Expression | undefined =>
+  expression === undefined || Exact.equals(scale, Exact.one) ? expression : apply("Multiply", expression, number(scale))
+
+/** What a leaf is worth, its scale counted in and a percent sign as 1/100. */
 export const worth = (leaf: Leaf): Expression | undefined =>
-  leaf.expression === undefined || Exact.equals(leaf.scale, Exact.one)
-    ? leaf.expression
-    : apply("Multiply", leaf.expression, number(leaf.scale))
+  times(times(leaf.expression, leaf.scale), leaf.isPercent ? hundredth : Exact.one)
+
+/** The same without its percent sign: 25 for `25\%`. */
+export const withoutPercent = (leaf: Leaf): Leaf => ({ ...leaf, isPercent: false })
 
 /** Items separated by commas, semicolons or words; their order says nothing. */
 export interface List {
@@ -85,11 +94,12 @@ export interface Relation {
   readonly isSet: boolean
 }
 
-/** `7:32` or `1:2:3`. */
+/** `7:32` or `1:2:3`; also a time of day, `7:32` or "3 p.m.". */
 export interface Ratio {
   readonly _tag: "Ratio"
   readonly text: string
   readonly items: ReadonlyArray<Answer>
+  readonly time?: Time
 }
 
 export interface Matrix {

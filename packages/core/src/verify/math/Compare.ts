@@ -5,53 +5,16 @@
  * may not: an inequality may be answered by its solution set, a value may be answered with its name (`x = 3` for `3`)
  * or with the steps that led to it, and a named value may be answered without its name.
  */
-import { type Answer, type Leaf, type Relation, worth } from "./Answer.ts"
+import { type Answer, type Ratio, type Relation, worth } from "./Answer.ts"
+import * as CompareLeaves from "./CompareLeaves.ts"
+import type { Rules } from "./CompareLeaves.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
-import * as Exact from "./Exact.ts"
-import { apply, number, type Expression } from "./Expression.ts"
+import { apply, type Expression } from "./Expression.ts"
 import { type Assignment, assignment, isConstant } from "./Naming.ts"
 import * as RealSet from "./RealSet.ts"
-import * as Units from "./Units.ts"
+import * as Times from "./Times.ts"
 
-export interface Rules {
-  /**
-   * A decimal with at least this many digits after the point, and as many that count, may stand for the number it is
-   * the rounding of: `0.333333` for 1/3. Fewer are taken as they are written.
-   */
-  readonly decimalPlaces: number
-  /**
-   * Whether `1 < x < 2` may be answered where the gold answer is `(1, 2)`. By default not: the question often states
-   * it.
-   */
-  readonly acceptsInequalities: boolean
-}
-
-export const defaultRules: Rules = { decimalPlaces: 6, acceptsInequalities: false }
-
-const ten = Exact.fromInteger(10)
-
-/** Whether a decimal with enough digits is within half a unit of its last place from the other number. */
-const isRounding = (decimal: Leaf, exact: Expression, rules: Rules): boolean => {
-  const value = decimal.expression?._tag === "Number" ? decimal.expression.value : undefined
-  const places = decimal.decimalPlaces
-  if (value === undefined || places === undefined || places < rules.decimalPlaces) return false
-  const unit = Exact.power(ten, BigInt(-places))
-  const half = unit === undefined ? undefined : Exact.divide(unit, Exact.fromInteger(2))
-  const digits = unit === undefined ? undefined : Exact.divide(Exact.absoluteValue(value), unit)
-  if (half === undefined || digits === undefined || digits.numerator.toString().length < rules.decimalPlaces)
-    return false
-  const error = apply("Abs", apply("Subtract", exact, apply("Multiply", number(value), number(decimal.scale))))
-  const order = ExpressionValue.order(error, apply("Multiply", number(half), number(decimal.scale)))
-  return order !== undefined && order <= 0
-}
-
-const compareLeaves = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
-  if (!Units.areCompatible(gold.unit, prediction.unit)) return false
-  const [a, b] = [worth(gold), worth(prediction)]
-  if (a === undefined || b === undefined) return false
-  if (ExpressionValue.equivalent(a, b)) return true
-  return isRounding(gold, b, rules) || isRounding(prediction, a, rules)
-}
+export { defaultRules, type Rules } from "./CompareLeaves.ts"
 
 /**
  * Whether every item of each list has its equal in the other: order does not count, repetition only where `isCounted`.
@@ -176,8 +139,9 @@ const itemsOf = (answer: Answer): ReadonlyArray<Answer> | undefined =>
 const joined = (a: ReadonlyArray<Answer> | undefined, b: ReadonlyArray<Answer> | undefined) =>
   a === undefined || b === undefined ? undefined : [...a, ...b]
 
-/** Term by term against the first one; zeros are undecided, because 12:00 is a time of day. */
-const compareRatios = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>): boolean => {
+/** As times of day where one can be nothing else; else term by term against the first one, zeros being undecided. */
+const compareRatios = ({ items: gold, time: a }: Ratio, { items: prediction, time: b }: Ratio): boolean => {
+  if (a?.isSure === true || b?.isSure === true) return a !== undefined && b !== undefined && Times.areEqual(a, b)
   const [x, y] = [gold, prediction].map((items) =>
     items.flatMap((item) => (item._tag === "Leaf" ? (worth(item) ?? []) : []))
   )
@@ -206,6 +170,18 @@ const areNamed = (items: ReadonlyArray<Answer>): boolean => {
   return names.every((name) => name !== undefined) && new Set(names).size > 1
 }
 
+/** The values of one unknown, as `x = 5 or x = -5` and `x_1 = 5, x_2 = -5` say them. */
+const rootsOf = (items: ReadonlyArray<Answer>) => {
+  const named = items.flatMap((item) => (item._tag === "Relation" ? (assignment(item, false) ?? []) : []))
+  const names = new Set(named.map(({ name }) => name.text))
+  const unknowns = new Set(Array.from(names, (name) => name.replace(/^([a-zA-Z])_\d{1,2}$/, "$1")))
+  const [unknown, ...others] = unknowns
+  if (unknown === undefined || others.length > 0 || named.length !== items.length) return undefined
+  const areIndexed = !names.has(unknown)
+  if (areIndexed ? names.size !== items.length : names.size !== 1) return undefined
+  return { unknown, areIndexed, values: named.map(({ value }) => value) }
+}
+
 /** Values of single letters in the order of the letters: `y = 2, x = 1` is the pair (1, 2). */
 const inOrder = (items: ReadonlyArray<Answer>): ReadonlyArray<Answer> => {
   const named = items.map((item) => ({ name: nameOf(item) ?? "", item }))
@@ -226,6 +202,10 @@ const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean =
     const isClear = (gold.connective === "or") === (prediction.connective === "or")
     if (!isClear) return false
   }
+  const [roots, given] = [rootsOf(a), rootsOf(b)]
+  if (roots !== undefined && given !== undefined && roots.areIndexed !== given.areIndexed) {
+    return roots.unknown === given.unknown && sameItems(roots.values, given.values, rules, false)
+  }
   // A set holds nothing twice; in a gold list, twice is twice.
   const repeats = new Set(a.map(({ text }) => text)).size < a.length
   const isCounted = repeats && gold._tag === "List"
@@ -234,9 +214,15 @@ const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean =
   return prediction._tag === "List" && prediction.connective !== "or" && sameSequence(a, b, rules)
 }
 
+const isSingle = ({ _tag }: Answer): boolean => _tag === "Leaf" || _tag === "Ratio" || _tag === "Words"
+
 /** Whether `prediction` answers what `gold` answers. */
 export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
   if (gold.text === prediction.text && gold.text !== "" && gold._tag === prediction._tag) return true
+  // `\frac{1}{2} \text{ or } 0.5` says one thing in two ways.
+  if (prediction._tag === "List" && prediction.connective === "or" && isSingle(gold)) {
+    return prediction.items.every((item) => compare(gold, item, rules))
+  }
   if (gold._tag === "Relation" && prediction._tag === "Relation") return compareRelations(gold, prediction, rules)
   if (gold._tag === "Relation") {
     const named = assignment(gold, false)
@@ -247,7 +233,9 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
   }
   if (prediction._tag === "Relation") {
     const answered = assignment(prediction, gold._tag === "Leaf")
-    if (answered !== undefined) return compare(gold, answered.value, rules)
+    if (answered !== undefined && compare(gold, answered.value, rules)) return true
+    if (gold._tag === "Leaf" && CompareLeaves.isApproximated(gold, prediction, rules)) return true
+    if (answered !== undefined) return false
     return (
       (rules.acceptsInequalities || prediction.isSet) &&
       (isRealSet(gold) || (prediction.isSet && gold._tag === "Tuple")) &&
@@ -260,9 +248,9 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
   }
   if (gold._tag === "Membership") return isSet(gold.set) && compare(gold.set, prediction, rules)
   if (prediction._tag === "Membership") return isSetOfUnknown(prediction) && compare(gold, prediction.set, rules)
-  if (gold._tag === "Leaf" && prediction._tag === "Leaf") return compareLeaves(gold, prediction, rules)
+  if (gold._tag === "Leaf" && prediction._tag === "Leaf") return CompareLeaves.areEqual(gold, prediction, rules)
   if (gold._tag === "Tuple" && prediction._tag === "Tuple") return sameSequence(gold.items, prediction.items, rules)
-  if (gold._tag === "Ratio" && prediction._tag === "Ratio") return compareRatios(gold.items, prediction.items)
+  if (gold._tag === "Ratio" && prediction._tag === "Ratio") return compareRatios(gold, prediction)
   if (gold._tag === "Matrix" && prediction._tag === "Matrix") {
     return (
       gold.kind === prediction.kind &&

@@ -48,7 +48,7 @@ const hasWords = (text: string): boolean => {
 
 /** The leaf that a text without structure is: a quantity, or words. */
 export const leaf = (text: string, read: Reader): Answer => {
-  const { number: spaced, scale, unit } = Units.quantity(Units.inRadians(text))
+  const { isPercent = false, number: spaced, scale, unit } = Units.quantity(Units.inRadians(text))
   const quantity = /^[+-]?\d{1,3}(?: \d{3})+(?:\.\d+)?$/.test(spaced) ? spaced.replaceAll(" ", "") : spaced
   const isWords = /\\text\{/.test(quantity) || /^[a-zA-Z]{3,}(?:\s+[a-zA-Z]+)*$/.test(quantity) || quantity === ""
   if (isWords) return { _tag: "Words", text: canonicalText(text) }
@@ -62,6 +62,7 @@ export const leaf = (text: string, read: Reader): Answer => {
       (isApart(quantity) || hasWords(quantity) ? undefined : read(withMixed(quantity))),
     scale,
     unit,
+    isPercent,
     decimalPlaces: Plain.decimalPlaces(quantity)
   }
 }

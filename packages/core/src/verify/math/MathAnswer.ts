@@ -7,8 +7,10 @@
  * which `MathVerifier` runs in a worker. Reference for the cases: Math-Verify,
  * https://github.com/huggingface/Math-Verify.
  */
+import * as Chemistry from "./Chemistry.ts"
 import * as Compare from "./Compare.ts"
 import type { Reader } from "./Latex.ts"
+import * as Integers from "./Integers.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Plain from "./Plain.ts"
 import { parse } from "./Structure.ts"
@@ -21,8 +23,6 @@ export {
   type Options as ExtractOptions
 } from "../text/Extract.ts"
 export type { Rules } from "./Compare.ts"
-
-const integer = /^-?\d{1,30}$/
 
 /**
  * `1000,99` and `0,5` in plain text are decimals where the other answer is one; in a reference, `1,2` is rather a list.
@@ -45,6 +45,8 @@ export const equivalent = (
   read: Reader,
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
+  const isSameInteger = Integers.areEqual(gold, prediction)
+  if (isSameInteger !== undefined) return isSameInteger
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
   const [a, b] = [
     normalise(decimalComma(gold, prediction, referenceComma)),
@@ -53,6 +55,8 @@ export const equivalent = (
   const written = canonicalText(a)
   if (written === "" || b === "") return false
   if (written === canonicalText(b)) return true
+  const formula = Chemistry.canonical(gold)
+  if (formula !== undefined && formula === Chemistry.canonical(prediction)) return true
   return Compare.compare(parse(a, read), parse(b, read), { ...Compare.defaultRules, ...rules })
 }
 
@@ -61,10 +65,11 @@ const maxAtOnce = 300
 
 /** The verdict where it needs no engine; undefined where it does, or where looking would take long. */
 export const decide = (gold: string, prediction: string, rules: Partial<Compare.Rules> = {}): boolean | undefined => {
-  if (integer.test(gold) && integer.test(prediction)) return BigInt(gold) === BigInt(prediction)
+  const verdict = Integers.areEqual(gold, prediction)
+  if (verdict !== undefined) return verdict
   if (gold.length > maxAtOnce || prediction.length > maxAtOnce) return undefined
   let isPlain = true
-  const verdict = equivalent(
+  const compared = equivalent(
     gold,
     prediction,
     (latex) => {
@@ -74,5 +79,5 @@ export const decide = (gold: string, prediction: string, rules: Partial<Compare.
     },
     rules
   )
-  return verdict || isPlain ? verdict : undefined
+  return compared || isPlain ? compared : undefined
 }

@@ -64,6 +64,7 @@ export const result = (
       text: "",
       expression,
       scale: Exact.one,
+      isPercent: false,
       unit: undefined,
       decimalPlaces: undefined
     }))

@@ -10,6 +10,7 @@
 import { ungrouped } from "./Groups.ts"
 import * as Intervals from "./Intervals.ts"
 import * as Scan from "../text/Scan.ts"
+import * as Signs from "../text/Signs.ts"
 
 /** Longest answer that is read at all, in characters. */
 export const maxLength = 2_000
@@ -41,7 +42,13 @@ export const isWithinLimits = (text: string): boolean => {
 
 const unicode: Record<string, string> = {
   "−": "-",
+  "‐": "-",
+  "‑": "-",
+  "‒": "-",
   "–": "-",
+  "—": "-",
+  "―": "-",
+  "﹘": "-",
   "×": "\\times ",
   "·": "\\cdot ",
   "⋅": "\\cdot ",
@@ -196,9 +203,9 @@ export const unboxed = (text: string): string => {
 
 /** The answer in one spelling. */
 export const normalise = (answer: string): string => {
-  let text = answer.normalize("NFC").replaceAll(doubled, "\\")
+  let text = Signs.ascii(answer.normalize("NFC")).replaceAll(doubled, "\\")
   // A dash between digits may be a range.
-  text = withoutRaised(text.replaceAll(/(?<=\d)[–‐‑‒](?=\d)/g, "\\dash "))
+  text = withoutRaised(text.replaceAll(/(?<=\d)[‐‑‒–—―﹘](?=\d)/g, "\\dash "))
   text = text.replaceAll(unicodePattern, (character) => unicode[character] ?? character)
   text = text
     .replaceAll(/(?<!\\)\$+/g, " ")

@@ -13,6 +13,7 @@ import * as MatrixAlgebra from "./MatrixAlgebra.ts"
 import { isName } from "./Naming.ts"
 import { canonicalText } from "./Normalise.ts"
 import * as Scan from "../text/Scan.ts"
+import * as Times from "./Times.ts"
 import * as Wording from "../text/Wording.ts"
 
 const maxItems = 200
@@ -215,9 +216,18 @@ export const parse = (raw: string, read: Reader): Answer => {
   if (body !== null && !(body[2] ?? "").includes("\\begin{")) return parseMatrix(text, body[2] ?? "", read)
   const enclosed = parseEnclosed(text, read)
   if (enclosed !== undefined) return enclosed
+  const time = Times.read(text)
   const ratio = Scan.splitTop(text, /:/g).parts
-  if (ratio.length > 1 && ratio.length <= maxTerms && ratio.every((part) => part.trim() !== "")) {
-    return { _tag: "Ratio", text: canonicalText(text), items: parseAll(ratio, read) }
+  if (
+    time !== undefined ||
+    (ratio.length > 1 && ratio.length <= maxTerms && ratio.every((part) => part.trim() !== ""))
+  ) {
+    return {
+      _tag: "Ratio",
+      text: canonicalText(text),
+      items: ratio.length > 1 ? parseAll(ratio, read) : [],
+      ...(time !== undefined && { time })
+    }
   }
   return leaf(text, read)
 }

@@ -1,17 +1,18 @@
 /**
  * Units, currencies, percent and number words around a quantity.
  *
- * A unit is taken off and remembered: an answer without its unit is still right, one with another unit is not. Percent
- * and number words (`million`) change the value.
+ * A unit is taken off and remembered: an answer without its unit is still right, one with another unit is not. Number
+ * words (`million`) change the value; what percent does is for the comparison.
  */
 import * as Exact from "./Exact.ts"
 import * as Wording from "../text/Wording.ts"
 
-/** A quantity's number as LaTeX, what it is multiplied by, and its unit in one spelling. */
+/** A quantity's number as LaTeX, what it is multiplied by, its unit in one spelling, and whether it is in percent. */
 export interface Quantity {
   readonly number: string
   readonly scale: Exact.Rational
   readonly unit: string | undefined
+  readonly isPercent?: boolean
 }
 
 const synonyms: Record<string, ReadonlyArray<string>> = {
@@ -72,9 +73,6 @@ const bareUnit = new RegExp(
 )
 
 const numberWords: Record<string, Exact.Rational> = {
-  percent: { numerator: 1n, denominator: 100n },
-  percentage: { numerator: 1n, denominator: 100n },
-  pct: { numerator: 1n, denominator: 100n },
   dozen: Exact.fromInteger(12),
   hundred: Exact.fromInteger(100),
   thousand: Exact.fromInteger(1_000),
@@ -119,7 +117,7 @@ const currencyAfter = /(?<!\s)\s*(\\\$|€|£|¥|¢)$/
 const degreesAfter = /(?<!\s)\s*\^\s*\\circ\s*$/
 const temperature = /(?<!\s)\s*\^\s*\\circ\s*(?=[CF]$)/
 const percentAfter =
-  /(?<!\s)\s*(?:\\%|%|\\text\{\s*(?:percent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:percent(?:age)?|pct))\s*$/i
+  /(?<!\s)\s*(?:\\%|%|\\text\{\s*(?:per\s?cent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:per\s?cent(?:age)?|pct))\s*$/i
 const wordAfter =
   /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/is
 /** Counted things without `\text`: "12 apples". */
@@ -190,7 +188,7 @@ export const quantity = (leaf: string): Quantity => {
       : { number: word[1] ?? "", scale: factor, unit: rest === "" ? unit : canonicalUnit(rest) }
   }
   if (percentAfter.test(number)) {
-    return { number: number.replace(percentAfter, ""), scale: { numerator: 1n, denominator: 100n }, unit }
+    return { number: number.replace(percentAfter, ""), scale: one, unit, isPercent: true }
   }
   if (text !== null && /[\da-zA-Z})]$/.test(text[1] ?? "") && isUnitName(text[2] ?? "")) {
     unit = canonicalUnit(`${text[2]} ${text[3] ?? ""}`)

@@ -4,17 +4,16 @@
  * The last `\boxed{…}` or `\fbox{…}` that closes and holds something counts, whatever prose stands after it. Boxes
  * joined by commas, "and" or "or" are one list; boxes inside a box belong to it. A box that never closes is unfinished
  * and no answer. A box that holds nothing, or the prompt's placeholder (`\boxed{answer}`), speaks of boxes and is none.
- * A box that the words or the sign right before it deny ("is not \boxed{5}") leaves no answer at all.
+ * A box that the words or the sign right before it deny ("is not \boxed{5}"), that is part of a calculation or hedge
+ * (`BoxContext`) or is taken back (`Retraction`) leaves no answer at all.
  */
+import * as BoxContext from "./BoxContext.ts"
+import * as Formulas from "./Formulas.ts"
+import * as Retraction from "./Retraction.ts"
 import * as Scan from "./Scan.ts"
 import * as Wording from "./Wording.ts"
 
-/** A piece of a text and what it says. */
-export interface Found {
-  readonly start: number
-  readonly end: number
-  readonly answer: string
-}
+type Found = Formulas.Found
 
 const box = /\\(?:boxed|fbox)\s*(?:\{|(?=\d))/g
 
@@ -62,22 +61,54 @@ const isConnector = (gap: string): boolean => {
   return bare === "" || /^(?:[,;]|,?\s*(?:[a-zA-Z]+\s)?(?:and|or)|&)$/.test(bare)
 }
 
-/** A percent sign or word that stands just outside of a formula or box. */
-export const percentAfter = (rest: string): string => (percent.test(rest) ? " \\% " : "")
-
-const percent = /^\s*(?:\$\s*)?(?:percent(?:age)?|pct|%|\\%)(?![a-zA-Z])/i
-
-/** The box that counts, with the boxes it is listed with; undefined where there is none. */
-export const last = (text: string): Found | undefined => {
+/** The last box with the boxes it is listed with, whatever surrounds them: for references, which are trusted. */
+export const lastGroup = (text: string): Found | undefined => {
   const boxes = all(text)
   let first = boxes.length - 1
   while (first > 0 && isConnector(text.slice(boxes[first - 1]!.end, boxes[first]!.start))) first -= 1
   const group = boxes.slice(Math.max(0, first))
   const [start, end] = [group[0]?.start, group.at(-1)?.end]
-  if (start === undefined || end === undefined || Wording.isDeniedBy(text.slice(0, start).slice(-300))) return undefined
+  if (start === undefined || end === undefined) return undefined
   // The same box said twice is one answer.
   const answers = [...new Set(group.map(({ answer }) => answer))]
-  return { start, end, answer: answers.join(" , ") + percentAfter(text.slice(end, end + 20)) }
+  return { start, end, answer: answers.join(" , ") + Formulas.scaleAfter(text.slice(end, end + 20)) }
+}
+
+/** How far from a box a formula that holds it may begin and end, in characters. */
+const formulaReach = 2_000
+
+/** The formulas in the lines around a box, at their places in the text. */
+const formulasAround = (text: string, { end, start }: Found): ReadonlyArray<Found> => {
+  const near = Math.max(0, start - formulaReach)
+  const line = text.indexOf("\n", near)
+  const from = near > 0 && line !== -1 && line < start ? line + 1 : near
+  return Formulas.all(text.slice(from, end + formulaReach)).map((one) => ({
+    ...one,
+    start: one.start + from,
+    end: one.end + from
+  }))
+}
+
+/** A value that is offered as well. */
+const alternative =
+  /^(?:[\s*_`$),]|\\?%){0,20}\(?or\s{1,9}\$?(-?\\d?frac\s?\{[^{}]{1,40}\}\s?\{[^{}]{1,40}\}|-?[\d.,/]*\d(?:\s?\\?%)?)(?![\d^!])/
+
+/** The box that counts, with the boxes it is listed with; undefined where there is none. */
+export const last = (text: string): Found | undefined => {
+  const found = lastGroup(text)
+  if (found === undefined || Wording.isDeniedBy(text.slice(Math.max(0, found.start - 300), found.start)))
+    return undefined
+  const { answer, end } = found
+  if (Retraction.follows(text.slice(end), answer)) return undefined
+  // `\boxed{\frac{1}{2}} or 0.5`: whether it says the same is for the comparison.
+  const also = alternative.exec(text.slice(end, end + 120))
+  const isAnswer = BoxContext.isAnswer(
+    text,
+    { ...found, end: end + (also?.[0].length ?? 0) },
+    formulasAround(text, found)
+  )
+  if (!isAnswer) return undefined
+  return also === null ? found : { ...found, answer: `${answer} \\text{ or } ${also[1]}` }
 }
 
 /** What a box holds that never closes; for references, which are trusted. */

@@ -29,10 +29,13 @@ const joints =
 const changes =
   "hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?|millionths?|" +
   "squared|cubed|factorial|times|plus|minus|negative|point|mod|modulo|base|binary|octal|hex|hexadecimal|roots?|double|twice|triple|" +
-  "thrice|reciprocal|inverse|power|divided|multiplied|over|under|below|above|choose|per\\s+cent|mille|permille|hundreds?|thousands?|" +
-  "millions?|billions?|trillions?|lakhs?|crores?|dozens?|logarithm|logs?|ln|sine?|cos|cosine|tan|tangent|more|pi|tau|infinity|" +
+  "thrice|reciprocal|inverse|power|divided|multiplied|choose|mille|permille|hundreds?|thousands?|" +
+  "millions?|billions?|trillions?|lakhs?|crores?|dozens?|logarithm|logs?|ln|sine?|cos|cosine|tan|tangent|pi|tau|infinity|" +
   "infinite|bn|mn|mio|mil|conjugate|transposed?|prime|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|" +
   "thirteen|fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+
+/** Words of place that compute with what follows: "5 over 6", "1 more than". */
+const places = "(?:over|under|below|above)(?=\\s+[\\d$\\\\])|more(?=\\s+than)"
 
 /** That a sentence is not the speaker's own. */
 const distance = "suppose|supposing|assume|assuming|claims?|claimed|pretend|imagine|who|whoever|says?|said|wonder"
@@ -42,15 +45,18 @@ const relations = "from|to|near|close|far|like|besides?|off|square|multiple|divi
 const wordsOf = (...lists: ReadonlyArray<string>) =>
   new RegExp(`(?<![a-zA-Z\\\\])(?:${lists.join("|")})(?![a-zA-Z])|n['’]t(?![a-zA-Z])`, "gi")
 
-/** Whether one of the words is there; `NO` and `IF` are points of geometry. */
+/** Whether one of the words is there; `NO` and `IF` are points of geometry, `May` is a month. */
 const has = (text: string, words: RegExp): boolean =>
-  [...text.matchAll(words)].some(([word]) => !/^[A-Z]{1,2}$/.test(word))
+  [...text.matchAll(words)].some(
+    ({ 0: word, index }) => !/^[A-Z]{1,2}$/.test(word) && !(word === "May" && !/^\s+be\b/.test(text.slice(index + 3)))
+  )
 
 const refusal = wordsOf(refusals)
 const several = wordsOf(refusals, doubts, "anything|except|rather|instead|different|opposite")
 const modal = wordsOf(modals)
 const open = wordsOf(refusals, exclusions, doubts, modals, joints)
-const change = wordsOf(changes)
+const change = wordsOf(changes, places)
+const computing = wordsOf(changes)
 const borrowed = wordsOf(distance)
 const related = wordsOf(relations)
 const negation = /\\(?:not|neg|lnot|notin|nexists)(?![a-zA-Z])/
@@ -67,6 +73,13 @@ export const isDoubtful = (text: string): boolean => isOneOfSeveral(text) || has
 /** Whether words leave a value as it is, as a unit or a name does: they neither deny nor pick nor compute. */
 export const isNeutral = (text: string): boolean => !has(text, open) && !has(text, change) && !negation.test(text)
 
+/** Whether words compute with a value, anywhere or right at their start. */
+export const computes = (text: string): boolean => has(text, computing)
+export const startsComputing = (text: string): boolean => has(text.slice(0, changeReach), computing)
+
+/** How far from a value a word that computes with it may be, in characters. */
+const changeReach = 20
+
 /** Whether what leads to "the answer is" takes it back: "suppose", "some say", "I doubt". */
 export const isBorrowed = (text: string): boolean => isDoubtful(text) || has(text, borrowed)
 
@@ -74,7 +87,7 @@ export const isBorrowed = (text: string): boolean => isDoubtful(text) || has(tex
  * Whether a number in prose is the value that the prose speaks of: nothing around it computes, excludes or compares.
  */
 export const isValueBetween = (before: string, after: string): boolean =>
-  isNeutral(before) && !has(before, related) && !has(after.slice(0, 20), change) && !isDoubtful(before + after)
+  isNeutral(before) && !has(before, related) && !has(after.slice(0, changeReach), change) && !isDoubtful(before + after)
 
 /** What a value starts anew after: the end of a sentence or clause, "but", "so", "is", "=". */
 const clauseEnd =

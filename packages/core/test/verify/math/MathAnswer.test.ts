@@ -68,6 +68,19 @@ describe("MathAnswer.equivalent", () => {
     assert.isFalse(MathAnswer.equivalent("\\frac{1}{3}", "0.34", read, { decimalPlaces: 2 }))
   })
 
+  it("compares integers exactly at any length", () => {
+    for (const digits of [20, 31, 700, 30_000]) {
+      const n = "7".repeat(digits)
+      for (const compare of [equivalent, (a: string, b: string) => MathAnswer.decide(a, b) === true]) {
+        assert.isTrue(compare(n, n))
+        assert.isTrue(compare(n, `00${n}`))
+        assert.isFalse(compare(n, `${n.slice(0, -1)}8`))
+        assert.isFalse(compare(n, `-${n}`))
+      }
+    }
+    assert.isTrue(equivalent("-0", "0"))
+  })
+
   it("accepts an inequality for an interval only where the rules say so", () => {
     assert.isFalse(equivalent("[-2,7]", "-2 \\leq x \\leq 7"))
     assert.isTrue(MathAnswer.equivalent("[-2,7]", "-2 \\leq x \\leq 7", read, { acceptsInequalities: true }))
@@ -106,6 +119,22 @@ describe("MathAnswer.equivalent on generated numbers", () => {
       )
     )
     assert.isFalse(equivalent(`${sign}${magnitude}.${digits}`, `${sign}${magnitude}.${digits}1`))
+  })
+
+  const tenths = Schema.Int.check(Schema.isBetween({ minimum: 10, maximum: 100_000 }))
+  it.prop("takes n for n percent and never for a hundredth of it", [tenths, Schema.Boolean], ([n, isNegative]) => {
+    const sign = isNegative ? "-" : ""
+    const [written, hundredth] = [`${sign}${n / 10}`, `${sign}${BigInt(n)}/1000`]
+    for (const percentage of [`${written}\\%`, `${written} percent`, `${written} \\text{ percent}`]) {
+      assert.isTrue(equivalent(written, percentage), percentage)
+      assert.isTrue(equivalent(percentage, written), percentage)
+      // Its value, where the reference is written in percent or as a fraction.
+      assert.isTrue(equivalent(percentage, hundredth), percentage)
+      if (n % 1_000 !== 0) assert.isTrue(equivalent(hundredth, percentage), percentage)
+    }
+    for (const other of [hundredth, `${hundredth}\\%`, `${sign}${n * 10}`, `${sign}${n * 10}\\%`]) {
+      assert.isFalse(equivalent(written, other), other)
+    }
   })
 
   it.prop("accepts thousands separators", [small], ([n]) => {
@@ -157,7 +186,8 @@ describe("MathAnswer.extract", () => {
     ["nothing", "I do not know", undefined]
   ]
   for (const [name, completion, expected] of cases) {
-    it(`finds ${name}`, () => assert.strictEqual(MathAnswer.extract(completion)?.trim(), expected?.trim()))
+    it(`finds ${name}`, () =>
+      assert.strictEqual(MathAnswer.extract(completion, { unmarked: "number" })?.trim(), expected?.trim()))
   }
 
   it("finds no answer among more boxes than allowed", () => {
@@ -166,16 +196,36 @@ describe("MathAnswer.extract", () => {
     assert.isDefined(MathAnswer.extract(guesses, { maxBoxed: 7 }))
   })
 
-  it("takes nothing unmarked where the original's Accuracy reward takes nothing", () => {
-    assert.isUndefined(MathAnswer.extract("there are $3$ cats", MathAnswer.accuracyOptions))
-    assert.strictEqual(MathAnswer.extract("\\boxed{3}", MathAnswer.accuracyOptions), "3")
+  it("takes nothing unmarked, as the original's Accuracy reward, whatever part of the options is given", () => {
+    for (const options of [undefined, {}, { maxBoxed: 6 }, { splitsOnThinkTag: true }, MathAnswer.accuracyOptions]) {
+      assert.isUndefined(MathAnswer.extract("Let me think about step 4", options))
+      assert.isUndefined(MathAnswer.extract("there are $3$ cats", options))
+      assert.strictEqual(MathAnswer.extract("\\boxed{3}", options), "3")
+    }
   })
 
-  it("finds a reference's answer after ####, in a box, or takes it whole", () => {
-    assert.strictEqual(MathAnswer.extractReference("9 + 9 = 18\n#### 18"), "18")
-    assert.strictEqual(MathAnswer.extractReference("so $\\boxed{\\frac12}$"), "\\frac12")
-    assert.strictEqual(MathAnswer.extractReference("x^2"), "x^2")
-  })
+  const references: ReadonlyArray<readonly [layout: string, reference: string, answer: string]> = [
+    ["GSM8K's", "9 + 9 = 18\n#### 18", "18"],
+    ["MetaMathQA's", "She has 18.\n#### 18\nThe answer is: 18", "18"],
+    ["MetaMathQA's, a formula", "So it is one half.\n\nThe answer is: \\frac{1}{2}", "\\frac{1}{2}"],
+    ["MetaMathQA's, a box", "It is $\\boxed{\\frac{1}{2}}$.\nThe answer is: \\frac{1}{2}", "\\frac{1}{2}"],
+    ["a marker with the answer on the next line", "Steps.\n####\n18\n", "18"],
+    ["a marker with words behind the line", "Steps.\n#### 1,200\nHope that helps!", "1,200"],
+    ["five hashes", "##### 18", "18"],
+    ["headings above a box", "#### Step 1\n2 + 2\n#### Conclusion\nSo $\\boxed{4}$.", "4"],
+    ["MATH's", "so $\\boxed{\\frac12}$", "\\frac12"],
+    ["a box in a calculation", "so $x > \\boxed{3}$", "3"],
+    ["a box that never closes", "so \\boxed{3", "3"],
+    ["tags", "<think>18?</think><answer>18</answer>", "18"],
+    ["few-shot prompts'", "Final Answer: The final answer is $18$. I hope it is correct.", "18"],
+    ["instructions'", "She sells 9 + 9 = 18 eggs. The answer is 18.", "18"],
+    ["a bare answer", "x^2", "x^2"],
+    ["a bare answer with a minus sign of Unicode", "\u22125", "-5"]
+  ]
+  for (const [layout, reference, answer] of references) {
+    it(`finds the answer of a reference in this layout: ${layout}`, () =>
+      assert.strictEqual(MathAnswer.extractReference(reference), answer))
+  }
 
   it.effect("reads hostile texts of 100,000 characters in linear time", () =>
     Effect.sync(() => {

@@ -27,8 +27,11 @@ const patternOf = (source: string, around: string = ""): RegExp =>
 
 const count = (text: string, pattern: RegExp): number => Array.from(text.matchAll(pattern)).length
 
-/** Relations of IFEval. */
-const holds = (number: number, relation: unknown, wanted: number): boolean =>
+/** Relations of IFEval, which knows no others. */
+const relations = ["less than", "at least"] as const
+type Relation = (typeof relations)[number]
+
+const holds = (number: number, relation: Relation, wanted: number): boolean =>
   relation === "less than" ? number < wanted : number >= wanted
 
 /** Lines, white space and empty lines in front of them included, that begin with a mark. */
@@ -161,7 +164,7 @@ interface Given {
   readonly number: (name: string) => number
   readonly text: (name: string) => string
   readonly texts: (name: string) => ReadonlyArray<string>
-  readonly any: (name: string) => unknown
+  readonly relation: (name: string) => Relation
 }
 
 class Missing extends Error {}
@@ -183,7 +186,12 @@ const given = (id: string, args: Arguments): Given => {
           Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "string"),
         "a list of texts"
       ),
-    any: (name) => args[name]
+    relation: (name) =>
+      need(
+        name,
+        (value): value is Relation => relations.some((one) => one === value),
+        `one of ${relations.map((one) => JSON.stringify(one)).join(" and ")}`
+      )
   }
 }
 
@@ -192,19 +200,19 @@ const checks: { readonly [id: string]: (args: Given, detect: Detect) => Check } 
     const patterns = texts("keywords").map((one) => patternOf(one))
     return (text) => patterns.every((pattern) => text.search(pattern) !== -1)
   },
-  "keywords:frequency": ({ any, number, text: given }) => {
-    const [pattern, wanted, relation] = [patternOf(given("keyword").trim()), number("frequency"), any("relation")]
+  "keywords:frequency": ({ number, relation: related, text: given }) => {
+    const [pattern, wanted, relation] = [patternOf(given("keyword").trim()), number("frequency"), related("relation")]
     return (text) => holds(count(text, pattern), relation, wanted)
   },
   "keywords:forbidden_words": ({ texts }) => {
     const patterns = texts("forbidden_words").map((one) => patternOf(one, boundary))
     return (text) => patterns.every((pattern) => text.search(pattern) === -1)
   },
-  "keywords:letter_frequency": ({ any, number, text: given }) => {
+  "keywords:letter_frequency": ({ number, relation: related, text: given }) => {
     const [letter, wanted, relation] = [
       given("letter").trim().toLowerCase(),
       number("let_frequency"),
-      any("let_relation")
+      related("let_relation")
     ]
     return (text) => holds(text.toLowerCase().split(letter).length - 1, relation, wanted)
   },
@@ -212,16 +220,16 @@ const checks: { readonly [id: string]: (args: Given, detect: Detect) => Check } 
     const language = given("language")
     return (text) => isIn(detect, text, language)
   },
-  "length_constraints:number_sentences": ({ any, number }) => {
-    const [wanted, relation] = [number("num_sentences"), any("relation")]
+  "length_constraints:number_sentences": ({ number, relation: related }) => {
+    const [wanted, relation] = [number("num_sentences"), related("relation")]
     return (text) => holds(Punkt.countSentences(text), relation, wanted)
   },
   "length_constraints:number_paragraphs": ({ number }) => {
     const wanted = number("num_paragraphs")
     return (text) => isParagraphs(text, wanted)
   },
-  "length_constraints:number_words": ({ any, number }) => {
-    const [wanted, relation] = [number("num_words"), any("relation")]
+  "length_constraints:number_words": ({ number, relation: related }) => {
+    const [wanted, relation] = [number("num_words"), related("relation")]
     return (text) => holds(count(text, /[\p{L}\p{N}_]+/gu), relation, wanted)
   },
   "length_constraints:nth_paragraph_first_word": ({ number, text: given }) => {
@@ -263,8 +271,8 @@ const checks: { readonly [id: string]: (args: Given, detect: Detect) => Check } 
   },
   "startend:quotation": () => (text) =>
     text.trim().length > 1 && text.trim().startsWith('"') && text.trim().endsWith('"'),
-  "change_case:capital_word_frequency": ({ any, number }) => {
-    const [wanted, relation] = [number("capital_frequency"), any("capital_relation")]
+  "change_case:capital_word_frequency": ({ number, relation: related }) => {
+    const [wanted, relation] = [number("capital_frequency"), related("capital_relation")]
     return (text) => holds(Tokens.of(text).filter(isUpper).length, relation, wanted)
   },
   "change_case:english_capital": (_, detect) => (text) => isUpper(text) && isIn(detect, text, "en"),

@@ -1,0 +1,189 @@
+/**
+ * Writes announcements of a choice in other languages as English ones: "答案：A" and "La respuesta correcta es A" become
+ * "the answer is A".
+ *
+ * Read are an answer noun with the words that qualify it, then "is", "is not" or a colon; "I choose"; and, in a text
+ * with one of them, words that join, explain, deny or take back. A clause that denies, doubts or supposes before the
+ * noun is left as it is, and then says nothing. A text without announcements is not changed. Linear in the text.
+ */
+
+interface Tongue {
+  /** The noun of an answer, with articles and adjectives. */
+  readonly answer: string
+  readonly is: string
+  readonly isNot: string
+}
+
+const space = "[ \\t]{0,3}"
+const gap = "[ \\t]{1,3}"
+const opt = (words: string, after = gap): string => `(?:(?:${words})${after})?`
+
+/** Written with blanks between words. */
+const spaced: ReadonlyArray<Tongue> = [
+  // Spanish, Portuguese, Italian, French
+  {
+    answer:
+      opt("por tanto|la|el|una|a|o|il|l['’]|ma|mi|minha|mia") +
+      opt("única|bonne|seule|melhor|mejor|miglior") +
+      "(?:respuesta|resposta|risposta|réponse|reponse|opción|opcion|opção|opzione|alternativa|solución|solution|soluzione)" +
+      `(?:${gap}(?:es la )?(?:correcta|correta|corretta|correcte|exacte|juste|giusta|exacta|certa|final|finale|adecuada))?`,
+    is: "es|é|è|est|sería|seria",
+    isNot: "no es|não é|nao é|non è|n['’]est pas"
+  },
+  // German, Dutch, Swedish, Danish, Norwegian
+  {
+    answer:
+      opt("die|meine|unsere|das|het|mijn|de|det|den") +
+      opt("richtige|korrekte|beste|endgültige|juiste|correcte|rätta|rette|riktige|rigtige") +
+      "(?:antwort|lösung|antwoord|svaret|svar)",
+    is: "lautet|ist|is|är|er",
+    isNot: "ist nicht|lautet nicht|is niet|är inte|er ikke"
+  },
+  // Polish, Czech, Turkish, Vietnamese, Indonesian
+  {
+    answer:
+      opt("poprawna|prawidłowa|poprawną|správná|doğru") +
+      "(?:odpowiedź|odpowiedzią|odpověď|cevap|yanıt|đáp án|câu trả lời|jawabannya|jawaban)" +
+      `(?:${gap}(?:đúng|yang benar|yang tepat))?`,
+    is: "to|jest|je|là|adalah|ialah",
+    isNot: "to nie|nie jest|není|không phải là|bukan"
+  },
+  // Russian, Ukrainian, Arabic, Hebrew, Hindi
+  {
+    answer:
+      opt("правильный|верный|мой|правильна|सही") +
+      "(?:ответ|відповідь|الإجابة|الاجابة|الجواب|התשובה|תשובה|उत्तर)" +
+      `(?:${gap}(?:الصحيحة|الصحيح|הנכונה))?`,
+    is: "это|є|هي|هو|היא",
+    isNot: "не|это не|ليست|ليس|אינה|לא"
+  }
+]
+
+/** Written without. */
+const joined: Tongue = {
+  answer:
+    "(?:(?:最终|正确|最佳|标准|正しい|最終)(?:的|な)?)?(?:答案|答え|解答|正解|정답|답|(?<=[确佳](?:的)?)(?:选项|選項))(?:选项|選項|应该|應該|应|應|就)?",
+  is: "是|为|為|选|選|は|은|는",
+  isNot: "不是|不为|不選|不选|ではなく|はないは"
+}
+
+const colon = "[:=]|[-–—](?=[ \\t])"
+/** What may stand before a label: an adverb, an article, what a choice is called. */
+const called =
+  opt("donc|daher|somit|also|quindi|dunque|portanto|entonces|dus|więc", space) +
+  opt("la|el|l['’]|die|der|das|il|het|[ao](?=[ \\t]{1,3}(?:letra|opção|alternativa))", space) +
+  opt(
+    "opción|opcion|option|opção|letra|lettre|lettera|opzione|alternativa|buchstabe|antwort|réponse|respuesta|вариант|буква|选项|選項|选择|보기",
+    space
+  )
+const marks = "[*_]{0,3}"
+
+const headOf = (answer: string, verb: string, isSpaced: boolean): RegExp =>
+  new RegExp(
+    `${isSpaced ? "(?<![\\p{L}\\p{N}])" : ""}${answer}${marks}${space}(?:${verb})${marks}${space}${called}(?=[ "'(\\[*_$\\\\]{0,6}(?:[A-Z\\d]|(?!\\p{Script=Cyrillic}(?!\\p{L}))\\p{L}))`,
+    "giu"
+  )
+
+const word = (words: string): string => `(?:${words.replaceAll(" ", gap)})(?![\\p{L}])`
+
+/** Denials before announcements, which hold the same words. */
+const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
+  ...spaced.flatMap(({ answer, is, isNot }) => [
+    [headOf(answer, `${word(isNot)}(?:${space}(?:${colon}))?`, true), "the answer is not "] as const,
+    [headOf(answer, `(?:${word(is)})?${space}(?:${colon})|${word(is)}`, true), "the answer is "] as const
+  ]),
+  [headOf(joined.answer, joined.isNot, false), "the answer is not "],
+  [headOf(joined.answer, `(?:${joined.is})${space}(?:${colon})?|${colon}`, false), "the answer is "],
+  [
+    /(?<!\p{L})(?:elijo|escojo|escolho|scelgo|je choisis|ich wähle|ik kies|wybieram|выбираю|memilih)[ \t]{1,3}(?:(?:la|el|a|o|l['’]|die|de)[ \t]{0,3})?(?:(?:opción|opção|option|opzione|вариант)[ \t]{0,3})?(?=[("'*]{0,4}[\p{L}\p{N}])/giu,
+    "i choose "
+  ],
+  [
+    /(?:故|应该|应|應|因此|所以|我|本题|(?<=^|[.,;:!?\n] ?))(?:选择|選擇|选|選)[ \t:]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu,
+    "i choose "
+  ],
+  [/(?<=^|[.,;:!?\n] ?)答[ \t]{0,3}:[ \t]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu, "the answer is "],
+  [
+    /(?<!\p{L})(?:daher|somit|also|folglich|damit|deshalb|demnach|deswegen)[ \t]{1,3}(?:ist|lautet)[ \t]{1,3}die[ \t]{1,3}(?:richtige|korrekte)[ \t]{1,3}antwort[ \t]{0,3}:?[ \t]{0,3}(?=[("'*]{0,4}[A-Z\d])/giu,
+    "the answer is "
+  ],
+  [/(?:सही[ \t]{1,3})?उत्तर[ \t]{1,3}(?=\(?[A-Z\d]\)?[ \t]{1,3}है)/gu, "the answer is "]
+]
+
+/** Words before a noun that make its clause no statement of the answer. */
+const denied =
+  /(?<!\p{L})(?:no|non|não|nao|ne|nicht|kein|keine|niet|nie|не|если|si|se|wenn|falls|als|jika|nếu|jeśli|creo|creen|dice|dicen|sagt|dit|disent|dicono)(?!\p{L})|不|没|非|如果|若|假设|认为|说|もし|만약/iu
+/** The same of a whole sentence. */
+const doubted =
+  /(?<!\p{L})(?:quizás?|tal vez|talvez|peut-être|forse|vielleicht|może|mungkin|có lẽ|возможно)(?!\p{L})|可能|也许|かもしれ|아마/iu
+
+const clauseEnd = /[.,;:!?\n]/
+const sentenceEnd = /[.;!?\n]/
+const reach = 80
+
+const isStated = (before: string): boolean => {
+  const near = before.slice(-reach)
+  return !denied.test(near.split(clauseEnd).at(-1) ?? "") && !doubted.test(near.split(sentenceEnd).at(-1) ?? "")
+}
+
+/** Words that follow an announcement, in the order in which they are replaced. */
+const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
+  [/不(?=[.,!\s])|不对|不正确|等等|等一下|错了|待って|잠깐|아니요/gu, " wait, "],
+  [
+    /(?<!\p{L})(?:espera|espere|perdón|perdon|attends|attendez|pardon|warte|moment|entschuldigung|nein|aspetta|scusa|scusate|desculpe|подождите|подожди|стоп|нет|poczekaj|bekle|me equivoqué|je me suis trompé)(?!\p{L})/giu,
+    " wait, "
+  ],
+  [
+    /(?<!\p{L})(?:incorrect[ao]|errónea|equivocad[ao]|incorrecte|fausse|faux|falsch|sbagliat[ao]|errad[ao]|неверно|неправильно|błędna)(?!\p{L})|错误|間違い|틀렸/giu,
+    " wrong "
+  ],
+  [
+    /(?<!\p{L})(?:porque|ya que|puesto que|pues|parce que|car|puisque|weil|denn|poiché|perché|omdat|eftersom|fordi|ponieważ|потому что|так как|поскольку|çünkü|karena|vì)(?!\p{L})|因为|因為|由于|なぜなら|왜냐하면/giu,
+    " because "
+  ],
+  [/或者|或|还是|還是|または|또는/gu, " or "],
+  [
+    /(?<=[A-Z\d]\)?)[ \t]{1,3}(?:o|u|ou|oder|oppure|of|eller|lub|albo|или|veya|atau|hoặc|أو)[ \t]{1,3}(?=\(?[A-Z\d])/gu,
+    " or "
+  ],
+  [/(?<=[A-Z\d]\)?)[ \t]{1,3}(?:y|e|et|und|en|och|og|i|и|ve|dan|và)[ \t]{1,3}(?=\(?[A-Z\d])/gu, " and "],
+  [/(?<=[A-Z\d]\)?)(?:和|与|及|と)(?=\(?[A-Z\d])/gu, " and "],
+  [/而?不是/gu, " not "],
+  [/而是/gu, " but "],
+  [/(?<=[A-Za-z\d]\)?)[ \t]{0,2}(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है)/gu, " "],
+  [/(?<=[A-Z\d])(?=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])/gu, " "]
+]
+
+/** Full stops and brackets of East Asia that compatibility forms leave. */
+const punctuation: ReadonlyArray<readonly [pattern: RegExp, ascii: string]> = [
+  [/【(?:正确|标准)?答案】/g, "答案:"],
+  [/[。।]/g, ". "],
+  [/、/g, ", "],
+  [/[「『【〔]/g, " ("],
+  [/[」』】〕]/g, ") "]
+]
+
+const replaced = (text: string, all: ReadonlyArray<readonly [pattern: RegExp, by: string]>): string =>
+  all.reduce((written, [pattern, by]) => written.replaceAll(pattern, by), text)
+
+/** Whether a text can hold an announcement in another language. */
+const candidates =
+  /respuesta|resposta|risposta|r[ée]ponse|opci[óo]n|opç|opzione|alternativa|soluc|soluz|solution|antwo|lösung|svar|odpov|odpow|cevap|yanıt|đáp|trả lời|jawaban|ответ|відповідь|جابة|الجواب|תשובה|उत्तर|答|正解|답|选|選|elijo|escojo|escolho|scelgo|choisis|wähle|kies|wybieram|выбираю|memilih/i
+
+/** The text with its announcements in English. */
+export const inEnglish = (text: string): string => {
+  if (!candidates.test(text)) return text
+  const plain = replaced(text.normalize("NFKC"), punctuation)
+  let isFound = false
+  const translated = heads.reduce(
+    (written, [pattern, english]) =>
+      written.replaceAll(pattern, (whole: string, ...rest: ReadonlyArray<unknown>) => {
+        const at = rest.findLast((one) => typeof one === "number") ?? 0
+        if (!isStated(written.slice(Math.max(0, at - reach), at))) return whole
+        isFound = true
+        return `; ${english}`
+      }),
+    plain
+  )
+  return isFound ? replaced(translated, others) : text
+}

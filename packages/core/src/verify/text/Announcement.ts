@@ -1,0 +1,95 @@
+/** Finds the answer that a text announces: "the final answer is …", `#### …`. Linear in the text. */
+import * as Formulas from "./Formulas.ts"
+import * as Prose from "./Prose.ts"
+import * as Retraction from "./Retraction.ts"
+import * as Wording from "./Wording.ts"
+
+const anchors =
+  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
+
+/**
+ * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is no
+ * factorial in a calculation. The periods of "a.m." and "i.e." end none.
+ */
+const sentence =
+  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|mrs?|ms|dr|st|no)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
+
+const withoutMarkup = (text: string): string =>
+  text
+    .replaceAll(/\*\*|<\/?(?:b|i|em|strong|u|mark|span)>|\p{Extended_Pictographic}\ufe0f?/gu, "")
+    .replace(/^["'“‘\s:`*_]+/, "")
+    .replace(/(?<!["'”’\s`*_])["'”’\s`*_]+$/, "")
+
+/** "This answer is correct." announces nothing. */
+const remark =
+  /^[\s*]*(?:indeed |also |clearly |therefore |thus |now )?(?:correct|right|verified|confirmed|checked|complete|consistent|reasonable|valid|exact|unique|final|above|below|boxed|shown|found|as)(?![a-zA-Z])[^\d$\\]*$/i
+
+interface Announcement {
+  readonly before: string
+  readonly announcing: string
+  readonly stated: string
+  /** Where the statement ends. */
+  readonly end: number
+}
+
+const announcement = (text: string, match: RegExpMatchArray): Announcement => {
+  const at = match.index ?? 0
+  const start = at + match[0].length
+  const near = text.slice(start, start + 2_100)
+  const lead = /^\s*/.exec(near)?.[0].length ?? 0
+  const display = /^(?:\*\*|\s)*(?:\$\$|\\\[)/.test(near)
+  const rest = near.slice(lead, lead + 2_000)
+  const stated = display
+    ? (/^(?:\*\*|\s)*(\$\$[^$]*\$\$|\\\[[^]*?\\\])/.exec(rest)?.[1] ?? rest)
+    : (sentence.exec(rest)?.[0] ?? "")
+  const end = start + lead + stated.length
+  return { before: text.slice(Math.max(0, at - 200), at), announcing: match[0], stated, end }
+}
+
+const copula = /\b(?:is|are|equals)\b/gi
+
+/** Whether a place is not in the formula that the text ends with: one dollar sign comes after what is. */
+const outsideFormula = (text: string): ((at: number) => boolean) => {
+  const close = text.lastIndexOf("$")
+  const open = close <= 0 ? -1 : text.lastIndexOf("$", close - 1)
+  return (at) => at < open || at > close
+}
+
+/** What follows the last "is" of a sentence that something with a value follows, else all of it. */
+const predicate = (stated: string): string => {
+  if (Prose.beginsWithValue(stated)) return stated
+  let lastValue = stated.length - 1
+  while (lastValue >= 0 && !/[\d$\\]/.test(stated[lastValue]!)) lastValue--
+  const isOutside = outsideFormula(stated)
+  const last = [...stated.matchAll(copula)].findLast(({ index }) => index < lastValue && isOutside(index))
+  if (last === undefined && lastValue >= 0) return stated
+  const statement = stated.slice(last?.index ?? 0)
+  const isOutsideThere = outsideFormula(statement)
+  return statement.replaceAll(copula, (word, at: number) => (isOutsideThere(at) ? "" : word))
+}
+
+/** How many remarks about the answer are skipped. */
+const maxRemarks = 20
+
+/**
+ * The formula or number of the last sentence with "the answer is"; an empty text where it denies it, leaves it open or
+ * takes it back.
+ */
+export const last = (text: string): string | undefined => {
+  const matches = [...text.matchAll(anchors)]
+  let said: Announcement | undefined
+  for (let i = matches.length - 1; i >= Math.max(0, matches.length - maxRemarks); i--) {
+    said = announcement(text, matches[i]!)
+    if (!remark.test(said.stated)) break
+  }
+  if (said === undefined) return undefined
+  const { announcing, before, end } = said
+  const stated = Prose.withoutReason(said.stated)
+  if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""
+  // "Final answer: the largest $n$ is 34": the value is what is said of it.
+  const value = withoutMarkup(predicate(stated))
+  const isFormula = Formulas.all(value).length > 0
+  if (isFormula && Formulas.areAlternatives(value, Wording.isDoubtful)) return ""
+  const answer = isFormula ? Formulas.lastJoined(value) : Prose.valueOf(value)
+  return answer !== undefined && Retraction.follows(text.slice(end), answer) ? "" : answer
+}

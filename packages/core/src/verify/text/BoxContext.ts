@@ -1,0 +1,124 @@
+/**
+ * Whether a box is the answer by what surrounds it: `-\boxed{24}`, `\boxed{24}000`, `x > \boxed{24}`, "half of
+ * \boxed{24}", "maybe \boxed{24}" and "\boxed{24} or so" are not, "- \boxed{24}" at the start of a line,
+ * `\boxed{24}^\circ` and "\boxed{24} more apples" are.
+ *
+ * In a formula, nothing may touch the box except relations of equality, text, units and layout; in prose, no sign,
+ * digit or word of arithmetic. Linear in what is read.
+ */
+import type { Found } from "./Formulas.ts"
+
+/** In a formula: what a value may follow, up to the last of them. */
+const starts =
+  /(?<![<>!≤≥])=(?!>)|=>|->|⇒|→|≈|≡|:|,|;|&|\\\\|\\(?:approx|equiv|cong|sim|simeq|in|[rR]ightarrow|Long(?:left)?rightarrow|implies|iff|to|therefore|because|q?quad|colon)(?![a-zA-Z])|\\(?:text|mathrm|mbox)[a-z]{0,4}\s?\{[^{}]*\}/g
+/** Layout around a value: size, weight, colour, spacing, brackets, currency. */
+const layout =
+  /^(?:[\s{([~]|\\[,;!: ]|\\?[$€£]|\\begin\{[a-z*]+\}|\\(?:left|big|Big|displaystyle|textstyle|bf|boldsymbol|bm|mathbf|mathrm|underline|large|Large|LARGE|huge|Huge|normalsize|color|textcolor|ans|thinspace)(?![a-zA-Z])|\{[a-z]{2,10}\})*$/
+/** Layout behind a value. */
+const closers = /^(?:[\s}\]~)]|\\[,;!: ]|\\(?:right|big|Big|hfill|thinspace|limits|displaystyle)(?![a-zA-Z]))*/
+/** In a formula: what may follow a value. */
+const follows =
+  /^(?:$|\{?[.,;:]\}?(?!\d|\{)|=|≈|⇒|→|≡|&|\\\\|\\?[%$€£°]|\^\s?\{?\s?(?:\\circ|°)|\\(?:circ|degree|degrees|approx|equiv|simeq|cong|text|mathrm|mbox|hbox|textbf|textit|operatorname|quad|qquad|[rR]ightarrow|Long(?:left)?rightarrow|implies|iff|to|blacksquare|square|Box|checkmark|qed|tag|label|pmod|because|therefore|end|hspace|vspace|newline|in)(?![a-zA-Z])|[a-zA-Z]{2}|[mgshLNJWVKCF](?![a-zA-Z])|[✓✔✅🎉])/u
+
+const operatorWords =
+  /^(?:(?:lakhs?|crores?|mn|bn|squared|cubed|plus|minus|factorial|divided by|multiplied by|and (?:a|one) (?:half|third|quarter))(?![a-zA-Z])|(?:times|over|x)\s+[$\\\d])/i
+const kilo = /^k(?![a-zA-Z])/
+const remainder = /^mod(?:ulo)?(?![a-zA-Z])/i
+const congruent = /≡|\\equiv|congruent/
+
+/** "or 25", "apples or 25", "or is it 25", "or x = 25", "or so", "maybe", "to 25". */
+const hedgesAfter =
+  /^[,–—-]?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|give or take)(?![a-zA-Z])|to\s+[-$\\\d])/i
+const hedgesBefore =
+  /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
+
+const clauseStart = /[.!?;,\n]|(?<![a-zA-Z])(?:but|so|hence|thus|therefore|then|because|since)(?![a-zA-Z])/gi
+
+/** "half of", "twice", "one more than". */
+const computedBy =
+  /(?<![a-zA-Z])(?:(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|tenths?|square|cube|roots?|negative|opposite|reciprocal|inverse|factorial|double|triple|percent|logarithm)\s+of(?:\s+the(?:\s+number)?)?|%\s+of|twice|thrice|half|double|triple|minus|plus|times|than(?:\s+or\s+equal\s+to)?|divided\s+by|multiplied\s+by)\s*$/i
+
+const operatorBefore =
+  /(?:[+×·⋅÷/<>≤≥±√^_]|\\(?:cdot|times|div|pm|mp|sqrt|log|ln|sin|cos|tan|geq?|leq?|[gl]t|geqslant|leqslant)(?![a-zA-Z]))[\s{([]*$|(?:\\(?:frac|sqrt|binom)|[\^_])\s*\{\s*$/
+/** Glued to the box. */
+const gluedBefore = /(?:\d\.?|\d[({[]|\\(?:frac|sqrt|binom)[^\n]{1,80}\}|(?<![a-zA-Z\\])[a-zA-Z])$/
+
+const lineBefore = (text: string, start: number): string => {
+  const near = text.slice(Math.max(0, start - 200), start)
+  return near.slice(near.lastIndexOf("\n") + 1).replaceAll(tags, " ")
+}
+
+/** `<answer>`, `</b>`: no signs of order. */
+const tags = /<\/?[a-zA-Z][a-zA-Z\d]{0,20}>/g
+
+/** A minus sign, and not a bullet or a dash between words. */
+const isMinus = (line: string): boolean => {
+  const [, before = "", space = ""] = /^([^]*)-(\s*)$/.exec(line) ?? []
+  if (!line.trimEnd().endsWith("-") || (space !== "" && before.trim() === "")) return false
+  return space === ""
+    ? !/[a-zA-Z]$/.test(before) || /(?<![a-zA-Z])[a-zA-Z]$/.test(before)
+    : !/[a-zA-Z*:"')\].]{2}\s*$/.test(before)
+}
+
+const isComputedBefore = (line: string): boolean => {
+  const bare = line.replace(/(?<![\s*_`"'$])[*_`"'$]+$/, "")
+  return (
+    isMinus(bare) ||
+    (operatorBefore.test(bare) && !/(?:^\s*|[=-])>\s*$/.test(bare)) ||
+    /[\d})]\s*(?<!\*)\*\s*$/.test(line) ||
+    gluedBefore.test(line) ||
+    computedBy.test(bare)
+  )
+}
+
+const isHedgedBefore = (line: string): boolean => {
+  const last = [...line.matchAll(clauseStart)].at(-1)
+  return (
+    hedgesBefore.test(line) && hedgesBefore.test(last === undefined ? line : line.slice(last.index + last[0].length))
+  )
+}
+
+const isComputedAfter = (line: string): boolean => {
+  if (
+    /^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[a-z](?<![mgshl])(?![a-zA-Z]))/.test(line) ||
+    /^\s*\*(?!\*)\s*[\d\\$(]/.test(line)
+  )
+    return true
+  const rest = line.replace(/^(?:[\s*_`"'$)\]}]|\\[)\];!, ])*/, "")
+  return /^(?:\\(?:cdot|times|div|pm|mp|bmod|geq?|leq?|[gl]t|frac|sqrt)(?![a-zA-Z])|[×·⋅÷±≤≥^]|[+/-]\s*[$\\\d(]|[<>]=?\s+[$\\a-zA-Z]|[–—‐‑‒]\d|\\?boxed)/.test(
+    rest
+  )
+}
+
+/** `a = \boxed{24} > 0` and `\boxed{24} < 25` say the value and a bound that it meets. */
+const bounds = /^(?:[<>≤≥≠]|\\(?:[gl]eq?|[gl]t|neq?)(?![a-zA-Z]))/
+const isToNumber = /^(?:[<>≤≥≠]|\\[a-z]{2,3})\s?-?\d/
+const isEqualTo = (relation: string | undefined): boolean =>
+  relation === "=" || relation === "≈" || relation === "\\approx"
+
+/** Whether the box, or list of boxes, from `start` to `end` is the answer by what touches it. */
+export const isAnswer = (
+  text: string,
+  { end, start }: Pick<Found, "start" | "end">,
+  formulas: ReadonlyArray<Found>
+): boolean => {
+  const line = lineBefore(text, start)
+  const rest = /^[^\n]{0,200}/.exec(text.slice(end, end + 200))?.[0] ?? ""
+  const prose = rest
+    .replaceAll(/\\(?:text|mathrm|mbox)[a-z]{0,4}\s?\{([^{}]*)\}/g, " $1 ")
+    .replace(/^(?:[\s*_`"'$)\]}°]|\\?%|\\[)\],;! ])*/, "")
+  if (isHedgedBefore(line) || hedgesAfter.test(prose) || operatorWords.test(prose) || kilo.test(prose)) return false
+  if (prose.startsWith("?") || (remainder.test(prose) && !congruent.test(line))) return false
+  const around = formulas.find((one) => one.start < start && one.end >= end)
+  if (around === undefined) return !isComputedBefore(line) && !isComputedAfter(rest)
+  const opening = text.slice(around.start, start).replace(/^(?:\$\$?|\\[[(])/, "")
+  const closing = text.slice(end, around.end).replace(/(?:\$\$?|\\[\])])$/, "")
+  const from = [...opening.matchAll(starts)].at(-1)
+  const before = from === undefined ? opening : opening.slice(from.index + from[0].length)
+  const after = closing.replace(closers, "")
+  const isClear =
+    layout.test(before) &&
+    (follows.test(after) || (bounds.test(after) && (isEqualTo(from?.[0]) || isToNumber.test(after))))
+  // The formula may stand in a calculation or a clause of its own.
+  return isClear && (from !== undefined || !isComputedBefore(lineBefore(text, around.start)))
+}

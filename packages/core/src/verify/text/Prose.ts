@@ -1,0 +1,128 @@
+/**
+ * Reads the value of a statement in prose: "that Tom pays 1,200, including tax", "72 clips, in total", "72 (see
+ * above)".
+ *
+ * Remarks behind a value are removed where they neither deny, doubt nor compute and name no other value. What remains
+ * is the answer, or, if it is a sentence, its only number. Linear in the text.
+ */
+import * as Wording from "./Wording.ts"
+
+/**
+ * Sign, currency, digits and percent. A comma before exactly three digits separates thousands, a comma before other
+ * digits is a decimal comma, a comma before anything else ends the number; `1,200,00` is no number.
+ */
+const numbers =
+  /(?<![\w.\\]|\d,)[-+]?(?:\\?\$|€|£)?\s?(?:\d{1,3}(?:,\d{3}){1,50}(?!\d|,\d)(?:\.\d+)?|\d+\s*\/\s*\d+|\d+,\d+(?!\d|,\d)|\d+(?!\d|,\d)(?:\.\d+)?|\.\d+)(?:\s*(?:\\?[%％]|per\s?cent(?:age)?\b|pct\b))?/g
+
+/** The last number in plain text, with sign, currency and percent sign. */
+export const lastNumber = (text: string): string | undefined => [...text.matchAll(numbers)].at(-1)?.[0]
+
+/** Whether words stand side by side outside of `\text{…}`. */
+export const isProse = (text: string): boolean =>
+  /(?<![a-zA-Z'’])[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}/.test(
+    text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+/g, " \\ ")
+  )
+
+/** Whether there is a word that is no name of a function or constant. */
+export const hasWord = (text: string): boolean =>
+  /[a-zA-Z]{4,}/.test(
+    text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+|\b(?:arc(?:sin|cos|tan)|sqrt|frac|infinity)\b/g, " ")
+  )
+
+/**
+ * The number that prose speaks of: the one after its last "=", or the only one; an empty text where it is another's or
+ * there are several.
+ */
+const onlyNumber = (prose: string): string => {
+  const start = prose.lastIndexOf("=") + 1
+  const [first, ...more] = [...prose.slice(start).matchAll(numbers)]
+  const number = first?.[0].trim() ?? ""
+  if (first === undefined) return ""
+  const end = start + first.index + first[0].length
+  const [next] = more.filter(([other]) => other.trim() !== number)
+  // "= 5 hours to read 120 pages" says 5, "5 or 6" does not.
+  const isComputed = start > 0 && /^[\s$€£]*$/.test(prose.slice(start, start + first.index))
+  const between = next === undefined ? "" : prose.slice(end, start + next.index)
+  if (next !== undefined && !(isComputed && Wording.isNeutral(between) && /[a-zA-Z]{2}/.test(between))) return ""
+  // What stands right behind "=" is computed, whatever words the computation has.
+  const before = prose.slice(start, start + first.index)
+  const computation = prose.slice(0, start)
+  const isOpen = Wording.denies(computation) || Wording.isDoubtful(Wording.clauseBefore(computation.slice(0, -1)))
+  return !isOpen && Wording.isValueBetween(before, prose.slice(end)) ? number : ""
+}
+
+/** Where a remark may start: punctuation before a blank, a dash, a bracket with words, "of" behind a percent sign. */
+const remarkStart = /[,;:](?=\s)|\s\((?=[^()]*[a-zA-Z=])|\s[–—-](?=\s)|[–—](?=[\s\p{L}])|(?<=%|percent)\s(?=of\b)/gu
+/** A value with more such places is a list. */
+const maxStarts = 20
+const maxRemark = 1_000
+
+/** A clause of its own, whose numbers are not the value. */
+const clause =
+  /^(?:because|since|as|which|where|including|with|given|made up|namely|i\.e|that is|rounded|after|when|from|by|for|due|using|consisting|who|of)(?![a-zA-Z])/i
+
+const takesBack = /(?<![a-zA-Z])(?:wrong|incorrect|false|mistaken|untrue|not\s+(?:correct|right|true))(?![a-zA-Z])/i
+
+const startsWithNumber = /^[\s"'“‘`*_(]*[-+]?(?:\\?\$|€|£)?\s?\.?\d/
+const reason = /[\s,;:(–—-]{0,3}\s(?:because|since|as|given that)\s/i
+/** "as well as", "as long as": no reasons. */
+const comparison = /(?<![a-zA-Z])as\s+(?:well|many|much|opposed|long|if|far|big|large|high|low|soon)(?![a-zA-Z])/i
+
+/** A statement that begins with its value, without the reason for it, whose words and numbers are others'. */
+export const withoutReason = (stated: string): string => {
+  const at = startsWithNumber.test(stated) && !comparison.test(stated) ? stated.search(reason) : -1
+  return at === -1 || takesBack.test(stated.slice(at)) ? stated : stated.slice(0, at)
+}
+
+/** Whether a statement begins with its value. */
+export const beginsWithValue = (stated: string): boolean => startsWithNumber.test(stated)
+
+/** Whether what follows a value says something about it and leaves it as it is. */
+const isRemark = (tail: string, head: string): boolean => {
+  if (tail.length > maxRemark || /[\\?^]/.test(tail) || Wording.isDoubtful(tail)) return false
+  const bare = tail.replace(/^[\s,;:(–—-]+/, "").replace(/(?:below|above) zero/i, "cold")
+  const words = withoutSpelled(bare, head)
+  const isBracket = /^\s\([^()]*\)[\s.]*$/.test(tail)
+  if (clause.test(words)) return true
+  if (!/\d/.test(tail))
+    return /[a-zA-Z]{2}/.test(words) && !Wording.startsComputing(words) && !(isBracket && Wording.computes(words))
+  return (
+    isBracket && !Wording.computes(words) && (words.startsWith("=") || (words.match(/[a-zA-Z]{2,}/g) ?? []).length > 1)
+  )
+}
+
+const names =
+  "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split(
+    " "
+  )
+
+/** Words without the number that they say once more: "12 (twelve apples)". */
+const withoutSpelled = (words: string, head: string): string => {
+  const [first = ""] = /^[a-zA-Z-]+/.exec(words) ?? []
+  const number = names.indexOf(first.toLowerCase())
+  const [, digits] = /(?<![\d.,])(\d{1,2})(?=\D*$)/.exec(head) ?? []
+  return number !== -1 && Number(digits) === number ? `so many${words.slice(first.length)}` : words
+}
+
+const withoutRemark = (value: string): string => {
+  let starts = 0
+  for (const { index } of value.matchAll(remarkStart)) {
+    if (++starts > maxStarts) break
+    const head = value.slice(0, index)
+    if (/[\d\\]/.test(head) && isRemark(value.slice(index), head)) return head
+  }
+  return value
+}
+
+const leads =
+  /^(?:(?:then|thus|therefore|hence|simply|just|exactly|precisely|indeed|clearly|obviously|equal to|given by)[\s,:]+){1,3}/i
+
+/** The value of what is said after "the answer is"; an empty text where it says none or several. */
+export const valueOf = (said: string): string => {
+  const statement = said.replace(leads, "")
+  const value = withoutRemark(statement)
+  const beforeNumber = /^[^\d\\]*/.exec(value)?.[0] ?? ""
+  const named = beforeNumber.slice(Math.max(beforeNumber.lastIndexOf("="), beforeNumber.lastIndexOf("(")) + 1)
+  const isSentence = beforeNumber.length < value.length && hasWord(named) && /[a-zA-Z]\s/.test(named)
+  return isSentence || isProse(value) ? onlyNumber(value) : value
+}

@@ -1,0 +1,112 @@
+/**
+ * Whether what follows an answer takes it back: "is incorrect", "Wait, that's wrong. It should be 25", "Correction:
+ * 25".
+ *
+ * The answer itself, "this answer" and the like may be denied anywhere; "that" and "it" only in the first sentence
+ * behind it or behind "wait", "no", "actually". A check that ends well ("Wait, is that right? Yes") takes nothing back,
+ * and neither do sentences about other values ("25 would be wrong"). Linear in the text.
+ */
+
+const adverbs =
+  "(?:(?:actually|clearly|definitely|obviously|certainly|simply|just|really|probably|completely|still|also|therefore|thus)\\s+){0,3}"
+const isVerb = "(?:is|was|looks|seems|must\\s+be|would\\s+be|has\\s+to\\s+be|turns\\s+out\\s+to\\s+be)"
+const wrong =
+  "(?:wrong|incorrect|false|mistaken|untrue|a\\s+mistake|an\\s+error|(?:the|a)\\s+(?:wrong|incorrect)\\s+(?:answer|one|value|number|result))(?!\\s+(?:to|that)(?![a-zA-Z]))"
+const right =
+  "(?:quite\\s+|entirely\\s+|exactly\\s+)?(?:correct|right|true|what|(?:the|my)\\s+(?:final\\s+|correct\\s+|right\\s+)?answer)"
+const denying = [
+  `${isVerb}\\s+${adverbs}${wrong}`,
+  `${isVerb}\\s+${adverbs}not\\s+${right}`,
+  `(?:isn['’]?t|wasn['’]?t|(?:cannot|can\\s?not|can['’]?t|could\\s?n['’]?t|could\\s+not|must\\s+not)\\s+be)\\s+${adverbs}${right}`
+].join("|")
+
+/** Directly behind the answer, in its own sentence. */
+const own = new RegExp(
+  `^[\\s$*_)\\]}"',:—–-]*(?:(?:but|which|and|however|though)[\\s,]+)?(?:(?:(?:that|this|it)\\s+)?(?:${denying})|(?:that|this|it)['’]s\\s+${adverbs}(?:${wrong}|not\\s+${right}))(?![a-zA-Z])`,
+  "i"
+)
+/** The same in a later clause of that sentence. */
+const clause = new RegExp(
+  `[,;]\\s{1,3}(?:but|and|however|though|yet|which)\\s(?:(?:that|this|it)\\s)?(?:${denying})(?![a-zA-Z])`,
+  "i"
+)
+/** The same in brackets, behind a colon or a dash. */
+const aside = new RegExp(
+  `^[\\s$*_]*[(:—–-]\\s*(?:(?:that|this|it|which)\\s+)?(?:${denying}|${wrong}|not\\s+${right})(?![a-zA-Z])`,
+  "i"
+)
+
+const interjection =
+  "(?:but|wait|no|nope|hmm+|hm|oh|oops|sorry|actually|well|hold\\s+on|however|on\\s+second\\s+thought|apologies|ah)"
+const interjections = new RegExp(`^[\\s*_>#("'—–-]*(?:${interjection}(?![a-zA-Z])[\\s,.!:…—–-]*){0,4}`, "i")
+
+const pronoun = "(?:that|this|it)"
+const answerNoun =
+  "(?:(?:the|this|that|my)\\s+(?:(?:above|final|previous|last|boxed|given|first|stated)\\s+){0,2}(?:answer|result|value|solution|calculation|computation|box)(?:\\s+(?:above|i\\s+gave|in\\s+the\\s+box))?)"
+const short = `(?:${wrong}|not\\s+${right})`
+const pronounDenied = new RegExp(
+  `^(?:${pronoun}\\s+(?:${denying})|${pronoun}['’]s\\s+${adverbs}${short})(?![a-zA-Z])`,
+  "i"
+)
+const answerDenied = new RegExp(`^${answerNoun}\\s+(?:${denying})(?![a-zA-Z])`, "i")
+const admitted =
+  /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|probably|actually)\s+)?(?:made\s+(?:a|an|some)\s+(?:[a-z]+\s+)?(?:mistake|error|slip)s?|(?:was|am|were)\s+(?:wrong|mistaken)|mis(?:counted|calculated|read|understood|added|took|computed)|meant|take\s+(?:that|it)\s+back)|^i['’]m\s+(?:wrong|mistaken)|^(?:scratch\s+that|strike\s+that|never\s?mind|correction|disregard\s+(?:that|this|the\s+above)|ignore\s+(?:that|the\s+above)|my\s+(?:mistake|bad))(?![a-zA-Z])/i
+
+/** Another value in the place of the answer. */
+const replaced = new RegExp(
+  `^(?:${pronoun}|(?:the|my)\\s+(?:[a-z]+\\s+){0,2}(?:answer|result|value))\\s+(?:should|must|ought\\s+to)\\s+(?:(?:actually|really|instead|rather)\\s+)?(?:be|have\\s+been|read)\\s+([^\\s].{0,40})`,
+  "is"
+)
+const insteadOf = /^(?:it|that|the\s+answer)(?:['’]s|\s+is)\s+(?:(?:actually|really)\s+)?([-$\\\d].{0,40})/is
+const meaning =
+  /^[\s$*_)\]}"']*[,—–-]\s*(?:(?:no|wait|sorry|oops)[\s,]+)?(?:i\s+mean(?:t)?|make\s+that|or\s+rather|no|wait|sorry)[\s,:]+([-$\\\d].{0,40})/is
+
+const bare = (text: string): string => text.replaceAll(/[\s$*{}\\,]|boxed|text/g, "")
+
+/** Whether a value is written that is not the answer. */
+const isOther = (value: string, answer: string): boolean => {
+  const [said, own] = [bare(value), bare(answer)]
+  return /^-?\.?\d/.test(said) && !(said.startsWith(own) && !/^\.?\d/.test(said.slice(own.length)))
+}
+
+/** How much is read behind an answer, and of each sentence, in characters. */
+const reach = 20_000
+const maxSentence = 400
+
+const sentenceEnd = /[.!?…](?=[\s*_$)"'\]}]|$)|\n/
+
+const sentences = (text: string): ReadonlyArray<string> =>
+  text
+    .split(/(?<=[.!?;…])[*_$)"'\]}]*\s+|\n+|\s[—–]\s/)
+    .filter((one) => /[a-zA-Z\d]/.test(one))
+    .map((one) => one.slice(0, maxSentence))
+
+/** Whether a sentence behind the answer's own takes it back. */
+const takesBack = (sentence: string, answer: string, isNext: boolean): boolean => {
+  const lead = interjections.exec(sentence)?.[0] ?? ""
+  const about = sentence
+    .slice(lead.length)
+    .replace(/^(?:i\s+(?:think|see|realize|realise|believe)\s+(?:that\s+)?|note\s+that\s+)/i, "")
+  if (answerDenied.test(about) || admitted.test(about)) return true
+  const isCorrecting = /[a-zA-Z]/.test(lead) && !/^\W*(?:but|well|however)\W*$/i.test(lead)
+  const other = (replaced.exec(about) ?? (isCorrecting ? insteadOf.exec(about) : null))?.[1]
+  if (other !== undefined && isOther(other, answer)) return true
+  return (isNext || isCorrecting) && pronounDenied.test(about)
+}
+
+/** Whether `after`, the text behind an answer, takes it back. */
+export const follows = (after: string, answer: string): boolean => {
+  const near = after.slice(0, reach)
+  const ends = near.slice(0, maxSentence).search(sentenceEnd)
+  const head = ends === -1 ? near.slice(0, maxSentence) : near.slice(0, ends)
+  const meant = meaning.exec(near.slice(0, maxSentence))?.[1]
+  if (own.test(head) || aside.test(head) || clause.test(head) || (meant !== undefined && isOther(meant, answer)))
+    return true
+  let lead = ""
+  return sentences(near.slice(head.length)).some((one, index) => {
+    // "No! It is 25": an interjection belongs to what follows it.
+    const sentence = lead + one
+    lead = interjections.exec(sentence)?.[0] === sentence ? `${sentence} ` : ""
+    return takesBack(sentence, answer, index === 0)
+  })
+}

@@ -1,0 +1,17 @@
+/**
+ * Writes Unicode's minus and plus signs as ASCII has them, wherever a number is read.
+ *
+ * A minus sign is one in any place. A hyphen or dash is one only where a number, a bracket or a command follows it
+ * immediately and no word, number or closing bracket precedes it immediately: `3–5` stays a range, `total — done` a
+ * remark.
+ */
+
+/** Minus signs, also those of emoji and East Asian width. */
+const minus = /[\u2212\u02d7\u2796\ufe63\uff0d]/g
+const plus = /[\uff0b\ufe62\u2795]/g
+/** Unicode's other hyphens and dashes (`Pd`), except the wave dashes, which are ranges. */
+const dash =
+  /(?<![\p{L}\p{N})\]}%])[\u058a\u05be\u1400\u1806\u2010-\u2015\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\ufe31\ufe32\ufe58](?=[\d.$€£\\({])/gu
+
+/** The text with its signs as `-` and `+`. */
+export const ascii = (text: string): string => text.replaceAll(minus, "-").replaceAll(plus, "+").replaceAll(dash, "-")
