@@ -24,6 +24,18 @@ export class DefinitionFault extends Schema.TaggedError<DefinitionFault>()("Defi
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
+/**
+ * No rollout of the environment can ever succeed: an agent that never asks the model. The cause of an
+ * `EnvironmentError` that ends the environment's run instead of its item's alone.
+ */
+export class EnvironmentUnusable extends Schema.TaggedError<EnvironmentUnusable>()("EnvironmentUnusable", {
+  message: Schema.String
+}) {}
+
+/** Whether the error ends the run of its environment. */
+export const isUnusable = (error: unknown): error is EnvironmentError =>
+  error instanceof EnvironmentError && error.cause instanceof EnvironmentUnusable
+
 /** Whether something failed for a mistake in an environment's file. */
 export const isDefinitionFault = (error: unknown): boolean =>
   error instanceof EnvironmentError && error.cause instanceof DefinitionFault
