@@ -36,6 +36,8 @@ export const load = Effect.fn("UserFile.load")(function* (flag: string, word: st
     return yield* new UsageError({ message: `${flag} ${word}: there is no such file (looked for ${file})` })
   }
   const url = yield* Effect.orDie(path.toFileUrl(file))
+  const { register } = yield* Effect.promise(() => import("./TypeScriptModules.ts"))
+  register()
   return yield* Effect.tryPromise({
     try: (): Promise<Record<string, unknown>> => import(url.href),
     catch: (cause) =>
