@@ -5,7 +5,7 @@
  * Where an episode has several turns, such text is scored as its last turn too.
  *
  * Needs `claims` in the environment's definition; one that says why it can make none is held to everything but gold and
- * wrong answers. Everything random is drawn from a seed, so that a violation is found again. A score that never comes
+ * wrong answers, on rollouts with scripted answers if its scores need what only a rollout leaves. Everything random is drawn from a seed, so that a violation is found again. A score that never comes
  * back cannot be interrupted where it computes without pause; one that waits ends after the limit.
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
@@ -34,8 +34,9 @@ export interface Validated {
   readonly items: number
   /** Why nothing is known of right and wrong answers, where nothing is. */
   readonly untestable: string | undefined
-  /** Checks that the environment declined to score. */
+  /** Checks that the environment declined to score, and why the first of them. */
   readonly unscorable: number
+  readonly firstUnscorable: string
   readonly verdicts: ReadonlyArray<Verdict>
 }
 
@@ -57,6 +58,9 @@ const scoreLimit = Duration.seconds(1)
 
 /** For scores that never come: one that runs programs takes its time where the machine has other work. */
 const lawLimit = Duration.minutes(2)
+
+/** Rollouts that fail before no more are tried: each may take as long as a law. */
+const maxFailedSamples = 3
 
 type ScoreError = Environment.EnvironmentError | Environment.Unscorable | Cause.TimeoutError
 
@@ -171,8 +175,22 @@ export const run = Effect.fn("Validate.run")(
 
     const sound = soundness(environment.components, scoreRange)
 
-    const hold = Effect.fnUntraced(function* (item: Environment.ClaimedItem) {
-      const group = [...item.gold, ...item.wrong]
+    let failedSamples = 0
+    /** Rollouts of the item; none after a few that failed. */
+    const sampleOf = (item: Environment.ClaimedItem) =>
+      Effect.timeout(failedSamples < maxFailedSamples ? item.sample : Effect.succeed([]), lawLimit).pipe(
+        Effect.catchCause((cause) => {
+          failedSamples++
+          unscorable++
+          firstUnscorable ||= `${short(item.label)}: ${Reason.ofCause(cause)}`
+          return Effect.succeed<ReadonlyArray<Trajectory.Trajectory>>([])
+        })
+      )
+
+    const hold = Effect.fnUntraced(function* (
+      item: Environment.ClaimedItem,
+      group: ReadonlyArray<Trajectory.Trajectory>
+    ) {
       if (group.length === 0) return
       const order = yield* Random.shuffle(group.map((_, index) => index))
       // Scored once for all laws, and once more for the one that is about that: a score may be a run of a program.
@@ -182,14 +200,19 @@ export const run = Effect.fn("Validate.run")(
         given.length === group.length && given.every((one, index) => one === group[index]) ? scored : item.score(given)
       let asked = 0
       const again: Laws.ScoreGroup<ScoreError, never> = (given) => (asked++ === 0 ? known(given) : item.score(given))
-      yield* check(item, ["gold", "wrong"], Laws.goldOnTop(known, item.gold, item.wrong, scoreRange))
+      const hasClaims = item.gold.length + item.wrong.length > 0
+      if (hasClaims) yield* check(item, ["gold", "wrong"], Laws.goldOnTop(known, item.gold, item.wrong, scoreRange))
       yield* check(item, ["permutation"], Laws.permutation(known, group, order))
       yield* check(item, ["determinism"], Laws.determinism(again, group))
       yield* check(item, sound.laws, Effect.flatMap(judged, sound.check(group)))
     })
 
-    const stress = Effect.fnUntraced(function* (item: Environment.ClaimedItem, texts: ReadonlyArray<string>) {
-      const episode = item.gold.find(({ messages }) => messages.length > 1)
+    const stress = Effect.fnUntraced(function* (
+      item: Environment.ClaimedItem,
+      known: ReadonlyArray<Trajectory.Trajectory>,
+      texts: ReadonlyArray<string>
+    ) {
+      const episode = known.find(({ messages }) => messages.length > 1)
       const group = texts.flatMap((text) => [
         Laws.trajectoryOf(text),
         ...(episode === undefined ? [] : [endingWith(episode, text)])
@@ -209,11 +232,14 @@ export const run = Effect.fn("Validate.run")(
 
     const pairsPerItem = Math.ceil(options.texts / taken.length / 2)
     for (const [index, item] of taken.entries()) {
-      yield* hold(item)
+      const claimed = [...item.gold, ...item.wrong]
+      const group = claimed.length > 0 ? claimed : yield* sampleOf(item)
+      yield* hold(item, group)
       // Two at a time, as some scores compare. The fixed texts do not depend on the item: a few items see them all.
       const fixed = index < 2 ? Hostile.fixed : []
       const random = yield* Hostile.random(2 * pairsPerItem)
-      for (const texts of Array.chunksOf([...fixed, ...random], 2)) yield* stress(item, texts)
+      for (const texts of Array.chunksOf([...fixed, ...random], 2))
+        yield* stress(item, item.gold.length > 0 ? item.gold : group, texts)
     }
     const scored = [...verdicts].filter(([law]) => law !== "items")
     if (scored.length === 0 && untestable === undefined) {
@@ -223,6 +249,7 @@ export const run = Effect.fn("Validate.run")(
       items: taken.length,
       untestable,
       unscorable,
+      firstUnscorable,
       verdicts: Object.keys(laws).flatMap((name) => verdicts.get(name as LawName) ?? [])
     } satisfies Validated
   },
