@@ -63,6 +63,7 @@ export const make = <Item, E, R>({
     settings,
     encodedSettings,
     work,
+    itemsDigest: definition.items.digest ?? Effect.undefined,
     groups: work(0).pipe(
       Stream.mapEffect(({ label, rollOut }) =>
         rollOut.pipe(
@@ -176,7 +177,12 @@ const working = <Item, E, R>(
         {}
       const outcome =
         leaveOut === undefined
-          ? toScoredGroup(group, scores, { minTrainedTokens, itemId: id(item), origin, isSolved: solved.isCorrect })
+          ? toScoredGroup(group, scores, {
+              minTrainedTokens,
+              itemId: id(item),
+              origin,
+              ...(Option.isSome(solved) && { isSolved: solved.value.isCorrect })
+            })
           : new Unscorable({ message: leaveOut })
       return { outcome, requeue }
     },
@@ -234,7 +240,7 @@ const evaluationOf = <Item, E, R>(
       return {
         trajectory,
         score,
-        correct: solved.isCorrect(score, rewards),
+        ...(Option.isSome(solved) && { correct: solved.value.isCorrect(score, rewards) }),
         ...(rewards && { rewards }),
         ...(Object.keys(sample).length > 0 && { sample })
       }
@@ -258,6 +264,15 @@ const claimsOf = <Item, E, R>(
   { boundary, definition, id, label, scored }: Closed<Item, E, R>
 ) => {
   const isTestable = "gold" in claims
+  const sample = (item: Item) =>
+    isTestable || claims.sample === undefined
+      ? Effect.succeed([])
+      : boundary.effect(
+          "claims.sample",
+          Effect.mapError(claims.sample(item), (error) =>
+            error instanceof Unscorable ? error : boundary.crossing(error)
+          )
+        )
   const judge = (item: Item, trajectories: ReadonlyArray<Trajectory>) =>
     boundary.effect(
       "score",
@@ -277,6 +292,7 @@ const claimsOf = <Item, E, R>(
         label: label(item),
         gold: isTestable ? claims.gold(item).map(asTrajectory) : [],
         wrong: isTestable ? claims.wrong(item).map(asTrajectory) : [],
+        sample: sample(item),
         judge: (trajectories: ReadonlyArray<Trajectory>) => judge(item, trajectories),
         score: (trajectories: ReadonlyArray<Trajectory>) =>
           Effect.map(judge(item, trajectories), (all) => all.map(({ score }) => score))

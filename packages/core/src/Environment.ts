@@ -19,7 +19,7 @@ import type { Judged, Score } from "./Score.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
-export { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+export { DefinitionFault, EnvironmentError, EnvironmentUnusable, isUnusable, Unscorable } from "./EnvironmentError.ts"
 export type { ClaimedItem, Claims, TestableClaims, Untestable } from "./Laws.ts"
 export type { Judged, Score, ScoreDetails } from "./Score.ts"
 
@@ -45,7 +45,7 @@ export type Rollouts<Item> =
 export interface EvaluationDefinition<Item, E, R> {
   readonly items: Stream.Stream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory> | RolloutGroup, E, R>
-  /** Whether a score counts as solved. Default: the top of the claimed range, or above 0 where none is claimed. */
+  /** Whether a score counts as solved. Default: the top of the claimed range; unknown if no range is claimed. */
   readonly isCorrect?: (score: number, rewards?: Rewards) => boolean
 }
 
@@ -62,9 +62,15 @@ export interface JudgedGroup extends RolloutGroup {
   readonly values: ReadonlyArray<number>
 }
 
+/** Items from `cursor` on, in an order that depends on settings (and `state`) alone; cursor = items already taken. */
+export interface ItemStream<Item, E, R> {
+  (cursor: number): Stream.Stream<Item, E, R>
+  /** Of the rows that a cursor counts: one saved with another digest starts over. `Dataset.shuffle` has it. */
+  readonly digest?: Effect.Effect<string>
+}
+
 export interface Definition<Item, E, R> {
-  /** Items from `cursor` on, in an order that depends on settings (and `state`) alone; cursor = items already taken. */
-  readonly items: (cursor: number) => Stream.Stream<Item, E, R>
+  readonly items: ItemStream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<Rollouts<Item>, E, R>
   /** One score per trajectory, in their order. May be left out where every group brings its scores. */
   readonly score?: (
@@ -82,6 +88,8 @@ export interface Definition<Item, E, R> {
    */
   readonly afterScore?: (item: Item, group: JudgedGroup) => Effect.Effect<FollowUp<Item> | void, E, R>
   readonly evaluation?: EvaluationDefinition<Item, E, R>
+  /** Whether a score counts as solved, in training and evaluation. Default: that of `evaluation`. */
+  readonly isCorrect?: (score: number, rewards?: Rewards) => boolean
   /** Figures of its own, recorded beside those of its rollouts at every step: a curriculum's level, a judge's bias. */
   readonly metrics?: Effect.Effect<{ readonly [name: string]: number }, never, R>
   /**
@@ -166,7 +174,8 @@ export interface Work {
 export interface EvaluatedTrajectory {
   readonly trajectory: Trajectory
   readonly score: number
-  readonly correct: boolean
+  /** Whether it counts as solved; absent if the environment does not say what does. */
+  readonly correct?: boolean
   /** What the score is made of, where it has components. */
   readonly rewards?: Rewards
   /** What the environment says of it beside the score. */
@@ -181,24 +190,29 @@ export interface EvaluationWork {
   readonly judge: JudgeGroup
 }
 
+/** Which scores count as solved, in evaluations and summaries of rollouts. */
+export interface Solved {
+  readonly isCorrect: (score: number, rewards?: Rewards) => boolean
+  /** In words: `a score of 1, the top of the range`. */
+  readonly meaning: string
+}
+
 export interface EnvironmentShape {
   readonly name: string
   readonly settings: EnvironmentSettings.Common
   /** All settings, snake_case, as they are written beside results. */
   readonly encodedSettings: { readonly [name: string]: unknown }
   readonly work: (cursor: number) => Stream.Stream<Work, EnvironmentError>
+  /** Of the rows behind `work`, if it is known. */
+  readonly itemsDigest: Effect.Effect<string | undefined>
   /**
    * Scored groups of the items in order, one at a time; unscorable ones are logged and skipped. For tests and small
    * programs.
    */
   readonly groups: Stream.Stream<ScoredGroup, EnvironmentError>
   readonly evaluation: Option.Option<Stream.Stream<EvaluationWork, EnvironmentError>>
-  /** Which scores count as solved, in evaluations and where rollouts are summed up. */
-  readonly solved: {
-    readonly isCorrect: (score: number, rewards?: Rewards) => boolean
-    /** In words: `a score of 1, the top of the range`. */
-    readonly meaning: string
-  }
+  /** Which scores count as solved; none if it neither says so nor claims a range of scores. */
+  readonly solved: Option.Option<Solved>
   readonly state: Option.Option<{
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, EnvironmentError>

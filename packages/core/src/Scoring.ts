@@ -2,10 +2,10 @@
  * How the groups of an environment get their scores: from its definition, checked, each with its number; and which
  * scores count as solved.
  */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
-import type { Definition, EnvironmentShape, RolloutGroup } from "./Environment.ts"
+import type { Definition, EnvironmentShape, RolloutGroup, Solved } from "./Environment.ts"
 import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import { ruleOf, type Weights } from "./RewardComponents.ts"
 import { type Judged, judged } from "./Score.ts"
@@ -63,21 +63,21 @@ const unusedWeights = (
 /** Rounding may leave a sum of parts this share of the range below its top. */
 const rounding = 1e-9
 
-/** Which scores count as solved, and that in words. */
+/** Which scores count as solved, and that in words; none if nothing says it. */
 export const solvedBy = ({
   claims,
-  evaluation
+  evaluation,
+  isCorrect = evaluation?.isCorrect
 }: {
   readonly claims?: { readonly scoreRange?: readonly [minimum: number, maximum: number] }
-  readonly evaluation?: { readonly isCorrect?: EnvironmentShape["solved"]["isCorrect"] }
+  readonly evaluation?: { readonly isCorrect?: Solved["isCorrect"] }
+  readonly isCorrect?: Solved["isCorrect"]
 }): EnvironmentShape["solved"] => {
-  if (evaluation?.isCorrect !== undefined) {
-    return { isCorrect: evaluation.isCorrect, meaning: "what the environment counts as correct" }
+  if (isCorrect !== undefined) {
+    return Option.some({ isCorrect, meaning: "what the environment counts as correct" })
   }
-  if (claims?.scoreRange === undefined) {
-    return { isCorrect: (score) => score > 0, meaning: "a score above 0, no range being claimed" }
-  }
+  if (claims?.scoreRange === undefined) return Option.none()
   const [bottom, top] = claims.scoreRange
   const least = top - rounding * (top - bottom)
-  return { isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` }
+  return Option.some({ isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` })
 }

@@ -39,10 +39,9 @@ export const print = (logLevel: string | undefined) =>
  * Fails with the first error that nothing catches and that no rollout is known to have caused, or with a call of
  * `process.exit`, so that the command ends as after any failure: what is finished is saved, and the reason is printed.
  */
-export const strayError: Effect.Effect<never, CommandFailed> = Effect.callback((resume) => {
+export const strayError: Effect.Effect<never, CommandFailed> = Effect.callback<never, CommandFailed>((resume) =>
   StrayErrors.report((cause) => resume(Effect.fail(new CommandFailed({ message: uncaught(cause), cause }))))
-  return Effect.sync(() => StrayErrors.report(undefined))
-})
+).pipe(Effect.ensuring(Effect.sync(() => StrayErrors.report(undefined))))
 
 const uncaught = (cause: unknown): string => {
   if (!(cause instanceof Error)) return `an error that nothing caught ended the command: ${Reason.of(cause)}`

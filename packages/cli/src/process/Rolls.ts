@@ -20,11 +20,13 @@ export interface Rolled {
 const tallyOf = (
   group: ScoredGroup.ScoredGroup,
   kept: boolean,
-  { isCorrect }: Environment.EnvironmentShape["solved"]
+  solved: Environment.EnvironmentShape["solved"]
 ): Tally.Tally => ({
   ...Tally.ofGroup({
     scores: group.scores,
-    passes: group.scores.filter((score, index) => isCorrect(score, group.rewards?.[index])).length,
+    ...(Option.isSome(solved) && {
+      passes: group.scores.filter((score, index) => solved.value.isCorrect(score, group.rewards?.[index])).length
+    }),
     ...(group.rewards && { rewards: group.rewards }),
     trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
     tokens: ScoredGroup.tokenCount(group)

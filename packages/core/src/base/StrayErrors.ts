@@ -43,6 +43,8 @@ const install = (): void => {
   if (isInstalled) return
   isInstalled = true
   const handle = (cause: unknown): void => {
+    // Reported when it was thrown.
+    if (cause instanceof ExitCalled) return
     const to = owners.getStore() ?? reporter
     if (to !== undefined) return to(cause)
     // What Node does without a listener: the stack, and exit code 1.

@@ -7,7 +7,7 @@
  * run again from its beginning and what was taken before is skipped, so it must give the same items every time. A path
  * is looked for beside the agent's file, then in the working folder; one from the settings in the working folder alone.
  */
-import { Dataset } from "@atropos/core"
+import { Dataset, type Environment } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Effect, FileSystem, Option, Path, Predicate, Schema, Stream } from "effect"
@@ -36,7 +36,7 @@ export type ItemOf<I> = I extends string | URL
 type Element<M> = M extends Iterable<infer A> | AsyncIterable<infer A> ? A : never
 
 export interface Source {
-  readonly items: (cursor: number) => Stream.Stream<unknown, unknown>
+  readonly items: Environment.ItemStream<unknown, unknown, never>
   readonly heldOut: Stream.Stream<unknown, unknown>
 }
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
-import { Cause, Effect, Exit, Layer, Logger, Option, References, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, References, Stream } from "effect"
 import OpenAI from "openai"
 import { defineAgent } from "../../src/agent/Agent.ts"
 import type { AgentModel } from "../../src/agent/AgentDefinition.ts"
@@ -163,6 +163,37 @@ describe("defineAgent", () => {
     )
   )
 
+  it.effect("is ended where no run of the first items reaches the model, in training and in evaluations", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const agent = defineAgent({
+        name: "elsewhere",
+        items: endless,
+        heldOut: endless,
+        run: async () => {
+          runs++
+          return "from another provider"
+        },
+        score: () => 1
+      })
+      const errorOf = (environment: Environment.EnvironmentShape) =>
+        Stream.merge(
+          environment.work(0).pipe(Stream.map(({ rollOut }) => Effect.asVoid(rollOut))),
+          Option.getOrThrow(environment.evaluation).pipe(Stream.map(({ evaluate }) => Effect.asVoid(evaluate)))
+        ).pipe(
+          Stream.runForEach((one) => Effect.catchTag(one, "Unscorable", () => Effect.void)),
+          Effect.flip
+        )
+      const error = yield* within(agent({ groupSize: 4 }), errorOf)
+      assert.isTrue(Environment.isUnusable(error))
+      assert.match(
+        (error as Error).message,
+        /none of the first 1[6-9] runs of the agent reached the model: .*model\.baseURL/
+      )
+      assert.isAtMost(runs, 19)
+    })
+  )
+
   it.live("a failure of the inference servers is no failure of the agent: the item is tried again", () =>
     within(
       defineAgent({ name: "outage", items: () => ["a"], run: ask, score: () => 1 })({ groupSize: 2 }),
@@ -175,6 +206,32 @@ describe("defineAgent", () => {
         }),
       () => Effect.fail(new InferenceError({ reason: "malformed", server: "script", message: "out of order" }))
     )
+  )
+
+  it.live("a run that waits for an inference server ends at once when it is stopped", () =>
+    Effect.gen(function* () {
+      const opening = yield* Deferred.make<void>()
+      // Nothing listens there.
+      const away = ServerManager.layer({ servers: { baseUrl: "http://127.0.0.1:9/v1" } })
+      const servers = Layer.effect(
+        ServerManager.ServerManager,
+        Effect.map(ServerManager.ServerManager, (real) => ({
+          ...real,
+          tracked: (options?: ServerManager.Tracked) =>
+            Effect.andThen(Deferred.succeed(opening, undefined), real.tracked(options))
+        }))
+      ).pipe(Layer.provide(away))
+      const agent = defineAgent({ name: "away", items: endless, run: ask, score: () => 1 })
+      const layer = agent({ groupSize: 2 }).pipe(Layer.provide([servers, Dataset.layer, Tokenizer.layerBytes]))
+      const running = yield* Effect.forkChild(
+        Effect.flatMap(Environment.Environment, first).pipe(
+          Effect.provide(layer),
+          Effect.provideService(References.MinimumLogLevel, "Error")
+        )
+      )
+      yield* Deferred.await(opening)
+      yield* Fiber.interrupt(running)
+    })
   )
 
   it.effect("sub-agents are sequences of their own, with the score and the number of their session", () => {
