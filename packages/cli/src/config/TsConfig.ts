@@ -18,19 +18,27 @@ interface Options {
   readonly baseUrl?: string
 }
 
-const none: Aliases = () => []
 const maxExtends = 16
-const known = new Map<string, Aliases>()
+const known = new Map<string, Options>()
 
-/** The aliases that hold in a folder. */
-export const aliasesIn = (folder: string): Aliases => {
+const optionsIn = (folder: string): Options => {
   const cached = known.get(folder)
   if (cached !== undefined) return cached
   const file = join(folder, "tsconfig.json")
   const parent = dirname(folder)
-  const aliases = existsSync(file) ? aliasesOf(read(file, maxExtends)) : parent === folder ? none : aliasesIn(parent)
-  known.set(folder, aliases)
-  return aliases
+  const options = existsSync(file) ? read(file, maxExtends) : parent === folder ? {} : optionsIn(parent)
+  known.set(folder, options)
+  return options
+}
+
+/** The aliases that hold in a folder. */
+export const aliasesIn = (folder: string): Aliases => aliasesOf(optionsIn(folder))
+
+/** Whether `paths` of the folder name it, so that it is meant for no package. */
+export const isAlias = (folder: string, specifier: string): boolean => {
+  const { paths = {} } = optionsIn(folder)
+  const named = Object.fromEntries(Object.entries(paths).filter(([pattern]) => pattern !== "*"))
+  return aliasesOf({ paths: named })(specifier).length > 0
 }
 
 const aliasesOf =

@@ -1,17 +1,17 @@
 /**
- * Lets a user's TypeScript be imported as TypeScript's own tools would: enums, namespaces and parameter properties;
- * `./lib/foo.js` that is foo.ts, `./lib/foo`, folders with an index; path aliases of tsconfig.json; types imported
- * without the word `type`; `import` in a package of type commonjs.
+ * Lets a user's TypeScript be imported as TypeScript's own tools would: `./lib/foo.js` that is foo.ts, `./lib/foo`,
+ * folders with an index, path aliases of tsconfig.json, JSON, `import` in a package of type commonjs, and what
+ * `TypeScriptSource` does with the text.
  *
  * Node strips types by itself and does none of these. Files of node_modules and of this project are left to Node. If the
- * process has a loader already (`NODE_OPTIONS="--import tsx"`), that loader does it all. Types are stripped in place, so
- * that lines and columns stay; only files with syntax that has to be transformed get a source map.
+ * process has a loader already (`NODE_OPTIONS="--import tsx"`), that loader does it all.
  */
 import { existsSync, readFileSync, statSync } from "node:fs"
 import * as module from "node:module"
 import { dirname, extname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import * as TsConfig from "./TsConfig.ts"
+import * as TypeScriptSource from "./TypeScriptSource.ts"
 
 let isRegistered = false
 
@@ -23,7 +23,7 @@ export const register = (): void => {
     resolve: (specifier, context, next) => {
       const { parentURL } = context
       if (parentURL === undefined || !isUsers(parentURL)) return next(specifier, context)
-      const folder = dirname(fileURLToPath(parentURL))
+      const folder = dirname(fileURLToPath(pathname(parentURL)))
       const aliased = isPath(specifier) ? [] : TsConfig.aliasesIn(folder)(specifier)
       const file = firstFile(aliased)
       if (file !== undefined) return next(pathToFileURL(file).href, context)
@@ -31,19 +31,32 @@ export const register = (): void => {
         return next(specifier, context)
       } catch (error) {
         const found = isPath(specifier) ? firstFile([pathOf(specifier, parentURL)]) : undefined
-        if (found === undefined) throw error
-        return next(pathToFileURL(found).href, context)
+        if (found !== undefined) return next(pathToFileURL(found).href, context)
+        throw TsConfig.isAlias(folder, specifier) ? new AliasError(specifier, parentURL, aliased) : error
       }
     },
     load: (url, context, next) => {
-      if (!isUsers(url) || !/\.[mc]?ts$/.test(pathname(url))) return next(url, context)
-      const file = fileURLToPath(url)
-      const source = javaScript(readFileSync(file, "utf8"), url)
-      return extname(file) !== ".cts" && isModule.test(source)
-        ? { format: "module", source: withoutUnused(source), shortCircuit: true }
-        : next(url, context)
+      if (!isUsers(url)) return next(url, context)
+      const file = fileURLToPath(pathname(url))
+      if (extname(file) === ".json" && context.importAttributes["type"] === undefined) {
+        return { format: "module", source: `export default ${readFileSync(file, "utf8")}`, shortCircuit: true }
+      }
+      const source = /\.(?:m?ts|[jt]sx)$/.test(file)
+        ? TypeScriptSource.moduleOf(readFileSync(file, "utf8"), file, url)
+        : undefined
+      return source === undefined ? next(url, context) : { format: "module", source, shortCircuit: true }
     }
   })
+}
+
+/** An alias of the user's project that leads to no file: Node would take it for a package. */
+export class AliasError extends Error {
+  override readonly name = "AliasError"
+  constructor(specifier: string, importer: string, paths: ReadonlyArray<string>) {
+    super(
+      `${specifier}, an alias of tsconfig.json that ${fileURLToPath(pathname(importer))} imports, leads to no file: looked for ${paths.join(" and ")}`
+    )
+  }
 }
 
 /** Whether the process was started with a loader of its user's. */
@@ -69,11 +82,11 @@ const pathOf = (specifier: string, parentURL: string): string =>
 const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile()
 
 const typed: { readonly [extension: string]: ReadonlyArray<string> } = {
-  ".js": [".ts"],
+  ".js": [".ts", ".tsx"],
   ".mjs": [".mts"],
   ".cjs": [".cts"]
 }
-const extensions = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".json"]
+const extensions = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json"]
 
 /** The file that a path without or with another extension means. */
 const firstFile = (paths: ReadonlyArray<string>): string | undefined => {
@@ -89,44 +102,4 @@ const firstFile = (paths: ReadonlyArray<string>): string | undefined => {
     if (found !== undefined) return found
   }
   return undefined
-}
-
-const isModule = /^\s*(?:import|export)\b/m
-
-/** The source without its types; syntax that has a meaning beyond types is transformed. */
-const javaScript = (source: string, url: string): string => {
-  try {
-    return module.stripTypeScriptTypes(source, { mode: "strip", sourceUrl: url })
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX")) throw error
-    process.setSourceMapsEnabled(true)
-    return module.stripTypeScriptTypes(source, { mode: "transform", sourceMap: true, sourceUrl: url })
-  }
-}
-
-const importOf = /^[ \t]*import\s+([\w$\s{},*]+?)\s*from\s*(["'])([^"'\n]+)\2([^\n]*)$/gm
-
-/**
- * Drops imported names that appear nowhere else: they were types. As in TypeScript, an import of which nothing is left
- * goes too, except that a file of the user's is still run.
- */
-export const withoutUnused = (source: string): string => {
-  const words = new Set(source.replace(importOf, "").match(/[\w$]+/g))
-  const isUnused = (name: string): boolean => name !== "" && !words.has(name)
-  return source.replace(importOf, (whole, clause: string, quote: string, specifier: string, tail: string) => {
-    const [, outer = "", inner = ""] = /^([^{*]*)(?:\{([^}]*)\})?$/.exec(clause) ?? []
-    const imported = outer.replace(",", "").trim()
-    const names = inner.split(",").map((one) => one.trim())
-    const used = names.filter((one) => one !== "" && !isUnused(one.split(/\s+as\s+/).at(-1)!))
-    if (!isUnused(imported) && !names.some((one) => isUnused(one.split(/\s+as\s+/).at(-1)!))) return whole
-    const left = [
-      ...(isUnused(imported) || imported === "" ? [] : [imported]),
-      ...(used.length === 0 ? [] : [`{ ${used.join(", ")} }`])
-    ]
-    // Lines stay where they are, for stacks.
-    const lines = "\n".repeat(whole.split("\n").length - 1)
-    const from = `${quote}${specifier}${quote}${tail}${lines}`
-    if (left.length > 0) return `import ${left.join(", ")} from ${from}`
-    return isPath(specifier) ? `import ${from}` : lines
-  })
 }
