@@ -38,22 +38,7 @@ export const root = (error: { readonly message: string; readonly cause?: unknown
 export const whole = (error: Error): string => {
   const message = of(error)
   const inner = root(error)
-  const peer = peerOf(error)
-  const all = message.includes(inner) || inner === "" ? message : `${message.replace(/\.$/, "")}: ${inner}`
-  return peer === undefined || all.includes(peer) ? all : `${all} (${peer})`
-}
-
-/** The address that a failed connection was with, if the error knows it. */
-const peerOf = (error: Error): string | undefined => {
-  let cause: unknown = error
-  for (let depth = 0; depth < 6 && Predicate.isObject(cause); depth++) {
-    if (Predicate.hasProperty(cause, "hostname") && typeof cause.hostname === "string") return cause.hostname
-    const socket = Predicate.hasProperty(cause, "socket") ? cause.socket : cause
-    if (Predicate.hasProperty(socket, "remoteAddress") && typeof socket.remoteAddress === "string")
-      return `${socket.remoteAddress}:${Predicate.hasProperty(socket, "remotePort") ? String(socket.remotePort) : ""}`
-    cause = Predicate.hasProperty(cause, "cause") ? cause.cause : undefined
-  }
-  return undefined
+  return message.includes(inner) ? message : `${message.replace(/\.$/, "")}: ${inner}`
 }
 
 /** A message in one line: those of schemas take several. */

@@ -16,6 +16,7 @@ import * as Failures from "./Failures.ts"
 import * as FirstRuns from "./FirstRuns.ts"
 import type { Source } from "./Items.ts"
 import * as Outcome from "./Outcome.ts"
+import * as PromptCheck from "./PromptCheck.ts"
 import * as SessionGroup from "./SessionGroup.ts"
 import * as SessionRun from "./SessionRun.ts"
 
@@ -72,6 +73,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   const figures = AgentFigures.make()
   const failures = Failures.make(name, label)
   const firstRuns = FirstRuns.make(groupSize)
+  const prompts = PromptCheck.make(name)
 
   /** One rollout, judged; undefined where it is left out, which is counted and logged. */
   const judged = Effect.fnUntraced(function* (split: Split, numbered: Numbered, run: number) {
@@ -83,6 +85,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       use: attempt.use
     })
     figures.add(outcome, counts)
+    yield* prompts.look(numbered.item, outcome.messages)
     const verdict = yield* attempt.judge(outcome)
     if (!Failures.isFailed(verdict)) {
       firstRuns.succeeded()

@@ -34,13 +34,14 @@ const sorted = (scores: Iterable<number>) => Array.from(scores).toSorted((one, o
 const within = <A, E>(
   layer: Layer.Layer<Environment.Environment, unknown, ServerManager.ServerManager | Dataset.Dataset>,
   use: (environment: Environment.EnvironmentShape) => Effect.Effect<A, E>,
-  script: ServerManager.Script = echo
+  script: ServerManager.Script = echo,
+  level: "Error" | "Warn" = "Error"
 ) =>
   Effect.flatMap(Environment.Environment, use).pipe(
     Effect.provide(
       layer.pipe(Layer.provide([ServerManager.layerScripted(script), Dataset.layer, Tokenizer.layerBytes]))
     ),
-    Effect.provideService(References.MinimumLogLevel, "Error")
+    Effect.provideService(References.MinimumLogLevel, level)
   )
 
 const first = ({ work }: Environment.EnvironmentShape) =>
@@ -289,6 +290,41 @@ describe("defineAgent", () => {
       assert.match((odd as Error).message, /run gave a number \(NaN\), which is no reward/)
     })
   )
+
+  it.effect("reports once a prompt that says what its item does not, undefined or an object", () => {
+    const told = (items: ReadonlyArray<{ readonly question?: unknown }>) => {
+      const warnings: Array<unknown> = []
+      return within(
+        defineAgent({
+          name: "undefined",
+          items,
+          run: ({ item, model }) => client(model)([user(`say ${String(item.question)}`)]),
+          score: () => 1
+        })({ groupSize: 2 }),
+        (environment) => Effect.as(first(environment), warnings),
+        echo,
+        "Warn"
+      ).pipe(
+        Effect.provide(Logger.layer([Logger.make(({ message }) => void warnings.push(message))])),
+        Effect.map((all) =>
+          all.map((one) => JSON.stringify(one)).filter((one) => one.includes("a prompt of the agent"))
+        )
+      )
+    }
+    return Effect.gen(function* () {
+      const [undefineds, objects, said, fine] = [
+        yield* told([{}]),
+        yield* told([{ question: { a: 1 } }]),
+        yield* told([{ question: "what is undefined in JavaScript?" }]),
+        yield* told([{ question: "hello" }])
+      ]
+      assert.lengthOf(undefineds, 1)
+      assert.match(undefineds[0]!, /says \\"undefined\\".*say undefined/)
+      assert.lengthOf(objects, 1)
+      assert.lengthOf(said, 0)
+      assert.lengthOf(fine, 0)
+    })
+  })
 
   it.effect("what its score throws is told with its name and place", () =>
     within(
