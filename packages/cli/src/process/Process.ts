@@ -8,7 +8,7 @@
  */
 import { Environment, SavedGroup, ServerManager, Trace } from "@atropos/core"
 import * as Concurrency from "@atropos/core/rollout/Concurrency"
-import { Effect, Option } from "effect"
+import { Array, Effect, Option } from "effect"
 import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
 import * as ResumableFile from "../job/ResumableFile.ts"
@@ -87,7 +87,7 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
     roll: (work) =>
       rolls(work).pipe(
         Effect.tap(({ groups }) => metrics.rolled(groups)),
-        Effect.map(({ groups, ...rolled }) => ({ ...rolled, lines: groups.map(SavedGroup.encode) })),
+        Effect.map(written),
         Effect.withSpan(Trace.roots.item, { root: true, attributes: { "item.label": work.label.slice(0, 200) } })
       ),
     workers: Math.max(1, Concurrency.maximumWorkers(settings, servers.serverCount)),
@@ -106,6 +106,23 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
     ...(Option.isSome(environment.solved) && { passing: environment.solved.value.meaning })
   } satisfies Processed
 }, Effect.scoped)
+
+/** The lines of an item's groups; a group of which no line can be made is dropped. */
+const written = ({ groups, ...rolled }: Rolls.Rolled): Job.ItemResult => {
+  const [lines, unreadable] = Array.partition(groups, SavedGroup.encodeReadable)
+  const [problem] = unreadable
+  return problem === undefined
+    ? { ...rolled, lines }
+    : {
+        ...rolled,
+        lines,
+        tally: Tally.add(
+          { ...rolled.tally, kept: rolled.tally.kept - unreadable.length },
+          { ...Tally.empty, dropped: { unreadable: unreadable.length } }
+        ),
+        whyDropped: rolled.whyDropped ?? `its line could not be read again: ${problem}`
+      }
+}
 
 const detail = (tally: Tally.Tally): string => {
   const mean = Tally.meanScore(tally)
