@@ -40,8 +40,8 @@ export type Provided =
 
 /**
  * Where completions come from: the configured servers (those of an evaluation, which nobody trains on), nowhere
- * (`validate` samples agents with scripted answers at most), whoever steps the episodes from outside, or a function of the request. Only servers need a
- * tokenizer's download.
+ * (`validate` samples agents with scripted answers at most), whoever steps the episodes from outside, or a function of
+ * the request. Only servers need a tokenizer's download.
  */
 export type Inference = "servers" | "evaluation" | "none" | "outside" | Extract<Script, (request: never) => unknown>
 

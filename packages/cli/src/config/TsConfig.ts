@@ -1,8 +1,8 @@
 /**
  * Reads the path aliases (`paths`, `baseUrl`) of the nearest `tsconfig.json`, with what it extends.
  *
- * Synchronous, as module hooks are. A file that cannot be read or is not JSON (comments and trailing commas are allowed)
- * has no aliases: the import that needs one fails, and names the alias.
+ * Synchronous, as module hooks are. A file that cannot be read or is not JSON (comments and trailing commas are
+ * allowed) has no aliases: the import that needs one fails, and names the alias.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"

@@ -3,8 +3,8 @@
  * folders with an index, path aliases of tsconfig.json, JSON, `import` in a package of type commonjs, and what
  * `TypeScriptSource` does with the text.
  *
- * Node strips types by itself and does none of these. Files of node_modules and of this project are left to Node. If the
- * process has a loader already (`NODE_OPTIONS="--import tsx"`), that loader does it all.
+ * Node strips types by itself and does none of these. Files of node_modules and of this project are left to Node. If
+ * the process has a loader already (`NODE_OPTIONS="--import tsx"`), that loader does it all.
  */
 import { existsSync, readFileSync, statSync } from "node:fs"
 import * as module from "node:module"

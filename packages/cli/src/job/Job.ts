@@ -4,9 +4,9 @@
  *
  * A failed or timed-out item is counted and another takes its place; it is tried again when the run is resumed. When
  * nothing but failures comes for a while, the run ends with the last of them: a dead server should not be asked for
- * ever. So it does after a thousand items that gave no result, and if the environment reports that none can succeed. What was finished
- * is in the file, also when the run is interrupted. Where nothing came of a run, it
- * says what became of the first item.
+ * ever. So it does after a thousand items that gave no result, and if the environment reports that none can succeed.
+ * What was finished is in the file, also when the run is interrupted. Where nothing came of a run, it says what became
+ * of the first item.
  */
 import { Environment } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"

@@ -32,7 +32,7 @@ const tallyOf = (
       ...(Option.isSome(solved) && {
         passes: rollouts.filter(({ rewards, score }) => solved.value.isCorrect(score, rewards)).length
       }),
-      ...(group.rewards && { rewards: rollouts.flatMap(({ rewards }) => rewards ?? []) }),
+      ...(group.rewards && { rewards: rollouts.map(({ rewards }) => rewards ?? {}) }),
       trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
       tokens: ScoredGroup.tokenCount(group)
     }),

@@ -5,8 +5,9 @@
  * Where an episode has several turns, such text is scored as its last turn too.
  *
  * Needs `claims` in the environment's definition; one that says why it can make none is held to everything but gold and
- * wrong answers, on rollouts with scripted answers if its scores need what only a rollout leaves. Everything random is drawn from a seed, so that a violation is found again. A score that never comes
- * back cannot be interrupted where it computes without pause; one that waits ends after the limit.
+ * wrong answers, on rollouts with scripted answers if its scores need what only a rollout leaves. Everything random is
+ * drawn from a seed, so that a violation is found again. A score that never comes back cannot be interrupted where it
+ * computes without pause; one that waits ends after the limit.
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"

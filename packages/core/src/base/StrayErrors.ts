@@ -1,9 +1,10 @@
 /**
- * Attributes errors that nothing awaits, and calls of `process.exit`, to the function of a user's file that caused them.
+ * Attributes errors that nothing awaits, and calls of `process.exit`, to the function of a user's file that caused
+ * them.
  *
  * Node ends the process on a rejection without a handler and on an error thrown by a timer or an event. Within `owned`
- * these go to the owner instead, found by the asynchronous context, and `process.exit` throws. What has no owner goes to
- * the reporter of the running program; without one, it ends the process as in plain Node.
+ * these go to the owner instead, found by the asynchronous context, and `process.exit` throws. What has no owner goes
+ * to the reporter of the running program; without one, it ends the process as in plain Node.
  */
 import { AsyncLocalStorage } from "node:async_hooks"
 

@@ -2,8 +2,9 @@
  * Two evaluations joined by item: which items were fixed, which broke, and by how much all scores differ. Pure; also
  * runs in browsers.
  *
- * An item is told by its lasting id. Of several answers to it the share that is correct counts, or the mean score if the
- * environment does not say what is correct: an item is fixed where that rose, broken where it fell. Items of one evaluation alone are counted and compared with nothing.
+ * An item is told by its lasting id. Of several answers to it the share that is correct counts, or the mean score if
+ * the environment does not say what is correct: an item is fixed where that rose, broken where it fell. Items of one
+ * evaluation alone are counted and compared with nothing.
  */
 import * as Evaluation from "../Evaluation.ts"
 import * as Paired from "./Paired.ts"

@@ -1,10 +1,10 @@
 /**
  * Evaluation of an environment on its held-out items, and where the results go.
  *
- * An item that fails is logged, counted and left out of the rates; the others go on, unless the environment reports that
- * none can succeed. Results of a step are written to a
- * folder of their own, never over earlier ones: `metrics.json` in the shape of the original's (atroposlib/envs/base.py,
- * `evaluate_log`) and `samples.jsonl`, one line per completion.
+ * An item that fails is logged, counted and left out of the rates; the others go on, unless the environment reports
+ * that none can succeed. Results of a step are written to a folder of their own, never over earlier ones:
+ * `metrics.json` in the shape of the original's (atroposlib/envs/base.py, `evaluate_log`) and `samples.jsonl`, one line
+ * per completion.
  */
 import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory, isUnusable } from "../Environment.ts"
@@ -89,10 +89,11 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
 }) satisfies (...args: never) => Effect.Effect<Option.Option<Evaluated>, EnvironmentError>
 
 /**
- * The figures of an evaluation: mean scores, and rates if the environment says what is correct. Rates are means over items of the share of right completions, with the standard error
- * over items; `eval/pass@k` (k = 2, 4, … up to the samples every item has) is the unbiased estimate. `_ci_low` and
- * `_ci_high` hold the true value with 95% confidence: Wilson's interval for both (`Evaluation.share`) and for scores
- * that all lie between 0 and 1, Student's for other scores. Errors and intervals of scores need two items.
+ * The figures of an evaluation: mean scores, and rates if the environment says what is correct. Rates are means over
+ * items of the share of right completions, with the standard error over items; `eval/pass@k` (k = 2, 4, … up to the
+ * samples every item has) is the unbiased estimate. `_ci_low` and `_ci_high` hold the true value with 95% confidence:
+ * Wilson's interval for both (`Evaluation.share`) and for scores that all lie between 0 and 1, Student's for other
+ * scores. Errors and intervals of scores need two items.
  */
 export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [name: string]: number } => {
   const shown = items.filter(({ trajectories }) => trajectories.length > 0)

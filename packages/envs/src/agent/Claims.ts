@@ -1,9 +1,10 @@
 /**
  * Turns an author's claims about results into an environment's claims about trajectories.
  *
- * A result that is a text becomes the completion; another one is kept with its trajectory. Without gold results, results
- * of runs stand in (`sample`). A text that nobody claimed (such as `validate` tries) is given to the score as the result
- * if results are texts; otherwise the score gets a known result of the item, with the text as the last message.
+ * A result that is a text becomes the completion; another one is kept with its trajectory. Without gold results,
+ * results of runs stand in (`sample`). A text that nobody claimed (such as `validate` tries) is given to the score as
+ * the result if results are texts; otherwise the score gets a known result of the item, with the text as the last
+ * message.
  */
 import { type Environment, Laws, type Trajectory } from "@atropos/core"
 import { Effect, Option } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Reports prompts that say `undefined` or `[object Object]`, which their item does not: a column that the item lacks, or
- * an object where a text was meant. The model would be trained on them without a complaint.
+ * Reports prompts that say `undefined` or `[object Object]`, which their item does not: a column that the item lacks,
+ * or an object where a text was meant. The model would be trained on them without a complaint.
  */
 import { Message } from "@atropos/core"
 import { Effect, Formatter, Predicate } from "effect"

@@ -1,6 +1,6 @@
 /**
- * The policy of `--testing`: calls every offered tool once, all that are left in one answer, then says back what the user
- * said last.
+ * The policy of `--testing`: calls every offered tool once, all that are left in one answer, then says back what the
+ * user said last.
  *
  * Calls are written in the model's format, so that they go the way of a model's own. Arguments are made from the
  * schema of the tool's parameters: what is required, with the first of the values that are listed.

@@ -1,6 +1,6 @@
 /**
- * What survives a restart of an environment: its lineage, its cursor with the digest of the rows that it counts, its own
- * state and what its items have put back in the queue, kept by the service under its name.
+ * What survives a restart of an environment: its lineage, its cursor with the digest of the rows that it counts, its
+ * own state and what its items have put back in the queue, kept by the service under its name.
  *
  * The lineage names one sequence of items: it is chosen once, saved before the first group is sent, and part of every
  * group's key, so that a group is known again however often it is rolled out. A service that cannot keep state (the
