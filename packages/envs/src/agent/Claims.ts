@@ -67,9 +67,10 @@ export const make = <Item>({ gold, sample, scoreRange, wrong }: Claims<Item>): C
     resultOf: (item, trajectory) => {
       const known = results.get(trajectory)
       if (known !== undefined) return Option.some(known.result)
-      const first = sampled.get(item) ?? gold?.(item)[0]
-      if (first === undefined) return Option.none()
-      return Option.some(typeof first === "string" ? trajectory.completion : first)
+      const [first] = sampled.has(item) ? [Option.some(sampled.get(item))] : (gold?.(item).map(Option.some) ?? [])
+      return Option.map(first ?? Option.none(), (result) =>
+        typeof result === "string" ? trajectory.completion : result
+      )
     }
   }
 }

@@ -164,6 +164,28 @@ describe("defineAgent", () => {
     )
   )
 
+  it.effect("says of a run whose requests were all refused that they were, and why", () =>
+    within(
+      defineAgent({
+        name: "refused",
+        items: () => ["a"],
+        run: async ({ model }) => {
+          const response = await fetch(`${model.baseURL}/chat/completions`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ model: "any", messages: "hello" })
+          })
+          return response.status
+        },
+        score: () => 1
+      })({ groupSize: 2 }),
+      (environment) =>
+        Effect.map(Effect.flip(first(environment)), (error) =>
+          assert.match(error.message, /its requests were refused: .*messages/)
+        )
+    )
+  )
+
   it.effect("is ended where no run of the first items reaches the model, in training and in evaluations", () =>
     Effect.gen(function* () {
       let runs = 0

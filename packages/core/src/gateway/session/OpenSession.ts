@@ -36,6 +36,8 @@ export interface Respondent {
     ignored: ReadonlyArray<string>,
     hearing?: Hearing
   ) => Effect.Effect<Asked, Failure>
+  /** A request was refused before it could be asked. */
+  readonly refused: (failure: Failure) => void
   /** Tokens of the prompt that a request becomes. */
   readonly countTokens: (request: ChatRequest) => Effect.Effect<number, Failure>
 }
@@ -57,6 +59,8 @@ export interface OpenSession extends Respondent {
   readonly messages: Effect.Effect<ReadonlyArray<Message>>
   /** Failures of the servers, oldest first; no more than some hundred are kept. */
   readonly failures: Effect.Effect<ReadonlyArray<InferenceError>>
+  /** What the last request that was refused or failed was answered. */
+  readonly lastFailure: Effect.Effect<string | undefined>
   /** When it was last asked something, in milliseconds since 1970; infinite while a request is under way. */
   readonly lastUsed: () => number
   readonly close: (why: string) => Effect.Effect<void>
@@ -104,6 +108,12 @@ export const make = (given: Options): OpenSession => {
   let inFlight = 0
   let lastUsed = given.openedAtMillis
   let longest: ReadonlyArray<Message> = []
+  let lastFailure: string | undefined
+
+  const countFailure = ({ message, reason }: Failure): void => {
+    failed.add(reason)
+    lastFailure = message
+  }
 
   const keep = (error: InferenceError): void => {
     if (Failures.isOfServer(error) && failures.length < mostFailures) failures.push(error)
@@ -150,7 +160,7 @@ export const make = (given: Options): OpenSession => {
       () => Effect.raceFirst(sample(request), Deferred.await(closed)),
       () => Effect.map(Clock.currentTimeMillis, left)
     ).pipe(
-      Effect.tapError(({ reason }) => Effect.sync(() => failed.add(reason))),
+      Effect.tapError((failure) => Effect.sync(() => countFailure(failure))),
       Effect.onInterrupt(() => Effect.sync(() => (cancelled += 1)))
     )
     const { id } = begun
@@ -175,6 +185,8 @@ export const make = (given: Options): OpenSession => {
     memory,
     tracked,
     ask,
+    refused: countFailure,
+    lastFailure: Effect.sync(() => lastFailure),
     countTokens: (request) => PromptTokens.count(given.tokenizer, request),
     answers: () => ids,
     report: (reward) =>

@@ -170,5 +170,6 @@ const handle = (url: string, open: OpenSession.OpenSession): Session => ({
   messages: open.messages,
   rewards: open.rewards,
   counts: open.counts,
-  failures: open.failures
+  failures: open.failures,
+  lastFailure: open.lastFailure
 })
