@@ -1,10 +1,11 @@
 /** Processes that share a database, and processes that are killed. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Option, Redacted, Schedule, type Scope } from "effect"
+import { Effect, FileSystem, Layer, Option, Redacted, type Scope } from "effect"
 import { NodeServices } from "@effect/platform-node"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as PgTrajectoryStore from "../../src/postgres/PgTrajectoryStore.ts"
 import { RolloutReader } from "../../src/store/RolloutReader.ts"
@@ -183,12 +184,8 @@ for (const { place } of places.filter(({ isServer }) => isServer)) {
             const answered = writers.flatMap((writer) => words(writer, "stored").map(([key]) => key!))
             const outcomes = yield* resubmit(answered)
             assert.isTrue(outcomes.every(({ status }) => status === "duplicate"))
-            const idle = yield* store.summary("run").pipe(
-              Effect.repeat({
-                until: ({ leasedBatches }) => leasedBatches === 0,
-                schedule: Schedule.spaced("20 millis")
-              })
-            )
+            const summary = store.summary("run")
+            const idle = yield* Waits.until("the end of leases", summary, ({ leasedBatches }) => leasedBatches === 0)
             return yield* Effect.forEach(Array.from({ length: idle.formedBatches + 3 }), () =>
               Effect.map(store.claim("run", { owner: "last", lease: "60 seconds" }), Option.getOrThrow)
             )

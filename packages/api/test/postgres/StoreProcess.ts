@@ -11,6 +11,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { randomUUID } from "node:crypto"
 import { writeSync } from "node:fs"
 import { flushCompileCache } from "node:module"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as PgTrajectoryStore from "../../src/postgres/PgTrajectoryStore.ts"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
@@ -68,11 +69,8 @@ const train = Effect.gen(function* () {
   const store = yield* TrajectoryStore.TrajectoryStore
   const decoder = new TextDecoder()
   for (let taken = 0; taken < Number(batches);) {
-    const batch = Option.getOrUndefined(yield* store.claim(run, { owner: name, lease: "2 seconds" }))
-    if (batch === undefined) {
-      yield* Effect.sleep("5 millis")
-      continue
-    }
+    const claim = store.claim(run, { owner: name, lease: "2 seconds" })
+    const batch = yield* Effect.fromOption(yield* Waits.until("a batch", claim, Option.isSome))
     taken++
     const texts = batch.groups.map(
       ({ payload }) => (JSON.parse(decoder.decode(payload.bytes)) as { text: string }).text

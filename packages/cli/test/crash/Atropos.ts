@@ -6,6 +6,7 @@ import { Effect, FileSystem, type Scope } from "effect"
 import { spawn } from "node:child_process"
 import { type AddressInfo, createServer, type Server } from "node:net"
 import { fileURLToPath } from "node:url"
+import * as Waits from "../../../core/test/base/Waits.ts"
 
 /** The command's own script. */
 const command = fileURLToPath(new URL("../../bin/atropos.js", import.meta.url))
@@ -23,8 +24,8 @@ export interface Running {
   /** Standard output and standard error so far, as they came. */
   readonly said: () => string
   /**
-   * Waits until the process has said something; dies with all that it did say when it ends before, or after a long
-   * time.
+   * Waits until the process has said something; dies with all that it did say when it ends before. The error of a test
+   * that ends before has it too.
    */
   readonly says: (what: string | RegExp) => Effect.Effect<RegExpExecArray>
   /** Presses these keys, where it runs on a terminal. */
@@ -33,7 +34,7 @@ export interface Running {
   readonly killNow: () => void
   /** SIGKILL, and waits for the end. */
   readonly kill: Effect.Effect<void>
-  /** Waits for the end; dies with all that was said after a long time. */
+  /** Waits for the end; the error of a test that ends before has all that was printed. */
   readonly ended: Effect.Effect<Ended>
 }
 
@@ -48,8 +49,6 @@ export interface Options {
   readonly terminal?: { readonly columns: number; readonly rows: number }
 }
 
-// Below the limit of a test, so that what was said is told where it is not what was waited for.
-const patience = "5 minutes"
 const ours = /^(ATROPOS_|OPENAI_|HF_|SLURM|DATABASE_URL|PG|NODE_OPTIONS|VITEST|NO_COLOR|FORCE_COLOR)/
 
 const environment = (own: Options["env"]): NodeJS.ProcessEnv => ({
@@ -119,12 +118,7 @@ const make = (args: ReadonlyArray<string>, options: Options): Running => {
       watchers.add(watcher)
       watcher()
       return Effect.sync(() => void watchers.delete(watcher))
-    }).pipe(
-      Effect.timeoutOrElse({
-        duration: patience,
-        orElse: () => Effect.die(new Error(`no ${forWhat} within ${patience}. It said:\n${all}`))
-      })
-    )
+    }).pipe(Waits.named(`${forWhat} of ${args.join(" ")}`, () => all))
 
   const ended = watch<Ended>("end", () => end, Effect.succeed)
   const killNow = () => void child.kill("SIGKILL")

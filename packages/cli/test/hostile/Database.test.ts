@@ -1,7 +1,8 @@
 /** `atropos api` with a database it cannot have, or that goes away: told clearly, at once, and nothing is lost. */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer, Result } from "effect"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Load from "../crash/Load.ts"
@@ -105,10 +106,8 @@ layer(parts, { excludeTestServices: true })("a database on a server", (it) => {
         assert.include(["unreachable", "overloaded"], error.reason)
         yield* wire.mend
         const [open] = ledger.open.splice(0)
-        yield* Effect.retry(Load.sendKeyed({ client: service.client, envId }, ledger, open!), {
-          schedule: Schedule.spaced("100 millis"),
-          times: 3000
-        })
+        const again = Effect.result(Load.sendKeyed({ client: service.client, envId }, ledger, open!))
+        yield* Waits.until("the database to be back", again, Result.isSuccess)
         const taken: Trainer.Taken = new Map()
         yield* Trainer.drain(service.url, service.client, taken)
         assert.strictEqual(Trainer.checkSteps(taken), 2)

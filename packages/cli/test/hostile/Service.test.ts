@@ -7,6 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Option } from "effect"
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Service from "../crash/Service.ts"
@@ -138,17 +139,11 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
       const training = yield* Effect.forkChild(Stories.train(service.client, got))
 
       const environment = yield* Stories.serve(where)
-      yield* Effect.repeat(
-        Effect.delay(
-          Effect.sync(() => got.steps.length),
-          "10 millis"
-        ),
-        { until: (done) => done > 2 }
-      )
+      yield* Waits.untilTrue("three steps", () => got.steps.length > 2)
       yield* service.process.kill
-      const file = yield* Effect.repeat(Effect.delay(Effect.promise(segment), "10 millis"), {
-        until: (found) => found !== undefined
-      })
+      const file = yield* Effect.fromNullishOr(
+        yield* Waits.until("groups in the spool", Effect.promise(segment), (found) => found !== undefined)
+      )
       yield* environment.kill
       yield* Effect.promise(async () => {
         await writeFile(join(spool, "00000000-other.spool"), "nothing of ours")

@@ -4,8 +4,9 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schedule, Stream } from "effect"
+import { Effect, Option, Stream } from "effect"
 import { fileURLToPath } from "node:url"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Bin from "../Bin.ts"
 import * as InProcess from "../InProcess.ts"
 import * as MetricsFile from "../MetricsFile.ts"
@@ -46,10 +47,8 @@ describe("atropos train on a policy server that updates weights in flight", () =
         .concat(["--weight-sync", JSON.stringify([`policy+${server}`])])
       const folder = `${cwd}/trained_model_checkpoints`
       const victim = yield* Bin.start(words, { cwd })
-      yield* MetricsFile.read(folder).pipe(
-        Effect.orElseSucceed(() => []),
-        Effect.repeat({ until: (lines) => lines.length >= 3, schedule: Schedule.spaced("20 millis") })
-      )
+      const lines = Effect.orElseSucceed(MetricsFile.read(folder), () => [])
+      yield* Waits.until("three steps", lines, ({ length }) => length >= 3)
       yield* victim.kill({ killSignal: "SIGKILL" })
       const { code, stderr } = yield* Bin.run(words, { cwd })
       assert.strictEqual(code, 0, stderr)

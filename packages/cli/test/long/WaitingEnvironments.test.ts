@@ -4,9 +4,10 @@
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer, Result } from "effect"
 import type { IncomingMessage } from "node:http"
 import { fileURLToPath } from "node:url"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as KillingProxy from "../crash/KillingProxy.ts"
 import * as Trainer from "../crash/Trainer.ts"
@@ -121,9 +122,10 @@ describe("atropos train --on_stale wait", () => {
       )
       const trainer = yield* InProcess.start(training(service, steps))
       const summaryIs = (is: (summary: Effect.Success<ReturnType<typeof Trainer.summary>>) => boolean) =>
-        Trainer.summary(service).pipe(
-          Effect.retry(Schedule.spaced("50 millis")),
-          Effect.repeat({ until: is, schedule: Schedule.spaced("50 millis") })
+        Waits.until(
+          String(is),
+          Effect.result(Trainer.summary(service)),
+          (summary) => Result.isSuccess(summary) && is(summary.success)
         )
       const victim = yield* Atropos.start(serving(neverDone, "first", steps), { cwd })
       // It has begun all that the first batch may have.

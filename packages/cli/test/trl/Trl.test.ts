@@ -13,9 +13,7 @@ const folder = fileURLToPath(new URL("../../../../integrations/trl", import.meta
 const env = { ...process.env, PYTHONPATH: `${folder}/src`, ATROPOS_TEST_NODE: process.execPath }
 
 const needed = "pytest, peft, trl.trainer.grpo_trainer, atropos_trl"
-const isPresent =
-  spawnSync(interpreter, ["-c", `import ${needed}`], { cwd: folder, env, stdio: "ignore", timeout: 120_000 }).status ===
-  0
+const isPresent = spawnSync(interpreter, ["-c", `import ${needed}`], { cwd: folder, env, stdio: "ignore" }).status === 0
 const absence = isPresent ? "" : ` (skipped: ${interpreter} cannot import ${needed}; see integrations/trl/README.md)`
 
 /** Runs a file of tests to its end; fails with what pytest wrote. */
@@ -38,6 +36,6 @@ describe.skipIf(!isPresent)(`TRL's GRPOTrainer on our service${absence}`, () => 
     ["test_processes.py", "gets the batch of a killed trainer again, and loses and repeats none"],
     ["test_learning.py", "learns from an environment that its own policy answers"]
   ] as const) {
-    it.live(says, () => pytest(file), 900_000)
+    it.live(says, () => pytest(file))
   }
 })

@@ -26,7 +26,7 @@ export const run = (program: string, environment: Record<string, string>): Effec
         const started = execFile(
           interpreter,
           ["-"],
-          { env: { ...process.env, ...environment }, signal, timeout: 60_000 },
+          { env: { ...process.env, ...environment }, signal },
           (error, output, complaint) => {
             if (error === null) resolve(JSON.parse(output.trim().split("\n").at(-1) ?? ""))
             else reject(new Error(`${error.message}\n${complaint}`))

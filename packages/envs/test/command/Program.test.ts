@@ -1,8 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, type Scope } from "effect"
+import { Effect, Fiber, FileSystem, type Scope } from "effect"
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Program from "../../src/command/Program.ts"
 import * as Warden from "../../src/command/Warden.ts"
 
@@ -106,11 +107,11 @@ describe("a program", () => {
     Effect.gen(function* () {
       const mark = `62${process.pid}`
       const output = Program.makeOutput()
-      const late = yield* sh(`sleep ${mark}1 & trap '' TERM INT; echo begun; sleep ${mark}2`, { output }).pipe(
-        Effect.timeoutOption("500 millis")
+      const running = yield* Effect.forkChild(
+        sh(`sleep ${mark}1 & trap '' TERM INT; echo begun; sleep ${mark}2`, { output })
       )
-      assert.strictEqual(late._tag, "None")
-      assert.strictEqual(output.stdout(), "begun\n")
+      yield* Waits.untilTrue("the program's output", () => output.stdout() === "begun\n")
+      yield* Fiber.interrupt(running)
       assert.deepStrictEqual(processesWith(`sleep ${mark}`), [])
     })
   )
@@ -131,13 +132,18 @@ describe("a program", () => {
       const warden = yield* Warden.make
       const wardens = () =>
         processesWith("wardenProcess").filter((line) => ofThisProcess(Number(line.trim().split(" ")[0])))
-      const { ending } = yield* Effect.raceFirst(
-        sh(`sleep ${mark} & sleep 1; echo done`, { warden }),
-        Effect.gen(function* () {
-          for (const line of wardens()) process.kill(Number(line.trim().split(" ")[0]), "SIGKILL")
-          return yield* Effect.never
-        }).pipe(Effect.delay("300 millis"))
+      const fs = yield* FileSystem.FileSystem
+      const killed = `${yield* fs.makeTempDirectoryScoped()}/killed`
+      const output = Program.makeOutput()
+      const running = yield* Effect.forkChild(
+        sh(`sleep ${mark} & echo begun; until [ -e ${killed} ]; do sleep 0.05; done`, { warden, output })
       )
+      yield* Waits.untilTrue("the program's output", () => output.stdout() === "begun\n")
+      const [line = ""] = yield* Waits.until("a warden", Effect.sync(wardens), ({ length }) => length === 1)
+      process.kill(Number(line.trim().split(" ")[0]), "SIGKILL")
+      yield* Waits.untilTrue("the warden's end", () => !wardens().includes(line))
+      yield* fs.writeFileString(killed, "")
+      const { ending } = yield* Fiber.join(running)
       assert.deepStrictEqual(ending, { _tag: "Exited", code: 0 })
       assert.strictEqual(wardens().length, 1)
       assert.deepStrictEqual(processesWith(`sleep ${mark}`), [])

@@ -14,11 +14,12 @@ import {
   TrajectoryClientHttp
 } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
-import { Context, Effect, FileSystem, Layer, Option, References, Schedule, Stream } from "effect"
+import { Context, Effect, FileSystem, Layer, Option, References, Stream } from "effect"
 import { HttpServer } from "effect/http"
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
@@ -122,7 +123,8 @@ const train = Effect.fnUntraced(function* (settings: ReturnType<typeof Toy.setti
 /** Sends these many groups at once, as soon as the run has begun. */
 const fill = Effect.fnUntraced(function* (run: string, count: number) {
   const client = yield* clientOf(run)
-  const { envId } = yield* Effect.repeat(
+  const registered = yield* Waits.until(
+    "the run",
     client.registerEnvironment({
       desiredName: run,
       weight: 1,
@@ -130,8 +132,9 @@ const fill = Effect.fnUntraced(function* (run: string, count: number) {
       maxTokenLength: 16,
       minBatchAllocation: null
     }),
-    { until: Option.isSome, schedule: Schedule.spaced("10 millis") }
-  ).pipe(Effect.map(Option.getOrThrow))
+    Option.isSome
+  )
+  const { envId } = Option.getOrThrow(registered)
   yield* client.submit(
     envId,
     Array.from({ length: count }, (_, i) => ({

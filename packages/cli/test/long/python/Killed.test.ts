@@ -56,7 +56,7 @@ for (const { fewest, module, name, settings } of environments) {
         const { signal } = yield* victim.ended
         assert.strictEqual(signal, "SIGKILL", victim.said())
         assert.isAtLeast(running.length, fewest)
-        assert.deepStrictEqual(yield* Processes.left(mark), [])
+        assert.deepStrictEqual(yield* Processes.gone(mark), [])
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     )
   })

@@ -5,7 +5,8 @@
 import { spawn } from "node:child_process"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
+import * as Waits from "../../../../core/test/base/Waits.ts"
 
 export const executable = process.env["ATROPOS_TEST_VLLM"]
 export const absence = executable === undefined ? " (skipped: ATROPOS_TEST_VLLM names no vllm executable)" : ""
@@ -62,7 +63,8 @@ export const serve = Effect.fn("Vllm.serve")(function* (folder: string, words: R
     ({ pid }) => (pid === undefined ? Effect.void : end(pid))
   )
   const url = `http://127.0.0.1:${port}`
-  yield* Effect.repeat(
+  yield* Waits.until(
+    "a healthy vllm",
     Effect.promise(() =>
       child.exitCode === null
         ? fetch(`${url}/health`).then(
@@ -71,7 +73,7 @@ export const serve = Effect.fn("Vllm.serve")(function* (folder: string, words: R
           )
         : Promise.reject(new Error(`vllm has ended: ${log.join("").slice(-2000)}`))
     ),
-    { until: (isThere) => isThere, schedule: Schedule.spaced("500 millis") }
+    (isThere) => isThere
   )
   return url
 })

@@ -148,7 +148,7 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
         const error = yield* Effect.flip(first(environment))
         assert.match(error.message, /was ended by SIGKILL|ended with code 137/)
         assert.isAtLeast(killed, 2)
-        assert.deepStrictEqual(yield* Processes.left(mark), [])
+        assert.deepStrictEqual(yield* Processes.gone(mark), [])
         const { groups } = yield* first(environment)
         assert.strictEqual(groups.length, 2)
       }).pipe(
