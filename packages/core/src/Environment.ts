@@ -15,13 +15,17 @@ import * as DefinitionKeys from "./DefinitionKeys.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import type { Rewards, Rule } from "./RewardComponents.ts"
 import type { ClaimedItem, Claims, TestableClaims, Untestable } from "./Laws.ts"
+import type { ItemStream } from "./ItemStream.ts"
 import type { Judged, Score } from "./Score.ts"
+import type { Solved } from "./Scoring.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 export { DefinitionFault, EnvironmentError, EnvironmentUnusable, isUnusable, Unscorable } from "./EnvironmentError.ts"
+export type { ItemStream } from "./ItemStream.ts"
 export type { ClaimedItem, Claims, TestableClaims, Untestable } from "./Laws.ts"
 export type { Judged, Score, ScoreDetails } from "./Score.ts"
+export type { Solved } from "./Scoring.ts"
 
 /** Rollouts to be compared with each other, with what the trainer should know beside their scores. */
 export interface RolloutGroup extends Pick<
@@ -60,13 +64,6 @@ export interface FollowUp<Item> {
 /** A group with a number for each of its trajectories. */
 export interface JudgedGroup extends RolloutGroup {
   readonly values: ReadonlyArray<number>
-}
-
-/** Items from `cursor` on, in an order that depends on settings (and `state`) alone; cursor = items already taken. */
-export interface ItemStream<Item, E, R> {
-  (cursor: number): Stream.Stream<Item, E, R>
-  /** Of the rows that a cursor counts: one saved with another digest starts over. `Dataset.shuffle` has it. */
-  readonly digest?: Effect.Effect<string>
 }
 
 export interface Definition<Item, E, R> {
@@ -174,7 +171,7 @@ export interface Work {
 export interface EvaluatedTrajectory {
   readonly trajectory: Trajectory
   readonly score: number
-  /** Whether it counts as solved; absent if the environment does not say what does. */
+  /** Absent if the environment does not say what counts as solved. */
   readonly correct?: boolean
   /** What the score is made of, where it has components. */
   readonly rewards?: Rewards
@@ -190,20 +187,12 @@ export interface EvaluationWork {
   readonly judge: JudgeGroup
 }
 
-/** Which scores count as solved, in evaluations and summaries of rollouts. */
-export interface Solved {
-  readonly isCorrect: (score: number, rewards?: Rewards) => boolean
-  /** In words: `a score of 1, the top of the range`. */
-  readonly meaning: string
-}
-
 export interface EnvironmentShape {
   readonly name: string
   readonly settings: EnvironmentSettings.Common
   /** All settings, snake_case, as they are written beside results. */
   readonly encodedSettings: { readonly [name: string]: unknown }
   readonly work: (cursor: number) => Stream.Stream<Work, EnvironmentError>
-  /** Of the rows behind `work`, if it is known. */
   readonly itemsDigest: Effect.Effect<string | undefined>
   /**
    * Scored groups of the items in order, one at a time; unscorable ones are logged and skipped. For tests and small
@@ -211,7 +200,6 @@ export interface EnvironmentShape {
    */
   readonly groups: Stream.Stream<ScoredGroup, EnvironmentError>
   readonly evaluation: Option.Option<Stream.Stream<EvaluationWork, EnvironmentError>>
-  /** Which scores count as solved; none if it neither says so nor claims a range of scores. */
   readonly solved: Option.Option<Solved>
   readonly state: Option.Option<{
     readonly save: Effect.Effect<unknown>

@@ -5,10 +5,20 @@
 import { Effect, Option } from "effect"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
-import type { Definition, EnvironmentShape, RolloutGroup, Solved } from "./Environment.ts"
+import type { Definition, EnvironmentShape, RolloutGroup } from "./Environment.ts"
 import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
-import { ruleOf, type Weights } from "./RewardComponents.ts"
+import { type Rewards, ruleOf, type Weights } from "./RewardComponents.ts"
 import { type Judged, judged } from "./Score.ts"
+
+/**
+ * Which scores count as solved, in evaluations and summaries of rollouts. An environment has none if it neither says so
+ * nor claims a range of scores.
+ */
+export interface Solved {
+  readonly isCorrect: (score: number, rewards?: Rewards) => boolean
+  /** In words: `a score of 1, the top of the range`. */
+  readonly meaning: string
+}
 
 /** Why a group that brings no scores has none. */
 export const none = "its definition has no score, so every group has to bring its scores"

@@ -61,6 +61,9 @@ const code = (source: string): string => {
 
 const importOf = /^[ \t]*import\s+([\w$\s{},*]+?)\s*from\s*(["'])([^"'\n]+)\2([^\n]*)$/gm
 
+/** What an imported name is called in the file. */
+const localOf = (name: string): string => name.split(/\s+as\s+/).at(-1)!
+
 /**
  * Drops imported names that appear nowhere else: they were types. As in TypeScript, an import of which nothing is left
  * goes too, except that a file of the user's is still run.
@@ -68,7 +71,6 @@ const importOf = /^[ \t]*import\s+([\w$\s{},*]+?)\s*from\s*(["'])([^"'\n]+)\2([^
 const withoutUnused = (source: string): string => {
   const words = new Set(code(source.replace(importOf, "")).match(/[\w$]+/g))
   const isUnused = (name: string): boolean => name !== "" && !words.has(name)
-  const localOf = (name: string): string => name.split(/\s+as\s+/).at(-1)!
   return source.replace(importOf, (whole, clause: string, quote: string, specifier: string, tail: string) => {
     const [, outer = "", inner = ""] = /^([^{*]*)(?:\{([^}]*)\})?$/.exec(clause) ?? []
     const imported = outer.replace(",", "").trim()

@@ -184,9 +184,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       }
       if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.failCause(exit.cause)
       const error = Cause.squash(exit.cause)
-      if (Environment.isUnusable(error)) {
-        return yield* new CommandFailed({ message: error.message, cause: error })
-      }
+      if (Environment.isUnusable(error)) return yield* new CommandFailed({ message: error.message, cause: error })
       failures++
       failuresInARow++
       const reason = reasonOf(exit.cause)
@@ -212,13 +210,12 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   if (failures > 0 && tally.items === itemsBefore) {
     return yield* new CommandFailed({ message: `all ${failures} items failed: ${reasons.join("; ")}` })
   }
-  const isBarren = !isFruitful(tally)
   const ended = yield* Clock.currentTimeMillis
   return {
     // What failed took its time too.
     tally: { ...tally, millis: millisBefore + ended - started },
     failures,
     reasons,
-    ...(isBarren && { nothing: whyNothing(tally, { first, reasons }) })
+    ...(!isFruitful(tally) && { nothing: whyNothing(tally, { first, reasons }) })
   } satisfies JobResult
 }, Effect.scoped)

@@ -56,6 +56,9 @@ const environmentOf = ({ connected, name, report }: TrajectoryApi.EnvironmentRow
   return `${name} ${Math.round(report.itemsPerMinute)} items/min${failed}`
 }
 
+const listed = (name: string, texts: ReadonlyMap<string, string>) =>
+  texts.size === 0 ? [] : [[name, [...texts.values()].join(" | ")] as const]
+
 export const make = (): State => {
   const { recorded, see } = Health.recorder()
   let rewards: ReadonlyArray<number> = []
@@ -73,8 +76,6 @@ export const make = (): State => {
     const what = component === undefined ? "reward" : component.slice(componentPrefix.length)
     if (value !== undefined) measured.set(source, `${source} mean ${what} ${value.toFixed(3)} (step ${step})`)
   }
-  const listed = (name: string, texts: ReadonlyMap<string, string>) =>
-    texts.size === 0 ? [] : [[name, [...texts.values()].join(" | ")] as const]
 
   const more = (look: Look): ReadonlyArray<readonly [name: string, text: string]> => [
     ["queue", queueOf(look)],

@@ -110,18 +110,21 @@ const soundness = (
     })
 })
 
-/** Checks every law on the first items. */
-export const run = Effect.fn("Validate.run")(
-  function* (options: ValidateOptions) {
-    const environment = yield* Environment.Environment
-    if (Option.isNone(environment.claims)) {
-      return yield* noClaims(environment)
-    }
-    const { items, scoreRange, untestable } = environment.claims.value
-    const verdicts = new Map<LawName, Verdict>()
-    let unscorable = 0
-    let firstUnscorable = ""
-    const note = (law: LawName, violation?: string): void => {
+type Item = Environment.ClaimedItem
+type Group = ReadonlyArray<Trajectory.Trajectory>
+
+/** What was checked so far. */
+const makeRecord = () => {
+  const verdicts = new Map<LawName, Verdict>()
+  const unscorable = { count: 0, first: "" }
+  return {
+    verdicts,
+    unscorable,
+    declined: ({ label }: Item, why: string): void => {
+      unscorable.count++
+      unscorable.first ||= `${short(label)}: ${why}`
+    },
+    note: (law: LawName, violation?: string): void => {
       const before = verdicts.get(law) ?? { law: laws[law], checks: 0, violations: 0, first: undefined }
       verdicts.set(law, {
         ...before,
@@ -130,6 +133,31 @@ export const run = Effect.fn("Validate.run")(
         first: before.first ?? violation
       })
     }
+  }
+}
+
+/** Rollouts of an item; none after a few items whose rollouts failed. */
+const sampling = (declined: (item: Item, why: string) => void) => {
+  let failed = 0
+  return (item: Item): Effect.Effect<Group> =>
+    Effect.timeout(failed < maxFailedSamples ? item.sample : Effect.succeed([]), lawLimit).pipe(
+      Effect.catchCause((cause) => {
+        failed++
+        declined(item, Reason.ofCause(cause))
+        return Effect.succeed<Group>([])
+      })
+    )
+}
+
+/** Checks every law on the first items. */
+export const run = Effect.fn("Validate.run")(
+  function* (options: ValidateOptions) {
+    const environment = yield* Environment.Environment
+    if (Option.isNone(environment.claims)) {
+      return yield* noClaims(environment)
+    }
+    const { items, scoreRange, untestable } = environment.claims.value
+    const { declined, note, unscorable, verdicts } = makeRecord()
 
     const take = items.pipe(
       Stream.take(options.items),
@@ -163,8 +191,7 @@ export const run = Effect.fn("Validate.run")(
       }
       const error = Cause.squash(exit.cause)
       if (error instanceof Environment.Unscorable) {
-        unscorable++
-        firstUnscorable ||= `${short(item.label)}: ${error.message}`
+        declined(item, error.message)
         return false
       }
       note(
@@ -176,22 +203,8 @@ export const run = Effect.fn("Validate.run")(
 
     const sound = soundness(environment.components, scoreRange)
 
-    let failedSamples = 0
-    /** Rollouts of the item; none after a few that failed. */
-    const sampleOf = (item: Environment.ClaimedItem) =>
-      Effect.timeout(failedSamples < maxFailedSamples ? item.sample : Effect.succeed([]), lawLimit).pipe(
-        Effect.catchCause((cause) => {
-          failedSamples++
-          unscorable++
-          firstUnscorable ||= `${short(item.label)}: ${Reason.ofCause(cause)}`
-          return Effect.succeed<ReadonlyArray<Trajectory.Trajectory>>([])
-        })
-      )
-
-    const hold = Effect.fnUntraced(function* (
-      item: Environment.ClaimedItem,
-      group: ReadonlyArray<Trajectory.Trajectory>
-    ) {
+    const sampleOf = sampling(declined)
+    const hold = Effect.fnUntraced(function* (item: Item, group: Group) {
       if (group.length === 0) return
       const order = yield* Random.shuffle(group.map((_, index) => index))
       // Scored once for all laws, and once more for the one that is about that: a score may be a run of a program.
@@ -208,11 +221,7 @@ export const run = Effect.fn("Validate.run")(
       yield* check(item, sound.laws, Effect.flatMap(judged, sound.check(group)))
     })
 
-    const stress = Effect.fnUntraced(function* (
-      item: Environment.ClaimedItem,
-      known: ReadonlyArray<Trajectory.Trajectory>,
-      texts: ReadonlyArray<string>
-    ) {
+    const stress = Effect.fnUntraced(function* (item: Item, known: Group, texts: ReadonlyArray<string>) {
       const episode = known.find(({ messages }) => messages.length > 1)
       const group = texts.flatMap((text) => [
         Laws.trajectoryOf(text),
@@ -244,13 +253,13 @@ export const run = Effect.fn("Validate.run")(
     }
     const scored = [...verdicts].filter(([law]) => law !== "items")
     if (scored.length === 0 && untestable === undefined) {
-      return yield* nothingChecked(unscorable, taken.length, firstUnscorable)
+      return yield* nothingChecked(unscorable.count, taken.length, unscorable.first)
     }
     return {
       items: taken.length,
       untestable,
-      unscorable,
-      firstUnscorable,
+      unscorable: unscorable.count,
+      firstUnscorable: unscorable.first,
       verdicts: Object.keys(laws).flatMap((name) => verdicts.get(name as LawName) ?? [])
     } satisfies Validated
   },

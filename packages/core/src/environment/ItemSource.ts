@@ -10,7 +10,7 @@ import { Effect, Result, Schema, Stream } from "effect"
 import * as Columns from "../data/Columns.ts"
 import * as Dataset from "../data/Dataset.ts"
 import * as Settings from "../base/Settings.ts"
-import type { ItemStream } from "../Environment.ts"
+import type { ItemStream } from "../ItemStream.ts"
 import { hashOf, seeded, type SeededRandom } from "../base/SeededRandom.ts"
 
 /** What `source` is where items are generated. */

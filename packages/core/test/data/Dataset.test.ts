@@ -429,6 +429,8 @@ describe("Dataset, hub", () => {
   )
 })
 
+const digestOf = (rows: ReadonlyArray<unknown>, seed: number) => Dataset.shuffle(rows, { seed }).digest
+
 describe("Dataset.shuffle", () => {
   const rows = Array.from({ length: 10 }, (_, index) => index)
   const taken = (seed: number, cursor: number, count: number) =>
@@ -458,7 +460,6 @@ describe("Dataset.shuffle", () => {
 
   it.effect("has a digest of its rows, their order and the seed", () =>
     Effect.gen(function* () {
-      const digestOf = (rows: ReadonlyArray<unknown>, seed: number) => Dataset.shuffle(rows, { seed }).digest
       const rows = Array.from({ length: 600 }, (_, n) => ({ n, text: `row ${n}`, bytes: Uint8Array.of(n % 256) }))
       const digest = yield* digestOf(rows, 1)
       assert.strictEqual(yield* digestOf(structuredClone(rows), 1), digest)

@@ -52,6 +52,16 @@ const first = ({ work }: Environment.EnvironmentShape) =>
     Effect.flatMap((one) => Option.getOrThrow(one).rollOut)
   )
 
+/** How its items fail, those of training and of evaluation. */
+const errorOf = (environment: Environment.EnvironmentShape) =>
+  Stream.merge(
+    environment.work(0).pipe(Stream.map(({ rollOut }) => Effect.asVoid(rollOut))),
+    Option.getOrThrow(environment.evaluation).pipe(Stream.map(({ evaluate }) => Effect.asVoid(evaluate)))
+  ).pipe(
+    Stream.runForEach((one) => Effect.catchTag(one, "Unscorable", () => Effect.void)),
+    Effect.flip
+  )
+
 describe("defineAgent", () => {
   it.effect("trains on every turn of an agent, with its score", () =>
     within(
@@ -205,14 +215,6 @@ describe("defineAgent", () => {
         },
         score: () => 1
       })
-      const errorOf = (environment: Environment.EnvironmentShape) =>
-        Stream.merge(
-          environment.work(0).pipe(Stream.map(({ rollOut }) => Effect.asVoid(rollOut))),
-          Option.getOrThrow(environment.evaluation).pipe(Stream.map(({ evaluate }) => Effect.asVoid(evaluate)))
-        ).pipe(
-          Stream.runForEach((one) => Effect.catchTag(one, "Unscorable", () => Effect.void)),
-          Effect.flip
-        )
       const error = yield* within(agent({ groupSize: 4 }), errorOf)
       assert.isTrue(Environment.isUnusable(error))
       assert.match(

@@ -101,19 +101,13 @@ export const make = (given: Options): OpenSession => {
   const rewards: Array<ReportedReward> = []
   const ignored = Tally.make()
   const overruled = Tally.make()
-  const failed = Tally.make()
+  const failed = failureTally()
   const failures: Array<InferenceError> = []
   let requests = 0
   let cancelled = 0
   let inFlight = 0
   let lastUsed = given.openedAtMillis
   let longest: ReadonlyArray<Message> = []
-  let lastFailure: string | undefined
-
-  const countFailure = ({ message, reason }: Failure): void => {
-    failed.add(reason)
-    lastFailure = message
-  }
 
   const keep = (error: InferenceError): void => {
     if (Failures.isOfServer(error) && failures.length < mostFailures) failures.push(error)
@@ -140,12 +134,9 @@ export const make = (given: Options): OpenSession => {
     hearing?: Hearing
   ) {
     if (inFlight >= limits.requestsPerSession) {
-      failed.add("overloaded")
-      return yield* new Failure({
-        reason: "overloaded",
-        message: `this session has ${inFlight} requests under way, as many as it may have: wait for one to be answered`,
-        retryAfterMillis: 1000
-      })
+      const failure = overloaded(inFlight)
+      failed.add(failure)
+      return yield* failure
     }
     const chat = chats.share(asked.messages)
     const settled = Settled.of({ ...asked, messages: chat }, options, requests++)
@@ -160,7 +151,7 @@ export const make = (given: Options): OpenSession => {
       () => Effect.raceFirst(sample(request), Deferred.await(closed)),
       () => Effect.map(Clock.currentTimeMillis, left)
     ).pipe(
-      Effect.tapError((failure) => Effect.sync(() => countFailure(failure))),
+      Effect.tapError((failure) => Effect.sync(() => failed.add(failure))),
       Effect.onInterrupt(() => Effect.sync(() => (cancelled += 1)))
     )
     const { id } = begun
@@ -185,8 +176,8 @@ export const make = (given: Options): OpenSession => {
     memory,
     tracked,
     ask,
-    refused: countFailure,
-    lastFailure: Effect.sync(() => lastFailure),
+    refused: failed.add,
+    lastFailure: Effect.sync(failed.last),
     countTokens: (request) => PromptTokens.count(given.tokenizer, request),
     answers: () => ids,
     report: (reward) =>
@@ -218,6 +209,27 @@ export const make = (given: Options): OpenSession => {
 }
 
 const mostFailures = 256
+
+const overloaded = (requests: number): Failure =>
+  new Failure({
+    reason: "overloaded",
+    message: `this session has ${requests} requests under way, as many as it may have: wait for one to be answered`,
+    retryAfterMillis: 1000
+  })
+
+/** Requests that got no answer, by their reason, and what the last of them was told. */
+const failureTally = () => {
+  const counts = Tally.make()
+  let last: string | undefined
+  return {
+    add: ({ message, reason }: Failure): void => {
+      counts.add(reason)
+      last = message
+    },
+    all: counts.all,
+    last: () => last
+  }
+}
 
 /** What a request of a session that is over is told. */
 export const over = (why: string): Failure =>

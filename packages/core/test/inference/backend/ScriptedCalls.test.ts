@@ -87,6 +87,9 @@ describe("the policy of --testing", () => {
   )
 })
 
+const missing = (baseUrl: string, serverType: "openai" | "trl" = "openai") =>
+  ServerSettings.missingIn({ ...ServerSettings.server.complete({}), baseUrl, serverType })
+
 describe("the address of a server", () => {
   it.effect("is refused without http://, with what was meant", () =>
     Effect.gen(function* () {
@@ -100,8 +103,6 @@ describe("the address of a server", () => {
   )
 
   it("lacks a path where it ends with the host, except at TRL's server", () => {
-    const missing = (baseUrl: string, serverType: "openai" | "trl" = "openai") =>
-      ServerSettings.missingIn({ ...ServerSettings.server.complete({}), baseUrl, serverType })
     assert.match(missing("http://localhost:9001/") ?? "", /has no path, .*: http:\/\/localhost:9001\/v1$/)
     assert.isUndefined(missing("http://localhost:9001/v1"))
     assert.isUndefined(missing("https://example.com/openai"))
