@@ -17,7 +17,7 @@ export type Awaitable<A> = A | PromiseLike<A>
 
 /** What the function gives; fails with what it throws. */
 export const call = <A>(run: (signal: AbortSignal) => Awaitable<A>): Effect.Effect<A, Thrown> =>
-  Effect.flatMap(Effect.context<never>(), (context) => {
+  Effect.flatMap(Effect.context(), (context) => {
     let isOver = false
     let isAborted = false
     const late = ({ message }: Thrown) =>
@@ -35,7 +35,7 @@ export const call = <A>(run: (signal: AbortSignal) => Awaitable<A>): Effect.Effe
           signal.addEventListener("abort", () => {
             isAborted = true
           })
-          StrayErrors.owned(stray, () => Promise.resolve(run(signal)).then(resolve, reject))
+          void StrayErrors.owned(stray, () => Promise.resolve(run(signal)).then(resolve, reject))
         }),
       catch: (cause) => (cause instanceof Thrown ? cause : new Thrown(cause))
     }).pipe(
