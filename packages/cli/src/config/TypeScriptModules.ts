@@ -50,7 +50,7 @@ export const register = (): void => {
 }
 
 /** An alias of the user's project that leads to no file: Node would take it for a package. */
-export class AliasError extends Error {
+class AliasError extends Error {
   override readonly name = "AliasError"
   constructor(specifier: string, importer: string, paths: ReadonlyArray<string>) {
     super(

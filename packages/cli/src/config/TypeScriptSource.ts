@@ -8,7 +8,7 @@
 import * as module from "node:module"
 
 /** A file that Node cannot run, and what does. */
-export class UnsupportedSyntax extends SyntaxError {
+class UnsupportedSyntax extends SyntaxError {
   override readonly name = "UnsupportedSyntax"
 }
 
