@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto"
 import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestStore from "../../../api/test/TestStore.ts"
 import * as V0Server from "../../../api/test/v0/V0Server.ts"
+import * as Ports from "../../../core/test/base/Ports.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Service from "../crash/Service.ts"
 import * as InProcess from "../InProcess.ts"
@@ -179,7 +180,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("data sets of a service
       const unknown = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(url), "--run", "other"])
       assert.strictEqual(unknown.code, 2)
       assert.include(unknown.stderr, "has no run other (--run); runs: default")
-      const nobody = `http://127.0.0.1:${yield* Atropos.freePort}`
+      const nobody = `http://127.0.0.1:${yield* Ports.held}`
       const away = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(nobody)])
       assert.strictEqual(away.code, 1)
       assert.include(away.stderr, "cannot be reached")

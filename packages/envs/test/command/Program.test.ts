@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, FileSystem, type Scope } from "effect"
+import { Effect, FileSystem, type Scope } from "effect"
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import * as Waits from "../../../core/test/base/Waits.ts"
@@ -31,6 +31,10 @@ const processesWith = (words: string): ReadonlyArray<string> =>
   execFileSync("ps", ["-axo", "pid=,command="], { encoding: "utf8" })
     .split("\n")
     .filter((line) => line.includes(words))
+
+/** The `sleep`s of a script, by the beginning of what they were told. */
+const sleeping = (mark: string): ReadonlyArray<string> =>
+  processesWith(`sleep ${mark}`).filter((line) => /^ *\d+ sleep \d+ *$/.test(line))
 
 const suite = (name: string, run: Effect.Effect<unknown, unknown, FileSystem.FileSystem | Scope.Scope>) =>
   it.live(name, () => run.pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
@@ -107,11 +111,11 @@ describe("a program", () => {
     Effect.gen(function* () {
       const mark = `62${process.pid}`
       const output = Program.makeOutput()
-      const running = yield* Effect.forkChild(
-        sh(`sleep ${mark}1 & trap '' TERM INT; echo begun; sleep ${mark}2`, { output })
+      yield* Effect.raceFirst(
+        sh(`sleep ${mark}1 & trap '' TERM INT; echo begun; sleep ${mark}2`, { output }),
+        Waits.untilTrue("the program and its child", () => output.stdout() === "begun\n" && sleeping(mark).length === 2)
       )
-      yield* Waits.untilTrue("the program's output", () => output.stdout() === "begun\n")
-      yield* Fiber.interrupt(running)
+      assert.strictEqual(output.stdout(), "begun\n")
       assert.deepStrictEqual(processesWith(`sleep ${mark}`), [])
     })
   )
@@ -130,26 +134,28 @@ describe("a program", () => {
     Effect.gen(function* () {
       const mark = `63${process.pid}`
       const warden = yield* Warden.make
-      const wardens = () =>
-        processesWith("wardenProcess").filter((line) => ofThisProcess(Number(line.trim().split(" ")[0])))
-      const fs = yield* FileSystem.FileSystem
-      const killed = `${yield* fs.makeTempDirectoryScoped()}/killed`
-      const output = Program.makeOutput()
-      const running = yield* Effect.forkChild(
-        sh(`sleep ${mark} & echo begun; until [ -e ${killed} ]; do sleep 0.05; done`, { warden, output })
+      const wardens = () => processesWith("wardenProcess").filter((line) => ofThisProcess(pidOf(line)))
+      const gate = yield* FileSystem.FileSystem.use((fs) => fs.makeTempFileScoped({ prefix: "atropos-test-" }))
+      const { ending } = yield* Effect.raceFirst(
+        // It ends when there is something in the file.
+        sh(`sleep ${mark} & until [ -s ${gate} ]; do sleep 0.1; done; echo done`, { warden }),
+        Effect.gen(function* () {
+          yield* Waits.untilTrue("the program", () => sleeping(mark).length === 1)
+          const old = wardens()
+          for (const line of old) process.kill(pidOf(line), "SIGKILL")
+          yield* Waits.untilTrue("another warden", () => wardens().some((line) => !old.includes(line)))
+          yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(gate, "go on"))
+          return yield* Effect.never
+        })
       )
-      yield* Waits.untilTrue("the program's output", () => output.stdout() === "begun\n")
-      const [line = ""] = yield* Waits.until("a warden", Effect.sync(wardens), ({ length }) => length === 1)
-      process.kill(Number(line.trim().split(" ")[0]), "SIGKILL")
-      yield* Waits.untilTrue("the warden's end", () => !wardens().includes(line))
-      yield* fs.writeFileString(killed, "")
-      const { ending } = yield* Fiber.join(running)
       assert.deepStrictEqual(ending, { _tag: "Exited", code: 0 })
       assert.strictEqual(wardens().length, 1)
       assert.deepStrictEqual(processesWith(`sleep ${mark}`), [])
     })
   )
 })
+
+const pidOf = (line: string): number => Number(line.trim().split(" ")[0])
 
 const ofThisProcess = (pid: number): boolean =>
   readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ")[1] === String(process.pid)

@@ -3,7 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Bridge from "../../../src/python/Bridge.ts"
-import { having, interpreter, run } from "./Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
+import { run } from "./Python.ts"
 
 const { absence, isPresent } = having("reasoning_gym")
 const seed = 5

@@ -12,7 +12,7 @@ import * as PolicyBackend from "../../../../trainer/src/server/PolicyBackend.ts"
 import * as PythonNames from "../../../src/python/Names.ts"
 import * as Verifiers from "../../../src/Verifiers.ts"
 import * as Processes from "./Processes.ts"
-import { having, interpreter } from "./Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
 
 const { absence, isPresent } = having("verifiers.v1")
 
