@@ -33,7 +33,7 @@ export const report = (to: Reporter | undefined): void => {
 /** What `process.exit` throws within `owned`. */
 export class ExitCalled extends Error {
   override readonly name = "ExitCalled"
-  constructor(code: unknown) {
+  constructor(code: number | string | null | undefined) {
     super(
       `process.exit(${code === undefined ? "" : String(code)}) was called, which would end the whole program: throw an error instead`
     )

@@ -66,9 +66,9 @@ const exampleOf = (schema: unknown, root: unknown, depth: number): unknown => {
     const part = parts.find((one) => !(Predicate.isReadonlyObject(one) && one["type"] === "null"))
     if (part !== undefined) return inner(part)
   }
-  const types = [schema["type"]].flat()
-  const type = types.find((one) => one !== "null") ?? ("properties" in schema ? "object" : "string")
-  return exampleOfType(String(type), schema, inner)
+  const types: ReadonlyArray<unknown> = [schema["type"]].flat()
+  const type = types.find((one): one is string => typeof one === "string" && one !== "null")
+  return exampleOfType(type ?? ("properties" in schema ? "object" : "string"), schema, inner)
 }
 
 const exampleOfType = (type: string, schema: Fields, inner: (part: unknown) => unknown): unknown => {
