@@ -44,6 +44,7 @@ const longOwnProcess = ["packages/core/test/gateway/Memory.test.ts"]
 const oneOfEach = ["packages/cli/test/crash/Trainer.test.ts", "packages/cli/test/hostile/Inference.test.ts"]
 const kinds = [
   "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpSelfPlay,UpModel,UpScratch,DataAsEnvironment,Waiting,init/Init}.test.ts",
+  "packages/cli/test/agents/Project.test.ts",
   "packages/cli/test/sets/{Resume,Service}.test.ts",
   "packages/envs/test/command/{Command,Program}.test.ts",
   "packages/cli/test/openenv/Served.test.ts",

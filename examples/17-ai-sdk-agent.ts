@@ -62,6 +62,7 @@ export default defineAgent({
   heldOut: () => shops(-1, 128),
   run: ({ item, model, signal }) => ask(item, model, signal),
   score: ({ item, result }) => (result === String(item.prices[item.product]) ? 1 : 0),
+  scoreRange: [0, 1],
   // An agent that wrote a call that cannot be read is wrong, like one that said a wrong price.
   scoreFailure: () => 0
 })

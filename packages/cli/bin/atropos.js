@@ -68,11 +68,11 @@ const handOver = (node, flags) => {
   })
 }
 
-// Node 22 warns of its SQLite, which locks are made with, at every start; that is nothing that whoever starts the
-// command can mend.
+// Node 22 warns of its SQLite, which locks are made with, at every start, and every Node of stripping types; that is
+// nothing that the user can mend.
 const emitWarning = process.emitWarning.bind(process)
 process.emitWarning = (warning, ...more) => {
-  if (!String(warning).startsWith("SQLite is an experimental feature")) emitWarning(warning, ...more)
+  if (!/^(SQLite|stripTypeScriptTypes) is an experimental feature/.test(String(warning))) emitWarning(warning, ...more)
 }
 
 if (isRecent && (hasCondition || !isCheckout) && wantedFlags.length === 0) {

@@ -68,4 +68,7 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
  * terminal's command ever is.
  */
 export const run = (words: ReadonlyArray<string>) =>
-  runVerb(words).pipe(Effect.tapCause(Report.print(Words.peek(words, "log-level"))), SafeConsole.provide)
+  Effect.raceFirst(runVerb(words), Report.strayError).pipe(
+    Effect.tapCause(Report.print(Words.peek(words, "log-level"))),
+    SafeConsole.provide
+  )

@@ -119,17 +119,17 @@ describe("a mistake in an environment", () => {
 
 describe("a mistake around an environment", () => {
   test(
-    "a package.json as npm init writes it: the line to be changed is named",
+    "a package.json as npm init writes it, with a file in JavaScript: the line to be changed is named",
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const cwd = yield* Bin.folder
       yield* fs.writeFileString(`${cwd}/package.json`, '{ "type": "commonjs" }')
       for (const line of ['import * as effect from "effect"\nexport const layer = effect', "export const layer = 1"]) {
-        yield* fs.writeFileString(`${cwd}/mine.ts`, line)
-        const { code, stderr } = yield* Bin.run(["validate", "--env", "./mine.ts"], { cwd })
+        yield* fs.writeFileString(`${cwd}/mine.js`, line)
+        const { code, stderr } = yield* Bin.run(["validate", "--env", "./mine.js"], { cwd })
         assert.strictEqual(code, 2)
         assert.include(stderr, 'package.json above it has "type": "commonjs"')
-        assert.include(stderr, "or name the file mine.mts")
+        assert.include(stderr, "or name the file mine.mjs")
       }
     })
   )

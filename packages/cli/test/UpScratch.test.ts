@@ -80,7 +80,7 @@ describe("atropos up, from scratch", () => {
       assert.strictEqual(code, 3, stdout)
       assert.match(
         stderr,
-        /^atropos: stopped by stop_on\. Environment stuck \(stuck\): 100% of .* 0% of the answers are solved\.$/m
+        /^atropos: stopped by stop_on\. Environment stuck \(stuck\): 100% of .* Their mean score is 0\.$/m
       )
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )

@@ -6,9 +6,9 @@
  * definition's own functions throw; where in its file that was is logged once. Of an item's groups the ones that cannot
  * be judged are left out and the others kept.
  */
-import { Clock, Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
+import { Clock, type Context, Effect, Formatter, Option, Schema, Stream } from "effect"
 import type { Definition, EnvironmentShape, JudgeGroup, RolloutGroup, Work } from "./Environment.ts"
-import { type DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+import { type DefinitionFault, type EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Common } from "./EnvironmentSettings.ts"
 import { toScoredGroup } from "./Judgement.ts"
 import * as Laws from "./Laws.ts"
@@ -17,9 +17,9 @@ import type { Judged } from "./Score.ts"
 import * as Scoring from "./Scoring.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
+import { type Boundary, boundaryOf } from "./DefinitionBoundary.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
-import * as Reason from "./base/Reason.ts"
 
 /** A definition as it is run, with the names and the errors of its environment. */
 interface Closed<Item, E, R> {
@@ -63,6 +63,7 @@ export const make = <Item, E, R>({
     settings,
     encodedSettings,
     work,
+    itemsDigest: definition.items.digest ?? Effect.undefined,
     groups: work(0).pipe(
       Stream.mapEffect(({ label, rollOut }) =>
         rollOut.pipe(
@@ -93,51 +94,6 @@ export const make = <Item, E, R>({
     metrics: Effect.provideContext(definition.metrics ?? Effect.succeed({}), boundary.context),
     ...(definition.severalScores !== undefined && { severalScores: definition.severalScores }),
     components: Option.map(Option.fromUndefinedOr(definition.components), (rule) => ruleOf(settings, rule))
-  }
-}
-
-/**
- * Where the definition's own effects and streams are left: with its services, and with errors that name the
- * environment.
- */
-interface Boundary<E, R> {
-  readonly context: Context.Context<R>
-  readonly crossing: (cause: unknown) => EnvironmentError
-  readonly effect: <B>(
-    part: string,
-    effect: Effect.Effect<B, Unscorable | EnvironmentError | DefinitionFault | E, R>
-  ) => Effect.Effect<B, EnvironmentError | Unscorable>
-  readonly stream: <A, B>(
-    part: string,
-    stream: () => Stream.Stream<A, E, R>,
-    each: (item: A) => B
-  ) => Stream.Stream<B, EnvironmentError>
-}
-
-const boundaryOf = <E, R>(name: string, built: Context.Context<R>): Boundary<E, R> => {
-  // Without the span it was built in: rollouts have spans of their own. (No environment needs that one, so R is what it
-  // was.)
-  const context = Context.omit(Tracer.ParentSpan)(built) as Context.Context<R>
-  const crossing = (cause: unknown): EnvironmentError =>
-    cause instanceof EnvironmentError
-      ? cause
-      : new EnvironmentError({ environment: name, message: Reason.of(cause), cause })
-  const logFault = DefinitionCalls.faultLogger(name)
-  return {
-    context,
-    crossing,
-    effect: (part, effect) =>
-      DefinitionCalls.guarded(part, effect).pipe(
-        Effect.provideContext(context),
-        Effect.tapError(logFault),
-        Effect.mapError((error) => (error instanceof Unscorable ? error : crossing(error)))
-      ),
-    stream: (part, stream, each) =>
-      DefinitionCalls.streamed(part, stream, each).pipe(
-        Stream.provideContext(context),
-        Stream.tapError(logFault),
-        Stream.mapError(crossing)
-      )
   }
 }
 
@@ -176,7 +132,12 @@ const working = <Item, E, R>(
         {}
       const outcome =
         leaveOut === undefined
-          ? toScoredGroup(group, scores, { minTrainedTokens, itemId: id(item), origin, isSolved: solved.isCorrect })
+          ? toScoredGroup(group, scores, {
+              minTrainedTokens,
+              itemId: id(item),
+              origin,
+              ...(Option.isSome(solved) && { isSolved: solved.value.isCorrect })
+            })
           : new Unscorable({ message: leaveOut })
       return { outcome, requeue }
     },
@@ -234,7 +195,7 @@ const evaluationOf = <Item, E, R>(
       return {
         trajectory,
         score,
-        correct: solved.isCorrect(score, rewards),
+        ...(Option.isSome(solved) && { correct: solved.value.isCorrect(score, rewards) }),
         ...(rewards && { rewards }),
         ...(Object.keys(sample).length > 0 && { sample })
       }
@@ -258,6 +219,15 @@ const claimsOf = <Item, E, R>(
   { boundary, definition, id, label, scored }: Closed<Item, E, R>
 ) => {
   const isTestable = "gold" in claims
+  const sample = (item: Item) =>
+    isTestable || claims.sample === undefined
+      ? Effect.succeed([])
+      : boundary.effect(
+          "claims.sample",
+          Effect.mapError(claims.sample(item), (error) =>
+            error instanceof Unscorable ? error : boundary.crossing(error)
+          )
+        )
   const judge = (item: Item, trajectories: ReadonlyArray<Trajectory>) =>
     boundary.effect(
       "score",
@@ -277,6 +247,7 @@ const claimsOf = <Item, E, R>(
         label: label(item),
         gold: isTestable ? claims.gold(item).map(asTrajectory) : [],
         wrong: isTestable ? claims.wrong(item).map(asTrajectory) : [],
+        sample: sample(item),
         judge: (trajectories: ReadonlyArray<Trajectory>) => judge(item, trajectories),
         score: (trajectories: ReadonlyArray<Trajectory>) =>
           Effect.map(judge(item, trajectories), (all) => all.map(({ score }) => score))

@@ -40,7 +40,7 @@ export const thrown = (part: string, defect: unknown): DefinitionFault => {
   own.stack = StackFrames.trimmed(stack)
   return new DefinitionFault({
     part,
-    message: `${part} threw ${defect.name}: ${Reason.of(defect)}${place === undefined ? "" : ` (${place})`}`,
+    message: `${part} threw ${defect.name}: ${Reason.whole(defect)}${place === undefined ? "" : ` (${place})`}`,
     cause: own
   })
 }

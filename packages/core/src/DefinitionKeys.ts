@@ -15,6 +15,7 @@ const definition: Keys<Definition<unknown, unknown, never>> = {
   components: "other",
   afterScore: "function",
   evaluation: "other",
+  isCorrect: "function",
   metrics: "other",
   state: "other",
   requeued: "other",
@@ -35,7 +36,8 @@ const claims: Keys<TestableClaims<unknown> & Untestable> = {
   gold: "function",
   wrong: "function",
   scoreRange: "other",
-  untestable: "other"
+  untestable: "other",
+  sample: "function"
 }
 
 const components: Keys<RewardComponents.Rule> = { weights: "other", base: "other" }

@@ -15,13 +15,17 @@ import * as DefinitionKeys from "./DefinitionKeys.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import type { Rewards, Rule } from "./RewardComponents.ts"
 import type { ClaimedItem, Claims, TestableClaims, Untestable } from "./Laws.ts"
+import type { ItemStream } from "./ItemStream.ts"
 import type { Judged, Score } from "./Score.ts"
+import type { Solved } from "./Scoring.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
-export { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+export { DefinitionFault, EnvironmentError, EnvironmentUnusable, isUnusable, Unscorable } from "./EnvironmentError.ts"
+export type { ItemStream } from "./ItemStream.ts"
 export type { ClaimedItem, Claims, TestableClaims, Untestable } from "./Laws.ts"
 export type { Judged, Score, ScoreDetails } from "./Score.ts"
+export type { Solved } from "./Scoring.ts"
 
 /** Rollouts to be compared with each other, with what the trainer should know beside their scores. */
 export interface RolloutGroup extends Pick<
@@ -45,7 +49,7 @@ export type Rollouts<Item> =
 export interface EvaluationDefinition<Item, E, R> {
   readonly items: Stream.Stream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory> | RolloutGroup, E, R>
-  /** Whether a score counts as solved. Default: the top of the claimed range, or above 0 where none is claimed. */
+  /** Whether a score counts as solved. Default: the top of the claimed range; unknown if no range is claimed. */
   readonly isCorrect?: (score: number, rewards?: Rewards) => boolean
 }
 
@@ -63,8 +67,7 @@ export interface JudgedGroup extends RolloutGroup {
 }
 
 export interface Definition<Item, E, R> {
-  /** Items from `cursor` on, in an order that depends on settings (and `state`) alone; cursor = items already taken. */
-  readonly items: (cursor: number) => Stream.Stream<Item, E, R>
+  readonly items: ItemStream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<Rollouts<Item>, E, R>
   /** One score per trajectory, in their order. May be left out where every group brings its scores. */
   readonly score?: (
@@ -82,6 +85,8 @@ export interface Definition<Item, E, R> {
    */
   readonly afterScore?: (item: Item, group: JudgedGroup) => Effect.Effect<FollowUp<Item> | void, E, R>
   readonly evaluation?: EvaluationDefinition<Item, E, R>
+  /** Whether a score counts as solved, in training and evaluation. Default: that of `evaluation`. */
+  readonly isCorrect?: (score: number, rewards?: Rewards) => boolean
   /** Figures of its own, recorded beside those of its rollouts at every step: a curriculum's level, a judge's bias. */
   readonly metrics?: Effect.Effect<{ readonly [name: string]: number }, never, R>
   /**
@@ -166,7 +171,8 @@ export interface Work {
 export interface EvaluatedTrajectory {
   readonly trajectory: Trajectory
   readonly score: number
-  readonly correct: boolean
+  /** Absent if the environment does not say what counts as solved. */
+  readonly correct?: boolean
   /** What the score is made of, where it has components. */
   readonly rewards?: Rewards
   /** What the environment says of it beside the score. */
@@ -187,18 +193,14 @@ export interface EnvironmentShape {
   /** All settings, snake_case, as they are written beside results. */
   readonly encodedSettings: { readonly [name: string]: unknown }
   readonly work: (cursor: number) => Stream.Stream<Work, EnvironmentError>
+  readonly itemsDigest: Effect.Effect<string | undefined>
   /**
    * Scored groups of the items in order, one at a time; unscorable ones are logged and skipped. For tests and small
    * programs.
    */
   readonly groups: Stream.Stream<ScoredGroup, EnvironmentError>
   readonly evaluation: Option.Option<Stream.Stream<EvaluationWork, EnvironmentError>>
-  /** Which scores count as solved, in evaluations and where rollouts are summed up. */
-  readonly solved: {
-    readonly isCorrect: (score: number, rewards?: Rewards) => boolean
-    /** In words: `a score of 1, the top of the range`. */
-    readonly meaning: string
-  }
+  readonly solved: Option.Option<Solved>
   readonly state: Option.Option<{
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, EnvironmentError>

@@ -1,5 +1,5 @@
 /** How environments fail; they live apart so that whoever closes an environment over its items can raise them. */
-import { Schema } from "effect"
+import { Predicate, Schema } from "effect"
 
 /** The group cannot be judged (broken reference, judge undecided): it is counted and skipped, nothing else happens. */
 export class Unscorable extends Schema.TaggedError<Unscorable>()("Unscorable", { message: Schema.String }) {}
@@ -23,6 +23,20 @@ export class DefinitionFault extends Schema.TaggedError<DefinitionFault>()("Defi
   /** What was thrown, if anything was: an error without the frames that are not its author's. */
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
+
+/**
+ * No rollout of the environment can ever succeed: an agent that never asks the model. The cause of an
+ * `EnvironmentError` that ends the environment's run instead of its item's alone.
+ */
+export class EnvironmentUnusable extends Schema.TaggedError<EnvironmentUnusable>()("EnvironmentUnusable", {
+  message: Schema.String
+}) {}
+
+/** Whether the error ends the run of its environment. By tags: a loader may have brought the classes a second time. */
+export const isUnusable = (error: unknown): error is EnvironmentError =>
+  Predicate.isTagged(error, "EnvironmentError") &&
+  Predicate.hasProperty(error, "cause") &&
+  Predicate.isTagged(error.cause, "EnvironmentUnusable")
 
 /** Whether something failed for a mistake in an environment's file. */
 export const isDefinitionFault = (error: unknown): boolean =>

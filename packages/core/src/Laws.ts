@@ -25,13 +25,15 @@ export interface TestableClaims<Item> {
  * Why nobody can say beforehand what is right and what is wrong: rows that are solved already, scores that somebody
  * else gives.
  */
-export interface Untestable {
+export interface Untestable<Item = never> {
   readonly untestable: string
+  /** Rolls an item out, if `score` needs what only a rollout leaves, such as the result of an agent's run. */
+  readonly sample?: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory>, unknown>
   /** Default: any finite number. */
   readonly scoreRange?: readonly [minimum: number, maximum: number]
 }
 
-export type Claims<Item> = TestableClaims<Item> | Untestable
+export type Claims<Item> = TestableClaims<Item> | Untestable<Item>
 
 /** An item with the environment's claims about it, for `validate`. */
 export interface ClaimedItem {
@@ -40,6 +42,8 @@ export interface ClaimedItem {
   readonly label: string
   readonly gold: ReadonlyArray<Trajectory>
   readonly wrong: ReadonlyArray<Trajectory>
+  /** Rollouts whose scores have to keep the laws, if there are neither gold nor wrong answers. */
+  readonly sample: Effect.Effect<ReadonlyArray<Trajectory>, EnvironmentError | Unscorable>
   /** Scores these trajectories as one group. */
   readonly score: (
     group: ReadonlyArray<Trajectory>

@@ -127,6 +127,15 @@ export const ofScores = (
   return baseline === "group" ? relative_G : relative_G.map((advantage) => (advantage * count) / (count - 1))
 }
 
+/** (G) The rollout that each sequence is of, by the switch `session`; undefined: one of its own. */
+export const sessionsOf = ({
+  overrides,
+  scores
+}: {
+  readonly overrides?: ReadonlyArray<{ readonly [name: string]: unknown }>
+  readonly scores: ArrayLike<number>
+}): ReadonlyArray<unknown> => Array.from(scores, (_, i) => overrides?.[i]?.["session"])
+
 /** The score of each rollout (S), and which of them each sequence belongs to (G). */
 export const rollouts = (scores_G: ArrayLike<number>, sessions_G: ReadonlyArray<unknown>) => {
   const places = new Map<unknown, number>()

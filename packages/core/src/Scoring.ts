@@ -8,8 +8,18 @@ import * as DefinitionResults from "./DefinitionResults.ts"
 import type { Definition, EnvironmentShape, RolloutGroup } from "./Environment.ts"
 import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Range } from "./Laws.ts"
-import { ruleOf, type Weights } from "./RewardComponents.ts"
+import { type Rewards, ruleOf, type Weights } from "./RewardComponents.ts"
 import { type Judged, judged } from "./Score.ts"
+
+/**
+ * Which scores count as solved, in evaluations and summaries of rollouts. An environment has none if it neither says so
+ * nor claims a range of scores.
+ */
+export interface Solved {
+  readonly isCorrect: (score: number, rewards?: Rewards) => boolean
+  /** In words: `a score of 1, the top of the range`. */
+  readonly meaning: string
+}
 
 /** Why a group that brings no scores has none. */
 export const none = "its definition has no score, so every group has to bring its scores"
@@ -99,21 +109,21 @@ const warningOutside = (
 /** Rounding may leave a sum of parts this share of the range below its top. */
 const rounding = 1e-9
 
-/** Which scores count as solved, and that in words. */
+/** Which scores count as solved, and that in words; none if nothing says it. */
 export const solvedBy = ({
   claims,
-  evaluation
+  evaluation,
+  isCorrect = evaluation?.isCorrect
 }: {
   readonly claims?: { readonly scoreRange?: readonly [minimum: number, maximum: number] }
-  readonly evaluation?: { readonly isCorrect?: EnvironmentShape["solved"]["isCorrect"] }
+  readonly evaluation?: { readonly isCorrect?: Solved["isCorrect"] }
+  readonly isCorrect?: Solved["isCorrect"]
 }): EnvironmentShape["solved"] => {
-  if (evaluation?.isCorrect !== undefined) {
-    return { isCorrect: evaluation.isCorrect, meaning: "what the environment counts as correct" }
+  if (isCorrect !== undefined) {
+    return Option.some({ isCorrect, meaning: "what the environment counts as correct" })
   }
-  if (claims?.scoreRange === undefined) {
-    return { isCorrect: (score) => score > 0, meaning: "a score above 0, no range being claimed" }
-  }
+  if (claims?.scoreRange === undefined) return Option.none()
   const [bottom, top] = claims.scoreRange
   const least = top - rounding * (top - bottom)
-  return { isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` }
+  return Option.some({ isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` })
 }

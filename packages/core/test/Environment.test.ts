@@ -231,14 +231,16 @@ describe("Environment", () => {
           }
         })
         const [first] = yield* Stream.runCollect(Option.getOrThrow(environment.evaluation))
-        const { meaning } = environment.solved
+        const { solved } = environment
         // Groups for training say the same of their rollouts.
         const [group] = yield* groupsOf(environment)
         assert.deepStrictEqual(
           group?.solved,
-          Array.from(group?.scores ?? [], (score) => environment.solved.isCorrect(score))
+          Option.getOrUndefined(
+            Option.map(solved, ({ isCorrect }) => Array.from(group?.scores ?? [], (score) => isCorrect(score)))
+          )
         )
-        return [(yield* first!.evaluate).map(({ correct }) => correct), meaning]
+        return [(yield* first!.evaluate).map(({ correct }) => correct), Option.getOrUndefined(solved)?.meaning]
       })
       const untestable = "nobody knows"
       assert.deepStrictEqual(yield* solves({ claims: { untestable, scoreRange: [0, 1] } }), [
@@ -251,8 +253,12 @@ describe("Environment", () => {
         "a score of 1.000000000001, the top of the range"
       ])
       assert.deepStrictEqual(yield* solves({ claims: { untestable } }), [
+        [undefined, undefined, undefined, undefined],
+        undefined
+      ])
+      assert.deepStrictEqual(yield* solves({ claims: { untestable }, isCorrect: (score) => score > 0.5 }), [
         [false, true, true, true],
-        "a score above 0, no range being claimed"
+        "what the environment counts as correct"
       ])
     })
   )
@@ -267,7 +273,9 @@ describe("Environment", () => {
       })
       const [first] = yield* Stream.runCollect(Option.getOrThrow(environment.evaluation))
       const [evaluated] = yield* first!.evaluate
-      assert.deepInclude(evaluated, { score: 0.25, correct: true })
+      assert.strictEqual(evaluated?.score, 0.25)
+      // It claims no range of scores.
+      assert.isUndefined(evaluated?.correct)
     })
   )
 

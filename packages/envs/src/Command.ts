@@ -22,6 +22,15 @@ export { settings }
 export const layer = Environment.layer("command", settings, (chosen) =>
   Effect.gen(function* () {
     const line = yield* CommandLine.read(chosen)
+    const { solvedAt } = chosen
+    // An exit code is 0 or 1.
+    const scoreRange = chosen.scoreRange ?? (chosen.reward === "exit" ? ([0, 1] as const) : null)
+    if (scoreRange !== null && !(scoreRange[0] < scoreRange[1])) {
+      return yield* new Environment.DefinitionFault({
+        part: "score_range",
+        message: `score_range must be the lowest and the highest score, such as [0, 1], and is ${JSON.stringify(scoreRange)}`
+      })
+    }
     const source = yield* Items.source({
       items: line.items,
       heldOut: undefined,
@@ -31,15 +40,23 @@ export const layer = Environment.layer("command", settings, (chosen) =>
       folder: undefined
     })
     const warden = yield* Warden.make
-    const runs = yield* SessionRuns.make<Program.Printed, Warden.ProgramError, FileSystem.FileSystem | Path.Path>({
+    const { definition } = yield* SessionRuns.make<
+      Program.Printed,
+      Warden.ProgramError,
+      FileSystem.FileSystem | Path.Path
+    >({
       name: "command",
       settings: chosen,
       source,
+      ...(solvedAt !== null && { isCorrect: (score) => score >= solvedAt }),
       begin: ({ item }) => Attempt.begin({ item, line, settings: chosen, warden })
     })
     return {
-      ...runs,
-      claims: { untestable: "what a program makes of an item is known only by running it" },
+      ...definition,
+      claims: {
+        untestable: "what a program makes of an item is known only by running it",
+        ...(scoreRange !== null && { scoreRange })
+      },
       label: ({ item }: SessionRuns.Numbered) => Formatter.formatJson(item)
     }
   })

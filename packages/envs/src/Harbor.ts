@@ -103,7 +103,7 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
         agentFolder: agentFolder === null ? null : resolve(agentFolder),
         keptIn: keepFoldersIn
       })
-    const runs = yield* SessionRuns.make<void, HarborError | Warden.ProgramError, Services>({
+    const { definition } = yield* SessionRuns.make<void, HarborError | Warden.ProgramError, Services>({
       name: "harbor",
       settings: chosen,
       source,
@@ -114,7 +114,7 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     })
     const worth = yield* Trial.worthOf(openOf)
     return {
-      ...runs,
+      ...definition,
       // Groups bring their scores: what is asked is about claims.
       score: (numbered: SessionRuns.Numbered, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.forEach(group, ({ completion }) =>

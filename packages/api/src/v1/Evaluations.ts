@@ -79,7 +79,7 @@ export const layer = HttpApiBuilder.group(
           const odd = samples.findIndex((one) => SampleHead.of(one) === undefined)
           if (odd >= 0) {
             return yield* new ApiError.Invalid({
-              message: `samples.${odd}: expected an object with item, score (a finite number) and correct (true or false)`,
+              message: `samples.${odd}: expected an object with item, score (a finite number) and correct (true or false, or absent)`,
               field: `samples.${odd}`
             })
           }

@@ -5,6 +5,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Runtime from "effect/Runtime"
+import * as Reason from "@atropos/core/base/Reason"
+import * as StackFrames from "@atropos/core/base/StackFrames"
+import * as StrayErrors from "@atropos/core/base/StrayErrors"
+import { CommandFailed } from "./Failure.ts"
 
 interface Described {
   readonly _tag?: string
@@ -30,6 +34,23 @@ export const print = (logLevel: string | undefined) =>
     const text = isExpected && !isVerbose ? error.message || error._tag : Cause.pretty(cause)
     yield* Console.error(`${heading}${text}`)
   })
+
+/**
+ * Fails with the first error that nothing catches and that no rollout is known to have caused, or with a call of
+ * `process.exit`, so that the command ends as after any failure: what is finished is saved, and the reason is printed.
+ */
+export const strayError: Effect.Effect<never, CommandFailed> = Effect.callback<never, CommandFailed>((resume) =>
+  StrayErrors.report((cause) => resume(Effect.fail(new CommandFailed({ message: uncaught(cause), cause }))))
+).pipe(Effect.ensuring(Effect.sync(() => StrayErrors.report(undefined))))
+
+const uncaught = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return `an error that nothing caught ended the command: ${Reason.of(cause)}`
+  const text =
+    cause instanceof StrayErrors.ExitCalled
+      ? cause.message
+      : `an error that nothing caught ended the command: ${cause.name}: ${Reason.of(cause)}`
+  return `${text}\n${StackFrames.trimmed(cause.stack ?? "")}`
+}
 
 /** How a command stands at its end. */
 export interface Ending {

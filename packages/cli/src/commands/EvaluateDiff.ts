@@ -60,7 +60,7 @@ const print = ({
   const kinds = Object.entries(categories)
   return [
     Table.columns(headings("metric"), [
-      row("correct", correct),
+      ...(correct === undefined ? [] : [row("correct", correct)]),
       ...Object.entries(scores).map(([name, one]) => row(name, one))
     ]),
     ...(kinds.length > 1

@@ -56,7 +56,7 @@ const ofEnvironment = EnvironmentVerb.make({
   ],
   handle: (settings, options) =>
     Effect.gen(function* () {
-      const { items, unscorable, untestable, verdicts } = yield* Validate.run(options)
+      const { firstUnscorable, items, unscorable, untestable, verdicts } = yield* Validate.run(options)
       const rows = verdicts.map(({ checks, law, violations }) => [
         violations === 0 ? "ok" : "BROKEN",
         law,
@@ -67,7 +67,9 @@ const ofEnvironment = EnvironmentVerb.make({
         if (first !== undefined) yield* Console.log(`\n${law}:\n  ${first}`)
       }
       if (untestable !== undefined) yield* Console.log(`\nno correct and wrong answers to check: ${untestable}`)
-      yield* Console.log(`\n${items} items${unscorable > 0 ? `, ${unscorable} checks unscorable` : ""}`)
+      yield* Console.log(
+        `\n${items} items${unscorable > 0 ? `, ${unscorable} checks unscorable; the first: ${firstUnscorable}` : ""}`
+      )
       const broken = verdicts.filter(({ violations }) => violations > 0)
       if (broken.length > 0) {
         return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} laws do not hold` })

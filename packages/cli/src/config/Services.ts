@@ -13,6 +13,7 @@ import {
   Opponent
 } from "@atropos/core"
 import type { Script } from "@atropos/core/inference/backend/Scripted"
+import * as ScriptedCalls from "@atropos/core/inference/backend/ScriptedCalls"
 import * as Reason from "@atropos/core/base/Reason"
 import * as SampledWith from "@atropos/core/inference/SampledWith"
 import * as Reasoning from "@atropos/core/inference/backend/Reasoning"
@@ -39,8 +40,8 @@ export type Provided =
 
 /**
  * Where completions come from: the configured servers (those of an evaluation, which nobody trains on), nowhere
- * (`validate` asks none), whoever steps the episodes from outside, or a function of the request. Only servers need a
- * tokenizer's download.
+ * (`validate` samples agents with scripted answers at most), whoever steps the episodes from outside, or a function of
+ * the request. Only servers need a tokenizer's download.
  */
 export type Inference = "servers" | "evaluation" | "none" | "outside" | Extract<Script, (request: never) => unknown>
 
@@ -89,7 +90,7 @@ const services = (settings: RunSettings, inference: Inference) => {
         reasoning: Reasoning.fromSettings(common),
         isTrainedOn: inference === "servers"
       })
-    : ServerManager.layerScripted(inference === "none" ? [""] : inference)
+    : ServerManager.layerScripted(inference === "none" ? ScriptedCalls.make(Tokenizer.bytes) : inference)
   // A scripted policy knows no vocabulary: a download would serve nothing, unless it was asked for.
   const needsNone = !isServed || (manager.testing && given["tokenizer_name"] === undefined)
   return Layer.mergeAll(policy, beside(settings)).pipe(

@@ -3,6 +3,7 @@ import * as Reason from "@atropos/core/base/Reason"
 import * as StackFrames from "@atropos/core/base/StackFrames"
 import { Effect, FileSystem, Path } from "effect"
 import { UsageError } from "../base/Failure.ts"
+import { loader } from "./TypeScriptSource.ts"
 
 /** Whether the word is a path rather than a name. */
 export const isPath = (word: string): boolean => /[./\\]/.test(word)
@@ -12,15 +13,25 @@ const loadingFault = (cause: unknown, name: string): string => {
   if (!(cause instanceof Error)) return Reason.of(cause)
   const stack = cause.stack ?? ""
   if (cause instanceof SyntaxError && /outside a module|^Unexpected token 'export'/.test(cause.message)) {
-    return `${cause.message}: the package.json above it has "type": "commonjs" (the default of npm init), but "type": "module" is needed; or name the file ${name}.mts`
+    return `${cause.message}: the package.json above it has "type": "commonjs" (the default of npm init), but "type": "module" is needed; or name the file ${name}`
   }
   const [, missing] = /^Cannot find package '([^']+)' imported from /.exec(cause.message) ?? []
   if (missing !== undefined) {
     // What npx runs is not installed where the file lies.
     return `${cause.message}: install it there, npm install ${missing}`
   }
+  // They name their file.
+  if (cause.name === "AliasError" || cause.name === "UnsupportedSyntax") return cause.message
   const place = StackFrames.place(stack)
-  if (place === undefined) return cause.message
+  if (place === undefined) {
+    return cause.message === "Invalid or unexpected token"
+      ? `${cause.message}: if it is a decorator, which Node does not run: ${loader}`
+      : cause.message
+  }
+  const [, type] = /does not provide an export named '([^']+)'$/.exec(cause.message) ?? []
+  if (type !== undefined) {
+    return `${cause.message} (${place}): if ${type} is a type, write import type { ${type} }, or export type where it is passed on`
+  }
   return cause instanceof SyntaxError
     ? `${cause.message} (${place})`
     : `${cause.message} (${place})\n${StackFrames.trimmed(stack)}`
@@ -36,11 +47,13 @@ export const load = Effect.fn("UserFile.load")(function* (flag: string, word: st
     return yield* new UsageError({ message: `${flag} ${word}: there is no such file (looked for ${file})` })
   }
   const url = yield* Effect.orDie(path.toFileUrl(file))
+  const { register } = yield* Effect.promise(() => import("./TypeScriptModules.ts"))
+  register()
   return yield* Effect.tryPromise({
     try: (): Promise<Record<string, unknown>> => import(url.href),
     catch: (cause) =>
       new UsageError({
-        message: `${flag} ${word}: the file could not be loaded: ${loadingFault(cause, path.parse(file).name)}`
+        message: `${flag} ${word}: the file could not be loaded: ${loadingFault(cause, `${path.parse(file).name}.${/\.[cm]?ts$/.test(file) ? "mts" : "mjs"}`)}`
       })
   })
 })

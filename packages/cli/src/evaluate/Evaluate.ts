@@ -10,6 +10,7 @@
 import { Environment, MetricsSink, ServerManager, Trace, Trajectory } from "@atropos/core"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
+import { createHash } from "node:crypto"
 import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
 import * as ResumableFile from "../job/ResumableFile.ts"
@@ -35,8 +36,8 @@ export interface Evaluated extends Job.JobResult {
   readonly bounded: { readonly [name: string]: number }
   /** Of a suite. */
   readonly suite?: SuiteFigures.Figures
-  /** Which answers are correct, in words. */
-  readonly passing: string
+  /** Which answers are correct, in words; absent if the environment does not say. */
+  readonly passing?: string
 }
 
 const sampleOf = (
@@ -51,7 +52,7 @@ const sampleOf = (
     ...sample,
     score,
     ...(rewards && { rewards }),
-    correct,
+    ...(correct !== undefined && { correct }),
     completion: trajectory.completion,
     finish_reason: trajectory.finishReason,
     tokens: trajectory.tokens.length,
@@ -114,12 +115,24 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
   const path = yield* Path.Path
   const { settings } = environment
   if (Option.isNone(environment.evaluation)) {
-    return yield* new UsageError({ message: `the environment ${environment.name} has no evaluation` })
+    return yield* new UsageError({
+      message: `the environment ${environment.name} has no evaluation: ${
+        "test_items" in environment.encodedSettings
+          ? "give it held-out items, heldOut in its file or --env.test_items FILE (of ten rows or more a tenth is held out by itself)"
+          : "add evaluation: { items, collectTrajectories } to its definition"
+      }`
+    })
   }
   const items = environment.evaluation.value
-  const total = yield* Stream.runCount(items).pipe(Effect.mapError(unreadable))
+  const ids = createHash("sha256")
+  const total = yield* items.pipe(
+    Stream.tap(({ id }) => Effect.sync(() => void ids.update(`${id}\n`))),
+    Stream.runCount,
+    Effect.mapError(unreadable)
+  )
   const made = {
-    ...Process.madeBy(environment, servers.modelName),
+    ...(yield* Process.madeBy(environment, servers.modelName)),
+    "digest of held-out items": ids.digest("hex").slice(0, 16),
     ...(suite !== undefined && { suite: SuiteResults.fingerprint(suite) })
   }
   const destination = yield* Destination.find(path.join(wanted, "samples.jsonl"), made, { resume })
@@ -138,7 +151,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
           lines: results.map((one) => sampleOf(index, { id, label }, one)),
           tally: Tally.ofGroup({
             scores: results.map(({ score }) => score),
-            passes: results.filter(({ correct }) => correct).length,
+            ...(Option.isSome(environment.solved) && { passes: results.filter(({ correct }) => correct).length }),
             rewards: results.flatMap(({ rewards }) => (rewards === undefined ? [] : [rewards])),
             trainedTokens: results.reduce((sum, { trajectory }) => sum + Trajectory.trainedTokens(trajectory), 0),
             tokens: results.reduce((sum, { trajectory }) => sum + trajectory.tokens.length, 0)
@@ -194,7 +207,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
     metrics: figures,
     bounded,
     ...(told && { suite: told.figures }),
-    passing: environment.solved.meaning
+    ...(Option.isSome(environment.solved) && { passing: environment.solved.value.meaning })
   } satisfies Evaluated
 }, Effect.scoped)
 
@@ -228,7 +241,9 @@ const unscored = (reason: string, whyDropped: string): Job.ItemResult => ({
 
 const detail = (tally: Tally.Tally): string => {
   const rate = Tally.passRate(tally)
-  return rate === undefined ? "" : `${(100 * rate.value).toFixed(1)}% correct`
+  if (rate !== undefined) return `${(100 * rate.value).toFixed(1)}% correct`
+  const score = Tally.meanScore(tally)
+  return score === undefined ? "" : `mean score ${score.value.toFixed(3)}`
 }
 
 const unreadable = (error: Environment.EnvironmentError) =>

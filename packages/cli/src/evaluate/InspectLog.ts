@@ -69,7 +69,7 @@ const sampleOf = (sample: Samples.Sample, epoch: number, { main, model }: Log) =
     metadata: {
       ...(sample.category !== undefined && { category: sample.category }),
       row: sample.row ?? null,
-      correct: sample.correct
+      ...(sample.correct !== undefined && { correct: sample.correct })
     }
   }
 }

@@ -23,7 +23,7 @@ export const Sample = Schema.Struct({
   score: Schema.Finite,
   rewards: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite)),
   weights: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite)),
-  correct: Schema.Boolean,
+  correct: Schema.optionalKey(Schema.Boolean),
   completion: Schema.optionalKey(Schema.String),
   finish_reason: Schema.optionalKey(Schema.String),
   tokens: Schema.optionalKey(Schema.Natural),
@@ -45,7 +45,7 @@ export const read = (file: string): Stream.Stream<Sample, UsageError, FileSystem
         ? Effect.succeed(sample.value)
         : Effect.fail(
             new UsageError({
-              message: `${file}, line ${line.number}: this is no sample of an evaluation: expected a JSON object with item, score and correct`
+              message: `${file}, line ${line.number}: this is no sample of an evaluation: expected a JSON object with item and score, and correct if it is known`
             })
           )
     })

@@ -5,7 +5,7 @@
  * Chats without a score (`sessions.unscored.jsonl`) are counted and enter no mean. Nothing is rolled out or scored
  * again.
  */
-import { Evaluation, JsonLines, RewardComponents, SavedGroup, type ScoredGroup } from "@atropos/core"
+import { Evaluation, JsonLines, RewardComponents, SavedGroup, ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import { Console, Effect, Predicate, Result, Stream } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import * as FaultLog from "../base/FaultLog.ts"
@@ -57,7 +57,8 @@ const unscoredOf = (text: string): string | undefined => {
   return Array.isArray(messages) && scores === undefined ? (typeof session === "string" ? session : text) : undefined
 }
 
-const meanOf = ({ scores }: ScoredGroup.ScoredGroup): number => Evaluation.mean(Array.from(scores))
+const meanOf = (group: ScoredGroup.ScoredGroup): number =>
+  Evaluation.mean(ScoreAdvantage.rollouts(group.scores, ScoreAdvantage.sessionsOf(group)).scores_S)
 
 /** Reads the files; lines that are neither groups nor chats are told and skipped. */
 export const read = Effect.fn("SavedScores.read")(function* (files: ReadonlyArray<string>) {

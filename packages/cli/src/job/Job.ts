@@ -4,10 +4,11 @@
  *
  * A failed or timed-out item is counted and another takes its place; it is tried again when the run is resumed. When
  * nothing but failures comes for a while, the run ends with the last of them: a dead server should not be asked for
- * ever. So it does after a thousand items that gave no result. What was finished
- * is in the file, also when the run is interrupted. Where nothing came of a run, it
- * says what became of the first item.
+ * ever. So it does after a thousand items that gave no result, and if the environment reports that none can succeed.
+ * What was finished is in the file, also when the run is interrupted. Where nothing came of a run, it says what became
+ * of the first item.
  */
+import { Environment } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Semaphore, type Stream } from "effect"
@@ -182,6 +183,8 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
         continue
       }
       if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.failCause(exit.cause)
+      const error = Cause.squash(exit.cause)
+      if (Environment.isUnusable(error)) return yield* new CommandFailed({ message: error.message, cause: error })
       failures++
       failuresInARow++
       const reason = reasonOf(exit.cause)
@@ -207,13 +210,12 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   if (failures > 0 && tally.items === itemsBefore) {
     return yield* new CommandFailed({ message: `all ${failures} items failed: ${reasons.join("; ")}` })
   }
-  const isBarren = !isFruitful(tally)
   const ended = yield* Clock.currentTimeMillis
   return {
     // What failed took its time too.
     tally: { ...tally, millis: millisBefore + ended - started },
     failures,
     reasons,
-    ...(isBarren && { nothing: whyNothing(tally, { first, reasons }) })
+    ...(!isFruitful(tally) && { nothing: whyNothing(tally, { first, reasons }) })
   } satisfies JobResult
 }, Effect.scoped)

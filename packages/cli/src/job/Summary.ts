@@ -24,8 +24,8 @@ export const time = (millis: number): string => {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** Scores, pass rate, pass@k, tokens and time of a run; `passing` says which answers pass. */
-export const figures = (tally: Tally.Tally, passing: string): ReadonlyArray<Pair> => {
+/** Scores, pass rate, pass@k, tokens and time of a run; `passing` says which answers pass, if that is known. */
+export const figures = (tally: Tally.Tally, passing?: string): ReadonlyArray<Pair> => {
   const score = Tally.meanScore(tally)
   const passed = Tally.passRate(tally)
   const seconds = tally.millis / 1000
@@ -39,7 +39,7 @@ export const figures = (tally: Tally.Tally, passing: string): ReadonlyArray<Pair
         ]
       : []),
     ...Tally.meanRewards(tally).map(([component, mean]): Pair => [`mean ${component}`, mean.toFixed(4)]),
-    ...(passed ? [["pass rate", `${rate(passed)}: ${passing}`] as const] : []),
+    ...(passed ? [["pass rate", `${rate(passed)}${passing === undefined ? "" : `: ${passing}`}`] as const] : []),
     ...Tally.passAtK(tally).flatMap(([k, estimate]) => (k === 1 ? [] : [[`pass@${k}`, rate(estimate)] as const])),
     ["tokens", `${count(tally.trainedTokens)} generated, ${count(tally.tokens)} in all`],
     ["time", `${time(tally.millis)}${seconds > 0 ? ` (${(tally.items / seconds).toFixed(1)} items/s)` : ""}`]

@@ -75,8 +75,8 @@ export const add = (a: Tally, b: Tally): Tally => ({
 
 export interface Scored {
   readonly scores: ArrayLike<number>
-  /** Passes among them. */
-  readonly passes: number
+  /** Passes among them, if it is known what passes. */
+  readonly passes?: number
   readonly rewards?: ReadonlyArray<RewardComponents.Rewards>
   readonly trainedTokens: number
   readonly tokens: number
@@ -88,7 +88,7 @@ export const ofGroup = ({ passes, rewards = [], scores, tokens, trainedTokens }:
   const isScored = Number.isFinite(mean)
   return {
     ...empty,
-    passes: isScored ? { [`${scores.length}:${passes}`]: 1 } : {},
+    passes: isScored && passes !== undefined ? { [`${scores.length}:${passes}`]: 1 } : {},
     scores: isScored ? [1, mean, mean * mean] : [0, 0, 0],
     rewards: isScored ? Object.fromEntries(RewardComponents.totals(rewards.filter(RewardComponents.isRewards))) : {},
     trainedTokens,

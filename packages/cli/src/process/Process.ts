@@ -8,7 +8,7 @@
  */
 import { Environment, SavedGroup, ServerManager, Trace } from "@atropos/core"
 import * as Concurrency from "@atropos/core/rollout/Concurrency"
-import { Effect, Option } from "effect"
+import { Array, Effect, Option } from "effect"
 import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
 import * as ResumableFile from "../job/ResumableFile.ts"
@@ -27,8 +27,8 @@ export interface Processed extends Job.JobResult {
   readonly repairedBytes: number
   /** Results of earlier runs that this one went on from. */
   readonly before: number
-  /** Which rollouts pass, in words. */
-  readonly passing: string
+  /** Which rollouts pass, in words; absent if the environment does not say. */
+  readonly passing?: string
 }
 
 /** Settings that change how a run goes, and not what its lines are. */
@@ -55,13 +55,16 @@ const runtimeOnly = new Set([
   "worker_timeout"
 ])
 
-/** What a checkpoint remembers of the settings, to tell whether a run may go on from it. */
+/** What a checkpoint remembers of the settings and of the rows, to tell whether a run may go on from it. */
 export const madeBy = (environment: Environment.EnvironmentShape, modelName: string) =>
-  Destination.madeBy({
-    ...Object.fromEntries(Object.entries(environment.encodedSettings).filter(([name]) => !runtimeOnly.has(name))),
-    environment: environment.name,
-    model: modelName
-  })
+  Effect.map(environment.itemsDigest, (rows) =>
+    Destination.madeBy({
+      ...Object.fromEntries(Object.entries(environment.encodedSettings).filter(([name]) => !runtimeOnly.has(name))),
+      environment: environment.name,
+      model: modelName,
+      ...(rows !== undefined && { "digest of its rows": rows })
+    })
+  )
 
 /** Rolls out, filters and writes until `total_steps` items gave groups. */
 export const run = Effect.fn("Process.run")(function* ({ path, resume }: ProcessOptions) {
@@ -69,7 +72,7 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
   const servers = yield* ServerManager.ServerManager
   const { settings } = environment
 
-  const made = madeBy(environment, servers.modelName)
+  const made = yield* madeBy(environment, servers.modelName)
   const destination = yield* Destination.find(path, made, { resume })
   const file = yield* ResumableFile.open(destination.path, made, destination.checkpoint)
   const before = Option.match(destination.checkpoint, { onNone: () => 0, onSome: ({ tally }) => tally.items })
@@ -84,7 +87,7 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
     roll: (work) =>
       rolls(work).pipe(
         Effect.tap(({ groups }) => metrics.rolled(groups)),
-        Effect.map(({ groups, ...rolled }) => ({ ...rolled, lines: groups.map(SavedGroup.encode) })),
+        Effect.map(written),
         Effect.withSpan(Trace.roots.item, { root: true, attributes: { "item.label": work.label.slice(0, 200) } })
       ),
     workers: Math.max(1, Concurrency.maximumWorkers(settings, servers.serverCount)),
@@ -100,9 +103,26 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
     destination,
     repairedBytes: file.repairedBytes,
     before,
-    passing: environment.solved.meaning
+    ...(Option.isSome(environment.solved) && { passing: environment.solved.value.meaning })
   } satisfies Processed
 }, Effect.scoped)
+
+/** The lines of an item's groups; a group of which no line can be made is dropped. */
+const written = ({ groups, ...rolled }: Rolls.Rolled): Job.ItemResult => {
+  const [lines, unreadable] = Array.partition(groups, SavedGroup.encodeReadable)
+  const [problem] = unreadable
+  return problem === undefined
+    ? { ...rolled, lines }
+    : {
+        ...rolled,
+        lines,
+        tally: Tally.add(
+          { ...rolled.tally, kept: rolled.tally.kept - unreadable.length },
+          { ...Tally.empty, dropped: { unreadable: unreadable.length } }
+        ),
+        whyDropped: rolled.whyDropped ?? `its line could not be read again: ${problem}`
+      }
+}
 
 const detail = (tally: Tally.Tally): string => {
   const mean = Tally.meanScore(tally)

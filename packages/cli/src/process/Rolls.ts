@@ -2,7 +2,7 @@
  * Items of the environment rolled out to groups that passed the filters, with what was dropped and why; without a
  * service.
  */
-import { Environment, ScoredGroup, Tokenizer } from "@atropos/core"
+import { Environment, ScoreAdvantage, ScoredGroup, Tokenizer } from "@atropos/core"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { Effect, Option, Result } from "effect"
 import * as Tally from "../job/Tally.ts"
@@ -20,17 +20,25 @@ export interface Rolled {
 const tallyOf = (
   group: ScoredGroup.ScoredGroup,
   kept: boolean,
-  { isCorrect }: Environment.EnvironmentShape["solved"]
-): Tally.Tally => ({
-  ...Tally.ofGroup({
-    scores: group.scores,
-    passes: group.scores.filter((score, index) => isCorrect(score, group.rewards?.[index])).length,
-    ...(group.rewards && { rewards: group.rewards }),
-    trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
-    tokens: ScoredGroup.tokenCount(group)
-  }),
-  kept: kept ? 1 : 0
-})
+  solved: Environment.EnvironmentShape["solved"]
+): Tally.Tally => {
+  // A rollout may be several sequences, which have its score.
+  const { place_G } = ScoreAdvantage.rollouts(group.scores, ScoreAdvantage.sessionsOf(group))
+  const first = place_G.flatMap((place, index) => (place_G.indexOf(place) === index ? [index] : []))
+  const rollouts = first.map((index) => ({ score: group.scores[index]!, rewards: group.rewards?.[index] }))
+  return {
+    ...Tally.ofGroup({
+      scores: rollouts.map(({ score }) => score),
+      ...(Option.isSome(solved) && {
+        passes: rollouts.filter(({ rewards, score }) => solved.value.isCorrect(score, rewards)).length
+      }),
+      ...(group.rewards && { rewards: rollouts.map(({ rewards }) => rewards ?? {}) }),
+      trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
+      tokens: ScoredGroup.tokenCount(group)
+    }),
+    kept: kept ? 1 : 0
+  }
+}
 
 const droppedFor = (reason: string): Tally.Tally => ({ ...Tally.empty, dropped: { [reason]: 1 } })
 

@@ -1,5 +1,6 @@
 /** What scoring a stored rollout again came to, and what its lines say then. */
 import { RewardComponents, type Environment, type SavedGroup } from "@atropos/core"
+import { Option } from "effect"
 import type { Stored } from "./Stored.ts"
 
 interface Place {
@@ -77,7 +78,7 @@ const ofSample = (
   ...sample,
   score,
   ...(rewards && { rewards }),
-  correct: solved.isCorrect(score, rewards)
+  ...(Option.isSome(solved) && { correct: solved.value.isCorrect(score, rewards) })
 })
 
 const ofGroup = ({ group }: SavedGroup.Saved, judged: ReadonlyArray<Environment.Judged>): Values => {

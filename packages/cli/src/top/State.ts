@@ -29,6 +29,7 @@ const window = 10
 const kept = 1000
 
 const solvedName = "eval/percent_correct"
+const componentPrefix = "eval/reward/"
 
 const count = (number: number, noun: string): string =>
   `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`
@@ -55,20 +56,32 @@ const environmentOf = ({ connected, name, report }: TrajectoryApi.EnvironmentRow
   return `${name} ${Math.round(report.itemsPerMinute)} items/min${failed}`
 }
 
+const listed = (name: string, texts: ReadonlyMap<string, string>) =>
+  texts.size === 0 ? [] : [[name, [...texts.values()].join(" | ")] as const]
+
 export const make = (): State => {
   const { recorded, see } = Health.recorder()
   let rewards: ReadonlyArray<number> = []
   let recent: ReadonlyArray<StepMetrics> = []
-  const solved = new Map<string, { readonly step: number; readonly share: number }>()
+  const solved = new Map<string, string>()
+  const measured = new Map<string, string>()
   let last: Look | undefined
 
-  const solvedText = (): string =>
-    [...solved].map(([source, { share, step }]) => `${source} ${(100 * share).toFixed(1)}% (step ${step})`).join(" | ")
+  /** The newest evaluation of a source: the share solved, else the first component or the score. */
+  const seeEvaluation = (source: string, step: number, values: { readonly [name: string]: number }): void => {
+    const share = values[solvedName]
+    if (share !== undefined) return void solved.set(source, `${source} ${(100 * share).toFixed(1)}% (step ${step})`)
+    const component = Object.keys(values).find((name) => name.startsWith(componentPrefix))
+    const value = values[component ?? "eval/mean_score"]
+    const what = component === undefined ? "reward" : component.slice(componentPrefix.length)
+    if (value !== undefined) measured.set(source, `${source} mean ${what} ${value.toFixed(3)} (step ${step})`)
+  }
 
   const more = (look: Look): ReadonlyArray<readonly [name: string, text: string]> => [
     ["queue", queueOf(look)],
     ...(look.environments.length === 0 ? [] : [["envs", look.environments.map(environmentOf).join(" | ")] as const]),
-    ...(solved.size === 0 ? [] : [["solved", solvedText()] as const])
+    ...listed("solved", solved),
+    ...listed("eval", measured)
   ]
 
   return {
@@ -76,8 +89,7 @@ export const make = (): State => {
       last = look
       for (const row of look.rows) {
         see(row.source, row.step, row.values)
-        const share = row.values[solvedName]
-        if (share !== undefined) solved.set(row.source, { step: row.step, share })
+        seeEvaluation(row.source, row.step, row.values)
         const step = row.source === "trainer" ? Steps.ofRow(row) : undefined
         if (step === undefined) continue
         rewards = [...rewards.slice(1 - kept), step.rewardMean]

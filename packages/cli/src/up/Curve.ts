@@ -9,10 +9,13 @@ export interface Curve {
 
 export const empty: Curve = { rewards: [], tokens: 0, sequences: 0 }
 
-/** Share of held-out items solved greedily. */
+/** What held-out items came to, answered greedily. */
 export interface Solved {
+  /** How many are solved; of a measure, the sum over items. */
   readonly correct: number
   readonly items: number
+  /** What is measured if the environment does not say what is solved: a component of the score, or `reward`. */
+  readonly measure?: string
 }
 
 /** Those of one environment. */
@@ -47,5 +50,7 @@ export const best = (rewards: ReadonlyArray<number>): { readonly value: number; 
 
 export { of as sparkline } from "../base/Sparkline.ts"
 
-export const showSolved = ({ correct, items }: Solved): string =>
-  `${((100 * correct) / Math.max(1, items)).toFixed(1)}% (${correct} of ${items})`
+export const showSolved = ({ correct, items, measure }: Solved): string =>
+  measure === undefined
+    ? `${((100 * correct) / Math.max(1, items)).toFixed(1)}% (${correct} of ${items})`
+    : `${(correct / Math.max(1, items)).toFixed(3)} (${items} items)`

@@ -12,6 +12,7 @@ import {
   TelemetryClient,
   TrainerClient
 } from "@atropos/core"
+import * as Comparison from "@atropos/core/evaluation/Comparison"
 import * as EvaluationRun from "@atropos/core/rollout/EvaluationRun"
 import { Effect, Option } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
@@ -39,14 +40,22 @@ export const ask = Effect.fn("HeldOut.ask")(function* (
   return evaluated
 })
 
-export const solvedOf = ({ items }: EvaluationRun.Evaluated): Solved => ({
-  correct: items.reduce(
-    (sum, { trajectories }) =>
-      sum + trajectories.filter(({ correct }) => correct).length / Math.max(1, trajectories.length),
-    0
-  ),
-  items: items.length
-})
+export const solvedOf = ({ items }: EvaluationRun.Evaluated): Solved => {
+  const all = items.flatMap(({ trajectories }) => trajectories)
+  const sum = (of: (one: (typeof all)[number]) => number) =>
+    items.reduce(
+      (total, { trajectories }) =>
+        total + trajectories.reduce((part, one) => part + of(one), 0) / Math.max(1, trajectories.length),
+      0
+    )
+  if (Comparison.isJudged(all)) return { correct: sum(({ correct }) => Number(correct)), items: items.length }
+  const [component] = Object.keys(all[0]?.rewards ?? {})
+  return {
+    correct: sum(({ rewards, score }) => (component === undefined ? score : (rewards?.[component] ?? 0))),
+    items: items.length,
+    measure: component ?? "reward"
+  }
+}
 
 /**
  * Records evaluations: figures with the sinks of the context, or the service; samples with the service. The run has to

@@ -16,7 +16,14 @@ const decodeLine = Schema.decodeUnknownOption(Schema.fromJsonString(Line))
 
 const decodeHeldOut = Schema.decodeUnknownOption(
   Schema.fromJsonString(
-    Schema.Array(Schema.Struct({ environment: Schema.String, correct: Schema.Finite, items: Schema.Natural }))
+    Schema.Array(
+      Schema.Struct({
+        environment: Schema.String,
+        correct: Schema.Finite,
+        items: Schema.Natural,
+        measure: Schema.optionalKey(Schema.String)
+      })
+    )
   )
 )
 

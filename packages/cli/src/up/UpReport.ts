@@ -2,12 +2,11 @@
 import { Docs } from "@atropos/core"
 import { Console, Effect } from "effect"
 import * as CommandLine from "../base/CommandLine.ts"
+import * as UserFile from "../config/UserFile.ts"
 import * as Summary from "../job/Summary.ts"
 import * as Table from "../base/Table.ts"
 import * as Curve from "./Curve.ts"
 import type { UpResult } from "./Up.ts"
-
-const heldOut = "held-out items solved"
 
 /** A line for each environment that has held-out items. */
 const solvedOf = ({ after, before }: UpResult): ReadonlyArray<readonly [string, string]> =>
@@ -15,7 +14,9 @@ const solvedOf = ({ after, before }: UpResult): ReadonlyArray<readonly [string, 
     const first = before.find(({ environment }) => environment === last.environment)
     const was = first === undefined ? "" : `${Curve.showSolved(first)} before, `
     const whose = after.length === 1 ? "" : `${last.environment}: `
-    return [index === 0 ? heldOut : "", `${whose}${was}${Curve.showSolved(last)} after`]
+    const what = last.measure === undefined ? "held-out items solved" : `held-out mean ${last.measure}`
+    const isNew = index === 0 || after[index - 1]!.measure !== last.measure
+    return [isNew ? what : "", `${whose}${was}${Curve.showSolved(last)} after`]
   })
 
 /** Prints it. */
@@ -23,6 +24,8 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
   const { after, curve, run, seconds, trained } = result
   // Of the others `evaluate` would only say that there is nothing to evaluate.
   const evaluated = trained.configs.filter(({ environment }) => after.some((one) => one.environment === environment))
+  const words = trained.configs.map(({ word }) => word)
+  const isOwn = words.some(UserFile.isPath)
   const { rewards, sequences, tokens } = curve
   const best = Curve.best(rewards)
   const window = Curve.windowOf(rewards)
@@ -64,10 +67,14 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
             ] as const
         ),
         [CommandLine.of("api"), "browse its curves and rollouts, at /ui"],
-        [CommandLine.of("up --env addition"), "train on a harder task"],
-        [CommandLine.of("envs"), "list the environments"],
+        ...(words.includes("sort-letters")
+          ? [[CommandLine.of("up --env addition"), "train on a harder task"] as const]
+          : []),
+        ...(isOwn
+          ? [[Docs.path("reward-does-not-rise.md"), "what to change if the reward does not rise"] as const]
+          : [[CommandLine.of("envs"), "list the environments"] as const]),
         [Docs.path("training.md"), "use your own model and a GPU"],
-        [Docs.path("writing-an-environment.md"), "write your own environment"]
+        ...(isOwn ? [] : [[Docs.path("writing-an-environment.md"), "write your own environment"] as const])
       ]).replace(/^/gm, "  ")
     ].join("\n")
   )

@@ -5,8 +5,9 @@
  * Where an episode has several turns, such text is scored as its last turn too.
  *
  * Needs `claims` in the environment's definition; one that says why it can make none is held to everything but gold and
- * wrong answers. Everything random is drawn from a seed, so that a violation is found again. A score that never comes
- * back cannot be interrupted where it computes without pause; one that waits ends after the limit.
+ * wrong answers, on rollouts with scripted answers if its scores need what only a rollout leaves. Everything random is
+ * drawn from a seed, so that a violation is found again. A score that never comes back cannot be interrupted where it
+ * computes without pause; one that waits ends after the limit.
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -34,8 +35,9 @@ export interface Validated {
   readonly items: number
   /** Why nothing is known of right and wrong answers, where nothing is. */
   readonly untestable: string | undefined
-  /** Checks that the environment declined to score. */
+  /** Checks that the environment declined to score, and why the first of them. */
   readonly unscorable: number
+  readonly firstUnscorable: string
   readonly verdicts: ReadonlyArray<Verdict>
 }
 
@@ -57,6 +59,9 @@ const scoreLimit = Duration.seconds(1)
 
 /** For scores that never come: one that runs programs takes its time where the machine has other work. */
 const lawLimit = Duration.minutes(2)
+
+/** Rollouts that fail before no more are tried: each may take as long as a law. */
+const maxFailedSamples = 3
 
 type ScoreError = Environment.EnvironmentError | Environment.Unscorable | Cause.TimeoutError
 
@@ -105,18 +110,21 @@ const soundness = (
     })
 })
 
-/** Checks every law on the first items. */
-export const run = Effect.fn("Validate.run")(
-  function* (options: ValidateOptions) {
-    const environment = yield* Environment.Environment
-    if (Option.isNone(environment.claims)) {
-      return yield* noClaims(environment)
-    }
-    const { items, scoreRange, untestable } = environment.claims.value
-    const verdicts = new Map<LawName, Verdict>()
-    let unscorable = 0
-    let firstUnscorable = ""
-    const note = (law: LawName, violation?: string): void => {
+type Item = Environment.ClaimedItem
+type Group = ReadonlyArray<Trajectory.Trajectory>
+
+/** What was checked so far. */
+const makeRecord = () => {
+  const verdicts = new Map<LawName, Verdict>()
+  const unscorable = { count: 0, first: "" }
+  return {
+    verdicts,
+    unscorable,
+    declined: ({ label }: Item, why: string): void => {
+      unscorable.count++
+      unscorable.first ||= `${short(label)}: ${why}`
+    },
+    note: (law: LawName, violation?: string): void => {
       const before = verdicts.get(law) ?? { law: laws[law], checks: 0, violations: 0, first: undefined }
       verdicts.set(law, {
         ...before,
@@ -125,6 +133,31 @@ export const run = Effect.fn("Validate.run")(
         first: before.first ?? violation
       })
     }
+  }
+}
+
+/** Rollouts of an item; none after a few items whose rollouts failed. */
+const sampling = (declined: (item: Item, why: string) => void) => {
+  let failed = 0
+  return (item: Item): Effect.Effect<Group> =>
+    Effect.timeout(failed < maxFailedSamples ? item.sample : Effect.succeed([]), lawLimit).pipe(
+      Effect.catchCause((cause) => {
+        failed++
+        declined(item, Reason.ofCause(cause))
+        return Effect.succeed<Group>([])
+      })
+    )
+}
+
+/** Checks every law on the first items. */
+export const run = Effect.fn("Validate.run")(
+  function* (options: ValidateOptions) {
+    const environment = yield* Environment.Environment
+    if (Option.isNone(environment.claims)) {
+      return yield* noClaims(environment)
+    }
+    const { items, scoreRange, untestable } = environment.claims.value
+    const { declined, note, unscorable, verdicts } = makeRecord()
 
     const take = items.pipe(
       Stream.take(options.items),
@@ -158,8 +191,7 @@ export const run = Effect.fn("Validate.run")(
       }
       const error = Cause.squash(exit.cause)
       if (error instanceof Environment.Unscorable) {
-        unscorable++
-        firstUnscorable ||= `${short(item.label)}: ${error.message}`
+        declined(item, error.message)
         return false
       }
       note(
@@ -171,8 +203,8 @@ export const run = Effect.fn("Validate.run")(
 
     const sound = soundness(environment.components, scoreRange)
 
-    const hold = Effect.fnUntraced(function* (item: Environment.ClaimedItem) {
-      const group = [...item.gold, ...item.wrong]
+    const sampleOf = sampling(declined)
+    const hold = Effect.fnUntraced(function* (item: Item, group: Group) {
       if (group.length === 0) return
       const order = yield* Random.shuffle(group.map((_, index) => index))
       // Scored once for all laws, and once more for the one that is about that: a score may be a run of a program.
@@ -182,14 +214,15 @@ export const run = Effect.fn("Validate.run")(
         given.length === group.length && given.every((one, index) => one === group[index]) ? scored : item.score(given)
       let asked = 0
       const again: Laws.ScoreGroup<ScoreError, never> = (given) => (asked++ === 0 ? known(given) : item.score(given))
-      yield* check(item, ["gold", "wrong"], Laws.goldOnTop(known, item.gold, item.wrong, scoreRange))
+      const hasClaims = item.gold.length + item.wrong.length > 0
+      if (hasClaims) yield* check(item, ["gold", "wrong"], Laws.goldOnTop(known, item.gold, item.wrong, scoreRange))
       yield* check(item, ["permutation"], Laws.permutation(known, group, order))
       yield* check(item, ["determinism"], Laws.determinism(again, group))
       yield* check(item, sound.laws, Effect.flatMap(judged, sound.check(group)))
     })
 
-    const stress = Effect.fnUntraced(function* (item: Environment.ClaimedItem, texts: ReadonlyArray<string>) {
-      const episode = item.gold.find(({ messages }) => messages.length > 1)
+    const stress = Effect.fnUntraced(function* (item: Item, known: Group, texts: ReadonlyArray<string>) {
+      const episode = known.find(({ messages }) => messages.length > 1)
       const group = texts.flatMap((text) => [
         Laws.trajectoryOf(text),
         ...(episode === undefined ? [] : [endingWith(episode, text)])
@@ -209,20 +242,24 @@ export const run = Effect.fn("Validate.run")(
 
     const pairsPerItem = Math.ceil(options.texts / taken.length / 2)
     for (const [index, item] of taken.entries()) {
-      yield* hold(item)
+      const claimed = [...item.gold, ...item.wrong]
+      const group = claimed.length > 0 ? claimed : yield* sampleOf(item)
+      yield* hold(item, group)
       // Two at a time, as some scores compare. The fixed texts do not depend on the item: a few items see them all.
       const fixed = index < 2 ? Hostile.fixed : []
       const random = yield* Hostile.random(2 * pairsPerItem)
-      for (const texts of Array.chunksOf([...fixed, ...random], 2)) yield* stress(item, texts)
+      for (const texts of Array.chunksOf([...fixed, ...random], 2))
+        yield* stress(item, item.gold.length > 0 ? item.gold : group, texts)
     }
     const scored = [...verdicts].filter(([law]) => law !== "items")
     if (scored.length === 0 && untestable === undefined) {
-      return yield* nothingChecked(unscorable, taken.length, firstUnscorable)
+      return yield* nothingChecked(unscorable.count, taken.length, unscorable.first)
     }
     return {
       items: taken.length,
       untestable,
-      unscorable,
+      unscorable: unscorable.count,
+      firstUnscorable: unscorable.first,
       verdicts: Object.keys(laws).flatMap((name) => verdicts.get(name as LawName) ?? [])
     } satisfies Validated
   },

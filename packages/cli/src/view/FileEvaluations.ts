@@ -28,7 +28,13 @@ export const rowOf = (
   samples: ReadonlyArray<Sample>
 ): TrajectoryApi.EvaluationRow => {
   const items = Comparison.byItem(
-    samples.map(({ correct, item, rewards, score }) => ({ correct, id: item, item, rewards, score }))
+    samples.map(({ correct, item, rewards, score }) => ({
+      ...(correct !== undefined && { correct }),
+      id: item,
+      item,
+      rewards,
+      score
+    }))
   )
   const summary = Summary.of(items)
   return {
@@ -43,8 +49,8 @@ export const rowOf = (
       summary === undefined
         ? {}
         : {
-            "eval/percent_correct": summary.correct.value,
-            ...(summary.correct.interval && {
+            ...(summary.correct && { "eval/percent_correct": summary.correct.value }),
+            ...(summary.correct?.interval && {
               "eval/percent_correct_ci_low": summary.correct.interval.lower,
               "eval/percent_correct_ci_high": summary.correct.interval.upper
             }),

@@ -6,7 +6,15 @@ import type * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as Payloads from "@atropos/api/store/Payloads"
-import { Labels, type SavedGroup, ScoredGroup, Timings, type TrainedLogprobs, TrajectoryApi } from "@atropos/core"
+import {
+  Labels,
+  RewardComponents,
+  type SavedGroup,
+  ScoredGroup,
+  Timings,
+  type TrainedLogprobs,
+  TrajectoryApi
+} from "@atropos/core"
 import { Schema } from "effect"
 
 /** Three digits are more than a colour shows. */
@@ -51,7 +59,7 @@ export const groupOf = (
   messages: texts(group.messages),
   generation_params: group.generationParams,
   inference_logprobs: group.inferenceLogprobs && decimals(group.inferenceLogprobs.map(Labels.ofLogprobs)),
-  overrides: group.overrides,
+  overrides: RewardComponents.toOverrides(group.overrides, group.rewards),
   group_overrides: group.groupOverrides,
   images: texts(group.images),
   env_id: group.envId,

@@ -17,6 +17,7 @@ const words = (right: number, live?: string) =>
         Effect.succeed(
           group.map(({ completion }) => ({ rewards: { said: completion === word.trim() ? right : 0, polite: 0.5 } }))
         ),
+      isCorrect: (score: number) => score > 0.5,
       ...(live !== undefined && { judgedLive: live })
     }))
   )()

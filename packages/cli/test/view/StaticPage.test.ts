@@ -69,6 +69,35 @@ describe("a page of saved groups", () => {
   )
 
   test(
+    "has the components of scores, beside what else is said of a sequence",
+    Effect.gen(function* () {
+      const line = JSON.stringify({
+        tokens: [
+          [1, 2],
+          [1, 3]
+        ],
+        masks: [
+          [-100, 2],
+          [-100, 3]
+        ],
+        scores: [1.5, 0],
+        messages: [[{ role: "assistant", content: "a" }], [{ role: "assistant", content: "b" }]],
+        overrides: [
+          { session: 0, rewards: { correct: 1, brief: 0.5 } },
+          { session: 1, rewards: { correct: 0, brief: 0 } }
+        ]
+      })
+      const { faults, html } = yield* write(yield* Bin.folder, { "a.jsonl": `${line}\n` })
+      assert.deepStrictEqual(faults, [])
+      const [group] = Object.values<{ readonly overrides: unknown }>(dataOf(html).runs[0].groups)
+      assert.deepStrictEqual(group!.overrides, [
+        { session: 0, rewards: { correct: 1, brief: 0.5 } },
+        { session: 1, rewards: { correct: 0, brief: 0 } }
+      ])
+    })
+  )
+
+  test(
     "is the viewer's page with the groups in it, a run for each file, and the text of their tokens",
     Effect.gen(function* () {
       const folder = yield* Bin.folder

@@ -34,6 +34,13 @@ export const root = (error: { readonly message: string; readonly cause?: unknown
   return message
 }
 
+/** The message with the innermost one behind it: `fetch failed: connect ECONNREFUSED 127.0.0.1:9`. */
+export const whole = (error: Error): string => {
+  const message = of(error)
+  const inner = root(error)
+  return message.includes(inner) ? message : `${message.replace(/\.$/, "")}: ${inner}`
+}
+
 /** A message in one line: those of schemas take several. */
 export const oneLine = ({ message }: { readonly message: string }): string =>
   message.replaceAll(/(?<!\s)\s*\n\s*/g, " ")

@@ -9,6 +9,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Option, Path, Schema, SchemaIssue, Stream } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
+import { createHash } from "node:crypto"
+import * as ContentId from "../base/ContentId.ts"
 import { DatasetError } from "./DatasetError.ts"
 import * as LocalPath from "../base/LocalPath.ts"
 import * as HubDataset from "./HubDataset.ts"
@@ -85,22 +87,43 @@ export const shuffled = Effect.fn("Dataset.shuffled")(function* <A, I, RD>(
   return shuffle(rows, options)
 })
 
+/** Items from a cursor on, with the digest of what a cursor into them counts. */
+export interface Shuffled<A> {
+  (cursor: number): Stream.Stream<A>
+  readonly digest: Effect.Effect<string>
+}
+
 /**
  * Endless rows from a cursor (rows already taken) on. The order of an epoch depends on seed, epoch and number of rows
  * alone, so a stream that starts at a cursor goes on exactly where another stopped, at no cost for the epochs before.
  * Empty for no rows.
  */
-export const shuffle =
-  <A>(rows: ReadonlyArray<A>, { seed }: { readonly seed: number }): ((cursor: number) => Stream.Stream<A>) =>
-  (cursor) =>
-    rows.length === 0
-      ? Stream.empty
-      : Stream.paginate(cursor, (from: number) => {
-          const epoch = Math.floor(from / rows.length)
-          const order = permutation(rows.length, seed, epoch)
-          const items = Array.from(order.subarray(from % rows.length), (index) => rows[index]!)
-          return Effect.succeed([items, Option.some((epoch + 1) * rows.length)] as const)
-        })
+export const shuffle = <A>(rows: ReadonlyArray<A>, { seed }: { readonly seed: number }): Shuffled<A> =>
+  Object.assign(
+    (cursor: number): Stream.Stream<A> =>
+      rows.length === 0
+        ? Stream.empty
+        : Stream.paginate(cursor, (from: number) => {
+            const epoch = Math.floor(from / rows.length)
+            const order = permutation(rows.length, seed, epoch)
+            const items = Array.from(order.subarray(from % rows.length), (index) => rows[index]!)
+            return Effect.succeed([items, Option.some((epoch + 1) * rows.length)] as const)
+          }),
+    { digest: digestOf(rows, seed) }
+  )
+
+/** Rows that are hashed before other fibers run again. */
+const hashedAtOnce = 256
+
+/** Of the rows in their order and the seed: of other rows, or of the same in another order, it is another one. */
+const digestOf = Effect.fn("Dataset.digestOf")(function* (rows: ReadonlyArray<unknown>, seed: number) {
+  const hash = createHash("sha256").update(String(seed))
+  for (const [index, row] of rows.entries()) {
+    hash.update("\n").update(ContentId.canonical(row))
+    if (index % hashedAtOnce === hashedAtOnce - 1) yield* Effect.yieldNow
+  }
+  return hash.digest("hex").slice(0, 16)
+})
 
 /** Rows held out for tests, chosen by the seed; both parts keep the order of `rows`. */
 export const split = <A>(

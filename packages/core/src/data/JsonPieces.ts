@@ -14,6 +14,8 @@ export interface Cutter {
   readonly push: (text: string) => ReadonlyArray<Piece>
   /** The last piece, once the text has ended. */
   readonly end: () => ReadonlyArray<Piece>
+  /** Whether the values are the elements of one array, as far as the text has come. */
+  readonly isArray: () => boolean
 }
 
 const blank = /^\s*$/
@@ -63,5 +65,5 @@ export const elements = (): Cutter => {
     rest = rest.slice(start)
     return pieces
   }
-  return { push, end: () => (blank.test(rest) ? [] : [{ text: rest, row: row + 1 }]) }
+  return { push, isArray: () => base === 1, end: () => (blank.test(rest) ? [] : [{ text: rest, row: row + 1 }]) }
 }

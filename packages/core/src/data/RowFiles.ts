@@ -53,6 +53,20 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const cutter = JsonPieces.elements()
+      let rows = 0
+      let first: unknown
+      // Read as one row, it would leave every column undefined.
+      const wrapper = Effect.suspend(() => {
+        const key = rows === 1 && !cutter.isArray() ? wrapperOf(first) : undefined
+        return key === undefined
+          ? Effect.void
+          : Effect.fail(
+              new DatasetError({
+                source,
+                message: `${path} is one object, whose "${key}" holds the rows: make the array of rows the file itself`
+              })
+            )
+      })
       return files.stream(path, { chunkSize: 256 * 1024 }).pipe(
         Stream.mapError((cause) => unreadable(source, path, cause)),
         Stream.decodeText,
@@ -63,7 +77,10 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
         Stream.mapArrayEffect(
           Effect.forEach(({ row, text }) =>
             Result.match(parse(text), {
-              onSuccess: (value) => Effect.succeed<Row>({ value, row, unit: "row" }),
+              onSuccess: (value) => {
+                if (++rows === 1) first = value
+                return Effect.succeed<Row>({ value, row, unit: "row" })
+              },
               onFailure: (cause) =>
                 Effect.fail(
                   new DatasetError({
@@ -75,10 +92,24 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
                 )
             })
           )
-        )
+        ),
+        Stream.concat(Stream.fromEffectDrain(wrapper))
       )
     })
   )
+
+const wrappers: ReadonlySet<string> = new Set(["rows", "data", "items", "examples", "records", "train"])
+
+/** The key of an object that holds rows instead of being one. */
+const wrapperOf = (value: unknown): string | undefined => {
+  if (!Predicate.isReadonlyObject(value)) return undefined
+  const keys = Object.keys(value)
+  return keys.find((key) => {
+    const inner = value[key]
+    const holdsRows = Array.isArray(inner) && inner.length > 0 && inner.every((one) => Predicate.isReadonlyObject(one))
+    return holdsRows && (keys.length === 1 || wrappers.has(key))
+  })
+}
 
 /** Faults of a file that are told one by one; the rest is counted. */
 const toldFaults = 5
@@ -148,9 +179,33 @@ const csv = (source: string, path: string): Rows =>
         return line === undefined
           ? unreadable(source, path, cause)
           : new DatasetError({ source, row: line, message: `${path}, line ${line}: ${Reason.of(cause)}`, cause })
-      }).pipe(Stream.map(({ info, record }) => ({ value: record, row: info.lines, unit: "line" as const })))
+      }).pipe(
+        Stream.mapEffect(({ info, record }) => {
+          const problem = headingProblem(Object.keys(record))
+          return problem === undefined
+            ? Effect.succeed<Row>({ value: record, row: info.lines, unit: "line" })
+            : Effect.fail(new DatasetError({ source, row: 1, message: `${path}, line 1: ${problem}` }))
+        })
+      )
     })
   )
+
+const separators: ReadonlyArray<readonly [mark: string, name: string]> = [
+  [";", "semicolons"],
+  ["\t", "tabs"],
+  ["|", "bars"]
+]
+
+/** What is wrong with the names of a CSV's columns. */
+const headingProblem = (names: ReadonlyArray<string>): string | undefined => {
+  const [only = ""] = names
+  const [, separator] = (names.length === 1 && separators.find(([mark]) => only.includes(mark))) || []
+  if (separator !== undefined) {
+    return `one column is named ${JSON.stringify(only)}: values must be separated by commas, and these are by ${separator}`
+  }
+  const empty = names.findIndex((name) => name.trim() === "")
+  return empty === -1 ? undefined : `column ${empty + 1} has no name (the names are ${names.join(", ")})`
+}
 
 const workerFile = Thread.fileBeside(import.meta.url, "parquetWorker")
 

@@ -10,6 +10,7 @@ import { Effect, Result, Schema, Stream } from "effect"
 import * as Columns from "../data/Columns.ts"
 import * as Dataset from "../data/Dataset.ts"
 import * as Settings from "../base/Settings.ts"
+import type { ItemStream } from "../ItemStream.ts"
 import { hashOf, seeded, type SeededRandom } from "../base/SeededRandom.ts"
 
 /** What `source` is where items are generated. */
@@ -40,7 +41,7 @@ export const fields = (example: string) =>
 
 export interface ItemSource<A, E = never> {
   /** Training items from a cursor on. */
-  readonly items: (cursor: number) => Stream.Stream<A, E>
+  readonly items: ItemStream<A, E, never>
   readonly heldOut: Stream.Stream<A, E>
 }
 

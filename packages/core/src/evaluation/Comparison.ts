@@ -2,8 +2,9 @@
  * Two evaluations joined by item: which items were fixed, which broke, and by how much all scores differ. Pure; also
  * runs in browsers.
  *
- * An item is told by its lasting id. Of several answers to it the share that is correct counts: an item is fixed where
- * that rose, broken where it fell. Items of one evaluation alone are counted and compared with nothing.
+ * An item is told by its lasting id. Of several answers to it the share that is correct counts, or the mean score if
+ * the environment does not say what is correct: an item is fixed where that rose, broken where it fell. Items of one
+ * evaluation alone are counted and compared with nothing.
  */
 import * as Evaluation from "../Evaluation.ts"
 import * as Paired from "./Paired.ts"
@@ -17,7 +18,8 @@ export interface Answer {
   readonly parsed?: string | null
   readonly score: number
   readonly rewards?: { readonly [name: string]: number }
-  readonly correct: boolean
+  /** Absent if the environment does not say which scores are. */
+  readonly correct?: boolean
 }
 
 /** Answers by item, in the order in which items first came. */
@@ -44,8 +46,8 @@ export interface Comparison {
   readonly unchanged: number
   readonly fixed: ReadonlyArray<Change>
   readonly broken: ReadonlyArray<Change>
-  /** Shares of correct answers. */
-  readonly correct: Compared
+  /** Shares of correct answers, if it is known which are. */
+  readonly correct?: Compared
   readonly scores: { readonly [name: string]: Compared }
   readonly categories: { readonly [category: string]: Compared & { readonly items: number } }
 }
@@ -55,8 +57,13 @@ export const idOf = ({ id, item, label }: Pick<Answer, "id" | "item" | "label">)
 
 export const byItem = <A extends Answer>(answers: ReadonlyArray<A>): Items<A> => Map.groupBy(answers, idOf)
 
-const shareOf = (answers: ReadonlyArray<Answer>): number =>
-  Evaluation.mean(answers.map(({ correct }) => (correct ? 1 : 0)))
+/** Whether it is known of every answer if it is correct. */
+export const isJudged = (answers: ReadonlyArray<Pick<Answer, "correct">>): boolean =>
+  answers.every(({ correct }) => correct !== undefined)
+
+/** The share of correct answers; their mean score if it is not known which are. */
+export const shareOf = (answers: ReadonlyArray<Pick<Answer, "correct" | "score">>): number =>
+  Evaluation.mean(answers.map(({ correct, score }) => (isJudged(answers) ? Number(correct) : score)))
 
 const compared = (pairs: ReadonlyArray<readonly [number, number]>): Compared => ({
   a: Evaluation.mean(pairs.map(([a]) => a)),
@@ -100,7 +107,9 @@ export const of = (a: Items, b: Items): Comparison | undefined => {
     unchanged: changes.filter(({ after, before }) => after === before).length,
     fixed: changes.filter(({ after, before }) => after > before),
     broken: changes.filter(({ after, before }) => after < before),
-    correct: compared(changes.map(({ after, before }) => [before, after])),
+    ...(pairs.every(({ after, before }) => isJudged(before) && isJudged(after)) && {
+      correct: compared(changes.map(({ after, before }) => [before, after]))
+    }),
     scores: Object.fromEntries(scores),
     categories: Object.fromEntries(
       [...byCategory].map(([category, all]) => [

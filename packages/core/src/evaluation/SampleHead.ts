@@ -23,7 +23,8 @@ export interface SampleHead {
   readonly ending: string
   readonly score: number
   readonly rewards: { readonly [name: string]: number }
-  readonly correct: boolean
+  /** Absent if the environment does not say which scores are. */
+  readonly correct?: boolean
   readonly tokens: number | null
   readonly isCut: boolean
 }
@@ -40,6 +41,8 @@ const textOf = (content: unknown): string => {
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isVerdict = (value: unknown): value is boolean | undefined => value === undefined || typeof value === "boolean"
 
 const string = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
@@ -59,12 +62,12 @@ const ending = (text: string): string => {
   return line.length > longest ? `…${line.slice(-longest)}` : line
 }
 
-/** None where the line is no sample: it has no item, no score, or does not say whether it is correct. */
+/** None if the line is no sample: it has no item or no score, or `correct` is no boolean. */
 export const of = (line: unknown): SampleHead | undefined => {
   if (!isFields(line)) return undefined
   const { correct, gold, item, parsed, score } = line
   const hasItem = typeof item === "string" || typeof item === "number"
-  if (!hasItem || typeof score !== "number" || !Number.isFinite(score) || typeof correct !== "boolean") return undefined
+  if (!hasItem || typeof score !== "number" || !Number.isFinite(score) || !isVerdict(correct)) return undefined
   const label = string(line["label"]) ?? String(item)
   return {
     label: beginning(label),
@@ -79,7 +82,7 @@ export const of = (line: unknown): SampleHead | undefined => {
     ending: ending(lastSaid(line)),
     score,
     rewards: numbers(line["rewards"]),
-    correct,
+    ...(correct !== undefined && { correct }),
     tokens: typeof line["tokens"] === "number" ? line["tokens"] : null,
     isCut: line["finish_reason"] === "length"
   }

@@ -3,7 +3,7 @@
  * category. Pure; also runs in browsers.
  */
 import * as Evaluation from "../Evaluation.ts"
-import type { Answer, Items } from "./Comparison.ts"
+import { type Answer, isJudged, type Items, shareOf } from "./Comparison.ts"
 
 export interface Estimate {
   readonly value: number
@@ -13,7 +13,8 @@ export interface Estimate {
 
 export interface Summary {
   readonly items: number
-  readonly correct: Estimate
+  /** Absent if the environment does not say which answers are. */
+  readonly correct?: Estimate
   readonly score: Estimate
   readonly rewards: { readonly [name: string]: Estimate }
 }
@@ -25,9 +26,8 @@ const mean = (values: ReadonlyArray<number>, trials: number): Estimate => {
 }
 
 const summary = (items: ReadonlyArray<ReadonlyArray<Answer>>): Summary => {
-  const shares = items.map((answers) => Evaluation.mean(answers.map(({ correct }) => (correct ? 1 : 0))))
   const trials = items.reduce((sum, { length }) => sum + length, 0)
-  const { interval, value } = Evaluation.share(Evaluation.sharesOf(shares, trials))
+  const { interval, value } = Evaluation.share(Evaluation.sharesOf(items.map(shareOf), trials))
   const names = new Set(items.flatMap((answers) => answers.flatMap(({ rewards = {} }) => Object.keys(rewards))))
   const valuesOf = (name: string) =>
     items.flatMap((answers) => {
@@ -36,7 +36,7 @@ const summary = (items: ReadonlyArray<ReadonlyArray<Answer>>): Summary => {
     })
   return {
     items: items.length,
-    correct: { value, interval },
+    ...(items.every(isJudged) && { correct: { value, interval } }),
     score: mean(
       items.map((answers) => Evaluation.mean(answers.map(({ score }) => score))),
       trials

@@ -67,7 +67,9 @@ const byId =
 const sampled = <Read>(dialect: Dialect<Read>): Endpoint["handle"] =>
   Effect.fnUntraced(function* (session, limitBytes) {
     const body = yield* Body.read(limitBytes)
-    const turn = yield* dialect.decode(body, session.memory)
+    const turn = yield* dialect
+      .decode(body, session.memory)
+      .pipe(Effect.tapError((failure) => Effect.sync(() => session.refused(failure))))
     const model =
       Predicate.hasProperty(body, "model") && typeof body.model === "string" ? body.model : session.modelName
     if (turn.isStreamed) return yield* streamed(dialect, session, turn, model)

@@ -26,6 +26,7 @@ import * as Probed from "./backend/Probed.ts"
 import * as Proxy from "./backend/Proxy.ts"
 import * as Routing from "./Routing.ts"
 import * as Scripted from "./backend/Scripted.ts"
+import * as ScriptedCalls from "./backend/ScriptedCalls.ts"
 import * as Transport from "./backend/Transport.ts"
 import * as Platform from "../base/Platform.ts"
 import * as Reasoning from "./backend/Reasoning.ts"
@@ -102,7 +103,8 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
       const manager = ServerSettings.manager.complete(rest)
       const present = Option.getOrUndefined(yield* Effect.serviceOption(Tokenizer))
       if (manager.testing) {
-        return yield* make([unlimited(Scripted.make(Scripted.echo, present ?? bytes))], manager, {
+        const script = ScriptedCalls.make(present ?? bytes, manager.toolCallFormat)
+        return yield* make([unlimited(Scripted.make(script, present ?? bytes))], manager, {
           tokenizer: present ?? bytes
         })
       }
@@ -118,6 +120,10 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
         )
       )
       const isDefault = origin === "defaults"
+      for (const settings of servers) {
+        const missing = ServerSettings.missingIn(settings)
+        if (missing !== undefined) yield* Effect.logWarning(missing)
+      }
       yield* Effect.forEach(members, ({ backend }) => lookedAt(backend, !isDefault), { discard: true })
       const proxyUrl = manager.proxyUrl ?? (yield* Proxy.configuredUrl)
       return yield* make(members, manager, {

@@ -1,12 +1,13 @@
 /**
  * Evaluation of an environment on its held-out items, and where the results go.
  *
- * An item that fails is logged, counted and left out of the rates; the others go on. Results of a step are written to a
- * folder of their own, never over earlier ones: `metrics.json` in the shape of the original's (atroposlib/envs/base.py,
- * `evaluate_log`) and `samples.jsonl`, one line per completion.
+ * An item that fails is logged, counted and left out of the rates; the others go on, unless the environment reports
+ * that none can succeed. Results of a step are written to a folder of their own, never over earlier ones:
+ * `metrics.json` in the shape of the original's (atroposlib/envs/base.py, `evaluate_log`) and `samples.jsonl`, one line
+ * per completion.
  */
 import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
-import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory } from "../Environment.ts"
+import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory, isUnusable } from "../Environment.ts"
 import * as Evaluation from "../Evaluation.ts"
 import * as Reason from "../base/Reason.ts"
 import * as Uuid from "../base/Uuid.ts"
@@ -67,6 +68,8 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
         return limited.pipe(
           Effect.map((trajectories): EvaluatedItem | FailedItem => ({ item: label, id, trajectories })),
           Effect.catchCause((cause) => {
+            const error = Cause.squash(cause)
+            if (isUnusable(error)) return Effect.fail(error)
             const failure: EvaluatedItem | FailedItem = { item: label, reason: Reason.ofCause(cause) }
             return Effect.as(Effect.logWarning("evaluation of an item failed", failure), failure)
           }),
@@ -86,14 +89,14 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
 }) satisfies (...args: never) => Effect.Effect<Option.Option<Evaluated>, EnvironmentError>
 
 /**
- * The figures of an evaluation. Rates are means over items of the share of right completions, with the standard error
- * over items; `eval/pass@k` (k = 2, 4, … up to the samples every item has) is the unbiased estimate. `_ci_low` and
- * `_ci_high` hold the true value with 95% confidence: Wilson's interval for both (`Evaluation.share`) and for scores
- * that all lie between 0 and 1, Student's for other scores. Errors and intervals of scores need two items.
+ * The figures of an evaluation: mean scores, and rates if the environment says what is correct. Rates are means over
+ * items of the share of right completions, with the standard error over items; `eval/pass@k` (k = 2, 4, … up to the
+ * samples every item has) is the unbiased estimate. `_ci_low` and `_ci_high` hold the true value with 95% confidence:
+ * Wilson's interval for both (`Evaluation.share`) and for scores that all lie between 0 and 1, Student's for other
+ * scores. Errors and intervals of scores need two items.
  */
 export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [name: string]: number } => {
   const shown = items.filter(({ trajectories }) => trajectories.length > 0)
-  const rates = shown.map(({ trajectories }) => Evaluation.mean(trajectories.map(({ correct }) => (correct ? 1 : 0))))
   const scores = shown.map(({ trajectories }) => Evaluation.mean(trajectories.map(({ score }) => score)))
   const figures: Record<string, number> = {
     "eval/items": items.length,
@@ -108,16 +111,16 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
     figures[`${name}_ci_high`] = interval.upper
   }
   const trialsOf = (k: number) => shown.reduce((sum, { trajectories }) => sum + Math.floor(trajectories.length / k), 0)
-  const correct = Evaluation.share(Evaluation.sharesOf(rates, trialsOf(1)))
-  estimate("eval/percent_correct", correct.value, correct.interval)
   estimate("eval/mean_score", Evaluation.mean(scores), Evaluation.scoreInterval(scores, trialsOf(1)))
-  if (correct.stderr !== undefined) {
-    figures["eval/percent_correct_stderr"] = correct.stderr
-    figures["eval/mean_score_stderr"] = Evaluation.standardError(scores)
-  }
+  if (scores.length > 1) figures["eval/mean_score_stderr"] = Evaluation.standardError(scores)
   for (const [component, { count, sum }] of RewardComponents.totals(allRewards(shown))) {
     figures[`eval/reward/${component}`] = sum / count
   }
+  if (shown.some(({ trajectories }) => trajectories.some(({ correct }) => correct === undefined))) return figures
+  const rates = shown.map(({ trajectories }) => Evaluation.mean(trajectories.map(({ correct }) => (correct ? 1 : 0))))
+  const correct = Evaluation.share(Evaluation.sharesOf(rates, trialsOf(1)))
+  estimate("eval/percent_correct", correct.value, correct.interval)
+  if (correct.stderr !== undefined) figures["eval/percent_correct_stderr"] = correct.stderr
   const samples = Math.min(...shown.map(({ trajectories }) => trajectories.length))
   for (let k = 2; k <= samples; k *= 2) {
     const passed = shown.map(({ trajectories }) =>
@@ -237,7 +240,7 @@ const sample = (
   ...sample,
   score,
   ...(rewards && { rewards }),
-  correct,
+  ...(correct !== undefined && { correct }),
   finish_reason: trajectory.finishReason,
   tokens: trajectory.tokens.length,
   messages: trajectory.messages

@@ -178,6 +178,15 @@ export const encode = (group: ScoredGroup): string => {
   return beside === "{}" ? line : `${line.slice(0, -1)},${beside.slice(1)}`
 }
 
+/**
+ * The same, or why no reader would take the line: messages that an environment made by hand may be none. What reads
+ * files is the judge, so that nothing is written that is refused later.
+ */
+export const encodeReadable = (group: ScoredGroup): Result.Result<string, string> => {
+  const line = encode(group)
+  return Result.map(parse(line), () => line)
+}
+
 /** A line with other values of some keys, new ones at its end; every other byte as it was. */
 export const rewritten = (line: Uint8Array, values: { readonly [key: string]: unknown }): Uint8Array => {
   const spans = JsonSpans.members(line, () => undefined)

@@ -192,6 +192,39 @@ describe("Dataset, files", () => {
     )
   }
 
+  for (const [name, text, says] of [
+    ["semicolons.csv", "question;answer\na;1\n", /one column is named "question;answer": .*these are by semicolons/],
+    ["tabs.csv", "question\tanswer\na\t1\n", /these are by tabs/],
+    ["nameless.csv", "question,answer,\na,1,\n", /column 3 has no name/],
+    ["rows.json", JSON.stringify({ rows: problems }), /is one object, whose "rows" holds the rows/],
+    ["named.json", JSON.stringify({ version: 1, data: problems }), /whose "data" holds the rows/],
+    ["single.json", JSON.stringify({ my_rows: problems }), /whose "my_rows" holds the rows/]
+  ] as const) {
+    it.effect(`names what is wrong with ${name}, which would leave every column undefined`, () =>
+      inFolder((folder) =>
+        Effect.gen(function* () {
+          const path = yield* written(folder, name, text)
+          const error = yield* Effect.flip(rowsOf(path, Schema.Unknown))
+          assert.match(error.message, says)
+        })
+      )
+    )
+  }
+
+  it.effect("reads what only looks like that: one row with a chat, columns whose names have a semicolon", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const chat = { id: 1, messages: [{ role: "user", content: "hi" }] }
+        const one = yield* written(folder, "one.json", JSON.stringify(chat))
+        assert.deepStrictEqual(yield* rowsOf(one, Schema.Unknown), [chat])
+        const csv = yield* written(folder, "odd.csv", "a;b,c\n1,2\n")
+        assert.deepStrictEqual(yield* rowsOf(csv, Schema.Unknown), [{ "a;b": "1", c: "2" }])
+        const single = yield* written(folder, "single.csv", "question\nhow; so?\n")
+        assert.deepStrictEqual(yield* rowsOf(single, Schema.Unknown), [{ question: "how; so?" }])
+      })
+    )
+  )
+
   it.effect("says that a file is no parquet file", () =>
     inFolder((folder) =>
       Effect.gen(function* () {
@@ -396,6 +429,8 @@ describe("Dataset, hub", () => {
   )
 })
 
+const digestOf = (rows: ReadonlyArray<unknown>, seed: number) => Dataset.shuffle(rows, { seed }).digest
+
 describe("Dataset.shuffle", () => {
   const rows = Array.from({ length: 10 }, (_, index) => index)
   const taken = (seed: number, cursor: number, count: number) =>
@@ -420,6 +455,22 @@ describe("Dataset.shuffle", () => {
     Effect.gen(function* () {
       const start = cursor % 97
       assert.deepStrictEqual(yield* taken(seed, start, 25), (yield* taken(seed, 0, start + 25)).slice(start))
+    })
+  )
+
+  it.effect("has a digest of its rows, their order and the seed", () =>
+    Effect.gen(function* () {
+      const rows = Array.from({ length: 600 }, (_, n) => ({ n, text: `row ${n}`, bytes: Uint8Array.of(n % 256) }))
+      const digest = yield* digestOf(rows, 1)
+      assert.strictEqual(yield* digestOf(structuredClone(rows), 1), digest)
+      for (const [others, seed] of [
+        [rows, 2],
+        [rows.with(599, { ...rows[599]!, text: "" }), 1],
+        [rows.toReversed(), 1],
+        [rows.slice(1), 1],
+        [[...rows, rows[0]], 1]
+      ] as const)
+        assert.notStrictEqual(yield* digestOf(others, seed), digest)
     })
   )
 

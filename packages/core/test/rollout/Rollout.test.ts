@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Logger, Option, References, Schema, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
+import * as Dataset from "../../src/data/Dataset.ts"
 import * as Curriculum from "../../src/environment/Curriculum.ts"
 import * as Environment from "../../src/Environment.ts"
 import { InferenceError } from "../../src/inference/backend/Inference.ts"
@@ -707,6 +708,70 @@ describe("Rollout", () => {
     }).pipe(Effect.provide(layerParts))
   )
 
+  it.effect("ends an environment that reports itself as unusable, in training and in an evaluation", () =>
+    Effect.gen(function* () {
+      let rolledOut = 0
+      const unusable = new Environment.EnvironmentUnusable({ message: "no run reached the model" })
+      const environment = yield* numbers({
+        settings: { maxBatchesOffpolicy: 1000, maxNumWorkers: 4 },
+        collectTrajectories: (item) =>
+          Effect.suspend(() => (++rolledOut > 10 ? Effect.fail(unusable) : Effect.succeed(pair(item).trajectories))),
+        evaluation: { items: Stream.make(0, 1, 2), collectTrajectories: () => Effect.fail(unusable) }
+      })
+      const client = MemoryTrajectoryClient.make({ batchSize: 2 })
+      const running = yield* start(environment, client, { spoolDirectory: yield* folder })
+      yield* pass(20)
+      assert.strictEqual((yield* Effect.flip(finish(running))).message, "no run reached the model")
+      // Four workers may have begun at once.
+      assert.isAtMost(rolledOut, 14)
+      const evaluated = yield* Effect.flip(EvaluationRun.evaluate(environment))
+      assert.strictEqual(evaluated.message, "no run reached the model")
+    }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect("starts over where the rows that its cursor counted were replaced, in any way", () => {
+    const warnings: Array<unknown> = []
+    const logger = Logger.layer([Logger.make(({ message }) => void warnings.push(message))])
+    return Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make({ batchSize: 2 })
+      const run = Effect.fnUntraced(function* (rows: ReadonlyArray<{ readonly n: number }>, count: number, seed = 0) {
+        const items = Dataset.shuffle(rows, { seed })
+        const environment = yield* numbers({
+          items: Object.assign(
+            (cursor: number) =>
+              items(cursor).pipe(
+                Stream.take(Math.max(0, count - cursor)),
+                Stream.map(({ n }) => n)
+              ),
+            { digest: items.digest }
+          ),
+          settings: { maxBatchesOffpolicy: 100 }
+        })
+        yield* Fiber.join(yield* start(environment, client, { spoolDirectory: yield* folder }))
+        return (yield* drain(client)).map(itemOf)
+      })
+      const rows = (from: number) => range(from, from + 8).map((n) => ({ n }))
+      assert.lengthOf(yield* run(rows(0), 3), 3)
+      // The same rows: it goes on.
+      assert.lengthOf(yield* run(rows(0), 5), 2)
+      const told = () =>
+        warnings.filter((one) => JSON.stringify(one).includes("not those that its saved cursor counted"))
+      assert.lengthOf(told(), 0)
+      // Others, one that was corrected, one more, another order: it starts over.
+      assert.lengthOf(yield* run(rows(10), 5), 5)
+      const corrected = rows(10).with(3, { n: 99 })
+      assert.lengthOf(yield* run(corrected, 5), 5)
+      assert.lengthOf(yield* run([...corrected, { n: 100 }], 5), 5)
+      assert.lengthOf(yield* run([...corrected, { n: 100 }], 5, 1), 5)
+      assert.lengthOf(told(), 4)
+      assert.lengthOf(yield* run([...corrected, { n: 100 }], 6, 1), 1)
+    }).pipe(
+      Effect.provide(logger),
+      Effect.provideService(References.MinimumLogLevel, "Warn"),
+      Effect.provide(layerParts)
+    )
+  })
+
   it.effect("gives the inference servers the environments' shares", () =>
     Effect.gen(function* () {
       const client = MemoryTrajectoryClient.make({ batchSize: 2 })
@@ -775,6 +840,7 @@ describe("Rollout", () => {
           return Effect.succeed([trajectory(item), trajectory(item)])
         },
         score: (item, group) => Effect.succeed(group.map((_, index) => (item < 2 ? index : 0) + (index === 0 ? 0 : 1))),
+        isCorrect: (score) => score > 0,
         evaluation: {
           items: Stream.make(0, 1, 2, 3),
           collectTrajectories: (item) =>

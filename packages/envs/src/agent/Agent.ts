@@ -8,7 +8,7 @@
 import { type Dataset, Environment, type ServerManager, type Trajectory } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
 import * as Platform from "@atropos/core/base/Platform"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { AgentDefinition, AnyAgent, SettingsOf } from "./AgentDefinition.ts"
 import * as AgentSettings from "./AgentSettings.ts"
 import * as Caller from "./Caller.ts"
@@ -33,7 +33,7 @@ const keys = {
   scoreFailure: "function?",
   gold: "function?",
   wrong: "function?",
-  scoreRange: "any?",
+  scoreRange: "range?",
   solved: "function?",
   label: "function?"
 } as const satisfies { readonly [K in keyof Required<AnyAgent>]: DefinitionShape.Kind }
@@ -76,11 +76,6 @@ const make = Effect.fn("Agent.make")(function* (
     evaluationItems,
     folder
   }).pipe(Effect.provide(Platform.layer))
-  const claimed = Claims.make<Numbered>({
-    gold: agent.gold && (({ item }) => agent.gold!(item)),
-    wrong: agent.wrong && (({ item }) => agent.wrong!(item)),
-    scoreRange: agent.scoreRange
-  })
   const runs = yield* SessionRuns.make<unknown, DefinitionFault | Environment.Unscorable, never>({
     name: agent.name,
     settings: chosen,
@@ -95,28 +90,53 @@ const make = Effect.fn("Agent.make")(function* (
         judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, chosen, item, outcome)
       })
   })
+  const claimed = Claims.make<Numbered>({
+    gold: agent.gold && (({ item }) => agent.gold!(item)),
+    wrong: agent.wrong && (({ item }) => agent.wrong!(item)),
+    scoreRange: agent.scoreRange,
+    sample: agent.score && ((numbered) => Effect.flatMap(runs.sample(numbered), sampled))
+  })
   return {
-    ...runs,
+    ...runs.definition,
     // Groups bring their scores: what is asked is about claims.
     score: (numbered: Numbered, group: ReadonlyArray<Trajectory.Trajectory>) =>
-      Effect.forEach(group, (trajectory) =>
-        Effect.map(
-          scored(agent, {
+      Effect.forEach(
+        group,
+        Effect.fnUntraced(function* (trajectory) {
+          const result = claimed.resultOf(numbered, trajectory)
+          if (agent.score !== undefined && Option.isNone(result)) return yield* unknownResult
+          const judged = yield* scored(agent, {
             item: numbered.item,
-            result: claimed.resultOf(numbered, trajectory),
+            result: Option.getOrUndefined(result),
             messages: trajectory.messages,
             rewards: undefined,
             settings: chosen,
             trajectory,
             trajectories: [trajectory]
-          }),
-          (judged) => SessionGroup.score(judged)
-        )
+          })
+          return SessionGroup.score(judged)
+        })
       ),
     claims: claimed.claims,
     label: ({ item }: Numbered) => Failures.labelOf(agent, item)
   }
 })
+
+const unknownResult = new Environment.Unscorable({
+  message: `nothing is known of what run returns, which its score needs: ${Claims.advice}`
+})
+
+/** A run that `validate` made for its result. */
+const sampled = (outcome: Outcome.Outcome<unknown>): Effect.Effect<Claims.Sampled, Environment.Unscorable> => {
+  const trajectory = Outcome.main(outcome)
+  return outcome._tag === "Ended" && trajectory !== undefined
+    ? Effect.succeed({ result: outcome.result, trajectory })
+    : Effect.fail(
+        new Environment.Unscorable({
+          message: `its run with a scripted answer failed${outcome._tag === "Failed" ? `: ${outcome.reason}` : ""}; to check its score without runs, ${Claims.advice}`
+        })
+      )
+}
 
 /** What the author's score says; a mistake in it is told as one. */
 const scored = Effect.fnUntraced(function* (
@@ -124,7 +144,7 @@ const scored = Effect.fnUntraced(function* (
   session: Parameters<NonNullable<AnyAgent["score"]>>[0]
 ) {
   if (score === undefined) {
-    return yield* new Environment.Unscorable({ message: "it has no score, which claims could be held to" })
+    return yield* new Environment.Unscorable({ message: "claims need a score function" })
   }
   return yield* checked(
     "score",

@@ -80,7 +80,7 @@ export interface AgentDefinition<I, Result, D> {
   readonly wrong?: (item: ItemOf<I>) => ReadonlyArray<NoInfer<Result>>
   /** The lowest and the highest score. Default where `gold` is given: from 0 to 1. */
   readonly scoreRange?: readonly [minimum: number, maximum: number]
-  /** Whether a score counts as solved, in evaluations. Default: the top of the range, or above 0 without one. */
+  /** Whether a score counts as solved. Default: the top of `scoreRange`; without a range nothing is called solved. */
   readonly solved?: (score: number) => boolean
   /** Short text for logs. Default: the JSON of the item. */
   readonly label?: (item: ItemOf<I>) => string

@@ -1,34 +1,64 @@
 /**
- * Claims of an author about results, as an environment's claims are: about trajectories.
+ * Turns an author's claims about results into an environment's claims about trajectories.
  *
- * A result that is a text is the completion; another one stands beside its trajectory. A text that nobody claimed (such
- * as `validate` tries) is given to the score as a result where results are texts, and as the last message otherwise.
+ * A result that is a text becomes the completion; another one is kept with its trajectory. Without gold results,
+ * results of runs stand in (`sample`). A text that nobody claimed (such as `validate` tries) is given to the score as
+ * the result if results are texts; otherwise the score gets a known result of the item, with the text as the last
+ * message.
  */
 import { type Environment, Laws, type Trajectory } from "@atropos/core"
+import { Effect, Option } from "effect"
 
 export interface Claims<Item> {
   readonly gold?: ((item: Item) => ReadonlyArray<unknown>) | undefined
   readonly wrong?: ((item: Item) => ReadonlyArray<unknown>) | undefined
   readonly scoreRange?: readonly [minimum: number, maximum: number] | undefined
+  /** Runs the agent on an item: what it gave, and its trajectory. Only asked if there is no gold. */
+  readonly sample?: ((item: Item) => Effect.Effect<Sampled, unknown>) | undefined
+}
+
+export interface Sampled {
+  readonly result: unknown
+  readonly trajectory: Trajectory.Trajectory
 }
 
 export interface ClaimedResults<Item> {
   readonly claims: Environment.Claims<Item>
-  /** The result that a claimed trajectory stands for. */
-  readonly resultOf: (item: Item, trajectory: Trajectory.Trajectory) => unknown
+  /** The result that a trajectory stands for; none if nothing is known of the item's results. */
+  readonly resultOf: (item: Item, trajectory: Trajectory.Trajectory) => Option.Option<unknown>
 }
 
-export const make = <Item>({ gold, scoreRange, wrong }: Claims<Item>): ClaimedResults<Item> => {
+/** Two, so that it can be seen whether their order matters. */
+const samples = 2
+
+export const advice = "give it gold: (item) => [a result that must get the best score]"
+
+export const make = <Item>({ gold, sample, scoreRange, wrong }: Claims<Item>): ClaimedResults<Item> => {
   const results = new WeakMap<Trajectory.Trajectory, { readonly result: unknown }>()
+  const sampled = new Map<Item, unknown>()
   const asTrajectory = (result: unknown): Trajectory.Trajectory => {
     const trajectory = Laws.trajectoryOf(typeof result === "string" ? result : (JSON.stringify(result) ?? ""))
     results.set(trajectory, { result })
     return trajectory
   }
+  const untestable = (): Environment.Claims<Item> => ({
+    untestable: `it names no gold results${wrong === undefined ? "" : ", and wrong ones are only checked beside them"}: ${advice}`,
+    ...(scoreRange !== undefined && { scoreRange }),
+    ...(sample !== undefined && {
+      sample: (item: Item) =>
+        Effect.map(Effect.replicateEffect(sample(item), samples), (all) =>
+          all.map(({ result, trajectory }) => {
+            results.set(trajectory, { result })
+            sampled.set(item, result)
+            return trajectory
+          })
+        )
+    })
+  })
   return {
     claims:
       gold === undefined
-        ? { untestable: "it names no gold results", ...(scoreRange !== undefined && { scoreRange }) }
+        ? untestable()
         : {
             scoreRange: scoreRange ?? [0, 1],
             gold: (item) => gold(item).map(asTrajectory),
@@ -36,9 +66,11 @@ export const make = <Item>({ gold, scoreRange, wrong }: Claims<Item>): ClaimedRe
           },
     resultOf: (item, trajectory) => {
       const known = results.get(trajectory)
-      if (known !== undefined) return known.result
-      const [first] = gold?.(item) ?? []
-      return first === undefined || typeof first === "string" ? trajectory.completion : first
+      if (known !== undefined) return Option.some(known.result)
+      const [first] = sampled.has(item) ? [Option.some(sampled.get(item))] : (gold?.(item).map(Option.some) ?? [])
+      return Option.map(first ?? Option.none(), (result) =>
+        typeof result === "string" ? trajectory.completion : result
+      )
     }
   }
 }

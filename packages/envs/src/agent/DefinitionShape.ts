@@ -2,7 +2,7 @@
 import { hint } from "@atropos/core/base/Nearest"
 import { Predicate } from "effect"
 
-export type Kind = "string" | "function" | "function?" | "object?" | "any" | "any?"
+export type Kind = "string" | "function" | "function?" | "object?" | "range?" | "any" | "any?"
 
 /** A value in a few words. */
 export const kindOf = (value: unknown): string => {
@@ -19,6 +19,9 @@ const fits = (kind: Kind, value: unknown): boolean => {
   if (value === undefined) return kind.endsWith("?")
   if (kind === "string") return typeof value === "string" && value !== ""
   if (kind.startsWith("function")) return typeof value === "function"
+  if (kind === "range?") {
+    return Array.isArray(value) && value.length === 2 && value.every(Number.isFinite) && value[0] < value[1]
+  }
   return kind.startsWith("any") || Predicate.isObject(value)
 }
 
@@ -41,6 +44,7 @@ export const check = (maker: string, given: unknown, keys: { readonly [key: stri
       function: "a function",
       "function?": "a function",
       "object?": "an object",
+      "range?": "the lowest and the highest score, such as [0, 1],",
       any: "a value",
       "any?": "a value"
     }[kind]

@@ -2,12 +2,14 @@
  * Functions of an author who writes plain JavaScript: called from an Effect, with a signal that is aborted when the
  * Effect is interrupted.
  *
- * What they throw and what their promises reject with comes back as it was thrown; a promise that settles after the
- * interruption is nobody's business any more.
+ * What they throw and what their promises reject with comes back as it was thrown, and so do errors that they leave
+ * unhandled (a promise that nothing awaits, a timer that throws) and calls of `process.exit`. Such an error that comes
+ * after the function has ended is logged. After an interruption everything is ignored.
  */
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
 import * as Reason from "@atropos/core/base/Reason"
 import * as StackFrames from "@atropos/core/base/StackFrames"
+import * as StrayErrors from "@atropos/core/base/StrayErrors"
 import { Effect } from "effect"
 
 /** A value, now or later. */
@@ -15,22 +17,57 @@ export type Awaitable<A> = A | PromiseLike<A>
 
 /** What the function gives; fails with what it throws. */
 export const call = <A>(run: (signal: AbortSignal) => Awaitable<A>): Effect.Effect<A, Thrown> =>
-  Effect.tryPromise({ try: (signal) => Promise.resolve(run(signal)), catch: (cause) => new Thrown(cause) })
+  Effect.flatMap(Effect.context(), (context) => {
+    let isOver = false
+    let isAborted = false
+    const late = ({ message }: Thrown) =>
+      Effect.runForkWith(context)(
+        Effect.logWarning("an error that nothing awaited came after the function had ended", { reason: message })
+      )
+    return Effect.tryPromise({
+      try: (signal) =>
+        new Promise<A>((resolve, reject) => {
+          const stray = (cause: unknown): void => {
+            const thrown = new Thrown(cause, "threw where nothing awaited it:")
+            if (!isOver) reject(thrown)
+            else if (!isAborted) late(thrown)
+          }
+          signal.addEventListener("abort", () => {
+            isAborted = true
+          })
+          void StrayErrors.owned(stray, () => Promise.resolve(run(signal)).then(resolve, reject))
+        }),
+      catch: (cause) => (cause instanceof Thrown ? cause : new Thrown(cause))
+    }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          isOver = true
+        })
+      )
+    )
+  })
 
 /** Something that was thrown, of any kind. */
 export class Thrown {
   readonly _tag = "Thrown"
   readonly cause: unknown
-  constructor(cause: unknown) {
+  readonly how: string
+  constructor(cause: unknown, how: string = "threw") {
     this.cause = cause
+    this.how = how
   }
   /** In words, with the place in its author's file. */
   get message(): string {
-    const { cause } = this
-    if (!(cause instanceof Error)) return `threw ${Reason.of(cause)}`
-    const place = StackFrames.place(cause.stack ?? "")
-    return `threw ${cause.name}: ${Reason.of(cause)}${place === undefined ? "" : ` (${place})`}`
+    const { cause, how } = this
+    if (cause instanceof StrayErrors.ExitCalled) return placed(cause.message, cause)
+    if (!(cause instanceof Error)) return `${how} ${Reason.of(cause)}`
+    return placed(`${how} ${cause.name}: ${Reason.whole(cause)}`, cause)
   }
+}
+
+const placed = (text: string, { stack = "" }: Error): string => {
+  const place = StackFrames.place(stack)
+  return place === undefined ? text : `${text} (${place})`
 }
 
 /** A mistake in a part of the definition: trying again would only repeat it. */

@@ -7,7 +7,7 @@
  * run again from its beginning and what was taken before is skipped, so it must give the same items every time. A path
  * is looked for beside the agent's file, then in the working folder; one from the settings in the working folder alone.
  */
-import { Dataset } from "@atropos/core"
+import { Dataset, type Environment } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Effect, FileSystem, Option, Path, Predicate, Schema, Stream } from "effect"
@@ -36,7 +36,7 @@ export type ItemOf<I> = I extends string | URL
 type Element<M> = M extends Iterable<infer A> | AsyncIterable<infer A> ? A : never
 
 export interface Source {
-  readonly items: (cursor: number) => Stream.Stream<unknown, unknown>
+  readonly items: Environment.ItemStream<unknown, unknown, never>
   readonly heldOut: Stream.Stream<unknown, unknown>
 }
 
@@ -108,6 +108,10 @@ const read = Effect.fnUntraced(function* (
     const dataset = yield* Dataset.Dataset
     const rows = yield* dataset.rows(yield* located(given, folder), Schema.Unknown)
     if (rows.length === 0) return yield* wrong(part, `${String(given)} has no rows`)
+    const empty = emptyColumns(rows)
+    if (empty.length > 0) {
+      yield* Effect.logWarning("columns are empty in every row", { rows: String(given), columns: empty.join(", ") })
+    }
     return { _tag: "Rows", rows } satisfies Read
   }
   if (Array.isArray(given)) {
@@ -137,6 +141,19 @@ const read = Effect.fnUntraced(function* (
     "must be a path, a data set of the hub, an array, an iterable or a function that gives one (a generator function, say)"
   )
 })
+
+/** The columns that have a value in no row. */
+const emptyColumns = (rows: ReadonlyArray<unknown>): ReadonlyArray<string> => {
+  const isFilled = new Map<string, boolean>()
+  for (const row of rows) {
+    if (!Predicate.isReadonlyObject(row)) continue
+    for (const [name, value] of Object.entries(row)) {
+      const isEmpty = value === undefined || value === null || (typeof value === "string" && value.trim() === "")
+      if (isFilled.get(name) !== true) isFilled.set(name, !isEmpty)
+    }
+  }
+  return [...isFilled].filter(([, filled]) => !filled).map(([name]) => name)
+}
 
 const isIterable = (value: unknown): value is Made<unknown> =>
   Predicate.hasProperty(value, Symbol.iterator) || Predicate.hasProperty(value, Symbol.asyncIterator)

@@ -67,7 +67,7 @@ export interface PlainDefinition<I, D> {
   readonly wrong?: (item: Items.ItemOf<I>) => ReadonlyArray<string>
   /** The lowest and the highest score. Default where `gold` is given: from 0 to 1. */
   readonly scoreRange?: readonly [minimum: number, maximum: number]
-  /** Whether a score counts as solved, in evaluations. Default: the top of the range, or above 0 without one. */
+  /** Whether a score counts as solved. Default: the top of `scoreRange`; without a range nothing is called solved. */
   readonly solved?: (score: number) => boolean
   /** Short text for logs. Default: the JSON of the item. */
   readonly label?: (item: Items.ItemOf<I>) => string
@@ -97,7 +97,7 @@ const keys = {
   score: "function",
   gold: "function?",
   wrong: "function?",
-  scoreRange: "any?",
+  scoreRange: "range?",
   solved: "function?",
   label: "function?"
 } as const satisfies { readonly [K in keyof Required<AnyPlain>]: DefinitionShape.Kind }
@@ -172,10 +172,10 @@ const make = Effect.fn("PlainEnvironment.make")(function* (
     ...(source.hasHeldOut && {
       evaluation: {
         items: Stream.map(source.heldOut, (item) => item),
-        collectTrajectories: (item: unknown) => collect(item, "eval", 1),
-        ...(plain.solved !== undefined && { isCorrect: plain.solved })
+        collectTrajectories: (item: unknown) => collect(item, "eval", 1)
       }
     }),
+    ...(plain.solved !== undefined && { isCorrect: plain.solved }),
     claims,
     label: (item: unknown) => Failures.labelOf(plain, item)
   }

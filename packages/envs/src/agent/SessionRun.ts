@@ -37,6 +37,8 @@ export interface Ran<A> {
 const silent =
   "the agent ended without an answer of the model: it must send its requests to model.baseURL (OpenAI's SDKs) or model.anthropicBaseURL (Anthropic's), and await them"
 
+const refused = "the agent ended without an answer of the model, as its requests were refused"
+
 /** Runs the user of the sessions to its end. */
 export const run = Effect.fn("SessionRun.run")(function* <A, R>({
   gateway,
@@ -62,7 +64,9 @@ export const run = Effect.fn("SessionRun.run")(function* <A, R>({
         messages: chats.reduce((longest, chat) => (chat.length > longest.length ? chat : longest)),
         reported: TotalReward.of((yield* read(({ rewards }) => rewards)).flat())
       }
-      return { outcome: outcomeOf(ended, recorded, timeoutSeconds), counts: yield* read(({ counts }) => counts) }
+      const counts = yield* read(({ counts }) => counts)
+      const [refusal] = (yield* read(({ lastFailure }) => lastFailure)).filter((one) => one !== undefined)
+      return { outcome: outcomeOf(ended, recorded, timeoutSeconds, refusal), counts }
     })
   )
 })
@@ -70,7 +74,8 @@ export const run = Effect.fn("SessionRun.run")(function* <A, R>({
 const outcomeOf = <A>(
   ended: Option.Option<Result.Result<A, UserFailure>>,
   recorded: Outcome.Recorded,
-  timeoutSeconds: number
+  timeoutSeconds: number,
+  refusal: string | undefined
 ): Outcome.Outcome<A> => {
   if (Option.isNone(ended)) {
     return Outcome.failed(recorded, "timeout", `the agent took longer than ${timeoutSeconds} seconds (session_timeout)`)
@@ -80,6 +85,6 @@ const outcomeOf = <A>(
     return Outcome.failed(recorded, "threw", message, cause)
   }
   return recorded.trajectories.length === 0
-    ? Outcome.failed(recorded, "silent", silent)
+    ? Outcome.failed(recorded, "silent", refusal === undefined ? silent : `${refused}: ${refusal}`)
     : { _tag: "Ended", result: ended.value.success, ...recorded }
 }

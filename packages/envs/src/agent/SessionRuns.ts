@@ -13,8 +13,10 @@ import { Context, Effect, Layer, type Scope, Stream } from "effect"
 import * as AgentFigures from "./AgentFigures.ts"
 import type { Agent } from "./AgentSettings.ts"
 import * as Failures from "./Failures.ts"
+import * as FirstRuns from "./FirstRuns.ts"
 import type { Source } from "./Items.ts"
 import * as Outcome from "./Outcome.ts"
+import * as PromptCheck from "./PromptCheck.ts"
 import * as SessionGroup from "./SessionGroup.ts"
 import * as SessionRun from "./SessionRun.ts"
 
@@ -70,6 +72,8 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   const gateway = yield* ownGateway
   const figures = AgentFigures.make()
   const failures = Failures.make(name, label)
+  const firstRuns = FirstRuns.make(groupSize)
+  const prompts = PromptCheck.make(name)
 
   /** One rollout, judged; undefined where it is left out, which is counted and logged. */
   const judged = Effect.fnUntraced(function* (split: Split, numbered: Numbered, run: number) {
@@ -81,11 +85,34 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       use: attempt.use
     })
     figures.add(outcome, counts)
+    yield* prompts.look(numbered.item, outcome.messages)
     const verdict = yield* attempt.judge(outcome)
-    if (!Failures.isFailed(verdict)) return seatsOf(outcome, verdict)
+    if (!Failures.isFailed(verdict)) {
+      firstRuns.succeeded()
+      return seatsOf(outcome, verdict)
+    }
     if (outcome._tag === "Ended") figures.addUnrewarded()
     yield* failures.tell(numbered.item, verdict)
+    const hasAnswers = outcome.trajectories.length > 0
+    yield* firstRuns.failed({
+      outcome: verdict,
+      hasReached: hasAnswers || counts.some(hasRequests),
+      hasAnswers,
+      isTraining: split === "train"
+    })
     return undefined
+  }, Effect.scoped)
+
+  /** One rollout outside of any group, of which nothing is counted. */
+  const sample = Effect.fnUntraced(function* (numbered: Numbered) {
+    const attempt = yield* begin(numbered, "eval")
+    const { outcome } = yield* SessionRun.run({
+      gateway,
+      sessions: sampling(settings, "eval", numbered.number, 0, attempt.sessions),
+      timeoutSeconds: sessionTimeout,
+      use: attempt.use
+    })
+    return outcome
   }, Effect.scoped)
 
   /** Its rollouts as groups: those of each seat are compared with each other. */
@@ -106,12 +133,15 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       })
     )
 
-  return {
-    items: (cursor: number) =>
-      source.items(cursor).pipe(
-        Stream.zipWithIndex,
-        Stream.map(([item, index]): Numbered => ({ number: cursor + index, item }))
-      ),
+  const definition = {
+    items: Object.assign(
+      (cursor: number) =>
+        source.items(cursor).pipe(
+          Stream.zipWithIndex,
+          Stream.map(([item, index]): Numbered => ({ number: cursor + index, item }))
+        ),
+      source.items.digest !== undefined && { digest: source.items.digest }
+    ),
     collectTrajectories: (numbered: Numbered) =>
       Effect.map(collect("train", numbered, groupSize), (groups) => ({
         groups: groups.map((sessions) => SessionGroup.make(sessions, groupSize))
@@ -123,16 +153,21 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
           Effect.map(collect("eval", numbered, 1), (groups) => ({
             trajectories: groups.flat().flatMap((session) => Outcome.main(session) ?? []),
             scores: groups.flat().map(({ judged }) => SessionGroup.score(judged))
-          })),
-        ...(isCorrect !== undefined && { isCorrect })
+          }))
       }
     }),
+    ...(isCorrect !== undefined && { isCorrect }),
     judgedLive: "what a run was worth was said where it ran, of what it left there",
     // Where it comes in the order is no part of it.
     id: ({ item }: Numbered): unknown => ({ item }),
     metrics: figures.take
   }
+  return { definition, sample }
 })
+
+/** Requests that got no answer. */
+const hasRequests = ({ cancelled, failed }: Gateway.SessionCounts): boolean =>
+  cancelled > 0 || Object.keys(failed).length > 0
 
 /** The seats of a rollout that the policy had a turn at: one of no name where it was judged as a whole. */
 const seatsOf = (outcome: Outcome.Recorded, verdict: Exclude<Verdict, Outcome.Failed>) =>

@@ -27,6 +27,16 @@ export const settings = Environment.settings({
     "auto",
     "who says what a rollout was worth: the scorer, the file named by REWARD_FILE, POST to REWARD_URL, or the exit code (0 is 1, others 0); auto: the first of these that says something"
   ),
+  scoreRange: Environment.field(
+    Schema.NullOr(Schema.Tuple([Schema.Finite, Schema.Finite])),
+    null,
+    "lowest and highest score, such as [0, 1]; a score at its top counts as solved"
+  ),
+  solvedAt: Environment.field(
+    Schema.NullOr(Schema.Finite),
+    null,
+    "a score from this on counts as solved; if neither this nor score_range is set, nothing is called solved"
+  ),
   scorerTimeout: Environment.field(positive, 60, "time limit for the scorer, in seconds"),
   workspace: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),

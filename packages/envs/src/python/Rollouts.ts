@@ -191,7 +191,7 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
     }
   })
 
-  return yield* SessionRuns.make<Rollout, PythonError, never>({
+  const { definition } = yield* SessionRuns.make<Rollout, PythonError, never>({
     name,
     settings,
     source: {
@@ -202,4 +202,5 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
     begin,
     ...(isCorrect !== undefined && { isCorrect })
   })
+  return definition
 })

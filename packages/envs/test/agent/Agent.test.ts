@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
-import { Cause, Effect, Exit, Fiber, Layer, Logger, Option, References, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, References, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import OpenAI from "openai"
 import * as Waits from "../../../core/test/base/Waits.ts"
@@ -36,19 +36,30 @@ const sorted = (scores: Iterable<number>) => Array.from(scores).toSorted((one, o
 const within = <A, E>(
   layer: Layer.Layer<Environment.Environment, unknown, ServerManager.ServerManager | Dataset.Dataset>,
   use: (environment: Environment.EnvironmentShape) => Effect.Effect<A, E>,
-  script: ServerManager.Script = echo
+  script: ServerManager.Script = echo,
+  level: "Error" | "Warn" = "Error"
 ) =>
   Effect.flatMap(Environment.Environment, use).pipe(
     Effect.provide(
       layer.pipe(Layer.provide([ServerManager.layerScripted(script), Dataset.layer, Tokenizer.layerBytes]))
     ),
-    Effect.provideService(References.MinimumLogLevel, "Error")
+    Effect.provideService(References.MinimumLogLevel, level)
   )
 
 const first = ({ work }: Environment.EnvironmentShape) =>
   work(0).pipe(
     Stream.runHead,
     Effect.flatMap((one) => Option.getOrThrow(one).rollOut)
+  )
+
+/** How its items fail, those of training and of evaluation. */
+const errorOf = (environment: Environment.EnvironmentShape) =>
+  Stream.merge(
+    environment.work(0).pipe(Stream.map(({ rollOut }) => Effect.asVoid(rollOut))),
+    Option.getOrThrow(environment.evaluation).pipe(Stream.map(({ evaluate }) => Effect.asVoid(evaluate)))
+  ).pipe(
+    Stream.runForEach((one) => Effect.catchTag(one, "Unscorable", () => Effect.void)),
+    Effect.flip
   )
 
 describe("defineAgent", () => {
@@ -169,6 +180,51 @@ describe("defineAgent", () => {
     )
   )
 
+  it.effect("says of a run whose requests were all refused that they were, and why", () =>
+    within(
+      defineAgent({
+        name: "refused",
+        items: () => ["a"],
+        run: async ({ model }) => {
+          const response = await fetch(`${model.baseURL}/chat/completions`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ model: "any", messages: "hello" })
+          })
+          return response.status
+        },
+        score: () => 1
+      })({ groupSize: 2 }),
+      (environment) =>
+        Effect.map(Effect.flip(first(environment)), (error) =>
+          assert.match(error.message, /its requests were refused: .*messages/)
+        )
+    )
+  )
+
+  it.effect("is ended where no run of the first items reaches the model, in training and in evaluations", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const agent = defineAgent({
+        name: "elsewhere",
+        items: endless,
+        heldOut: endless,
+        run: async () => {
+          runs++
+          return "from another provider"
+        },
+        score: () => 1
+      })
+      const error = yield* within(agent({ groupSize: 4 }), errorOf)
+      assert.isTrue(Environment.isUnusable(error))
+      assert.match(
+        (error as Error).message,
+        /none of the first 1[6-9] runs of the agent reached the model: .*model\.baseURL/
+      )
+      assert.isAtMost(runs, 19)
+    })
+  )
+
   it.live("a failure of the inference servers is no failure of the agent: the item is tried again", () =>
     within(
       defineAgent({ name: "outage", items: () => ["a"], run: ask, score: () => 1 })({ groupSize: 2 }),
@@ -181,6 +237,32 @@ describe("defineAgent", () => {
         }),
       () => Effect.fail(new InferenceError({ reason: "malformed", server: "script", message: "out of order" }))
     )
+  )
+
+  it.live("a run that waits for an inference server ends at once when it is stopped", () =>
+    Effect.gen(function* () {
+      const opening = yield* Deferred.make<void>()
+      // Nothing listens there.
+      const away = ServerManager.layer({ servers: { baseUrl: "http://127.0.0.1:9/v1" } })
+      const servers = Layer.effect(
+        ServerManager.ServerManager,
+        Effect.map(ServerManager.ServerManager, (real) => ({
+          ...real,
+          tracked: (options?: ServerManager.Tracked) =>
+            Effect.andThen(Deferred.succeed(opening, undefined), real.tracked(options))
+        }))
+      ).pipe(Layer.provide(away))
+      const agent = defineAgent({ name: "away", items: endless, run: ask, score: () => 1 })
+      const layer = agent({ groupSize: 2 }).pipe(Layer.provide([servers, Dataset.layer, Tokenizer.layerBytes]))
+      const running = yield* Effect.forkChild(
+        Effect.flatMap(Environment.Environment, first).pipe(
+          Effect.provide(layer),
+          Effect.provideService(References.MinimumLogLevel, "Error")
+        )
+      )
+      yield* Deferred.await(opening)
+      yield* Fiber.interrupt(running)
+    })
   )
 
   it.effect("sub-agents are sequences of their own, with the score and the number of their session", () => {
@@ -248,6 +330,41 @@ describe("defineAgent", () => {
       assert.match(refused.message, /score gave an object with no keys, which is no reward: it names no component/)
     })
   )
+
+  it.effect("reports once a prompt that says what its item does not, undefined or an object", () => {
+    const told = (items: ReadonlyArray<{ readonly question?: unknown }>) => {
+      const warnings: Array<unknown> = []
+      return within(
+        defineAgent({
+          name: "undefined",
+          items,
+          run: ({ item, model }) => client(model)([user(`say ${String(item.question)}`)]),
+          score: () => 1
+        })({ groupSize: 2 }),
+        (environment) => Effect.as(first(environment), warnings),
+        echo,
+        "Warn"
+      ).pipe(
+        Effect.provide(Logger.layer([Logger.make(({ message }) => void warnings.push(message))])),
+        Effect.map((all) =>
+          all.map((one) => JSON.stringify(one)).filter((one) => one.includes("a prompt of the agent"))
+        )
+      )
+    }
+    return Effect.gen(function* () {
+      const [undefineds, objects, said, fine] = [
+        yield* told([{}]),
+        yield* told([{ question: { a: 1 } }]),
+        yield* told([{ question: "what is undefined in JavaScript?" }]),
+        yield* told([{ question: "hello" }])
+      ]
+      assert.lengthOf(undefineds, 1)
+      assert.match(undefineds[0]!, /says \\"undefined\\".*say undefined/)
+      assert.lengthOf(objects, 1)
+      assert.lengthOf(said, 0)
+      assert.lengthOf(fine, 0)
+    })
+  })
 
   it.effect("what its score throws is told with its name and place", () =>
     within(

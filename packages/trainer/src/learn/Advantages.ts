@@ -26,8 +26,7 @@ export interface GroupAdvantages {
   readonly isConstant: boolean
 }
 
-const sessionsOf = ({ overrides, scores }: ScoredGroup.ScoredGroup): ReadonlyArray<unknown> =>
-  Array.from(scores, (_, i) => overrides?.[i]?.["session"])
+const { sessionsOf } = ScoreAdvantage
 
 /**
  * What the rule has to know of the whole batch; undefined where it looks at groups alone. Rollouts count once; groups

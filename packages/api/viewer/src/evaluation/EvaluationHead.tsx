@@ -76,9 +76,11 @@ const Whole = ({ evaluation: { items, row } }: { readonly evaluation: Loaded }) 
   return (
     <>
       <dl className="evaluation-figures number">
-        <Figure name="Correct">
-          <Share estimate={whole.correct} />
-        </Figure>
+        {whole.correct !== undefined && (
+          <Figure name="Correct">
+            <Share estimate={whole.correct} />
+          </Figure>
+        )}
         <Figure name="Score">
           <Mean estimate={whole.score} />
         </Figure>
@@ -93,11 +95,11 @@ const Whole = ({ evaluation: { items, row } }: { readonly evaluation: Loaded }) 
         <Categories
           name={`categories of ${titleOf(row)}`}
           table={() => EvaluationTables.ofCategories(categories)}
-          heads={["Category", "Items", "Correct"]}
-          rows={Object.entries(categories).map(([name, { correct, items }]) => [
+          heads={["Category", "Items", whole.correct === undefined ? "Score" : "Correct"]}
+          rows={Object.entries(categories).map(([name, { correct, items, score }]) => [
             name,
             count(items),
-            <Share key="share" estimate={correct} />
+            correct === undefined ? <Mean key="mean" estimate={score} /> : <Share key="share" estimate={correct} />
           ])}
         />
       )}
@@ -111,9 +113,11 @@ const Compared = ({ comparison, name }: { readonly comparison: Comparison.Compar
   return (
     <>
       <dl className="evaluation-figures number">
-        <Figure name="Correct">
-          {percent(correct.a)} → {percent(correct.b)}: <Difference compared={correct} isShare />
-        </Figure>
+        {correct !== undefined && (
+          <Figure name="Correct">
+            {percent(correct.a)} → {percent(correct.b)}: <Difference compared={correct} isShare />
+          </Figure>
+        )}
         {Object.entries(scores).map(([name, one]) => (
           <Figure key={name} name={name}>
             <Difference compared={one} isShare={false} />
@@ -139,7 +143,7 @@ const Compared = ({ comparison, name }: { readonly comparison: Comparison.Compar
           rows={kinds.map(([name, one]) => [
             name,
             count(one.items),
-            <Difference key="difference" compared={one} isShare />
+            <Difference key="difference" compared={one} isShare={correct !== undefined} />
           ])}
         />
       )}

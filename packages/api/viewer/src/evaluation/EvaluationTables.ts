@@ -6,10 +6,8 @@ import * as Items from "./Items.ts"
 
 const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
-type Side = Items.Item["sides"][number]
-
-const ofSide = ({ samples, share }: Side): ReadonlyArray<Save.Value> => [
-  share,
+const ofSide = ({ isJudged, samples, share }: Items.Side): ReadonlyArray<Save.Value> => [
+  isJudged ? share : null,
   mean(samples.map(({ score }) => score)),
   samples.map(Items.shownAnswer).join(" | ")
 ]
@@ -44,9 +42,9 @@ export const ofCategories = (categories: Categories): Save.Table => ({
   rows: Object.entries(categories).map(([category, { correct, items }]) => [
     category,
     items,
-    correct.value,
-    correct.interval?.lower ?? null,
-    correct.interval?.upper ?? null
+    correct?.value ?? null,
+    correct?.interval?.lower ?? null,
+    correct?.interval?.upper ?? null
   ])
 })
 

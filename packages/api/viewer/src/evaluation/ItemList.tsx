@@ -3,6 +3,7 @@ import { useVirtualizer } from "@tanstack/react-virtual"
 import { useEffect, useRef } from "react"
 import { Link } from "wouter"
 import { parse } from "../route/Location.ts"
+import { number } from "../ui/Format.ts"
 import { phone, useMedia } from "../ui/useMedia.ts"
 import * as Items from "./Items.ts"
 
@@ -97,7 +98,7 @@ const Row = ({
         const [first] = samples
         return first === undefined ? null : (
           // oxlint-disable-next-line react/no-array-index-key
-          <span key={at} className={first.correct ? "item-right" : "item-wrong"}>
+          <span key={at} className={first.correct === undefined ? "" : first.correct ? "item-right" : "item-wrong"}>
             {Items.shownAnswer(first)}
           </span>
         )
@@ -106,8 +107,13 @@ const Row = ({
   </Link>
 )
 
-const Mark = ({ side: { samples, share } }: { readonly side: Items.Item["sides"][number] }) =>
-  samples.length === 1 ? (
+const Mark = ({ side: { isJudged, samples, share } }: { readonly side: Items.Side }) =>
+  !isJudged ? (
+    <span className="item-mark number">
+      <span className="sr-only">score </span>
+      {number(share, 2)}
+    </span>
+  ) : samples.length === 1 ? (
     <span className={share === 1 ? "item-mark is-right" : "item-mark is-wrong"}>
       <span aria-hidden="true">{share === 1 ? "✓" : "✗"}</span>
       <span className="sr-only">{share === 1 ? "right" : "wrong"}</span>

@@ -16,26 +16,34 @@ export const answerOf = (sample: Sample): Answer => ({
   parsed: sample.parsed ?? null,
   score: sample.score,
   rewards: sample.rewards,
-  correct: sample.correct,
+  ...(sample.correct !== undefined && { correct: sample.correct }),
   sample
 })
 
 /** What became of an item from the first evaluation to the second. */
 export type Course = "fixed" | "broken" | "unchanged"
 
+/** The item in one evaluation. */
+export interface Side {
+  readonly samples: ReadonlyArray<Sample>
+  /** The share that is correct; the mean score if the environment does not say what is. */
+  readonly share: number
+  readonly isJudged: boolean
+}
+
 export interface Item {
   readonly id: string
   readonly label: string
   readonly category: string | null
   readonly gold: string
-  /** Of each evaluation: the item's samples, and the share that is correct. */
-  readonly sides: ReadonlyArray<{ readonly samples: ReadonlyArray<Sample>; readonly share: number }>
+  readonly sides: ReadonlyArray<Side>
   readonly course: Course | null
 }
 
-const sideOf = (answers: ReadonlyArray<Answer>) => ({
+const sideOf = (answers: ReadonlyArray<Answer>): Side => ({
   samples: answers.map(({ sample }) => sample),
-  share: answers.filter(({ correct }) => correct).length / answers.length
+  share: Comparison.shareOf(answers),
+  isJudged: Comparison.isJudged(answers)
 })
 
 export type Items = Comparison.Items<Answer>
@@ -79,9 +87,9 @@ export interface Filter {
 
 const holds: { readonly [S in Show]: (item: Item) => boolean } = {
   all: () => true,
-  wrong: ({ sides }) => sides.some(({ share }) => share < 1),
-  correct: ({ sides }) => sides.every(({ share }) => share === 1),
-  some: ({ sides }) => sides.some(({ share }) => share > 0 && share < 1),
+  wrong: ({ sides }) => sides.some(({ isJudged, share }) => isJudged && share < 1),
+  correct: ({ sides }) => sides.every(({ isJudged, share }) => isJudged && share === 1),
+  some: ({ sides }) => sides.some(({ isJudged, share }) => isJudged && share > 0 && share < 1),
   unread: ({ sides }) => sides.some(({ samples }) => samples.some(({ parsed }) => parsed === null)),
   cut: ({ sides }) => sides.some(({ samples }) => samples.some(({ is_cut }) => is_cut)),
   fixed: ({ course }) => course === "fixed",

@@ -7,7 +7,8 @@ export interface Sample {
   /** Undefined where nobody reads answers, null where none could be read. */
   readonly parsed: string | null | undefined
   readonly score: number | null
-  readonly correct: boolean
+  /** Undefined if the environment does not say what is. */
+  readonly correct: boolean | undefined
   readonly rewards: ReadonlyArray<readonly [name: string, value: number]>
   readonly messages: ReadonlyArray<Message>
   /** Why it has its score, as the environment, the suite or a judge says it. */
@@ -47,7 +48,7 @@ export const read = (value: unknown): Sample => {
     gold: (Array.isArray(gold) ? gold : []).filter((one) => typeof one === "string"),
     parsed: typeof parsed === "string" || parsed === null ? parsed : undefined,
     score: typeof score === "number" ? score : null,
-    correct: correct === true,
+    correct: typeof correct === "boolean" ? correct : undefined,
     rewards: Predicate.isReadonlyObject(rewards)
       ? Object.entries(rewards).filter((entry): entry is [string, number] => typeof entry[1] === "number")
       : [],

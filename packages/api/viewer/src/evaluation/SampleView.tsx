@@ -70,7 +70,7 @@ const Side = ({
               aria-pressed={at === place}
               onClick={() => setPlace(at)}
             >
-              {`${at + 1} ${correct ? "✓" : "✗"}`}
+              {correct === undefined ? at + 1 : `${at + 1} ${correct ? "✓" : "✗"}`}
             </button>
           ))}
         </div>
@@ -93,9 +93,9 @@ const Whole = ({ sample }: { readonly sample: Sample }) => {
       <dl className="sample-facts">
         <div>
           <dt>Verdict</dt>
-          <dd className={correct ? "item-right" : "item-wrong"}>
-            {correct ? "right" : "wrong"}
-            {score !== null && <span className="number">, score {number(score, 3)}</span>}
+          <dd className={correct === undefined ? "" : correct ? "item-right" : "item-wrong"}>
+            {correct !== undefined && `${correct ? "right" : "wrong"}, `}
+            {score !== null && <span className="number">score {number(score, 3)}</span>}
             {rewards.map(([name, value]) => (
               <span key={name} className="muted number">{` · ${name} ${number(value, 3)}`}</span>
             ))}

@@ -23,7 +23,7 @@ export const make = Effect.fn("Rollouts.make")(function* (out: string) {
   const rolls = yield* Rolls.make
   return {
     name: `environment ${environment.name} with the model ${servers.modelName}`,
-    identity: Process.madeBy(environment, servers.modelName),
+    identity: yield* Process.madeBy(environment, servers.modelName),
     checkpointEvery: 0,
     run: Effect.fn("Rollouts.run")(function* (sink, from) {
       const enough = yield* Deferred.make<void>()

@@ -104,6 +104,8 @@ export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, 
     modelName: sessions.modelName,
     memory: AnswerMemory.make(sessions.limits.answersKept),
     ask,
+    // It belongs to no conversation.
+    refused: () => undefined,
     countTokens: (request) => PromptTokens.count(tokenizer, request),
     answeredBy: (id) => byAnswer.get(/[\da-f]{24}/.exec(id)?.[0] ?? "")?.open
   }

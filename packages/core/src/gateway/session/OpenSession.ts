@@ -36,6 +36,8 @@ export interface Respondent {
     ignored: ReadonlyArray<string>,
     hearing?: Hearing
   ) => Effect.Effect<Asked, Failure>
+  /** A request was refused before it could be asked. */
+  readonly refused: (failure: Failure) => void
   /** Tokens of the prompt that a request becomes. */
   readonly countTokens: (request: ChatRequest) => Effect.Effect<number, Failure>
 }
@@ -57,6 +59,8 @@ export interface OpenSession extends Respondent {
   readonly messages: Effect.Effect<ReadonlyArray<Message>>
   /** Failures of the servers, oldest first; no more than some hundred are kept. */
   readonly failures: Effect.Effect<ReadonlyArray<InferenceError>>
+  /** What the last request that was refused or failed was answered. */
+  readonly lastFailure: Effect.Effect<string | undefined>
   /** When it was last asked something, in milliseconds since 1970; infinite while a request is under way. */
   readonly lastUsed: () => number
   readonly close: (why: string) => Effect.Effect<void>
@@ -97,7 +101,7 @@ export const make = (given: Options): OpenSession => {
   const rewards: Array<ReportedReward> = []
   const ignored = Tally.make()
   const overruled = Tally.make()
-  const failed = Tally.make()
+  const failed = failureTally()
   const failures: Array<InferenceError> = []
   let requests = 0
   let cancelled = 0
@@ -130,12 +134,9 @@ export const make = (given: Options): OpenSession => {
     hearing?: Hearing
   ) {
     if (inFlight >= limits.requestsPerSession) {
-      failed.add("overloaded")
-      return yield* new Failure({
-        reason: "overloaded",
-        message: `this session has ${inFlight} requests under way, as many as it may have: wait for one to be answered`,
-        retryAfterMillis: 1000
-      })
+      const failure = overloaded(inFlight)
+      failed.add(failure)
+      return yield* failure
     }
     const chat = chats.share(asked.messages)
     const settled = Settled.of({ ...asked, messages: chat }, options, requests++)
@@ -150,7 +151,7 @@ export const make = (given: Options): OpenSession => {
       () => Effect.raceFirst(sample(request), Deferred.await(closed)),
       () => Effect.map(Clock.currentTimeMillis, left)
     ).pipe(
-      Effect.tapError(({ reason }) => Effect.sync(() => failed.add(reason))),
+      Effect.tapError((failure) => Effect.sync(() => failed.add(failure))),
       Effect.onInterrupt(() => Effect.sync(() => (cancelled += 1)))
     )
     const { id } = begun
@@ -175,6 +176,8 @@ export const make = (given: Options): OpenSession => {
     memory,
     tracked,
     ask,
+    refused: failed.add,
+    lastFailure: Effect.sync(failed.last),
     countTokens: (request) => PromptTokens.count(given.tokenizer, request),
     answers: () => ids,
     report: (reward) =>
@@ -206,6 +209,27 @@ export const make = (given: Options): OpenSession => {
 }
 
 const mostFailures = 256
+
+const overloaded = (requests: number): Failure =>
+  new Failure({
+    reason: "overloaded",
+    message: `this session has ${requests} requests under way, as many as it may have: wait for one to be answered`,
+    retryAfterMillis: 1000
+  })
+
+/** Requests that got no answer, by their reason, and what the last of them was told. */
+const failureTally = () => {
+  const counts = Tally.make()
+  let last: string | undefined
+  return {
+    add: ({ message, reason }: Failure): void => {
+      counts.add(reason)
+      last = message
+    },
+    all: counts.all,
+    last: () => last
+  }
+}
 
 /** What a request of a session that is over is told. */
 export const over = (why: string): Failure =>

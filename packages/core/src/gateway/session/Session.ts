@@ -62,4 +62,6 @@ export interface Session {
   readonly counts: Effect.Effect<SessionCounts>
   /** What went wrong behind the gateway, as the agent was told: not its own mistakes, nor a prompt without room. */
   readonly failures: Effect.Effect<ReadonlyArray<InferenceError>>
+  /** What the last request that was refused or failed was answered, if one was. */
+  readonly lastFailure: Effect.Effect<string | undefined>
 }

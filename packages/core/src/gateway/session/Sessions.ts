@@ -8,7 +8,7 @@
 import { Clock, Duration, Effect, Exit, Schedule, Scope } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { Failure } from "../dialect/Dialect.ts"
-import type { InferenceError } from "../../inference/backend/Inference.ts"
+import type { InferenceError, TrackedSession } from "../../inference/backend/Inference.ts"
 import * as Limits from "./Limits.ts"
 import * as OpenSession from "./OpenSession.ts"
 import type { ServerManagerShape } from "../../inference/ServerManager.ts"
@@ -93,8 +93,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
     yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced(Duration.millis(Math.max(1, idle / 8)))))
   }
 
-  const admit = Effect.fnUntraced(function* (url: string, options: SessionOptions) {
-    const tracked = yield* servers.tracked({ reasoning: "apart", refusesPictures: true })
+  const admit = Effect.fnUntraced(function* (url: string, options: SessionOptions, tracked: TrackedSession) {
     if (open.size >= limits.sessions) {
       return yield* new GatewayError({
         message:
@@ -123,7 +122,9 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
   })
 
   const opening = Effect.fn("Sessions.open")(function* (url: string, options: SessionOptions = {}) {
-    const { opened } = yield* Effect.acquireRelease(admit(url, options), ({ digest }) =>
+    // Waits for a server, so that it must be interruptible, which acquiring is not.
+    const tracked = yield* servers.tracked({ reasoning: "apart", refusesPictures: true })
+    const { opened } = yield* Effect.acquireRelease(admit(url, options, tracked), ({ digest }) =>
       close(digest, "whoever opened it has closed it")
     )
     return opened
@@ -169,5 +170,6 @@ const handle = (url: string, open: OpenSession.OpenSession): Session => ({
   messages: open.messages,
   rewards: open.rewards,
   counts: open.counts,
-  failures: open.failures
+  failures: open.failures,
+  lastFailure: open.lastFailure
 })

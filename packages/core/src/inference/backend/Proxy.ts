@@ -86,7 +86,7 @@ export const make = (options: {
     )
 
   return {
-    tracked: Effect.map(Effect.acquireRelease(open, close), (uuid): TrackedSession => {
+    tracked: Effect.map(Effect.acquireRelease(open, close, { interruptible: true }), (uuid): TrackedSession => {
       const chats: Array<Chat> = []
       const tree = SessionTree.make<undefined, undefined>()
       const counts = { ...Relation.none }

@@ -49,7 +49,7 @@ export interface Options {
 
 const logHalf = Math.log(0.5)
 
-/** Says back what the user said last: what `testing` uses where no script is given. */
+/** Says back what the user said last. */
 export const echo = (request: ScriptedRequest): Completion => {
   if ("prompt" in request) return request.prompt
   const content = request.messages.findLast(({ role }) => role === "user")?.content

@@ -10,6 +10,22 @@ import { field, fromFields } from "../../base/Settings.ts"
 import * as OutputFormat from "../format/OutputFormat.ts"
 import * as Slurm from "./Slurm.ts"
 
+/** Empty, or an address that requests can be sent to: `localhost:9001` is none, though it reads as a URL. */
+const Address = Schema.String.check(
+  Schema.makeFilter(
+    (url: string) =>
+      url === "" ||
+      (/^https?:\/\//i.test(url) && URL.canParse(url)) ||
+      `must be a URL such as ${URL.canParse(`http://${url}`) ? `http://${url}` : "http://localhost:9001/v1"}`
+  )
+)
+
+/** What is missing in an address of OpenAI's API, in words; undefined: nothing is known to be. */
+export const missingIn = ({ baseUrl, serverType }: Server): string | undefined =>
+  baseUrl !== null && serverType !== "trl" && URL.canParse(baseUrl) && new URL(baseUrl).pathname === "/"
+    ? `the base URL ${baseUrl} has no path, and OpenAI-compatible servers answer below /v1: ${withoutSlash(baseUrl)}/v1`
+    : undefined
+
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const positiveSeconds = Schema.Finite.check(Schema.isGreaterThan(0))
 
@@ -25,7 +41,7 @@ export const serverFields = {
     "which distribution the server's logprobs refer to: the model's (raw), after temperature (tempered), or also after top-p, top-k and min-p (processed); auto measures it at startup with two tokens"
   ),
   baseUrl: field(
-    Schema.NullOr(Schema.String),
+    Schema.NullOr(Address),
     "",
     "server URL, including /v1; if empty, the nodes of the Slurm job, or localhost:9004 to 9007"
   ),

@@ -4,10 +4,11 @@
  * A rollout that fails, dies or takes too long concerns its own item alone: the item is tried again after a pause, and
  * given up after `maxAttempts`; an outage of the inference servers does not count. Rollouts under way are never
  * cancelled by a shrinking limit; there is merely no new one. When rollout after rollout fails, new ones are started
- * one at a time and ever more slowly, so that an outage does not use items up.
+ * one at a time and ever more slowly, so that an outage does not use items up. An environment that reports itself as
+ * unusable ends the pool.
  */
-import { Cause, Clock, Effect, Exit, Latch, type Scope } from "effect"
-import { type EnvironmentError, type RolledOut, Unscorable } from "../../Environment.ts"
+import { Cause, Clock, Deferred, Effect, Exit, Latch, type Scope } from "effect"
+import { type EnvironmentError, isUnusable, type RolledOut, Unscorable } from "../../Environment.ts"
 import * as SequenceLimit from "../../inference/SequenceLimit.ts"
 import * as TrainingProgress from "../../TrainingProgress.ts"
 import * as Trace from "../../base/Trace.ts"
@@ -53,7 +54,7 @@ export interface Pool {
   readonly stop: () => void
   /** Waits until nothing runs. */
   readonly drained: Effect.Effect<void>
-  /** Runs until the items have ended and are rolled out; fails when they cannot be read. */
+  /** Runs until the items have ended and are rolled out; fails if they cannot be read, or if no rollout can succeed. */
   readonly run: Effect.Effect<void, EnvironmentError>
 }
 
@@ -66,7 +67,8 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
   const backlog = Backlog.make(requeued, scope, onChange)
   const feed = ItemFeed.make({ ...options, onChange })
   const streak = FailureStreak.make(options.failuresBeforeSlowdown)
-  const attempt = attempts(options, backlog, streak)
+  const unusable = Deferred.makeUnsafe<never, EnvironmentError>()
+  const attempt = attempts(options, backlog, streak, unusable)
   let running = 0
   let isStopped = false
 
@@ -126,7 +128,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
     },
     drained: idle.await,
     // The end of the items is not the end of the run: their rollouts are.
-    run: Effect.raceFirst(dispatch, Effect.andThen(feed.run, Effect.never))
+    run: Effect.raceFirst(dispatch, Effect.raceFirst(Deferred.await(unusable), Effect.andThen(feed.run, Effect.never)))
   }
 }
 
@@ -137,7 +139,8 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
 const attempts = (
   { maxAttempts, outcomes, progress, sequenceLimit, timeoutSeconds }: PoolOptions,
   backlog: Backlog.Backlog,
-  streak: FailureStreak.FailureStreak
+  streak: FailureStreak.FailureStreak,
+  unusable: Deferred.Deferred<never, EnvironmentError>
 ): ((task: Task) => Effect.Effect<void>) => {
   const limited = ({ work }: Task) => {
     const rollOut = work.rollOut.pipe(SequenceLimit.within(sequenceLimit()), TrainingProgress.at(progress()))
@@ -162,6 +165,10 @@ const attempts = (
     if (error instanceof Unscorable) {
       streak.ended()
       yield* outcomes.onUnscorable(task, error, millis)
+      return
+    }
+    if (isUnusable(error)) {
+      yield* Deferred.fail(unusable, error)
       return
     }
     streak.failed()

@@ -1,6 +1,6 @@
 /**
- * What survives a restart of an environment: its lineage, its cursor, its own state and what its items have put back in
- * the queue, kept by the service under its name.
+ * What survives a restart of an environment: its lineage, its cursor with the digest of the rows that it counts, its
+ * own state and what its items have put back in the queue, kept by the service under its name.
  *
  * The lineage names one sequence of items: it is chosen once, saved before the first group is sent, and part of every
  * group's key, so that a group is known again however often it is rolled out. A service that cannot keep state (the
@@ -27,6 +27,8 @@ export class CheckpointError extends Schema.TaggedError<CheckpointError>()("Chec
 const Value = Schema.Struct({
   lineage: Schema.NonEmptyString,
   cursor: Cursor.Saved,
+  /** Of the rows that the cursor counts. */
+  items: Schema.optionalKey(Schema.String),
   /** The environment's own state. */
   own: Schema.optionalKey(Schema.Unknown),
   /** What its items have put back in the queue. */
@@ -52,7 +54,7 @@ export interface Checkpoint {
 
 export interface CheckpointOptions {
   readonly client: EnvironmentClientShape
-  readonly environment: Pick<EnvironmentShape, "state">
+  readonly environment: Pick<EnvironmentShape, "itemsDigest" | "state">
   /** Name the state is kept under. */
   readonly name: string
   /** Used where the service keeps no state. */
@@ -64,25 +66,24 @@ export interface CheckpointOptions {
   readonly hasOddGroups: () => boolean
 }
 
-/** Restores what was saved under the name, or begins anew and saves that at once. */
+/**
+ * Restores what was saved under the name, or begins anew and saves that at once, also if the cursor counted other rows.
+ */
 export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointOptions) {
   const { client, environment, file, name } = options
   const storage = yield* openStorage(client, name, file, options.currentStep)
-  const loaded = yield* storage.load
-  const value: typeof Value.Type = Option.isNone(loaded)
-    ? { lineage: Uuid.v4(), cursor: Cursor.start }
-    : yield* decodeValue(loaded.value.value).pipe(
-        Effect.mapError(
-          (cause) =>
-            new CheckpointError({
-              environment: name,
-              message:
-                `the state saved for environment ${name} is not one of this program's: ${Reason.oneLine(cause)}. ` +
-                "Is the name in use by something else? Choose another one with wandb_name, or reset the run",
-              cause
-            })
-        )
-      )
+  const saved = yield* storage.load
+  const items = yield* environment.itemsDigest
+  const read = Option.isNone(saved) ? undefined : yield* readValue(name, saved.value.value)
+  const isOther = read?.items !== undefined && read.items !== items
+  if (isOther) {
+    yield* Effect.logWarning(
+      "the rows of this environment, or their order, are not those that its saved cursor counted; starting over with the first",
+      { environment: name, itemsDone: read.cursor.frontier }
+    )
+  }
+  const loaded = isOther ? Option.none<SavedState>() : saved
+  const value: typeof Value.Type = read === undefined || isOther ? { lineage: Uuid.v4(), cursor: Cursor.start } : read
   const { own } = value
   if (own !== undefined && Option.isSome(environment.state)) {
     yield* environment.state.value.restore(own).pipe(
@@ -104,6 +105,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
     const value = {
       lineage,
       cursor: cursor.save(),
+      ...(items !== undefined && { items }),
       ...(own !== undefined && { own }),
       ...(requeued.length > 0 && { requeued }),
       ...((hadOddGroups || options.hasOddGroups()) && { hasOddGroups: true })
@@ -122,6 +124,20 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
   if (Option.isNone(loaded)) yield* save(options.currentStep)
   return checkpoint
 })
+
+const readValue = (environment: string, saved: unknown) =>
+  decodeValue(saved).pipe(
+    Effect.mapError(
+      (cause) =>
+        new CheckpointError({
+          environment,
+          message:
+            `the state saved for environment ${environment} is not one of this program's: ${Reason.oneLine(cause)}. ` +
+            "Is the name in use by something else? Choose another one with wandb_name, or reset the run",
+          cause
+        })
+    )
+  )
 
 interface Storage {
   readonly load: Effect.Effect<Option.Option<SavedState>, TrajectoryError | CheckpointError>

@@ -4,7 +4,7 @@
  * An existing file is never touched: `groups.jsonl` becomes `groups_1.jsonl`, then `_2`, as in the original; missing
  * parent folders are made. A line is written with one call, so a reader never sees half of one behind a whole one.
  */
-import { Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
+import { Array, Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
 import * as Reason from "../../base/Reason.ts"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import * as SavedGroup from "../../service/SavedGroup.ts"
@@ -50,12 +50,15 @@ export const open = Effect.fn("GroupFile.open")(function* (wanted: string) {
   const [file, opened] = yield* claim(0)
   const saved: GroupFile = {
     path: file,
-    write: (groups) =>
-      groups.length === 0
-        ? Effect.void
-        : opened
-            .writeAll(encoder.encode(groups.map((group) => `${SavedGroup.encode(group)}\n`).join("")))
-            .pipe(Effect.mapError(failing(file)))
+    write: Effect.fnUntraced(function* (groups) {
+      const [lines, unreadable] = Array.partition(groups, SavedGroup.encodeReadable)
+      if (lines.length > 0) {
+        const text = lines.map((line) => `${line}\n`).join("")
+        yield* Effect.mapError(opened.writeAll(encoder.encode(text)), failing(file))
+      }
+      const [problem] = unreadable
+      if (problem !== undefined) return yield* failing(file)(new Error(`a line could not be read again: ${problem}`))
+    })
   }
   return saved
 })

@@ -54,7 +54,7 @@ export const EvaluationSampleRow = wire({
   ending: Schema.String,
   score: Schema.Finite,
   rewards: Schema.Record(Schema.String, Schema.Finite),
-  correct: Schema.Boolean,
+  correct: Schema.optionalKey(Schema.Boolean),
   tokens: Schema.NullOr(Schema.Finite),
   isCut: Schema.Boolean
 })
@@ -115,7 +115,9 @@ export class EvaluationsGroup extends HttpApiGroup.make("evaluations")
       success: HttpApiSchema.NoContent,
       error: common
     }).annotateMerge(
-      describe("Samples, each as a line of samples.jsonl: with `item`, `score`, `correct` and whatever else.")
+      describe(
+        "Samples, each as a line of samples.jsonl: with `item`, `score`, `correct` if it is known, and whatever else."
+      )
     )
   )
   .annotateEndpoints(Roles, ["environment", "trainer"])

@@ -1,0 +1,105 @@
+/**
+ * Lets a user's TypeScript be imported as TypeScript's own tools would: `./lib/foo.js` that is foo.ts, `./lib/foo`,
+ * folders with an index, path aliases of tsconfig.json, JSON, `import` in a package of type commonjs, and what
+ * `TypeScriptSource` does with the text.
+ *
+ * Node strips types by itself and does none of these. Files of node_modules and of this project are left to Node. If
+ * the process has a loader already (`NODE_OPTIONS="--import tsx"`), that loader does it all.
+ */
+import { existsSync, readFileSync, statSync } from "node:fs"
+import * as module from "node:module"
+import { dirname, extname, join } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import * as TsConfig from "./TsConfig.ts"
+import * as TypeScriptSource from "./TypeScriptSource.ts"
+
+let isRegistered = false
+
+/** From now on; once is enough. */
+export const register = (): void => {
+  if (isRegistered || hasLoader()) return
+  isRegistered = true
+  module.registerHooks({
+    resolve: (specifier, context, next) => {
+      const { parentURL } = context
+      if (parentURL === undefined || !isUsers(parentURL)) return next(specifier, context)
+      const folder = dirname(fileURLToPath(pathname(parentURL)))
+      const aliased = isPath(specifier) ? [] : TsConfig.aliasesIn(folder)(specifier)
+      const file = firstFile(aliased)
+      if (file !== undefined) return next(pathToFileURL(file).href, context)
+      try {
+        return next(specifier, context)
+      } catch (error) {
+        const found = isPath(specifier) ? firstFile([pathOf(specifier, parentURL)]) : undefined
+        if (found !== undefined) return next(pathToFileURL(found).href, context)
+        throw TsConfig.isAlias(folder, specifier) ? new AliasError(specifier, parentURL, aliased) : error
+      }
+    },
+    load: (url, context, next) => {
+      if (!isUsers(url)) return next(url, context)
+      const file = fileURLToPath(pathname(url))
+      if (extname(file) === ".json" && context.importAttributes["type"] === undefined) {
+        return { format: "module", source: `export default ${readFileSync(file, "utf8")}`, shortCircuit: true }
+      }
+      const source = /\.(?:m?ts|[jt]sx)$/.test(file)
+        ? TypeScriptSource.moduleOf(readFileSync(file, "utf8"), file, url)
+        : undefined
+      return source === undefined ? next(url, context) : { format: "module", source, shortCircuit: true }
+    }
+  })
+}
+
+/** An alias of the user's project that leads to no file: Node would take it for a package. */
+class AliasError extends Error {
+  override readonly name = "AliasError"
+  constructor(specifier: string, importer: string, paths: ReadonlyArray<string>) {
+    super(
+      `${specifier}, an alias of tsconfig.json that ${fileURLToPath(pathname(importer))} imports, leads to no file: looked for ${paths.join(" and ")}`
+    )
+  }
+}
+
+/** Whether the process was started with a loader of its user's. */
+const hasLoader = (): boolean =>
+  [...process.execArgv, ...(process.env["NODE_OPTIONS"] ?? "").split(" ")].some((word) =>
+    /^--(import|loader|experimental-loader)(=|$)/.test(word)
+  )
+
+const packages = new URL("../../../", import.meta.url).href
+
+const pathname = (url: string): string => url.split(/[?#]/, 1)[0]!
+
+const isUsers = (url: string): boolean =>
+  url.startsWith("file:") &&
+  !url.includes("/node_modules/") &&
+  !(url.startsWith(packages) && /^[^/]+\/src\//.test(url.slice(packages.length)))
+
+const isPath = (specifier: string): boolean => /^(\.{0,2}\/|file:)/.test(specifier)
+
+const pathOf = (specifier: string, parentURL: string): string =>
+  fileURLToPath(pathname(new URL(specifier, parentURL).href))
+
+const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile()
+
+const typed: { readonly [extension: string]: ReadonlyArray<string> } = {
+  ".js": [".ts", ".tsx"],
+  ".mjs": [".mts"],
+  ".cjs": [".cts"]
+}
+const extensions = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json"]
+
+/** The file that a path without or with another extension means. */
+const firstFile = (paths: ReadonlyArray<string>): string | undefined => {
+  for (const path of paths) {
+    const extension = extname(path)
+    const candidates = [
+      path,
+      ...(typed[extension] ?? []).map((one) => path.slice(0, -extension.length) + one),
+      ...extensions.map((one) => path + one),
+      ...extensions.map((one) => join(path, `index${one}`))
+    ]
+    const found = candidates.find(isFile)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,107 @@
+/**
+ * Turns the text of a user's TypeScript file into that of a JavaScript module, as far as Node's own transform goes: no
+ * decorators, no JSX.
+ *
+ * Types are stripped in place, so that lines and columns stay. Syntax with a meaning beyond types (enums, namespaces,
+ * parameter properties) is transformed, with a source map. Imported names that are types are dropped.
+ */
+import * as module from "node:module"
+
+/** A file that Node cannot run, and what does. */
+class UnsupportedSyntax extends SyntaxError {
+  override readonly name = "UnsupportedSyntax"
+}
+
+/** What runs the rest of TypeScript. */
+export const loader = 'npm install --save-dev tsx, and NODE_OPTIONS="--import tsx" before the command'
+
+/** The module, or undefined if the text has no import or export: then it is for Node to say what it is. */
+export const moduleOf = (source: string, file: string, url: string): string | undefined => {
+  const plain = /\.[jt]sx$/.test(file) ? withoutJsx(source, file, url) : javaScript(source, url)
+  return /^\s*(?:import|export)\b/m.test(plain) ? withCommonNames(withoutUnused(plain)) : undefined
+}
+
+const withoutJsx = (source: string, file: string, url: string): string => {
+  try {
+    return javaScript(source, url)
+  } catch (cause) {
+    throw new UnsupportedSyntax(`${file} has JSX, which Node does not run: ${loader}`, { cause })
+  }
+}
+
+const javaScript = (source: string, url: string): string => {
+  try {
+    return module.stripTypeScriptTypes(source, { mode: "strip" })
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX")) throw error
+    process.setSourceMapsEnabled(true)
+    return module.stripTypeScriptTypes(source, { mode: "transform", sourceMap: true, sourceUrl: url })
+  }
+}
+
+/** The text without comments that fill lines of their own. */
+const code = (source: string): string => {
+  let isComment = false
+  return source
+    .split("\n")
+    .filter((line) => {
+      const text = line.trimStart()
+      if (isComment) {
+        isComment = !text.includes("*/")
+        return false
+      }
+      if (text.startsWith("/*")) {
+        isComment = !text.includes("*/")
+        return !isComment && !text.trimEnd().endsWith("*/")
+      }
+      return !text.startsWith("//")
+    })
+    .join("\n")
+}
+
+const importOf = /^[ \t]*import\s+([\w$\s{},*]+?)\s*from\s*(["'])([^"'\n]+)\2([^\n]*)$/gm
+
+/** What an imported name is called in the file. */
+const localOf = (name: string): string => name.split(/\s+as\s+/).at(-1)!
+
+/**
+ * Drops imported names that appear nowhere else: they were types. As in TypeScript, an import of which nothing is left
+ * goes too, except that a file of the user's is still run.
+ */
+const withoutUnused = (source: string): string => {
+  const words = new Set(code(source.replace(importOf, "")).match(/[\w$]+/g))
+  const isUnused = (name: string): boolean => name !== "" && !words.has(name)
+  return source.replace(importOf, (whole, clause: string, quote: string, specifier: string, tail: string) => {
+    const [, outer = "", inner = ""] = /^([^{*]*)(?:\{([^}]*)\})?$/.exec(clause) ?? []
+    const imported = outer.replace(",", "").trim()
+    const names = inner.split(",").map((one) => one.trim())
+    if (!isUnused(imported) && !names.some((one) => isUnused(localOf(one)))) return whole
+    const used = names.filter((one) => one !== "" && !isUnused(localOf(one)))
+    const left = [
+      ...(isUnused(imported) || imported === "" ? [] : [imported]),
+      ...(used.length === 0 ? [] : [`{ ${used.join(", ")} }`])
+    ]
+    // Lines stay where they are, for stacks.
+    const lines = "\n".repeat(whole.split("\n").length - 1)
+    const from = `${quote}${specifier}${quote}${tail}${lines}`
+    if (left.length > 0) return `import ${left.join(", ")} from ${from}`
+    return /^\.{0,2}\//.test(specifier) ? `import ${from}` : lines
+  })
+}
+
+/** What a module of type commonjs may use, in terms of what a module has. */
+const commonNames: { readonly [name: string]: string } = {
+  require: `process.getBuiltinModule("node:module").createRequire(import.meta.url)`,
+  __filename: "import.meta.filename",
+  __dirname: "import.meta.dirname"
+}
+
+/** Defines those of the names that are used and not declared, on the first line: the others stay where they are. */
+const withCommonNames = (source: string): string => {
+  const missing = Object.keys(commonNames).filter(
+    (name) =>
+      new RegExp(`(?<![\\w$.])${name}(?![\\w$])(?!\\s*:)`).test(code(source)) &&
+      !new RegExp(`\\b(?:const|let|var|function|as)\\s+${name}\\b|import[^"';]*\\b${name}\\b`).test(source)
+  )
+  return missing.map((name) => `const ${name} = ${commonNames[name]};`).join("") + source
+}

@@ -1,0 +1,65 @@
+/**
+ * Attributes errors that nothing awaits, and calls of `process.exit`, to the function of a user's file that caused
+ * them.
+ *
+ * Node ends the process on a rejection without a handler and on an error thrown by a timer or an event. Within `owned`
+ * these go to the owner instead, found by the asynchronous context, and `process.exit` throws. What has no owner goes
+ * to the reporter of the running program; without one, it ends the process as in plain Node.
+ */
+import { AsyncLocalStorage } from "node:async_hooks"
+
+export type Owner = (cause: unknown) => void
+
+/** An error or an exit that no owner is known of; it has to end the process. */
+export type Reporter = (cause: unknown) => void
+
+const owners = new AsyncLocalStorage<Owner>()
+
+let reporter: Reporter | undefined
+let isInstalled = false
+
+/** Calls `run`; what it and all that it starts leave unhandled goes to `owner`, also after it has returned. */
+export const owned = <A>(owner: Owner, run: () => A): A => {
+  install()
+  return owners.run(owner, run)
+}
+
+/** Reports errors without an owner, and exits, from now on; undefined: no more. For the program the process runs. */
+export const report = (to: Reporter | undefined): void => {
+  reporter = to
+  install()
+}
+
+/** What `process.exit` throws within `owned`. */
+export class ExitCalled extends Error {
+  override readonly name = "ExitCalled"
+  constructor(code: number | string | null | undefined) {
+    super(
+      `process.exit(${code === undefined ? "" : String(code)}) was called, which would end the whole program: throw an error instead`
+    )
+  }
+}
+
+const install = (): void => {
+  if (isInstalled) return
+  isInstalled = true
+  const handle = (cause: unknown): void => {
+    // Reported when it was thrown.
+    if (cause instanceof ExitCalled) return
+    const to = owners.getStore() ?? reporter
+    if (to !== undefined) return to(cause)
+    // What Node does without a listener: the stack, and exit code 1.
+    process.off("uncaughtException", handle)
+    throw cause
+  }
+  process.on("uncaughtException", handle)
+  process.on("unhandledRejection", handle)
+  const exit = process.exit.bind(process)
+  process.exit = (code) => {
+    const to = owners.getStore() ?? reporter
+    if (to === undefined) return exit(code)
+    const error = new ExitCalled(code)
+    to(error)
+    throw error
+  }
+}

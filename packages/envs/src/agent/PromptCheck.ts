@@ -1,0 +1,45 @@
+/**
+ * Reports prompts that say `undefined` or `[object Object]`, which their item does not: a column that the item lacks,
+ * or an object where a text was meant. The model would be trained on them without a complaint.
+ */
+import { Message } from "@atropos/core"
+import { Effect, Formatter, Predicate } from "effect"
+import * as DefinitionShape from "./DefinitionShape.ts"
+
+export interface PromptCheck {
+  /** Looks at the first runs, and reports once. */
+  readonly look: (item: unknown, messages: ReadonlyArray<Message.Message>) => Effect.Effect<void>
+}
+
+/** Runs whose prompts are looked at. */
+const maxRuns = 64
+
+const marks = /\bundefined\b|\[object \w+\]/
+
+export const make = (agent: string): PromptCheck => {
+  let runs = 0
+  return {
+    look: (item, messages) =>
+      Effect.suspend(() => {
+        if (runs++ >= maxRuns) return Effect.void
+        const said = messages.flatMap((message) => {
+          const text = message.role === "user" || message.role === "system" ? Message.text(message) : ""
+          const mark = marks.exec(text)
+          return mark === null ? [] : [{ mark: mark[0], at: mark.index, text }]
+        })
+        const [found] = said
+        if (found === undefined || Formatter.formatJson(item).includes(found.mark)) return Effect.void
+        runs = maxRuns
+        return Effect.logWarning(
+          `a prompt of the agent says "${found.mark}", which its item does not; is a column missing, or an object meant to be a text?`,
+          {
+            agent,
+            prompt: found.text.slice(Math.max(0, found.at - 60), found.at + 60),
+            item: Predicate.isReadonlyObject(item)
+              ? `has ${Object.keys(item).join(", ")}`
+              : DefinitionShape.kindOf(item)
+          }
+        )
+      })
+  }
+}
