@@ -34,7 +34,7 @@ interface Prompt {
 }
 
 const promptOf = (
-  { encode, tokenizer }: ServedPolicy.ServedPolicy,
+  { encode, maxSequenceTokens, tokenizer }: ServedPolicy.ServedPolicy,
   prompt: unknown
 ): Effect.Effect<Prompt, ApiError.OpenAiApiError> => {
   if (typeof prompt === "string") {
@@ -45,6 +45,10 @@ const promptOf = (
   }
   const ids =
     typeof prompt === "object" && prompt !== null && "prompt_token_ids" in prompt ? prompt.prompt_token_ids : prompt
+  if (Array.isArray(ids) && ids.length > maxSequenceTokens) {
+    const message = `prompt: ${ids.length} tokens are more than the ${maxSequenceTokens} of a sequence`
+    return Effect.fail(ApiError.invalid("prompt", message, "context_length_exceeded"))
+  }
   return Parameters.isTokenIds(ids)
     ? Effect.succeed({ text: () => tokenizer.decode(ids), tokens: ids })
     : Effect.fail(ApiError.invalid("prompt", wanted))

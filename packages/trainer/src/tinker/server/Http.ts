@@ -28,10 +28,10 @@ const busy = new Refused({
 const bounds: JsonBounds.Bounds = { ...JsonBounds.usual, values: 4_000_000 }
 
 /** The body of a request that says it is of this type; one of JSON is checked by its bounds. */
-const bytesOf = (type: RegExp, wanted: string) =>
+const bytesOf = (type: RegExp, wanted: string, maxBytes = Number.POSITIVE_INFINITY) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const limit = yield* MaxBytes
+    const limit = Math.min(maxBytes, yield* MaxBytes)
     const { "content-encoding": encoding, "content-type": given = "" } = request.headers
     if (!type.test(given))
       return yield* unsupported(`the body must be ${wanted}, not ${given === "" ? "unnamed" : given}`)
@@ -40,7 +40,7 @@ const bytesOf = (type: RegExp, wanted: string) =>
     }
     const tooLarge = new Refused({
       status: 413,
-      message: `the body is larger than the ${Math.floor(limit / 2 ** 20)} MiB allowed (--max_body_megabytes)`
+      message: `the body is larger than the ${Math.floor(limit / 2 ** 20)} MiB allowed${limit < maxBytes ? " (--max_body_megabytes)" : ""}`
     })
     const failures = {
       tooLarge: () => tooLarge,
@@ -64,8 +64,8 @@ export const wantsBinary = Effect.map(HttpServerRequest.HttpServerRequest, ({ he
   (headers["accept"] ?? "").includes(Paths.binary)
 )
 
-const parsed = Effect.gen(function* () {
-  const bytes = yield* bytesOf(isJson, "application/json")
+const parsed = Effect.fnUntraced(function* (maxBytes: number) {
+  const bytes = yield* bytesOf(isJson, "application/json", maxBytes)
   const json = yield* Effect.try({
     try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
     catch: () => new Refused({ status: 400, message: "the body is not JSON" })
@@ -73,11 +73,14 @@ const parsed = Effect.gen(function* () {
   return { json, bytes: bytes.byteLength }
 })
 
+/** Bytes of a form: of all that has no data and no prompt in it. */
+const formBytes = 2 ** 20
+
 /** Reads a body as a value of the protocol, with its size; what is wrong with it is said by its place. */
-export const body = <S extends Schema.Codec<unknown, unknown>>(schema: S) => {
+export const body = <S extends Schema.Codec<unknown, unknown>>(schema: S, maxBytes = formBytes) => {
   const decode = Schema.decodeUnknownResult(schema)
   return Effect.gen(function* () {
-    const { bytes, json } = yield* parsed
+    const { bytes, json } = yield* parsed(maxBytes)
     const result = decode(json)
     if (Result.isFailure(result)) {
       return yield* new Refused({ status: 422, message: result.failure.message.slice(0, 2000) })
