@@ -87,7 +87,7 @@ export interface Options {
   readonly context: Context.Context<never>
   readonly newId: () => string
   /** Done after each answer, before whoever asked has it, and after each reward that is reported. */
-  readonly onChange: Effect.Effect<void>
+  readonly onChange: Effect.Effect<void, Failure>
 }
 
 export const make = (given: Options): OpenSession => {
