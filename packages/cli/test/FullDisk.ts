@@ -45,7 +45,7 @@ export const layer = (disk: Disk) =>
               stat: { get: () => file.stat },
               writeAll: { value: (bytes: Uint8Array) => fitting(bytes, "writeAll", (part) => file.writeAll(part)) },
               truncate: {
-                value: (length?: number) => Effect.andThen(freed(path, Number(length ?? 0)), file.truncate(length))
+                value: (length = 0) => Effect.andThen(freed(path, length), file.truncate(length))
               }
             })
           ),
@@ -53,7 +53,7 @@ export const layer = (disk: Disk) =>
           fitting(new TextEncoder().encode(text), "writeFile", (bytes) =>
             fs.writeFile(path, bytes, options?.flag === undefined ? {} : { flag: options.flag })
           ),
-        truncate: (path, length) => Effect.andThen(freed(path, Number(length ?? 0)), fs.truncate(path, length)),
+        truncate: (path, length = 0) => Effect.andThen(freed(path, length), fs.truncate(path, length)),
         remove: (path, options) => Effect.andThen(freed(path, 0), fs.remove(path, options))
       }
     })

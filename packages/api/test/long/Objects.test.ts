@@ -65,6 +65,9 @@ const names = Effect.gen(function* () {
 const messageOf = (given: S3.Options) =>
   Effect.map(Effect.flip(Effect.scoped(Layer.build(S3.layer(given)))), ({ message }) => message)
 
+const texts = (groups: ReadonlyArray<{ readonly payload: { readonly bytes: Uint8Array } }>) =>
+  groups.map(({ payload }) => /part|whole|kept/.exec(new TextDecoder().decode(payload.bytes))?.[0])
+
 describe("payloads in object storage", () => {
   it.effect("are those beyond the threshold; claims, readers and searches get them as they were", () =>
     Effect.gen(function* () {
@@ -193,8 +196,6 @@ describe("payloads in object storage", () => {
       yield* Effect.gen(function* () {
         const store = yield* begin
         const claim = Effect.map(store.claim("r", { owner: "t", lease: "1 minute" }), Option.getOrThrow)
-        const texts = (groups: ReadonlyArray<{ readonly payload: { readonly bytes: Uint8Array } }>) =>
-          groups.map(({ payload }) => /part|whole|kept/.exec(new TextDecoder().decode(payload.bytes))?.[0])
         yield* store.submit("r", [{ ...group("gone", 20_000), sequences: 4, scores: [1, 1, 1, 1] }, small("part")])
         yield* store.submit("r", [group("altered", 20_000)])
         yield* store.submit("r", [group("whole", 20_000)])

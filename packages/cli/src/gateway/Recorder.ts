@@ -2,7 +2,7 @@
  * Sessions of a gateway into files, each as it ends: those with a score into the file that was named, the others, where
  * there are any, into one beside it (`sessions.unscored.jsonl`). Files are appended to; a line that a killed process
  * left half written stays a line of its own, and one that a full disk cut off is taken back. What is open is written
- * down as it goes (`OpenSessions`), before anybody has the answer, or the answer is an error. What could not be recorded
+ * down as it goes (`OpenSessions`), before anybody has the answer, else the answer is an error. What was not recorded
  * when it ended, or was left open by a killed process, lies there and is recorded later, once: with the next session,
  * at the end, or by the next process.
  */

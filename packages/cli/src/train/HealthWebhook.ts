@@ -38,7 +38,9 @@ export const tell = (url: string, news: News): Effect.Effect<void> =>
     HttpClientRequest.bodyJsonUnsafe(bodyOf(news)),
     HttpClient.execute,
     Effect.flatMap((response) =>
-      response.status < 300 ? Effect.void : Effect.logWarning("the webhook refused", { host: hostOf(url), status: response.status })
+      response.status < 300
+        ? Effect.void
+        : Effect.logWarning("the webhook refused", { host: hostOf(url), status: response.status })
     ),
     // A span would name the URL.
     Effect.provideService(HttpClient.TracerDisabledWhen, () => true),

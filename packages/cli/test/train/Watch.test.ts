@@ -170,7 +170,10 @@ describe("Watch", () => {
         }
       })
       for (const secret of ["http://127.0.0.1:9/hooks/s3cret?token=t0ken", "no://url/s3cret", "s3cret"]) {
-        const failure = fails(stopped, secret).pipe(Effect.provide(logging), Effect.provideService(Tracer.Tracer, tracer))
+        const failure = fails(stopped, secret).pipe(
+          Effect.provide(logging),
+          Effect.provideService(Tracer.Tracer, tracer)
+        )
         assert.strictEqual(yield* failure, 3)
       }
       const refusing = yield* listening(500)

@@ -15,7 +15,8 @@ export const isDiskFull = (error: unknown): boolean => {
   for (let depth = 0; depth < 8 && Predicate.isObject(cause); depth++) {
     const { code, message, reason } = cause as { code?: unknown; message?: unknown; reason?: unknown }
     if (fullCodes.has(code)) return true
-    if (typeof message === "string" && /\bENOSPC\b|no space left on device|disk quota exceeded/i.test(message)) return true
+    if (typeof message === "string" && /\bENOSPC\b|no space left on device|disk quota exceeded/i.test(message))
+      return true
     cause = Predicate.isObject(reason) ? reason : (cause as { cause?: unknown }).cause
   }
   return false

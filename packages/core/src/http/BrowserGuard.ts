@@ -26,7 +26,7 @@ export interface Options {
   readonly host: string
   /** The setting with which tokens are asked for, where there is one. */
   readonly tokens?: string
-  /** Paths (in lower case, without escapes, double slashes and slash at the end) whose GET changes something. Default: none. */
+  /** Paths whose GET changes something: in lower case, without escapes, double slashes and slash at the end. */
   readonly changingReads?: RegExp
   /** Pages that may call beside the server's own. Default: those of this machine. */
   readonly isAllowedOrigin?: (origin: string) => boolean

@@ -26,7 +26,7 @@ describe("JsonBounds", () => {
   it("are told at the first byte that passes one, whatever comes behind", () => {
     for (const [text, at] of [
       [`[${"0,".repeat(1000)}`, 17],
-      [`${"[".repeat(1000)}`, 4],
+      ["[".repeat(1000), 4],
       [`{${'"k":0,'.repeat(1000)}`, 23]
     ] as const) {
       const count = JsonBounds.counter(small)

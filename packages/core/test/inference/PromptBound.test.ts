@@ -15,6 +15,9 @@ const counting = (idsOf: (text: string) => ReadonlyArray<number> = (text) => byt
   return { encode, seen }
 }
 
+/** A token is 128 characters. */
+const long = (text: string) => Array.from({ length: Math.ceil(text.length / 128) }, () => 0)
+
 describe("PromptBound", () => {
   it.effect("refuses a text that is far too long by its beginning", () =>
     Effect.gen(function* () {
@@ -29,7 +32,6 @@ describe("PromptBound", () => {
   it.effect("counts in pieces a text whose tokens are long, and lets it be where it fits", () =>
     Effect.gen(function* () {
       const blanks = " ".repeat(1_000_000)
-      const long = (text: string) => Array.from({ length: Math.ceil(text.length / 128) }, () => 0)
       const fitting = counting(long)
       assert.isFalse(yield* PromptBound.exceeds(fitting, blanks, 8000))
       assert.isAtMost(fitting.seen.longest, 65_536)

@@ -51,13 +51,14 @@ const isReserved = (workdir: string, visible: ReadonlyArray<string>): boolean =>
     (one) => `${workdir}/`.startsWith(`${one}/`) || one.startsWith(`${workdir}/`)
   )
 
+const within = (index: number): string => `ATROPOS_VARIABLE_${index}`
+
 /**
  * The words behind a shell that sets what would steer the programs of this machine on the way: those come in under
  * names that mean nothing to them.
  */
 const setting = (env: Variables, words: ReadonlyArray<string>) => {
   const names = Object.keys(env).filter((name) => CommandVariables.steers(name))
-  const within = (index: number) => `ATROPOS_VARIABLE_${index}`
   const exports = names.map((name, index) => `export ${name}="$${within(index)}"; unset ${within(index)}`)
   return {
     words: names.length === 0 ? words : ["sh", "-c", `${exports.join("; ")}; exec "$@"`, "sh", ...words],

@@ -7,6 +7,7 @@ import * as PolicyServer from "../../src/server/PolicyServer.ts"
 import * as ScriptedEngine from "./ScriptedEngine.ts"
 
 const maxSequenceTokens = 256
+const chat = (content: string) => [{ role: "user", content }]
 
 /** A server whose tokenizer counts the characters that it encodes. */
 const serve = Effect.gen(function* () {
@@ -42,7 +43,6 @@ describe("prompts that are too long", () => {
   it.live("are encoded by their beginnings alone, and never get to the engine", () =>
     Effect.gen(function* () {
       const { post, scripted, seen } = yield* serve
-      const chat = (content: string) => [{ role: "user", content }]
       for (const [path, body] of [
         ["/v1/completions", { prompt: long }],
         ["/v1/completions", { prompt: ["hi", long] }],

@@ -60,6 +60,29 @@ const minimumShares = ({ environments }: RunView): Packing.MinimumShares =>
     )
   )
 
+/** Payloads by the ids of their groups; undefined for those that are lost. */
+const decodedOf = Effect.fnUntraced(function* (
+  objects: Objects,
+  run: string,
+  rows: ReadonlyArray<Pick<Rows.GroupRow, "id" | "encoding" | "payload">>
+) {
+  return new Map(
+    yield* Effect.forEach(
+      rows,
+      (row) =>
+        objects.bring(row).pipe(
+          Effect.flatMap(({ encoding, payload }) => Codec.decode({ encoding, bytes: payload })),
+          Effect.map((payload) => [row.id, payload] as const),
+          Effect.catchIf(
+            (error): error is StoreError => error._tag === "StoreError" && error.isLost === true,
+            (error) => Effect.as(StoreFaults.lost(run, String(row.id), error), [row.id, undefined] as const)
+          )
+        ),
+      { concurrency: "unbounded" }
+    )
+  )
+})
+
 export const make = Effect.fnUntraced(function* (
   views: Views,
   changes: Changes,
@@ -123,21 +146,7 @@ export const make = Effect.fnUntraced(function* (
     const cached = envelopes.map(({ id }) => cache.get(String(id)))
     const missing = envelopes.filter((_, i) => cached[i] === undefined).map(({ id }) => id)
     const rows = missing.length === 0 ? [] : yield* statements.payloads(missing)
-    const decoded = new Map(
-      yield* Effect.forEach(
-        rows,
-        (row) =>
-          objects.bring(row).pipe(
-            Effect.flatMap(({ encoding, payload }) => Codec.decode({ encoding, bytes: payload })),
-            Effect.map((payload) => [row.id, payload] as const),
-            Effect.catchIf(
-              (error): error is StoreError => error._tag === "StoreError" && error.isLost === true,
-              (error) => Effect.as(StoreFaults.lost(run, String(row.id), error), [row.id, undefined] as const)
-            )
-          ),
-        { concurrency: "unbounded" }
-      )
-    )
+    const decoded = yield* decodedOf(objects, run, rows)
     return envelopes.flatMap((row, i): ReadonlyArray<StoredGroup> => {
       const envelope = Rows.toEnvelope(row)
       // Its turn has come; should the batch come back, the database has it.

@@ -126,21 +126,6 @@ export const make = (given: Options): OpenSession => {
     lastUsed = now
   }
 
-  /** Fails if the messages are surely longer than any sequence may be: before they are kept, rendered or encoded. */
-  const bounded = (messages: ReadonlyArray<Message>): Effect.Effect<void, Failure> => {
-    const limit = Math.min(Context.get(context, SequenceLimit), limits.promptTokens)
-    const text = messages.map(textOf).join("\n")
-    const tooLong = new Failure({
-      reason: "noRoom",
-      message: `messages of ${text.length} characters are longer than the ${limit} tokens that a prompt may have`
-    })
-    if (given.tokenizer === undefined)
-      return text.length > limit * PromptBound.charactersPerToken ? Effect.fail(tooLong) : Effect.void
-    return Effect.flatMap(PromptBound.exceeds(given.tokenizer, text, limit), (isTooLong) =>
-      isTooLong ? Effect.fail(tooLong) : Effect.void
-    )
-  }
-
   const ask = Effect.fn("GatewaySession.ask")(function* (
     asked: ChatRequest,
     passedOver: ReadonlyArray<string>,
@@ -154,7 +139,7 @@ export const make = (given: Options): OpenSession => {
         retryAfterMillis: 1000
       })
     }
-    yield* bounded(asked.messages)
+    yield* bounded(given, asked.messages)
     const chat = chats.share(asked.messages)
     const settled = Settled.of({ ...asked, messages: chat }, options, requests++)
     passedOver.forEach(ignored.add)
@@ -193,7 +178,8 @@ export const make = (given: Options): OpenSession => {
     memory,
     tracked,
     ask,
-    countTokens: (request) => Effect.andThen(bounded(request.messages), PromptTokens.count(given.tokenizer, request)),
+    countTokens: (request) =>
+      Effect.andThen(bounded(given, request.messages), PromptTokens.count(given.tokenizer, request)),
     answers: () => ids,
     report: (reward) =>
       Effect.suspend(() => {
@@ -221,6 +207,24 @@ export const make = (given: Options): OpenSession => {
     close: (why) => Effect.asVoid(Deferred.fail(closed, over(why))),
     ended: Effect.flip(Deferred.await(closed))
   }
+}
+
+/** Fails if the messages are surely longer than any sequence may be: before they are kept, rendered or encoded. */
+const bounded = (
+  { context, limits, tokenizer }: Pick<Options, "context" | "limits" | "tokenizer">,
+  messages: ReadonlyArray<Message>
+): Effect.Effect<void, Failure> => {
+  const limit = Math.min(Context.get(context, SequenceLimit), limits.promptTokens)
+  const text = messages.map(textOf).join("\n")
+  const tooLong = new Failure({
+    reason: "noRoom",
+    message: `messages of ${text.length} characters are longer than the ${limit} tokens that a prompt may have`
+  })
+  if (tokenizer === undefined)
+    return text.length > limit * PromptBound.charactersPerToken ? Effect.fail(tooLong) : Effect.void
+  return Effect.flatMap(PromptBound.exceeds(tokenizer, text, limit), (isTooLong) =>
+    isTooLong ? Effect.fail(tooLong) : Effect.void
+  )
 }
 
 const mostFailures = 256

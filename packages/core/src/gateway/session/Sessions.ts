@@ -54,6 +54,17 @@ const secretBytes = 16
 
 const digestOf = (secret: string): string => createHash("sha256").update(secret).digest("base64")
 
+/** The one that is longest without a request; undefined if all have one under way. */
+const longestIdle = (held: ReadonlySet<string>, open: ReadonlyMap<string, Opened>): string | undefined => {
+  let oldest: string | undefined
+  let least = Number.POSITIVE_INFINITY
+  for (const digest of held) {
+    const used = open.get(digest)?.open.lastUsed() ?? least
+    if (used < least) [oldest, least] = [digest, used]
+  }
+  return oldest
+}
+
 const unknown = new Failure({
   reason: "unknownPath",
   message:
@@ -102,12 +113,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
 
   const makeRoom = Effect.gen(function* () {
     if (open.size < limits.sessions) return
-    let oldest: string | undefined
-    let least = Number.POSITIVE_INFINITY
-    for (const digest of held) {
-      const used = open.get(digest)?.open.lastUsed() ?? least
-      if (used < least) [oldest, least] = [digest, used]
-    }
+    const oldest = longestIdle(held, open)
     if (oldest === undefined) {
       return yield* new GatewayError({
         message:

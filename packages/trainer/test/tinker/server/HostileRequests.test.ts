@@ -1,4 +1,4 @@
-/** Numbers of requests that would make the Tinker server allocate, wait or write without bound, and paths that leave it. */
+/** Numbers that would make the Tinker server allocate, wait or write without bound, and paths that leave it. */
 import { create } from "@bufbuild/protobuf"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Result, Schema } from "effect"
@@ -10,6 +10,7 @@ import * as Tensor from "../../../src/tinker/protocol/Tensor.ts"
 import { computed, created, datum, done, live, opened, result, serve } from "./TestTinkerServer.ts"
 
 const text = [3, 4, 5, 6]
+const prompt = (tokens: ReadonlyArray<number>) => ({ chunks: [{ type: "encoded_text", tokens }] })
 const huge = Number.MAX_SAFE_INTEGER
 /** The first byte of a datum of a request. */
 const dataTag = 8 * ForwardBackwardRequestSchema.field.data.number + 2
@@ -118,7 +119,6 @@ describe("Tinker server", () => {
           seq_id: 1,
           sampling_session_seq_id: 0
         })
-        const prompt = (tokens: ReadonlyArray<number>) => ({ chunks: [{ type: "encoded_text", tokens }] })
         const sample = (more: object, params: object = {}) => ({
           sampling_session_id: sampler.sampling_session_id,
           prompt: prompt(text),
