@@ -28,6 +28,7 @@ import * as Images from "./harbor/Images.ts"
 import * as LocalBox from "./harbor/LocalBox.ts"
 import type { Task } from "./harbor/Task.ts"
 import * as Tasks from "./harbor/Tasks.ts"
+import * as Templates from "./harbor/Templates.ts"
 import * as Trial from "./harbor/Trial.ts"
 
 export { settings }
@@ -43,7 +44,7 @@ const opener = Effect.fnUntraced(function* (
   tasks: ReadonlyArray<Task>,
   { docker: program, grading, visible, where }: Settings,
   warden: Warden.Warden
-): Effect.fn.Return<Box.Open<Services>, HarborError | Warden.ProgramError, Scope.Scope> {
+): Effect.fn.Return<Box.Open<Services>, HarborError | Warden.ProgramError, FileSystem.FileSystem | Scope.Scope> {
   const isLocal = (task: Task): boolean => where === "local" || (where === "auto" && !describesImage(task))
   const local = tasks.filter(isLocal)
   if (local.length > 0) {
@@ -86,6 +87,7 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const tasks = yield* Tasks.runnable(yield* Tasks.find([chosen.tasks], patterns), skipRefused)
     const tests = testTasks === null ? undefined : yield* Tasks.runnable(yield* Tasks.find([testTasks]), skipRefused)
     const warden = yield* Warden.make
+    const passed = Templates.passed(chosen.pass)
     const open = yield* opener([...tasks, ...(tests ?? [])], chosen, warden)
     const source = yield* Items.source({
       items: tasks,
@@ -101,7 +103,9 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
         warden,
         needsGateway: command !== null,
         agentFolder: agentFolder === null ? null : resolve(agentFolder),
-        keptIn: keepFoldersIn
+        keptIn: keepFoldersIn,
+        network: chosen.network,
+        passed
       })
     const { definition } = yield* SessionRuns.make<void, HarborError | Warden.ProgramError, Services>({
       name: "harbor",
@@ -112,7 +116,7 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
       begin: (numbered) =>
         Effect.map(openOf(taskOf(numbered)), (box) => Trial.begin({ box, settings: chosen, task: taskOf(numbered) }))
     })
-    const worth = yield* Trial.worthOf(openOf)
+    const worth = yield* Trial.worthOf(openOf, passed)
     return {
       ...definition,
       // Groups bring their scores: what is asked is about claims.

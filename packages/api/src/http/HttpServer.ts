@@ -8,6 +8,7 @@
 import { BrowserGuard } from "@atropos/core"
 import * as Connections from "@atropos/core/http/Connections"
 import * as Listening from "@atropos/core/http/Listening"
+import * as Serving from "@atropos/core/http/Serving"
 import { Cause, Deferred, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest } from "effect/http"
 import { Closing } from "./Closing.ts"
@@ -46,7 +47,7 @@ const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
 const gracefulShutdownTimeout = "5 seconds"
 
 /** The original's, wherever they are mounted; not a run or a saved state that is called so. */
-const changingReads = /(?<!\/v1\/runs|\/state)\/(?:batch|reset_data)\/?$/
+const changingReads = /(?<!\/v1\/runs|\/state)\/(?:batch|reset_data)$/
 
 /** Keeps pages of other sites from all routes of a router, where no tokens are asked for. */
 export const guard = ({ asksForTokens = false, host, origins = "loopback" }: Omit<Options, "port">) =>
@@ -63,12 +64,7 @@ export const guard = ({ asksForTokens = false, host, origins = "loopback" }: Omi
 export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =>
   Layer.unwrap(
     Effect.map(
-      HttpRouter.toHttpEffect(
-        Layer.mergeAll(routes, notFound, guard(options), Cors.layer(options.origins ?? "loopback"))
-      ).pipe(
-        // Paths are what they are in the original: case counts, and so do double slashes.
-        Effect.provideService(HttpRouter.RouterConfig, { ignoreDuplicateSlashes: false, caseSensitive: true })
-      ),
+      Serving.app(Layer.mergeAll(routes, notFound, guard(options), Cors.layer(options.origins ?? "loopback"))),
       (app) => {
         const closing = Deferred.makeUnsafe<void>()
         // Bodies come as few large chunks.

@@ -11,7 +11,6 @@
 import * as BodyLimit from "@atropos/core/http/BodyLimit"
 import { Context, Effect, Schema, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { IncomingMessage } from "node:http"
 import * as zlib from "node:zlib"
 
 /** How much one request may bring. */
@@ -47,10 +46,8 @@ export const Limits = Context.Reference<Limits>("@atropos/api/RequestBody/Limits
   })
 })
 
-/** Bytes of bodies that this process holds. */
-export const Held = Context.Reference<{ bytes: number }>("@atropos/api/RequestBody/Held", {
-  defaultValue: () => ({ bytes: 0 })
-})
+/** Bytes of bodies that this process holds, of its other servers too. */
+export const Held = BodyLimit.Held
 
 /** The body is larger than allowed: 413. */
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
@@ -83,32 +80,6 @@ export class BodyInterrupted extends Schema.TaggedError<BodyInterrupted>()("Body
 
 export type BodyError = BodyTooLarge | BodiesTooMany | InvalidEncoding | BodyInterrupted
 
-/** What a request takes of the bytes there are for all. */
-interface Share {
-  /** False, and nothing taken, where so many are not left. */
-  readonly take: (bytes: number) => boolean
-  readonly give: (bytes: number) => void
-  readonly limitBytes: number
-}
-
-const share: Effect.Effect<Share, never, Scope.Scope> = Effect.gen(function* () {
-  const held = yield* Held
-  const { maxBytesAtOnce } = yield* Limits
-  let own = 0
-  const take = (bytes: number): boolean => {
-    if (held.bytes + bytes > maxBytesAtOnce) return false
-    held.bytes += bytes
-    own += bytes
-    return true
-  }
-  const give = (bytes: number): void => {
-    held.bytes -= bytes
-    own -= bytes
-  }
-  yield* Effect.addFinalizer(() => Effect.sync(() => give(own)))
-  return { take, give, limitBytes: maxBytesAtOnce }
-})
-
 /** How a body is compressed. The original's endpoints know gzip alone. */
 export type Encoding = "gzip" | "zstd"
 
@@ -126,12 +97,12 @@ export const bytes = (
   Effect.gen(function* () {
     const limits = yield* Limits
     const limit = Math.min(limits.maxBodyBytes, maxBytes)
-    if (Number(request.headers["content-length"] ?? 0) > limit) return yield* bodyTooLarge(limit)
-    const taken = yield* share
-    const body =
-      request.source instanceof IncomingMessage && !request.source.readableEnded && !request.source.destroyed
-        ? yield* receive(request.source, limit, taken)
-        : yield* readAtOnce(request, limit, taken)
+    const taken = yield* BodyLimit.share(limits.maxBytesAtOnce)
+    const body = yield* BodyLimit.receive<BodyError>(request, limit, taken, {
+      tooLarge: () => bodyTooLarge(limit),
+      busy: () => tooMany(taken),
+      broken: interrupted
+    })
     return encoding === undefined
       ? body
       : yield* decompress(body, encoding, Math.min(limits.maxDecodedBytes, maxBytes), taken)
@@ -139,61 +110,7 @@ export const bytes = (
 
 const bodyTooLarge = (limitBytes: number) => new BodyTooLarge({ what: "the request body", limitBytes })
 const interrupted = (cause: unknown) => new BodyInterrupted({ message: "the body did not arrive whole", cause })
-const tooMany = ({ limitBytes }: Share) => new BodiesTooMany({ limitBytes })
-
-/** Of another kind of server (a web handler in a test, say). */
-const readAtOnce = (request: HttpServerRequest.HttpServerRequest, limit: number, taken: Share) =>
-  BodyLimit.read(request, limit, { tooLarge: () => bodyTooLarge(limit), broken: interrupted }).pipe(
-    Effect.filterOrFail(
-      (body) => taken.take(body.length),
-      () => tooMany(taken)
-    )
-  )
-
-/** Memory for a body of a declared length is taken at once up to here; above, only as bytes arrive. */
-const declaredBytes = 4 * mebibyte
-
-/**
- * The whole body of a request of Node's: into memory taken once, ready at its last byte and not when its stream is
- * closed.
- */
-const receive = (
-  source: IncomingMessage,
-  limit: number,
-  taken: Share
-): Effect.Effect<Uint8Array, BodyTooLarge | BodiesTooMany | BodyInterrupted> =>
-  Effect.callback((resume) => {
-    const declared = Number(source.headers["content-length"] ?? -1)
-    const whole = declared > 0 && declared <= declaredBytes ? Buffer.allocUnsafeSlow(declared) : undefined
-    const parts: Array<Buffer> = []
-    let received = 0
-    const cleanUp = () => {
-      source.off("data", onData).off("end", onEnd).off("error", onBroken).off("close", onBroken)
-    }
-    const onData = (part: Buffer) => {
-      const isTooLarge = received + part.length > limit
-      if (isTooLarge || !taken.take(part.length)) {
-        cleanUp()
-        // What still comes is let go, so that the refusal can be answered.
-        source.on("error", () => source.destroy()).resume()
-        return resume(Effect.fail(isTooLarge ? bodyTooLarge(limit) : tooMany(taken)))
-      }
-      // Node's parser lets no more bytes through than were declared.
-      if (whole === undefined) parts.push(part)
-      else whole.set(part, received)
-      received += part.length
-    }
-    const onEnd = () => {
-      cleanUp()
-      resume(Effect.succeed(whole ?? Buffer.concat(parts)))
-    }
-    const onBroken = (cause?: Error) => {
-      cleanUp()
-      resume(Effect.fail(interrupted(cause ?? new Error("the connection was closed"))))
-    }
-    source.on("data", onData).on("end", onEnd).on("error", onBroken).on("close", onBroken)
-    return Effect.sync(cleanUp)
-  })
+const tooMany = ({ limitBytes }: BodyLimit.Share) => new BodiesTooMany({ limitBytes })
 
 /** What `Content-Encoding` says, for those who take gzip alone. */
 export const gzipOf = ({ headers }: HttpServerRequest.HttpServerRequest): "gzip" | undefined =>
@@ -208,7 +125,12 @@ const atOnceBytes = 4096
  */
 const usualRatio = 16
 
-const decompress = Effect.fnUntraced(function* (body: Uint8Array, encoding: Encoding, limit: number, taken: Share) {
+const decompress = Effect.fnUntraced(function* (
+  body: Uint8Array,
+  encoding: Encoding,
+  limit: number,
+  taken: BodyLimit.Share
+) {
   if (body.length === 0) return body
   const attempt = Effect.fnUntraced(function* (room: number) {
     if (!taken.take(room)) return yield* tooMany(taken)

@@ -14,6 +14,7 @@ import keepSettingsOfRuns from "./0012_keep_settings_of_runs.ts"
 import deleteRuns from "./0014_delete_runs.ts"
 import keepLogprobsOfTrainers from "./0015_keep_logprobs_of_trainers.ts"
 import waitAtStaleness from "./0016_wait_at_staleness.ts"
+import keysOfGroupsAreOfTheirRun from "./0017_keys_of_groups_are_of_their_run.ts"
 
 export const migrations = {
   "0001_create_runs_and_queue": createRunsAndQueue,
@@ -30,5 +31,6 @@ export const migrations = {
   "0012_keep_settings_of_runs": keepSettingsOfRuns,
   "0014_delete_runs": deleteRuns,
   "0015_keep_logprobs_of_trainers": keepLogprobsOfTrainers,
-  "0016_wait_at_staleness": waitAtStaleness
+  "0016_wait_at_staleness": waitAtStaleness,
+  "0017_keys_of_groups_are_of_their_run": keysOfGroupsAreOfTheirRun
 }

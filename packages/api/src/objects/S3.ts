@@ -80,8 +80,13 @@ export const make = Effect.fn("S3.make")(function* (
   }
   const turns = yield* Semaphore.make(atOnce)
 
-  const failed = (what: string, message: string, isTransient: boolean, cause: unknown) =>
-    new StoreError({ message: `the object storage ${location} failed: ${what}: ${message}`, isTransient, cause })
+  const failed = (what: string, message: string, isTransient: boolean, cause: unknown, isLost = false) =>
+    new StoreError({
+      message: `the object storage ${location} failed: ${what}: ${message}`,
+      isTransient,
+      cause,
+      ...(isLost && { isLost })
+    })
 
   const attempt = Effect.fnUntraced(function* (method: Method, url: string, body: Uint8Array | undefined) {
     const bytes = Buffer.from(body ?? new Uint8Array(0))
@@ -133,7 +138,18 @@ export const make = Effect.fn("S3.make")(function* (
     get: (name) =>
       ask("GET", pathOf(name), undefined, (response) =>
         response.status === 404
-          ? missing(`GET ${pathOf(name)}`)
+          ? Effect.flatMap(response.text, (body) =>
+              // A bucket that is missing is a mistake in the settings, and may be there again.
+              Effect.fail(
+                failed(
+                  `GET ${pathOf(name)}`,
+                  `404, there is none: ${between(body, "Code").join()}`,
+                  false,
+                  undefined,
+                  !between(body, "Code").includes("NoSuchBucket")
+                )
+              )
+            )
           : Effect.map(response.arrayBuffer, (buffer) => new Uint8Array(buffer))
       ),
     list: (from, after) => {

@@ -1,7 +1,7 @@
 /**
  * Failures of the store in the log: what passes as one line now and then, what should not be with all there is to know.
  */
-import { Clock, Context, Effect } from "effect"
+import { Clock, Context, Effect, Metric } from "effect"
 import type { StoreError } from "./TrajectoryStore.ts"
 
 /** Requests that the store failed and nobody was told of, and when somebody was. */
@@ -10,6 +10,18 @@ const Untold = Context.Reference<{ at: number; requests: number }>("@atropos/api
 })
 
 const pauseMillis = 10_000
+
+const lostGroups = Metric.counter("atropos.groups.lost.total", {
+  description: "Groups left out of their batches, since their payloads are gone from the object storage",
+  incremental: true
+})
+
+/** A group of a batch whose payload is gone: the batch goes out without it. */
+export const lost = (run: string, group: string, { message }: StoreError): Effect.Effect<void> =>
+  Effect.andThen(
+    Metric.update(Metric.withAttributes(lostGroups, { run }), 1),
+    Effect.logError("group dropped: its payload is lost", { run, group, reason: message })
+  )
 
 export const tell = (error: StoreError): Effect.Effect<void> =>
   Effect.gen(function* () {

@@ -16,6 +16,8 @@ import type { PackedLogprobs, TelemetryClient, TrajectoryApi, TrajectoryApiError
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   message: Schema.String,
   isTransient: Schema.Boolean,
+  /** What was asked for is not there any more, or is not what was written: no later attempt will find it. */
+  isLost: Schema.optionalKey(Schema.Boolean),
   cause: Schema.Defect()
 }) {}
 

@@ -65,6 +65,9 @@ const names = Effect.gen(function* () {
 const messageOf = (given: S3.Options) =>
   Effect.map(Effect.flip(Effect.scoped(Layer.build(S3.layer(given)))), ({ message }) => message)
 
+const texts = (groups: ReadonlyArray<{ readonly payload: { readonly bytes: Uint8Array } }>) =>
+  groups.map(({ payload }) => /part|whole|kept/.exec(new TextDecoder().decode(payload.bytes))?.[0])
+
 describe("payloads in object storage", () => {
   it.effect("are those beyond the threshold; claims, readers and searches get them as they were", () =>
     Effect.gen(function* () {
@@ -182,6 +185,38 @@ describe("payloads in object storage", () => {
         assert.match((yield* Effect.flip(reader.rollout("r", id))).message, /has other bytes than were written/)
         server.objects.clear()
         assert.match((yield* Effect.flip(reader.rollout("r", id))).message, /404, there is none/)
+      }).pipe(Effect.provide(layerOver(S3.layer(options(server.url)))))
+    })
+  )
+
+  it.live("that are lost cost their groups and no more: the batch goes out without them, or the next one does", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server.make
+      const small = (content: string) => ({ ...group(content, 100), sequences: 4, scores: [1, 1, 1, 1] })
+      yield* Effect.gen(function* () {
+        const store = yield* begin
+        const claim = Effect.map(store.claim("r", { owner: "t", lease: "1 minute" }), Option.getOrThrow)
+        yield* store.submit("r", [{ ...group("gone", 20_000), sequences: 4, scores: [1, 1, 1, 1] }, small("part")])
+        yield* store.submit("r", [group("altered", 20_000)])
+        yield* store.submit("r", [group("whole", 20_000)])
+        const [gone, altered, whole] = [...server.objects.keys()]
+        const kept = server.objects.get(whole!)!
+        // A bucket that is away is no loss: the claim fails, and is there again with it.
+        server.objects.delete(gone!)
+        server.objects.set(altered!, new Uint8Array(5))
+        const first = yield* claim
+        assert.deepStrictEqual(texts(first.groups), ["part"])
+        yield* store.nack(first)
+        const again = yield* claim
+        assert.deepStrictEqual([again.step, texts(again.groups)], [first.step, ["part"]])
+        yield* store.ack(again)
+        // All of the second batch is lost: the third goes out.
+        const third = yield* claim
+        assert.deepStrictEqual(texts(third.groups), ["whole"])
+        assert.strictEqual(third.step, first.step + 2)
+        assert.deepStrictEqual(server.objects.get(whole!), kept)
+        yield* store.ack(third)
+        assert.isTrue(Option.isNone(yield* store.claim("r", { owner: "t", lease: "1 minute" })))
       }).pipe(Effect.provide(layerOver(S3.layer(options(server.url)))))
     })
   )

@@ -105,7 +105,7 @@ layer(PgTrajectoryStore.layer.pipe(Layer.provideMerge(database)))("deleted runs"
     })
   )
 
-  it.effect("leave no row behind, and their groups are still recognised", () =>
+  it.effect("leave no row behind, and their keys are no other run's", () =>
     Effect.gen(function* () {
       const { sent, store } = yield* full("swept")
       const sql = yield* SqlClient.SqlClient
@@ -129,7 +129,7 @@ layer(PgTrajectoryStore.layer.pipe(Layer.provideMerge(database)))("deleted runs"
       yield* store.registerRun(spec("later"))
       assert.deepStrictEqual(
         yield* store.submit("later", sent),
-        sent.map(() => ({ status: "duplicate" }))
+        sent.map(() => ({ status: "received" }))
       )
     })
   )

@@ -37,6 +37,25 @@ export const submissions = (it: StoreTests): void => {
     })
   )
 
+  it.effect("takes a key of another run, and of the same one before its reset, for another group", () =>
+    Effect.gen(function* () {
+      const { run, store } = yield* started()
+      const group = submission(4, null, "mine")
+      const received = [{ status: "received" as const }]
+      assert.deepStrictEqual(yield* store.submit(run, [group]), received)
+      const { run: other } = yield* started()
+      assert.deepStrictEqual(yield* store.submit(other, [group]), received)
+      assert.deepStrictEqual(yield* store.submit(other, [group]), [{ status: "duplicate" }])
+      yield* store.reset(run)
+      yield* store.registerRun(spec(run))
+      yield* store.start(run)
+      assert.deepStrictEqual(yield* store.submit(run, [group]), received)
+      assert.deepStrictEqual(yield* store.submit(run, [group]), [{ status: "duplicate" }])
+      assert.strictEqual((yield* store.summary(run)).queuedGroups, 1)
+      assert.strictEqual((yield* store.summary(other)).queuedGroups, 1)
+    })
+  )
+
   it.effect("writes what was sent together with something that cannot be written", () =>
     Effect.gen(function* () {
       const { run, store } = yield* started()

@@ -37,6 +37,8 @@ export type Unfinished = Pick<Gateway.Session, "id" | "recording" | "rewards">
 
 export interface OpenSessions {
   readonly write: (session: Gateway.Session) => Effect.Effect<void, { readonly message: string }>
+  /** A session as it was written. */
+  readonly read: (id: string) => Effect.Effect<Unfinished, { readonly message: string }>
   readonly remove: (id: string) => Effect.Effect<void, { readonly message: string }>
   /** Those that an earlier process left behind. */
   readonly left: Effect.Effect<ReadonlyArray<Unfinished>, { readonly message: string }>
@@ -165,6 +167,8 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
   const folder = folderOf(recording)
   const fileOf = (id: string) => path.join(folder, `${id}.jsonl`)
   const written = new Map<string, ReadonlyArray<Known>>()
+  /** Bytes of their files. */
+  const sizes = new Map<string, number>()
 
   const write = Effect.fnUntraced(function* (session: Gateway.Session) {
     const { sequences } = yield* session.recording
@@ -173,7 +177,14 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
     const grown = sequences.flatMap(({ trajectory }, at) => grownOf(trajectory, known?.[at], at) ?? [])
     const line: Line = { count: sequences.length, grown, rewards }
     if (known === undefined) yield* fs.makeDirectory(folder, { recursive: true })
-    yield* fs.writeFileString(fileOf(session.id), `${JSON.stringify(line)}\n`, { flag: "a" })
+    const file = fileOf(session.id)
+    const text = `${JSON.stringify(line)}\n`
+    const before = known === undefined ? 0 : (sizes.get(session.id) ?? 0)
+    // What a full disk has cut off is taken back: the next line must not be glued to it.
+    yield* fs
+      .writeFileString(file, text, { flag: "a" })
+      .pipe(Effect.tapError(() => Effect.ignore(fs.truncate(file, before), { log: true })))
+    sizes.set(session.id, before + Buffer.byteLength(text))
     written.set(
       session.id,
       sequences.map(({ trajectory }) => knownOf(trajectory))
@@ -183,6 +194,7 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
   const remove = (id: string) =>
     Effect.suspend(() => {
       written.delete(id)
+      sizes.delete(id)
       return fs.remove(fileOf(id), { force: true })
     })
   yield* Effect.addFinalizer(() =>
@@ -192,17 +204,18 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
     )
   )
 
+  const readOne = (id: string) => Effect.map(fs.readFileString(fileOf(id)), (text) => read(id, text))
+
   const left = Effect.gen(function* () {
     const names = yield* Effect.option(fs.readDirectory(folder))
     if (Option.isNone(names)) return []
     return yield* Effect.forEach(
       names.value.filter((name) => name.endsWith(".jsonl")),
-      (name) =>
-        Effect.map(fs.readFileString(path.join(folder, name)), (text) => read(path.basename(name, ".jsonl"), text))
+      (name) => readOne(path.basename(name, ".jsonl"))
     )
   })
 
-  return { write, remove, left } satisfies OpenSessions
+  return { write, read: readOne, remove, left } satisfies OpenSessions
 })
 
 /** What to say of a recording beside which there are open sessions; nothing where there are none. */

@@ -1,8 +1,10 @@
 /**
  * Sessions of a gateway into files, each as it ends: those with a score into the file that was named, the others, where
  * there are any, into one beside it (`sessions.unscored.jsonl`). Files are appended to; a line that a killed process
- * left half written stays a line of its own. What is open is written down as it goes (`OpenSessions`), and what a
- * killed process left open is recorded by the next one, once.
+ * left half written stays a line of its own, and one that a full disk cut off is taken back. What is open is written
+ * down as it goes (`OpenSessions`), before anybody has the answer, else the answer is an error. What was not recorded
+ * when it ended, or was left open by a killed process, lies there and is recorded later, once: with the next session,
+ * at the end, or by the next process.
  */
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import * as Recorded from "@atropos/core/gateway/Recorded"
@@ -14,7 +16,7 @@ import * as OutputLock from "../job/OutputLock.ts"
 import * as OpenSessions from "./OpenSessions.ts"
 
 export interface Recorder {
-  readonly onChange: (session: Gateway.Session) => Effect.Effect<void>
+  readonly onChange: (session: Gateway.Session) => Effect.Effect<void, { readonly message: string }>
   readonly onEnd: (session: Gateway.Session) => Effect.Effect<void>
   readonly scored: string
   readonly unscored: string
@@ -38,7 +40,12 @@ const appender = Effect.fnUntraced(function* (path: string) {
     if (last._tag === "Some" && last.value[0] !== lineBreak) yield* file.writeAll(encoder.encode("\n"))
   }
   return {
-    append: (lines) => file.writeAll(encoder.encode(lines.map((line) => `${line}\n`).join("")))
+    append: Effect.fnUntraced(function* (lines) {
+      const { size: before } = yield* file.stat
+      yield* file
+        .writeAll(encoder.encode(lines.map((line) => `${line}\n`).join("")))
+        .pipe(Effect.tapError(() => Effect.ignore(file.truncate(Number(before)), { log: true })))
+    })
   } satisfies Appender
 })
 
@@ -73,8 +80,9 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
     opened(unscoredPath).pipe(Scope.provide(scope), Effect.provideService(FileSystem.FileSystem, fs))
   )
   const tally: Tally = { scored: 0, unscored: 0, leftOut: 0 }
+  /** Ended, and not recorded yet: what they came to lies with the open ones. */
+  const waiting = new Set<string>()
   const oneByOne = yield* Semaphore.make(1)
-  yield* Effect.addFinalizer(() => Console.log(summary(tally, path, unscoredPath)))
 
   const record = Effect.fnUntraced(function* (session: OpenSessions.Unfinished) {
     const recorded = yield* Recorded.of(session, score)
@@ -105,23 +113,52 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
     yield* Console.log(`recorded what an earlier process left open: ${left.length}`)
   }
 
+  /** In the files already, whatever became of what lies with the open ones. */
+  const written = new Set<string>()
+  const ended = Effect.fnUntraced(function* (session: OpenSessions.Unfinished) {
+    if (!written.has(session.id)) yield* record(session)
+    written.add(session.id)
+    yield* open.remove(session.id)
+    written.delete(session.id)
+  })
+
+  /** The oldest first; until one fails. */
+  const retry = Effect.gen(function* () {
+    for (const id of waiting) {
+      yield* Effect.flatMap(open.read(id), ended)
+      waiting.delete(id)
+    }
+  }).pipe(Effect.ignore)
+
   const alone = Semaphore.withPermits(oneByOne, 1)
+  yield* Effect.addFinalizer(() =>
+    alone(retry).pipe(
+      Effect.andThen(
+        Effect.suspend(() => Console.log(summary(tally, path, unscoredPath, waiting.size, OpenSessions.folderOf(path))))
+      )
+    )
+  )
   const recorder: Recorder = {
     scored: path,
     unscored: unscoredPath,
     onChange: (session) =>
       alone(open.write(session)).pipe(
-        // Whoever asked gets an answer all the same.
-        Effect.catch(({ message }) =>
-          Effect.logError("an open session could not be written down", { session: session.id, reason: message })
-        )
+        Effect.tapError((error) =>
+          Effect.logError("answer not recorded", { session: session.id, reason: Reason.of(error) })
+        ),
+        Effect.mapError((error) => ({
+          message: `the answer could not be recorded (--record ${path}): ${Reason.of(error)}`
+        }))
       ),
     onEnd: (session) =>
-      alone(Effect.andThen(record(session), open.remove(session.id))).pipe(
-        Effect.catch(({ message }) => {
-          tally.leftOut += 1
-          return Effect.logError("session could not be recorded", { session: session.id, reason: message })
-        })
+      alone(
+        ended(session).pipe(
+          Effect.andThen(retry),
+          Effect.catch((error) => {
+            waiting.add(session.id)
+            return Effect.logError("session not recorded yet", { session: session.id, reason: Reason.of(error) })
+          })
+        )
       )
   }
   return recorder
@@ -139,9 +176,18 @@ const sessionsOf = Effect.fnUntraced(function* (file: string, known: Set<string>
   ).pipe(Effect.mapError(cannot(file)))
 })
 
-const summary = ({ leftOut, scored, unscored }: Tally, path: string, unscoredPath: string): string =>
+const summary = (
+  { leftOut, scored, unscored }: Tally,
+  path: string,
+  unscoredPath: string,
+  waiting: number,
+  openFolder: string
+): string =>
   [
     `recorded ${scored} ${scored === 1 ? "session" : "sessions"} in ${path}`,
     ...(unscored > 0 ? [`${unscored} without a reward in ${unscoredPath}`] : []),
-    ...(leftOut > 0 ? [`${leftOut} could not be recorded (see the log)`] : [])
+    ...(leftOut > 0 ? [`${leftOut} could not be recorded (see the log)`] : []),
+    ...(waiting > 0
+      ? [`${waiting} not recorded yet: they are in ${openFolder}, and recorded by the next gateway with this --record`]
+      : [])
   ].join(", ")

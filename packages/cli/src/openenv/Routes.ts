@@ -12,7 +12,7 @@
  * be named. Bodies are those of OpenEnv 0.10; errors are FastAPI's, `{ "detail": … }`.
  */
 import { BodyLimit, type Driven } from "@atropos/core"
-import { Effect, Predicate, Schema } from "effect"
+import { Effect, Option, Predicate, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ActionError } from "./Actions.ts"
 import * as Mcp from "./Mcp.ts"
@@ -33,14 +33,19 @@ const bodyBytes = 16 * 2 ** 20
 
 class BodyError extends Schema.TaggedError<BodyError>()("BodyError", { message: Schema.String }) {}
 
+/** The room for bodies is held by others. */
+class Busy extends Schema.TaggedError<Busy>()("Busy", { message: Schema.String }) {}
+
 const decodeAny = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
-const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 const bodyText = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const bytes = yield* BodyLimit.read(request, bodyBytes, {
-    tooLarge: () => new BodyError({ message: `a body has at most ${bodyBytes} bytes` }),
-    broken: () => new BodyError({ message: "the body did not arrive" })
+  const refuse = (message: string) => () => new BodyError({ message })
+  const bytes = yield* BodyLimit.readJson<BodyError | Busy>(request, bodyBytes, {
+    tooLarge: refuse(`a body has at most ${bodyBytes} bytes`),
+    busy: () => new Busy({ message: "the requests under way fill the room there is for bodies: send this again" }),
+    broken: refuse("the body did not arrive"),
+    excess: (message) => new BodyError({ message })
   })
   return new TextDecoder().decode(bytes)
 })
@@ -49,15 +54,18 @@ const bodyText = Effect.gen(function* () {
 const body = Effect.gen(function* () {
   const text = yield* bodyText
   if (text.trim() === "") return {}
-  return yield* Effect.mapError(decodeJson(text), () => new BodyError({ message: "the body must be a JSON object" }))
+  const value = yield* Effect.option(decodeAny(text))
+  if (Option.isSome(value) && Predicate.isReadonlyObject(value.value) && !Array.isArray(value.value)) return value.value
+  return yield* new BodyError({ message: "the body must be a JSON object" })
 })
 
 const json = (value: unknown, status = 200) => HttpServerResponse.jsonUnsafe(value, { status })
 
-type Failure = BodyError | ActionError | CapacityReached | UnknownSession | Driven.DrivenError
+type Failure = BodyError | Busy | ActionError | CapacityReached | UnknownSession | Driven.DrivenError
 
 const statuses: { readonly [tag in Failure["_tag"]]: number } = {
   BodyError: 422,
+  Busy: 503,
   ActionError: 422,
   CapacityReached: 503,
   UnknownSession: 404,

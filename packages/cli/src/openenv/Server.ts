@@ -6,10 +6,12 @@ import { BrowserGuard, Driven, type Environment } from "@atropos/core"
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as Connections from "@atropos/core/http/Connections"
 import * as Listening from "@atropos/core/http/Listening"
+import * as Serving from "@atropos/core/http/Serving"
 import { Effect, Layer, type Redacted } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Routes from "./Routes.ts"
 import * as Sessions from "./Sessions.ts"
+import * as SocketSession from "./SocketSession.ts"
 
 /** Where tokens of the server are set. */
 export const tokensSetting = "ATROPOS_OPENENV_TOKENS"
@@ -61,15 +63,16 @@ export const layer = (environment: Environment.EnvironmentShape, options: Option
       })
       const driven = yield* Driven.make(environment)
       const sessions = yield* Sessions.make(driven, yield* driven.check, options)
-      // A page could open a socket here: browsers let every page do that.
-      const guard =
-        tokens.length > 0
-          ? guarded(tokens)
-          : BrowserGuard.layer({ host, tokens: tokensSetting, changingReads: /^\/ws$/ })
-      const app = yield* HttpRouter.toHttpEffect(Layer.merge(Routes.layer(sessions, about), guard))
+      const guard = tokens.length > 0 ? guarded(tokens) : BrowserGuard.layer({ host, tokens: tokensSetting })
+      const app = yield* Serving.app(Layer.merge(Routes.layer(sessions, about), guard))
       const server = Listening.makeServer()
       return Connections.closed(server, {
-        listening: Listening.layer(server, { host, port, gracefulShutdownTimeout: "2 seconds" }),
+        listening: Listening.layer(server, {
+          host,
+          port,
+          gracefulShutdownTimeout: "2 seconds",
+          websocket: { maxPayload: SocketSession.messageBytes, perMessageDeflate: false }
+        }),
         serving: HttpServer.serve(app)
       })
     })

@@ -5,12 +5,16 @@
  * With `?session_id=…` the session is one that was made over HTTP (`SharedSessions`).
  */
 import { Driven } from "@atropos/core"
+import * as JsonBounds from "@atropos/core/base/JsonBounds"
 import { Duration, Effect, Option, Predicate, Schema } from "effect"
 import { Socket } from "effect/socket"
 import { ActionError } from "./Actions.ts"
 import * as Mcp from "./Mcp.ts"
 import type { Session } from "./Session.ts"
 import type { CapacityReached, Sessions } from "./Sessions.ts"
+
+/** Bytes of one message of a client. */
+export const messageBytes = 4 * 2 ** 20
 
 type Code =
   | "INVALID_JSON"
@@ -33,13 +37,14 @@ interface Reply {
 }
 
 /** The answer to one message; undefined: the client takes its leave. */
-const answer = (sessions: Sessions, session: Session, text: string): Effect.Effect<Reply | undefined> =>
-  decodeJson(text).pipe(
-    Effect.matchEffect({
-      onFailure: () => Effect.succeed(errorOf("INVALID_JSON", "Invalid JSON: a message is a JSON object")),
-      onSuccess: (message) => answered(sessions, session, message)
-    })
-  )
+const answer = Effect.fnUntraced(function* (sessions: Sessions, session: Session, text: string) {
+  const excess = yield* JsonBounds.excess(new TextEncoder().encode(text))
+  if (excess !== undefined) return errorOf("INVALID_JSON", `Invalid JSON: the message ${excess}`)
+  const message = yield* Effect.option(decodeJson(text))
+  return Option.isNone(message)
+    ? errorOf("INVALID_JSON", "Invalid JSON: a message is a JSON object")
+    : yield* answered(sessions, session, message.value)
+})
 
 const answered = (sessions: Sessions, session: Session, message: unknown): Effect.Effect<Reply | undefined> => {
   const type = Predicate.hasProperty(message, "type") ? message.type : undefined

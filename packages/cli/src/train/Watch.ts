@@ -10,6 +10,7 @@ import * as Health from "@atropos/core/health/Health"
 import { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import * as StopOn from "@atropos/trainer/run/StopOn"
 import { Effect, FiberSet, Layer } from "effect"
+import { Secrets } from "../base/Secrets.ts"
 import * as HealthWebhook from "./HealthWebhook.ts"
 
 interface Options {
@@ -50,6 +51,8 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
   const ending = StopOn.rulesOf(stopOn)
   const others = Health.ruleNames.filter((rule) => !ending.includes(rule))
   const told = new Set<string>()
+  // Whoever knows the address may post there.
+  if (healthWebhook !== "") (yield* Secrets).add(healthWebhook)
   const sending = yield* FiberSet.make()
   yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(sending))
   const tellNews = Effect.suspend(() => {

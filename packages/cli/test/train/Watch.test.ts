@@ -3,9 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { MetricsSink } from "@atropos/core"
 import { TrainerError } from "@atropos/trainer"
 import * as StepMetrics from "@atropos/trainer/run/StepMetrics"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Logger, Schema, Tracer } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { inspect } from "node:util"
 import * as Runtime from "effect/Runtime"
 import * as Services from "../../src/config/Services.ts"
 import * as Watch from "../../src/train/Watch.ts"
@@ -157,8 +158,30 @@ describe("Watch", () => {
       assert.strictEqual(yield* fails(other, url), 1)
       assert.strictEqual(yield* fails(stopped, ""), 3)
       assert.deepStrictEqual(bodies, [])
-      // Nobody there: told in the log, and the failure stays what it is.
-      assert.strictEqual(yield* fails(stopped, "http://127.0.0.1:9/"), 3)
+      // Nobody there: told in the log, and the failure stays what it is. The URL is a secret, its host is not.
+      const logged: Array<string> = []
+      const spans: Array<string> = []
+      const logging = Logger.layer([Logger.make((entry) => void logged.push(inspect(entry.message, { depth: 9 })))])
+      const tracer = Tracer.make({
+        span: (options) => {
+          const span = new Tracer.NativeSpan(options)
+          spans.push(options.name)
+          return span
+        }
+      })
+      for (const secret of ["http://127.0.0.1:9/hooks/s3cret?token=t0ken", "no://url/s3cret", "s3cret"]) {
+        const failure = fails(stopped, secret).pipe(
+          Effect.provide(logging),
+          Effect.provideService(Tracer.Tracer, tracer)
+        )
+        assert.strictEqual(yield* failure, 3)
+      }
+      const refusing = yield* listening(500)
+      yield* fails(stopped, `${refusing.url}/s3cret`).pipe(Effect.provide(logging))
+      assert.include(logged.join(), "127.0.0.1:9")
+      assert.lengthOf(logged, 4)
+      assert.notMatch(logged.join(), /s3cret|t0ken/)
+      assert.notMatch(spans.join(), /POST/)
     })
   )
 })

@@ -5,8 +5,30 @@ import * as Formatter from "effect/Formatter"
 import * as Predicate from "effect/Predicate"
 import type { PlatformError } from "effect"
 
+/** Codes of a full disk, or of a quota that is used up: of the system, and of Postgres. */
+const fullCodes: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT", "53100"])
+const full = "the disk is full"
+
+/** Whether a disk has no room left, however deep an error says so. */
+export const isDiskFull = (error: unknown): boolean => {
+  let cause = error
+  for (let depth = 0; depth < 8 && Predicate.isObject(cause); depth++) {
+    const { code, message, reason } = cause as { code?: unknown; message?: unknown; reason?: unknown }
+    if (fullCodes.has(code)) return true
+    if (typeof message === "string" && /\bENOSPC\b|no space left on device|disk quota exceeded/i.test(message))
+      return true
+    cause = Predicate.isObject(reason) ? reason : (cause as { cause?: unknown }).cause
+  }
+  return false
+}
+
+const called = (words: string, cause: unknown): string =>
+  isDiskFull(cause) && !words.includes(full) ? `${full}: ${words}` : words
+
 /** The words of anything thrown or failed with: its message where it has one, also where it is no error. */
-export const of = (cause: unknown): string => {
+export const of = (cause: unknown): string => called(wordsOf(cause), cause)
+
+const wordsOf = (cause: unknown): string => {
   // Its own message says where Effect met the error, and not what it was.
   if (Cause.isUnknownError(cause) && cause.cause !== undefined) return of(cause.cause)
   if (cause instanceof Error && cause.message === "") return cause.name
@@ -18,8 +40,10 @@ export const of = (cause: unknown): string => {
 export const ofCause = (cause: Cause.Cause<unknown>): string => of(Cause.squash(cause))
 
 /** Why a file could not be had, in the operating system's words where it gave any. */
-export const ofFile = ({ message, reason }: PlatformError.PlatformError): string =>
-  reason.cause instanceof Error ? reason.cause.message : message
+export const ofFile = (error: PlatformError.PlatformError): string => {
+  const { cause } = error.reason
+  return called(cause instanceof Error ? cause.message : error.message, error)
+}
 
 /** The innermost message: "fetch failed" says nothing, its cause says ECONNREFUSED. */
 export const root = (error: { readonly message: string; readonly cause?: unknown }): string => {
@@ -31,7 +55,7 @@ export const root = (error: { readonly message: string; readonly cause?: unknown
     message = cause.message || (inner instanceof Error ? inner.message : message)
     cause = cause.cause
   }
-  return message
+  return called(message, error)
 }
 
 /** The message with the innermost one behind it: `fetch failed: connect ECONNREFUSED 127.0.0.1:9`. */

@@ -13,13 +13,14 @@
  * its sampling.
  */
 import { Context, Effect, Layer, type Redacted, type Scope } from "effect"
-import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
+import { HttpMiddleware, type HttpRouter, HttpServer } from "effect/http"
 import * as BearerTokens from "../http/BearerTokens.ts"
 import * as BrowserGuard from "../http/BrowserGuard.ts"
 import * as Connections from "../http/Connections.ts"
 import * as Conversations from "./session/Conversations.ts"
 import * as Listening from "../http/Listening.ts"
 import * as Routes from "./Routes.ts"
+import * as Serving from "../http/Serving.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import type { Session, SessionOptions } from "./session/Session.ts"
 import * as Sessions from "./session/Sessions.ts"
@@ -117,7 +118,7 @@ export const layer = (
       const sessions = yield* Sessions.make(servers, options)
       let url = ""
       const guard = BrowserGuard.layer({ host, refuse: Routes.forbidden })
-      const app = yield* HttpRouter.toHttpEffect(
+      const app = yield* Serving.app(
         Layer.merge(
           routes(sessions, options, servers, () => url),
           guard

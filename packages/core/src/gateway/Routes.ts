@@ -2,7 +2,7 @@
  * The gateway's routes in a router. An error is that of the dialect whose path was called; what no dialect was called
  * for is told in words that OpenAI's SDKs and Anthropic's both find.
  */
-import { Cause, Effect, type Layer } from "effect"
+import { Cause, Effect, type Layer, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import * as BearerTokens from "../http/BearerTokens.ts"
 import * as Control from "./Control.ts"
@@ -29,7 +29,11 @@ export interface Options {
 }
 
 type Answer = HttpServerResponse.HttpServerResponse
-type Handler = Effect.Effect<Answer, Failure, HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext>
+type Handler = Effect.Effect<
+  Answer,
+  Failure,
+  HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
+>
 
 /** A defect is an answer too; the gateway goes on. */
 const answered = <R>(

@@ -1,6 +1,73 @@
-/** A request's body, no larger than a limit. */
-import { ByteSize, Effect } from "effect"
+/**
+ * A request's body as bytes, never larger than its limit, with all bodies of the process within one amount.
+ *
+ * A body is refused as soon as it is known to be too large, by its Content-Length or while it arrives. A request holds
+ * what it has read until it is answered; who comes when all is held is asked to come again.
+ */
+import { ByteSize, Context, Effect, type Scope } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
+import { IncomingMessage } from "node:http"
+import * as JsonBounds from "../base/JsonBounds.ts"
+
+const mebibyte = 1024 * 1024
+
+/** Bytes of bodies that this process holds. */
+export const Held = Context.Reference<{ bytes: number }>("@atropos/core/http/BodyLimit/Held", {
+  defaultValue: () => ({ bytes: 0 })
+})
+
+/** Bytes of all bodies of this process that are being read or answered. */
+export const MaxBytesAtOnce = Context.Reference<number>("@atropos/core/http/BodyLimit/MaxBytesAtOnce", {
+  defaultValue: () => 512 * mebibyte
+})
+
+/** What a request takes of the bytes there are for all. */
+export interface Share {
+  /** False, and nothing taken, where so many are not left. */
+  readonly take: (bytes: number) => boolean
+  readonly give: (bytes: number) => void
+  readonly limitBytes: number
+}
+
+/** Given back when the scope closes. */
+export const share = (limitBytes: number): Effect.Effect<Share, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const held = yield* Held
+    let own = 0
+    const take = (bytes: number): boolean => {
+      if (held.bytes + bytes > limitBytes) return false
+      held.bytes += bytes
+      own += bytes
+      return true
+    }
+    const give = (bytes: number): void => {
+      held.bytes -= bytes
+      own -= bytes
+    }
+    yield* Effect.addFinalizer(() => Effect.sync(() => give(own)))
+    return { take, give, limitBytes }
+  })
+
+/** What a body that is not read fails with. */
+export interface Failures<E> {
+  readonly tooLarge: () => E
+  /** All there is for bodies is held by others: status 503 or 429. */
+  readonly busy: (limitBytes: number) => E
+  readonly broken: (cause: unknown) => E
+}
+
+/** The whole body, its memory taken from `taken`. */
+export const receive = <E>(
+  request: HttpServerRequest.HttpServerRequest,
+  limit: number,
+  taken: Share,
+  failures: Failures<E>
+): Effect.Effect<Uint8Array, E> => {
+  if (Number(request.headers["content-length"] ?? 0) > limit) return Effect.fail(failures.tooLarge())
+  return request.source instanceof IncomingMessage && !request.source.readableEnded && !request.source.destroyed
+    ? receiveStream(request.source, limit, taken, failures)
+    : readAtOnce(request, limit, taken, failures)
+}
 
 /** Effect 4.0 says so only in the cause. */
 const isExceeded = ({ reason }: HttpServerError.HttpServerError): boolean =>
@@ -8,16 +75,98 @@ const isExceeded = ({ reason }: HttpServerError.HttpServerError): boolean =>
   (("reason" in reason && reason.reason === "BodyTooLarge") ||
     (reason.cause instanceof Error && reason.cause.message === "maxBytes exceeded"))
 
-/** The whole body; it is larger than `limitBytes`, or did not arrive, where it fails. */
-export const read = <TooLarge, Broken>(
+/** Of another kind of server, such as a web handler in a test. */
+const readAtOnce = <E>(
   request: HttpServerRequest.HttpServerRequest,
-  limitBytes: number,
-  failures: { readonly tooLarge: () => TooLarge; readonly broken: (cause: unknown) => Broken }
-): Effect.Effect<Uint8Array, TooLarge | Broken> =>
+  limit: number,
+  taken: Share,
+  { broken, busy, tooLarge }: Failures<E>
+): Effect.Effect<Uint8Array, E> =>
   request.arrayBuffer.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limitBytes)),
-    Effect.mapBoth({
-      onFailure: (error) => (isExceeded(error) ? failures.tooLarge() : failures.broken(error)),
-      onSuccess: (buffer) => new Uint8Array(buffer)
-    })
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limit)),
+    Effect.mapError((error) => (isExceeded(error) ? tooLarge() : broken(error))),
+    Effect.map((buffer) => new Uint8Array(buffer)),
+    Effect.filterOrFail(
+      (body) => taken.take(body.length),
+      () => busy(taken.limitBytes)
+    )
   )
+
+/** Memory for a body of a declared length is taken at once up to here; above, only as bytes arrive. */
+const declaredBytes = 4 * mebibyte
+
+/**
+ * The whole body of a request of Node's: into memory taken once, ready at its last byte and not when its stream is
+ * closed.
+ */
+const receiveStream = <E>(
+  source: IncomingMessage,
+  limit: number,
+  taken: Share,
+  { broken, busy, tooLarge }: Failures<E>
+): Effect.Effect<Uint8Array, E> =>
+  Effect.callback((resume) => {
+    const declared = Number(source.headers["content-length"] ?? -1)
+    const whole = declared > 0 && declared <= declaredBytes ? Buffer.allocUnsafeSlow(declared) : undefined
+    const parts: Array<Buffer> = []
+    let received = 0
+    const cleanUp = () => {
+      source.off("data", onData).off("end", onEnd).off("error", onBroken).off("close", onBroken)
+    }
+    const onData = (part: Buffer) => {
+      const isTooLarge = received + part.length > limit
+      if (isTooLarge || !taken.take(part.length)) {
+        cleanUp()
+        // What still comes is let go, so that the refusal can be answered.
+        source.on("error", () => source.destroy()).resume()
+        return resume(Effect.fail(isTooLarge ? tooLarge() : busy(taken.limitBytes)))
+      }
+      // Node's parser lets no more bytes through than were declared.
+      if (whole === undefined) parts.push(part)
+      else whole.set(part, received)
+      received += part.length
+    }
+    const onEnd = () => {
+      cleanUp()
+      resume(Effect.succeed(whole ?? Buffer.concat(parts)))
+    }
+    const onBroken = (cause?: Error) => {
+      cleanUp()
+      resume(Effect.fail(broken(cause ?? new Error("the connection was closed"))))
+    }
+    source.on("data", onData).on("end", onEnd).on("error", onBroken).on("close", onBroken)
+    return Effect.sync(cleanUp)
+  })
+
+/** The whole body, held until the scope closes. */
+export const read = <E>(
+  request: HttpServerRequest.HttpServerRequest,
+  limit: number,
+  failures: Failures<E>
+): Effect.Effect<Uint8Array, E, Scope.Scope> =>
+  Effect.gen(function* () {
+    const taken = yield* share(yield* MaxBytesAtOnce)
+    return yield* receive(request, limit, taken, failures)
+  })
+
+/** Memory that a body of JSON takes once more while it is parsed: as text, and as what comes of it. */
+const parsedShare = 2
+
+/**
+ * The whole body of a request with JSON, checked by its bounds; `excess` is told what is too much. Room for its text
+ * and what is parsed of it is taken with it, and held as long.
+ */
+export const readJson = <E>(
+  request: HttpServerRequest.HttpServerRequest,
+  limit: number,
+  failures: Failures<E> & { readonly excess: (what: string) => E },
+  bounds: JsonBounds.Bounds = JsonBounds.usual
+): Effect.Effect<Uint8Array, E, Scope.Scope> =>
+  Effect.gen(function* () {
+    const taken = yield* share(yield* MaxBytesAtOnce)
+    const body = yield* receive(request, limit, taken, failures)
+    if (!taken.take(parsedShare * body.length)) return yield* Effect.fail(failures.busy(taken.limitBytes))
+    const found = yield* JsonBounds.excess(body, bounds)
+    if (found !== undefined) return yield* Effect.fail(failures.excess(`the body ${found}`))
+    return body
+  })

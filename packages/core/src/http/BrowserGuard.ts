@@ -6,8 +6,8 @@
  *   loopback names, and 0.0.0.0, by which programs call this machine too; where the server listens for other machines
  *   also the address it was bound to, IP addresses (no domain turns into one) and this machine's name; and the names in
  *   `ATROPOS_ALLOWED_HOSTS`.
- * - `Origin` and `Sec-Fetch-Site`: requests that change something are taken from pages of this machine and of the
- *   server itself, not from those of other sites.
+ * - `Origin` and `Sec-Fetch-Site`: requests that change something, or open a socket, which browsers let every page do,
+ *   are taken from pages of this machine and of the server itself, not from those of other sites.
  *
  * Programs say nothing of origins, but must call the server by one of its names as well. A server with tokens needs no
  * guard, for a page knows none.
@@ -26,7 +26,7 @@ export interface Options {
   readonly host: string
   /** The setting with which tokens are asked for, where there is one. */
   readonly tokens?: string
-  /** Paths (without escapes) whose GET changes something. Default: none. */
+  /** Paths whose GET changes something: in lower case, without escapes, double slashes and slash at the end. */
   readonly changingReads?: RegExp
   /** Pages that may call beside the server's own. Default: those of this machine. */
   readonly isAllowedOrigin?: (origin: string) => boolean
@@ -78,9 +78,15 @@ const isRead = (method: string): boolean => method === "GET" || method === "HEAD
 /** PowerShell calls itself one, and no page makes a browser call itself PowerShell. */
 const isBrowser = (agent: string): boolean => /^mozilla\//i.test(agent) && !agent.includes("PowerShell/")
 
-/** The path as a router reads it: without query and escapes. */
+/** One spelling for all that any router reads as one path. */
 const pathOf = (url: string): string =>
-  url.split(/[?#;]/, 1)[0]!.replaceAll(/%([\da-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+  url
+    .replace(/^https?:\/\/[^/?#;]*/i, "")
+    .split(/[?#;]/, 1)[0]!
+    .replaceAll(/%([\da-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+    .toLowerCase()
+    .replaceAll(/[/\\]+/g, "/")
+    .replace(/(.)\/$/, "$1")
 
 const foreignHost = (host: string, { tokens }: Options): string => {
   const name = nameOf(host)
@@ -104,8 +110,10 @@ export const make = (
     const isForOthers = !isLoopback(options.host)
     const own = new Set([nameOf(bracketed(options.host)), nameOf(hostname())])
     const isAllowedOrigin = options.isAllowedOrigin ?? isLoopbackOrigin
-    const changes = ({ method, url }: RequestHead): boolean =>
-      !isRead(method) || (method !== "OPTIONS" && (options.changingReads?.test(pathOf(url)) ?? false))
+    const changes = ({ headers, method, url }: RequestHead): boolean =>
+      !isRead(method) ||
+      headers["upgrade"] !== undefined ||
+      (method !== "OPTIONS" && (options.changingReads?.test(pathOf(url)) ?? false))
 
     const isAllowedHost = (host: string): boolean => {
       const name = nameOf(host)

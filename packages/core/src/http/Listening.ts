@@ -17,6 +17,8 @@ export interface Options {
   readonly port: number
   /** How long requests may take that are under way when the server closes. */
   readonly gracefulShutdownTimeout: Duration.Input
+  /** Limits of sockets, for servers that have such. */
+  readonly websocket?: { readonly maxPayload: number; readonly perMessageDeflate: false }
 }
 
 /** A server that does not listen yet. */

@@ -94,7 +94,7 @@ export const orService = (client: TelemetryClientShape): Effect.Effect<MetricsSi
   )
 
 const secretName =
-  /(^|_)((api|secret|private|access)_?key|secret|password|passwd|credentials?|(access|auth|api|bearer|hf|refresh)_?token|token)$/i
+  /(^|_)((api|secret|private|access)_?key|secret|password|passwd|credentials?|(access|auth|api|bearer|hf|refresh)_?token|token|webhook(_?url)?)$/i
 
 /** User and password of an address. */
 const credentials = /(\w:\/\/)[^/\s:@]*:[^/\s@]*@/g

@@ -5,10 +5,11 @@
  * An address that cannot be listened on is told once and tried again every half minute: the run goes on.
  */
 import { Deferred, Effect, Layer, Result, Schedule, Scope } from "effect"
-import { HttpRouter, HttpServer } from "effect/http"
+import { HttpServer } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import * as BrowserGuard from "../http/BrowserGuard.ts"
 import * as Listening from "../http/Listening.ts"
+import * as Serving from "../http/Serving.ts"
 
 export interface Options {
   readonly host: string
@@ -26,10 +27,11 @@ export const start = Effect.fnUntraced(function* (options: Options) {
     )
   ).pipe(
     Layer.merge(
-      HttpRouter.serve(Layer.merge(PrometheusMetrics.layerHttp(), BrowserGuard.layer(options)), {
-        disableLogger: true,
-        disableListenLog: true
-      })
+      Layer.unwrap(
+        Effect.map(Serving.app(Layer.merge(PrometheusMetrics.layerHttp(), BrowserGuard.layer(options))), (app) =>
+          HttpServer.serve(app)
+        )
+      )
     ),
     // Each attempt has a server of its own.
     Layer.provide(

@@ -18,6 +18,50 @@ const messageOf = (text: string): string => {
 }
 
 describe("sessions of the gateway", () => {
+  it.live(
+    "beyond the limit close the one that is longest without a request, and none that works or that a scope holds",
+    () =>
+      Effect.gen(function* () {
+        const [gate, begun] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const ended: Array<string> = []
+        yield* TestGateway.use(
+          {
+            script: (request) =>
+              JSON.stringify(request).includes("hold")
+                ? Deferred.succeed(begun, undefined).pipe(Effect.andThen(Deferred.await(gate)), Effect.as("yes"))
+                : "yes",
+            isControlled: true,
+            sessions: 4,
+            onEnd: ({ id }) => Effect.sync(() => void ended.push(id))
+          },
+          ({ gateway }) =>
+            Effect.gen(function* () {
+              const opened = Effect.map(post(`${gateway.url}/sessions`, {}), ({ status, text }) => ({
+                status,
+                ...(JSON.parse(text) as { readonly id: string; readonly base_url: string })
+              }))
+              const own = yield* gateway.open()
+              const [working, first, second] = [yield* opened, yield* opened, yield* opened]
+              const busy = yield* Effect.forkChild(post(`${working.base_url}/chat/completions`, chat("hold")))
+              yield* Deferred.await(begun)
+              // The first was used last.
+              yield* post(`${second.base_url}/chat/completions`, chat("Hi"))
+              yield* post(`${first.base_url}/chat/completions`, chat("Hi"))
+              const third = yield* opened
+              assert.deepStrictEqual([third.status, ended], [201, [second.id]])
+              const late = yield* post(`${second.base_url}/chat/completions`, chat("Hi"))
+              assert.strictEqual(late.status, 404)
+              assert.include(messageOf(late.text), "others needed its place")
+              yield* opened
+              assert.deepStrictEqual(ended, [second.id, first.id])
+              yield* Deferred.succeed(gate, undefined)
+              assert.strictEqual((yield* Fiber.join(busy)).status, 200)
+              assert.strictEqual((yield* post(`${own.baseURL}/chat/completions`, chat("Hi"))).status, 200)
+            })
+        )
+      })
+  )
+
   it.live("keep rewards by number, by components, and for one answer", () =>
     TestGateway.use({ script: ["yes"] }, ({ gateway }) =>
       Effect.gen(function* () {

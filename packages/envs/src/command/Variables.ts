@@ -20,6 +20,13 @@ export interface Model {
 const inherited =
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|PYTHONPATH|PYTHONHOME|PYENV_ROOT|PYENV_VERSION|VIRTUAL_ENV|CONDA_PREFIX|NODE_PATH|NVM_DIR|VOLTA_HOME|JAVA_HOME|GOPATH|GOROOT|CARGO_HOME|RUSTUP_HOME|SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS)$/
 
+/** What the dynamic linker, shells, interpreters, and clients of containers read before they run anything. */
+const steering =
+  /^(?:LD_|DYLD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|HOSTALIASES$|RES_OPTIONS$|MALLOC_|BASH|ENV$|IFS$|PS4$|SHELLOPTS$|NODE_|PYTHON|PERL|RUBY|JAVA_TOOL|JDK_JAVA|GO[A-Z]|_?CONTAINERS?_|DOCKER_|BUILD|COMPOSE_|PODMAN_|STORAGE_|REGISTRY_|NETAVARK_|CONMON|XDG_|DBUS_|SSH_|SSL_|GNUPG|TMPDIR$|NOTIFY_SOCKET$|LISTEN_|\w*_PROXY$)/i
+
+/** Whether a variable of this name changes what a program of this machine does that is started with it. */
+export const steers = (name: string): boolean => steering.test(name) || inherited.test(name)
+
 /** The longest text that systems take as one variable, with room for its name. */
 const mostItemBytes = 96 * 1024
 

@@ -10,7 +10,8 @@ import type * as Program from "../command/Program.ts"
 import type { ProgramError, Warden } from "../command/Warden.ts"
 import type { HarborError } from "./HarborError.ts"
 import * as RewardFile from "./RewardFile.ts"
-import type { Task, Variables } from "./Task.ts"
+import type { Settings } from "./HarborSettings.ts"
+import type { Machine, Task, Variables } from "./Task.ts"
 
 /** A line of the shell (bash, or sh where there is none). */
 export interface Run {
@@ -39,6 +40,9 @@ export interface OpenOptions {
   readonly agentFolder: string | null
   /** A folder in which logs and tests of trials are kept. */
   readonly keptIn: string | null
+  readonly network: Settings["network"]
+  /** Variables of this process that the task may take. */
+  readonly passed: Variables
 }
 
 export type Open<R> = (options: OpenOptions) => Effect.Effect<Box, ProgramError | HarborError, R | Scope.Scope>
@@ -69,9 +73,16 @@ export const words = (script: string, seconds: number | undefined): ReadonlyArra
 export const testScript =
   "chmod +x /tests/test.sh 2>/dev/null; /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1; exit 0"
 
+/** Whether a machine gets a network, given what it gets if neither task nor setting says a word. */
+export const hasNetwork = (
+  { asksForNetwork, hasNetwork }: Pick<Machine, "asksForNetwork" | "hasNetwork">,
+  network: Settings["network"],
+  byDefault: boolean
+): boolean => hasNetwork && network !== "none" && (network === "public" || asksForNetwork === true || byDefault)
+
 /** What is said where an agent's program could not reach the model. */
 export const unreachable = ({ name }: Task): string =>
-  `the task ${name} wants no network, so an agent's program in there could not reach the model: leave --env.command out, and the model is asked from outside`
+  `the task ${name} wants no network (or --env.network none does), so an agent's program in there could not reach the model: leave --env.command out, and the model is asked from outside`
 
 /** The machine's own `timeout` ended it. */
 const killed = 137

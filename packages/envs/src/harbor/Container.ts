@@ -46,17 +46,12 @@ const callSeconds = 120
 /** Waits for the end of its input, and needs nothing but a shell. */
 const waiting = `echo "${ready}"; while read -r _; do :; done`
 
-const kept = new Set(["PATH", "HOME", ...Object.keys(CommandVariables.kept([]))])
-
-/** A variable by its name alone, which the call has; one that the call itself depends on with its value. */
+/** A variable by its name alone, which the call has; one that would steer the call itself with its value. */
 const variables = (env: Variables): ReadonlyArray<string> =>
-  Object.entries(env).flatMap(([name, value]) => [
-    "--env",
-    kept.has(name) || name.startsWith("DOCKER_") ? `${name}=${value}` : name
-  ])
+  Object.entries(env).flatMap(([name, value]) => ["--env", CommandVariables.steers(name) ? `${name}=${value}` : name])
 
 const ofCall = (env: Variables): Variables =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !kept.has(name) && !name.startsWith("DOCKER_")))
+  Object.fromEntries(Object.entries(env).filter(([name]) => !CommandVariables.steers(name)))
 
 const limits = ({ cpus, gpus, memoryMb, workdir }: Machine): ReadonlyArray<string> => [
   ...(cpus === undefined ? [] : ["--cpus", String(cpus)]),

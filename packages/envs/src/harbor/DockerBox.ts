@@ -9,18 +9,19 @@
  */
 import { randomBytes } from "node:crypto"
 import { chmodSync } from "node:fs"
-import { basename, dirname } from "node:path"
 import { Effect, FileSystem, type Path, type Scope } from "effect"
 import * as WorkingFolder from "../command/WorkingFolder.ts"
 import type { ProgramError } from "../command/Warden.ts"
+import * as Artifacts from "./Artifacts.ts"
 import * as Box from "./Box.ts"
 import * as Container from "./Container.ts"
 import type { Docker } from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
 import * as Healthcheck from "./Healthcheck.ts"
 import type { Images } from "./Images.ts"
-import type { Machine, Task } from "./Task.ts"
+import type { Machine, Task, Variables } from "./Task.ts"
 import * as Templates from "./Templates.ts"
+import * as Tree from "./Tree.ts"
 
 export interface Options {
   readonly docker: Docker
@@ -32,22 +33,16 @@ type Services = FileSystem.FileSystem | Path.Path
 type Failure = HarborError | ProgramError
 
 const callSeconds = 300
-const logs = "/logs/artifacts"
-
-const copied = (from: string, to: string) =>
-  FileSystem.FileSystem.use((fs) => fs.copy(from, to)).pipe(
-    Effect.mapError((cause) => new HarborError({ message: `${from} cannot be copied: ${cause.message}`, cause }))
-  )
 
 export const open =
   ({ docker, grading, images }: Options): Box.Open<Services> =>
-  ({ agentFolder, keptIn, needsGateway, task, warden }) =>
+  ({ agentFolder, keptIn, needsGateway, network, passed, task, warden }) =>
     Effect.gen(function* () {
       const services = yield* Effect.context<Services>()
       const folder = yield* WorkingFolder.scoped({ warden, copyOf: null, keptIn })
       const image = yield* images(task, task.machine)
-      const env = yield* Templates.resolve(task, "environment.env", task.machine.env)
-      if (needsGateway && !task.machine.hasNetwork) {
+      const env = yield* Templates.resolve(task, "environment.env", task.machine.env, passed)
+      if (needsGateway && !Box.hasNetwork(task.machine, network, true)) {
         return yield* new HarborError({ message: Box.unreachable(task) })
       }
       const what = `the container of the task ${task.name} does not start`
@@ -56,7 +51,7 @@ export const open =
         image,
         machine: task.machine,
         env,
-        network: networkOf(task.machine.hasNetwork, needsGateway),
+        network: needsGateway ? "host" : networkOf(task.machine, network),
         volumes: agentFolder === null ? [] : [`${agentFolder}:/agent:ro`],
         what
       })
@@ -67,6 +62,7 @@ export const open =
         agent.exec({ ...(task.agent.user !== undefined && { user: task.agent.user }), ...one })
 
       const putSolution = Effect.gen(function* () {
+        yield* Effect.provide(Tree.check(`${task.folder}/solution`), services)
         yield* docker.call({
           words: ["cp", `${task.folder}/solution`, `${agent.name}:/`],
           what: `the solution of the task ${task.name} cannot be copied`,
@@ -82,15 +78,15 @@ export const open =
         yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(verdicts)).pipe(Effect.orDie)
         yield* Effect.sync(() => chmodSync(verdicts, 0o777))
         const own = grading === "separate" || task.verifier.own !== undefined
-        if (!task.verifier.own?.hasTests) yield* copied(`${task.folder}/tests`, tests)
+        if (!task.verifier.own?.hasTests) yield* Tree.copy(`${task.folder}/tests`, tests)
         const volumes = [...(task.verifier.own?.hasTests ? [] : [`${tests}:/tests`]), `${verdicts}:/logs/verifier`]
         const verifier = yield* own
-          ? apart({ docker, images, agent, image, task, staging: `${folder.path}/artifacts`, volumes })
-          : same({ docker, agent, env, task, volumes })
+          ? apart({ docker, images, agent, image, network, passed, task, staging: `${folder.path}/artifacts`, volumes })
+          : same({ docker, agent, env, network, task, volumes })
         const tested = yield* verifier.exec({
           script: Box.testScript,
           seconds: task.verifier.seconds,
-          env: yield* Templates.resolve(task, "verifier.env", task.verifier.env),
+          env: yield* Templates.resolve(task, "verifier.env", task.verifier.env, passed),
           ...(task.verifier.user !== undefined && { user: task.verifier.user })
         })
         // What root has written there is to be read, and removed, by this process.
@@ -101,8 +97,8 @@ export const open =
       return { run, putSolution, grade } satisfies Box.Box
     })
 
-const networkOf = (hasNetwork: boolean, needsGateway: boolean) =>
-  needsGateway ? "host" : hasNetwork ? "default" : "none"
+const networkOf = (machine: Parameters<typeof Box.hasNetwork>[0], network: Box.OpenOptions["network"]) =>
+  Box.hasNetwork(machine, network, true) ? "default" : "none"
 
 /** The folders that every container has. */
 const prepared = Effect.fnUntraced(function* (container: Container.Container, what: string) {
@@ -120,6 +116,7 @@ interface Grading {
   readonly docker: Docker
   readonly agent: Container.Container
   readonly task: Task
+  readonly network: Box.OpenOptions["network"]
   readonly volumes: ReadonlyArray<string>
 }
 
@@ -128,6 +125,7 @@ const same = Effect.fnUntraced(function* ({
   agent,
   docker,
   env,
+  network,
   task,
   volumes
 }: Grading & { readonly env: { readonly [name: string]: string } }): Effect.fn.Return<
@@ -149,7 +147,7 @@ const same = Effect.fnUntraced(function* ({
     image: snapshot,
     machine: task.machine,
     env,
-    network: networkOf(task.verifier.hasNetwork, false),
+    network: networkOf(task.verifier, network),
     volumes,
     volumesFrom: agent.name,
     what: `the verifier's container of the task ${task.name} does not start`
@@ -162,11 +160,14 @@ const apart = Effect.fnUntraced(function* ({
   docker,
   image,
   images,
+  network,
+  passed,
   staging,
   task,
   volumes
 }: Grading & {
   readonly images: Images
+  readonly passed: Variables
   /** The agent's image. */
   readonly image: string
   /** A folder of this machine, which is made. */
@@ -174,47 +175,23 @@ const apart = Effect.fnUntraced(function* ({
 }): Effect.fn.Return<Container.Container, Failure, Scope.Scope | Services> {
   const machine: Machine = task.verifier.own?.machine ?? task.machine
   const what = `the verifier's container of the task ${task.name} does not start`
-  const sources =
+  const paths = yield* Artifacts.paths(
+    task,
     task.verifier.own === undefined ? [yield* workdirOf(docker, image, task), ...task.artifacts] : task.artifacts
+  )
   const verifier = yield* Container.scoped({
     docker,
     image: yield* images(task, machine),
     machine,
-    env: yield* Templates.resolve(task, "verifier.environment.env", machine.env),
-    network: networkOf(task.verifier.hasNetwork, false),
+    env: yield* Templates.resolve(task, "verifier.environment.env", machine.env, passed),
+    network: networkOf(task.verifier, network),
     volumes,
     what
   })
   yield* prepared(verifier, what)
-  yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(staging)).pipe(Effect.orDie)
-  for (const [index, source] of [...new Set([...sources, logs])].entries()) {
-    const held = `${staging}/${index}`
-    yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(held)).pipe(Effect.orDie)
-    const { complaint, ending } = yield* docker.run({
-      words: ["cp", `${agent.name}:${source}`, `${held}/`],
-      seconds: callSeconds
-    })
-    if (ending?._tag !== "Exited" || ending.code !== 0) {
-      // The agent has not made it, which is for the tests to judge.
-      if (/could not find|no such file|not found/i.test(complaint)) continue
-      return yield* new HarborError({ message: `${source} of the task ${task.name} cannot be copied: ${complaint}` })
-    }
-    // What the agent has removed must not come back from the image.
-    yield* verifier.exec({
-      script: `rm -rf -- ${quoted(source)}; mkdir -p -- ${quoted(dirname(source))}`,
-      user: "root",
-      seconds: 120
-    })
-    yield* docker.call({
-      words: ["cp", `${held}/${basename(source)}`, `${verifier.name}:${dirname(source)}/`],
-      what: `${source} of the task ${task.name} cannot be copied`,
-      seconds: callSeconds
-    })
-  }
+  yield* Artifacts.copy({ docker, from: agent.name, to: verifier, task, paths, staging })
   return verifier
 })
-
-const quoted = (path: string): string => `'${path.replaceAll("'", `'\\''`)}'`
 
 /** The folder in which the agent worked. */
 const workdirOf = Effect.fnUntraced(function* (docker: Docker, image: string, { machine, name }: Task) {

@@ -66,6 +66,16 @@ export const settings = Environment.settings({
     "docker",
     "the program that speaks to the Docker daemon, such as podman"
   ),
+  network: Environment.field(
+    Schema.Literals(["task", "none", "public"]),
+    "task",
+    "the network of tasks: task: as the task says (without a word: none behind bubblewrap, Docker's default in a container); none; public: also for tasks that do not ask. Behind bubblewrap it is this machine's, its loopback included"
+  ),
+  pass: Environment.field(
+    texts,
+    [],
+    "names of variables of this process that tasks may take (${NAME} in a task.toml); all others stay here"
+  ),
   visible: Environment.field(texts, [], "local: further folders and files of this machine that commands may read"),
   keepFoldersIn: Environment.field(
     nullable,

@@ -1,10 +1,11 @@
 /** Images of tasks: each is built or pulled once for each environment, however many rollouts ask for it at once. */
 import { createHash } from "node:crypto"
-import { Effect, Semaphore } from "effect"
+import { Effect, FileSystem, Semaphore } from "effect"
 import type { ProgramError } from "../command/Warden.ts"
 import type { Docker } from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
 import type { Machine, Task } from "./Task.ts"
+import * as Tree from "./Tree.ts"
 
 /** The name of the image of a machine, which is there afterwards. */
 export type Images = (task: Task, machine: Machine) => Effect.Effect<string, HarborError | ProgramError>
@@ -16,7 +17,10 @@ const atOnce = 2
 const nameOf = (folder: string): string =>
   `atropos-harbor:${createHash("sha256").update(folder).digest("hex").slice(0, 24)}`
 
-export const make = Effect.fnUntraced(function* (docker: Docker): Effect.fn.Return<Images> {
+export const make = Effect.fnUntraced(function* (
+  docker: Docker
+): Effect.fn.Return<Images, never, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
   const builds = yield* Semaphore.make(atOnce)
   const ready = new Map<string, Effect.Effect<string, HarborError | ProgramError>>()
 
@@ -27,6 +31,7 @@ export const make = Effect.fnUntraced(function* (docker: Docker): Effect.fn.Retu
       })
     }
     if (image._tag === "Built") {
+      yield* Effect.provideService(Tree.check(image.folder), FileSystem.FileSystem, fs)
       const tag = nameOf(image.folder)
       yield* docker.call({
         words: ["build", "--tag", tag, image.folder],

@@ -4,8 +4,10 @@
  * The files of `environment/` stand in the working folder (`environment.workdir`, the Dockerfile's WORKDIR, or `/app`).
  * An agent's commands see the system read-only, their working folder, `/tmp` and `/logs/agent`, and their processes end
  * with each command. The tests run in namespaces of their own on the folder as it was left, with copies of `tests/` and
- * a `/logs/verifier` that no command of the agent could see.
+ * a `/logs/verifier` that no command of the agent could see, and a home that it could not write to. Neither has a
+ * network unless the task or a setting asks for one: it is this machine's, with all that listens on its loopback.
  */
+import { posix } from "node:path"
 import { Effect, FileSystem, type Path, type Scope } from "effect"
 import * as Jail from "@atropos/core/sandbox/Jail"
 import * as CommandVariables from "../command/Variables.ts"
@@ -17,8 +19,9 @@ import * as Box from "./Box.ts"
 import * as Docker from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
 import * as Healthcheck from "./Healthcheck.ts"
-import type { Task } from "./Task.ts"
+import type { Task, Variables } from "./Task.ts"
 import * as Templates from "./Templates.ts"
+import * as Tree from "./Tree.ts"
 
 export interface Options {
   /** Further folders and files of this machine that commands may read. */
@@ -39,6 +42,35 @@ const workdirOf = (dockerfile: string): string | undefined => {
 const failed = (cause: { readonly message: string }) =>
   new HarborError({ message: `a working folder cannot be made: ${cause.message}`, cause })
 
+/** Places of the namespaces that are no task's to work in, nor in anything above or below them. */
+const reserved = ["/tmp", "/proc", "/dev", "/sys", "/logs", "/tests", "/solution", "/agent"]
+
+const isReserved = (workdir: string, visible: ReadonlyArray<string>): boolean =>
+  workdir === "/" ||
+  [...Jail.system, ...Confinement.network, ...reserved, ...visible].some(
+    (one) => `${workdir}/`.startsWith(`${one}/`) || one.startsWith(`${workdir}/`)
+  )
+
+const within = (index: number): string => `ATROPOS_VARIABLE_${index}`
+
+/**
+ * The words behind a shell that sets what would steer the programs of this machine on the way: those come in under
+ * names that mean nothing to them.
+ */
+const setting = (env: Variables, words: ReadonlyArray<string>) => {
+  const names = Object.keys(env).filter((name) => CommandVariables.steers(name))
+  const exports = names.map((name, index) => `export ${name}="$${within(index)}"; unset ${within(index)}`)
+  return {
+    words: names.length === 0 ? words : ["sh", "-c", `${exports.join("; ")}; exec "$@"`, "sh", ...words],
+    env: Object.fromEntries(
+      Object.entries(env).map(([name, value]) => {
+        const index = names.indexOf(name)
+        return [index === -1 ? name : within(index), value]
+      })
+    )
+  }
+}
+
 /** A mount in the namespaces, as bubblewrap is told of it. */
 type Mount = readonly [kind: "--bind" | "--ro-bind", from: string, to: string]
 
@@ -49,14 +81,16 @@ interface Running {
   readonly mounts: ReadonlyArray<Mount>
   readonly visible: ReadonlyArray<string>
   readonly hasNetwork: boolean
-  readonly env: { readonly [name: string]: string }
+  readonly home: string
+  readonly env: Variables
 }
 
 const run = Effect.fnUntraced(function* (
-  { env, hasNetwork, mounts, task, visible, warden, workdir }: Running,
+  { env, hasNetwork, home, mounts, task, visible, warden, workdir }: Running,
   { env: own = {}, input = "", script, seconds }: Box.Run
 ): Effect.fn.Return<Program.Printed, ProgramError> {
   const folders = new Set([...Jail.system, ...Confinement.network])
+  const inside = setting({ ...env, ...own }, Box.words(script, seconds))
   const words = [
     Jail.bubblewrap(),
     ...Jail.namespaces.split(" "),
@@ -69,7 +103,7 @@ const run = Effect.fnUntraced(function* (
     "--chdir",
     workdir,
     "--",
-    ...Box.words(script, seconds)
+    ...inside.words
   ]
   const output = Program.makeOutput()
   const kept = CommandVariables.kept([])
@@ -77,7 +111,7 @@ const run = Effect.fnUntraced(function* (
     warden,
     words,
     folder: "/",
-    variables: { PATH: kept["PATH"] ?? "", LANG: "C.UTF-8", HOME: workdir, ...env, ...own },
+    variables: { PATH: kept["PATH"] ?? "", LANG: "C.UTF-8", HOME: home, ...inside.env },
     input,
     outputBytes: Box.outputBytes,
     memoryBytes: (task.machine.memoryMb ?? defaultMegabytes) * 1e6,
@@ -90,34 +124,35 @@ const run = Effect.fnUntraced(function* (
 
 export const open =
   ({ visible }: Options): Box.Open<Services> =>
-  ({ agentFolder, keptIn, needsGateway, task, warden }) =>
+  ({ agentFolder, keptIn, needsGateway, network, passed, task, warden }) =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
+      const copy = (from: string, to: string) => Effect.provideService(Tree.copy(from, to), FileSystem.FileSystem, fs)
       const folder = yield* WorkingFolder.scoped({ warden, copyOf: null, keptIn })
       const { machine } = task
-      if (needsGateway && !machine.hasNetwork) return yield* new HarborError({ message: Box.unreachable(task) })
+      // A program of the user's is a word on networks: it asks the model over this machine's.
+      if (needsGateway && !Box.hasNetwork(machine, network, true))
+        return yield* new HarborError({ message: Box.unreachable(task) })
       const files = `${task.folder}/environment`
       const made = (name: string) => Effect.as(fs.makeDirectory(`${folder.path}/${name}`), `${folder.path}/${name}`)
       const work = `${folder.path}/work`
-      const dockerfile = yield* Effect.orElseSucceed(fs.readFileString(`${files}/Dockerfile`), () => "")
-      yield* (yield* fs.exists(files)) ? fs.copy(files, work) : fs.makeDirectory(work)
+      yield* (yield* fs.exists(files)) ? copy(files, work) : fs.makeDirectory(work)
+      const dockerfile = yield* Effect.orElseSucceed(fs.readFileString(`${work}/Dockerfile`), () => "")
       yield* fs.remove(`${work}/Dockerfile`, { force: true })
-      const workdir = machine.workdir ?? workdirOf(dockerfile) ?? "/app"
-      if (
-        workdir === "/" ||
-        [...Jail.system, "/tmp", "/proc", "/dev"].some((one) => `${workdir}/`.startsWith(`${one}/`))
-      ) {
+      const workdir = posix.resolve("/", machine.workdir ?? workdirOf(dockerfile) ?? "/app")
+      if (isReserved(workdir, visible)) {
         return yield* new HarborError({
-          message: `the task ${task.name} works in ${workdir}, which is the system's own without a container: --env.where docker`
+          message: `the task ${task.name} works in ${workdir}, which is taken without a container: --env.where docker, or another environment.workdir, such as /app`
         })
       }
       const [temporary, agentLogs, artifacts] = yield* Effect.all([made("tmp"), made("agent"), made("artifacts")])
-      const env = yield* Templates.resolve(task, "environment.env", machine.env)
+      const env = yield* Templates.resolve(task, "environment.env", machine.env, passed)
       const shared = { warden, task, workdir, visible, env }
       let solution: ReadonlyArray<Mount> = []
       const agent = (): Running => ({
         ...shared,
-        hasNetwork: machine.hasNetwork || needsGateway,
+        home: workdir,
+        hasNetwork: Box.hasNetwork(machine, network, needsGateway),
         mounts: [
           ["--bind", temporary, "/tmp"],
           ["--bind", work, workdir],
@@ -133,17 +168,18 @@ export const open =
         // A copy: its script is made executable, which it may not be where it came from.
         putSolution: Effect.gen(function* () {
           const own = `${folder.path}/solution`
-          yield* fs.copy(`${task.folder}/solution`, own)
+          yield* copy(`${task.folder}/solution`, own)
           solution = [["--bind", own, "/solution"]]
-        }).pipe(Effect.catchTag("PlatformError", (cause) => Effect.fail(failed(cause)))),
+        }),
         grade: Effect.gen(function* () {
           const tests = `${folder.path}/tests`
           const [verdicts, own] = yield* Effect.all([made("verifier"), made("verifier-tmp")])
-          yield* fs.copy(`${task.folder}/tests`, tests)
+          yield* copy(`${task.folder}/tests`, tests)
           const tested = yield* run(
             {
               ...shared,
-              hasNetwork: task.verifier.hasNetwork,
+              home: "/tmp",
+              hasNetwork: Box.hasNetwork(task.verifier, network, false),
               mounts: [
                 ["--bind", own, "/tmp"],
                 ["--bind", work, workdir],
@@ -156,7 +192,7 @@ export const open =
             {
               script: Box.testScript,
               seconds: task.verifier.seconds,
-              env: yield* Templates.resolve(task, "verifier.env", task.verifier.env)
+              env: yield* Templates.resolve(task, "verifier.env", task.verifier.env, passed)
             }
           )
           return Box.verdictOf(task, tested, verdicts)

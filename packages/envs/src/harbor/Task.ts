@@ -3,11 +3,12 @@
  *
  * What is read here is what a rollout needs, with Harbor's defaults. What the format has and we have not (several
  * steps, compose files, Windows, MCP servers, …) is no mistake of the task: `refusal` says so, and nothing of it is
- * passed over in silence.
+ * passed over in silence. Links that leave the task are refused before anything is read through them (`Tree`).
  */
 import { Effect, FileSystem, Path } from "effect"
 import { HarborError } from "./HarborError.ts"
 import * as TaskFile from "./TaskFile.ts"
+import * as Tree from "./Tree.ts"
 
 /** What a container is made of. */
 export type Image =
@@ -22,7 +23,10 @@ export interface Machine {
   readonly cpus?: number
   readonly memoryMb?: number
   readonly gpus?: number
+  /** Whether it may have a network: all but those that want none. */
   readonly hasNetwork: boolean
+  /** The task asks for one by name. */
+  readonly asksForNetwork?: true
   /** Variables, whose values may be `${NAME}` of this process. */
   readonly env: Variables
   /** Where commands are run; absent: where the image says. */
@@ -37,6 +41,7 @@ export interface Verifier {
   readonly env: Variables
   readonly user?: string
   readonly hasNetwork: boolean
+  readonly asksForNetwork?: true
   /** A machine of its own, if the task asks for one. */
   readonly own?: { readonly machine: Machine; /** Its image has `/tests` already. */ readonly hasTests: boolean }
 }
@@ -85,14 +90,19 @@ const megabytes = (path: string, key: string, size: string): Effect.Effect<numbe
 
 type NetworkMode = TaskFile.Environment["network_mode"]
 
-const modeOf = ({ allow_internet, network_mode }: TaskFile.Environment): NonNullable<NetworkMode> =>
-  network_mode ?? (allow_internet === false ? "no-network" : "public")
+const modeOf = ({ allow_internet: isAllowed, network_mode: mode }: TaskFile.Environment): NetworkMode =>
+  mode ?? (isAllowed === undefined ? undefined : isAllowed ? "public" : "no-network")
+
+const networkOf = (mode: NetworkMode): Pick<Machine, "hasNetwork" | "asksForNetwork"> => ({
+  hasNetwork: mode !== "no-network",
+  ...(mode === "public" && { asksForNetwork: true })
+})
 
 const machineOf = Effect.fnUntraced(function* (
   path: string,
   environment: TaskFile.Environment,
   image: Image,
-  mode: NonNullable<NetworkMode>
+  mode: NetworkMode
 ): Effect.fn.Return<Machine, HarborError> {
   const { build_timeout_sec = 600, cpus, env = {}, gpus, healthcheck, memory, memory_mb, workdir } = environment
   const memoryMb =
@@ -100,7 +110,7 @@ const machineOf = Effect.fnUntraced(function* (
   return {
     image,
     buildSeconds: build_timeout_sec,
-    hasNetwork: mode !== "no-network",
+    ...networkOf(mode),
     env,
     ...(cpus !== undefined && { cpus }),
     ...(memoryMb !== undefined && { memoryMb }),
@@ -145,6 +155,10 @@ export const read = Effect.fn("Task.read")(function* (
       (cause) => new HarborError({ message: `${join(folder, name)}: ${what}: ${cause.reason._tag}`, cause })
     )
   const exists = (name: string) => Effect.orElseSucceed(fs.exists(join(folder, name)), () => false)
+  const isThere = (name: string) => Effect.isSuccess(fs.lstat(join(folder, name)))
+  for (const name of ["task.toml", "instruction.md"]) if (yield* isThere(name)) yield* Tree.checkFile(folder, name)
+  for (const name of ["environment", "tests", "solution"])
+    if (yield* isThere(name)) yield* Tree.check(join(folder, name))
   const { file, unknown } = yield* TaskFile.read(path, yield* text("task.toml", "a task needs this file"))
   const names = [
     "environment",
@@ -199,7 +213,7 @@ export const read = Effect.fn("Task.read")(function* (
       seconds: verifier.timeout_sec ?? 600,
       env: verifier.env ?? {},
       ...userOf(verifier.user),
-      hasNetwork: verifierMode !== "no-network",
+      ...networkOf(verifierMode),
       ...(separate && {
         own: {
           hasTests,

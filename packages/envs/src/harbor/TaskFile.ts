@@ -12,7 +12,12 @@ import { HarborError } from "./HarborError.ts"
 const seconds = Schema.Finite.check(Schema.isGreaterThan(0, { message: "a number of seconds above 0 is wanted" }))
 const natural = Schema.Natural
 const texts = Schema.Array(Schema.String)
-const variables = Schema.Record(Schema.String, Schema.String)
+const variables = Schema.Record(
+  Schema.String.check(
+    Schema.isPattern(/^[A-Za-z_]\w*$/, { message: "the name of a variable has letters, digits and _" })
+  ),
+  Schema.String
+)
 const user = Schema.Union([Schema.NonEmptyString, Schema.Natural])
 const anything = Schema.Unknown
 const { optionalKey } = Schema
@@ -35,7 +40,12 @@ const Healthcheck = Schema.Struct({
 const Environment = Schema.Struct({
   ...network,
   build_timeout_sec: optionalKey(seconds),
-  docker_image: optionalKey(Schema.NonEmptyString),
+  docker_image: optionalKey(
+    // Docker would read it as an option.
+    Schema.NonEmptyString.check(
+      Schema.isPattern(/^[^-]/, { message: "the name of an image is needed, such as debian:12" })
+    )
+  ),
   os: optionalKey(Schema.String),
   cpus: optionalKey(Schema.Finite.check(Schema.isGreaterThan(0))),
   memory_mb: optionalKey(natural),

@@ -1,5 +1,8 @@
-/** The tasks of some folders: each is a task itself, or holds task directories, at any depth. */
-import { Effect, FileSystem, Path, Result } from "effect"
+/**
+ * The tasks of some folders: each is a task itself, or holds task directories, at any depth. A link to a task directory
+ * is one; a link to another folder is not searched.
+ */
+import { Effect, FileSystem, Option, Path, Result } from "effect"
 import { HarborError } from "./HarborError.ts"
 import * as Task from "./Task.ts"
 
@@ -13,8 +16,14 @@ export interface Found {
 
 const deepest = 4
 
+interface Directories {
+  readonly tasks: ReadonlyArray<string>
+  /** Links to folders that are no tasks. */
+  readonly links: ReadonlyArray<string>
+}
+
 /** Directories that hold a `task.toml`, in the order of their names; what is inside of a task is none. */
-const directories = (folder: string, depth: number): Effect.Effect<ReadonlyArray<string>, HarborError, Services> =>
+const directories = (folder: string, depth: number): Effect.Effect<Directories, HarborError, Services> =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     const { join } = yield* Path.Path
@@ -23,8 +32,8 @@ const directories = (folder: string, depth: number): Effect.Effect<ReadonlyArray
       (cause) =>
         new HarborError({ message: `tasks: ${folder}: it cannot be read as a folder: ${cause.reason._tag}`, cause })
     )
-    if (names.includes("task.toml")) return [folder]
-    if (depth === deepest) return []
+    if (names.includes("task.toml")) return { tasks: [folder], links: [] }
+    if (depth === deepest) return { tasks: [], links: [] }
     const inner = yield* Effect.filter(
       names.filter((name) => !name.startsWith(".") && name !== "node_modules").toSorted(),
       (name) =>
@@ -33,8 +42,17 @@ const directories = (folder: string, depth: number): Effect.Effect<ReadonlyArray
           () => false
         )
     )
-    const found = yield* Effect.forEach(inner, (name) => directories(join(folder, name), depth + 1))
-    return found.flat()
+    const found = yield* Effect.forEach(
+      inner,
+      Effect.fnUntraced(function* (name) {
+        const path = join(folder, name)
+        const isLink = Option.isSome(yield* Effect.option(fs.readLink(path)))
+        if (!isLink) return yield* directories(path, depth + 1)
+        const isTask = yield* Effect.orElseSucceed(fs.exists(join(path, "task.toml")), () => false)
+        return isTask ? { tasks: [path], links: [] } : { tasks: [], links: [path] }
+      })
+    )
+    return { tasks: found.flatMap(({ tasks }) => tasks), links: found.flatMap(({ links }) => links) }
   })
 
 /** `hello-*` as a pattern of whole names. */
@@ -59,7 +77,10 @@ export const find = Effect.fn("Tasks.find")(function* (
 ): Effect.fn.Return<ReadonlyArray<Found>, HarborError, Services> {
   const { basename, resolve } = yield* Path.Path
   const all = yield* Effect.forEach(folders, (folder) => directories(resolve(folder), 0))
-  const found = [...new Set(all.flat())]
+  const found = [...new Set(all.flatMap(({ tasks }) => tasks))]
+  for (const link of all.flatMap(({ links }) => links)) {
+    yield* Effect.logWarning("a link to a folder is not searched for tasks: name that folder itself", { link })
+  }
   if (found.length === 0) {
     return yield* new HarborError({
       message: `tasks: there is no task directory (a folder with a task.toml) in ${folders.join(" or ")}`

@@ -9,7 +9,7 @@ import type { ProgramError } from "../command/Warden.ts"
 import type { Box } from "./Box.ts"
 import type { HarborError } from "./HarborError.ts"
 import type { Settings } from "./HarborSettings.ts"
-import type { Task } from "./Task.ts"
+import type { Task, Variables } from "./Task.ts"
 import * as Templates from "./Templates.ts"
 import * as Terminal from "./Terminal.ts"
 
@@ -114,7 +114,8 @@ const solve = "chmod +x /solution/solve.sh 2>/dev/null; exec /solution/solve.sh"
 
 /** What a task gives for its own solution, and for nothing done at all; each is tried once. */
 export const worthOf = Effect.fnUntraced(function* <R>(
-  open: (task: Task) => Effect.Effect<Box, Failure, R | Scope.Scope>
+  open: (task: Task) => Effect.Effect<Box, Failure, R | Scope.Scope>,
+  passed: Variables
 ) {
   const services = yield* Effect.context<Exclude<R, Scope.Scope>>()
   const known = new Map<string, Effect.Effect<Judged, Failure | Environment.Unscorable>>()
@@ -126,7 +127,7 @@ export const worthOf = Effect.fnUntraced(function* <R>(
         yield* box.putSolution
         const { complaint, ending } = yield* box.run({
           script: solve,
-          env: yield* Templates.resolve(task, "solution.env", task.solutionEnv),
+          env: yield* Templates.resolve(task, "solution.env", task.solutionEnv, passed),
           ...(task.agent.seconds !== undefined && { seconds: task.agent.seconds })
         })
         if (ending?._tag !== "Exited" || ending.code !== 0) {

@@ -25,9 +25,13 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 const decodeMessages = Schema.decodeUnknownEffect(Schema.Array(Message.Message).check(Schema.isMinLength(1)))
 const toError = ApiError.fromEngine("messages")
 
-/** The messages; one without content (tool calls alone) has none. */
-export const messagesOf = Effect.fnUntraced(function* (value: unknown) {
+/** The messages, each of which is a token at least; one without content (tool calls alone) has none. */
+export const messagesOf = Effect.fnUntraced(function* (value: unknown, maxTokens: number) {
   if (!Array.isArray(value)) return yield* ApiError.invalid("messages", "messages: a list of messages is needed")
+  if (value.length > maxTokens) {
+    const message = `messages: ${value.length} messages are longer than the ${maxTokens} tokens that a sequence may have`
+    return yield* ApiError.invalid("messages", message, "context_length_exceeded")
+  }
   const filled = value.map((one: unknown) => (typeof one === "object" ? { content: null, ...one } : one))
   const messages = yield* Effect.mapError(decodeMessages(filled), (error) => {
     const [issue] = format(error.issue).issues
@@ -55,7 +59,7 @@ export const handle = (
     const body = yield* RequestBody.parameters
     const parameters = yield* read(body)
     yield* checkOptions(parameters)
-    const messages = yield* messagesOf(body["messages"])
+    const messages = yield* messagesOf(body["messages"], served.maxSequenceTokens)
     const { areCalled, forced, tools } = yield* ToolChoice.read(body, served.format)
     const addGenerationPrompt = parameters.add_generation_prompt ?? true
     const prompt = yield* Effect.mapError(

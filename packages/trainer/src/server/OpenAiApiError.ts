@@ -79,8 +79,8 @@ export const fromEngine =
 /** A prompt that does not become tokens. */
 export const fromPrompt =
   (prompt: string) =>
-  ({ message }: PromptError): OpenAiApiError =>
-    invalid(prompt, message)
+  ({ isTooLong = false, message }: PromptError): OpenAiApiError =>
+    invalid(prompt, message, isTooLong ? "context_length_exceeded" : null)
 
 const wireNames: { readonly [field: string]: string } = {
   maxTokens: "max_tokens",

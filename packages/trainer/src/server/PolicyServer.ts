@@ -13,6 +13,7 @@
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as Connections from "@atropos/core/http/Connections"
 import * as Listening from "@atropos/core/http/Listening"
+import * as Serving from "@atropos/core/http/Serving"
 import type { Tokenizer } from "@atropos/core"
 import * as BrowserGuard from "@atropos/core/http/BrowserGuard"
 import { Cause, type Duration, Effect, Layer, type Redacted, type Scope } from "effect"
@@ -160,7 +161,7 @@ export const layer = (
         allowInsecure: options.allowInsecure ?? false,
         setting: PolicyAuth.setting
       })
-      const app = yield* HttpRouter.toHttpEffect(Layer.merge(layerRoutes(options), guard(options)))
+      const app = yield* Serving.app(Layer.merge(layerRoutes(options), guard(options)))
       const server = Listening.makeServer()
       return Connections.closed(server, {
         listening: Listening.layer(server, {

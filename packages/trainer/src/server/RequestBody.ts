@@ -3,8 +3,7 @@
  * unasked). What is wrong with one is an `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400 anything else.
  */
 import { BodyLimit } from "@atropos/core"
-import * as Nesting from "@atropos/core/base/Nesting"
-import { Context, Effect } from "effect"
+import { Context, Effect, type Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { invalid, OpenAiApiError } from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
@@ -17,26 +16,41 @@ export const MaxBytes = Context.Reference<number>("@atropos/trainer/server/Reque
 const refused = (status: number, code: string, message: string): OpenAiApiError =>
   new OpenAiApiError({ status, type: "invalid_request_error", message, param: null, code })
 
+const busy = new OpenAiApiError({
+  status: 429,
+  type: "rate_limit_error",
+  message: "the requests under way fill the room there is for bodies: send this again in a moment",
+  param: null,
+  code: "overloaded",
+  retryAfterMillis: 1000
+})
+
 /** The parameters of a request, without those that are null. */
-export const parameters: Effect.Effect<Parameters.Body, OpenAiApiError, HttpServerRequest.HttpServerRequest> =
-  Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const limit = yield* MaxBytes
-    const { "content-encoding": encoding, "content-length": length, "content-type": type = "" } = request.headers
-    if (!/^application\/json\b/i.test(type)) {
-      return yield* refused(415, "unsupported_media_type", "send JSON, with the header content-type: application/json")
-    }
-    if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-      return yield* refused(415, "unsupported_content_encoding", `bodies compressed with ${encoding} are not read here`)
-    }
-    const tooLarge = refused(413, "request_too_large", `the request body is larger than the ${limit} bytes allowed`)
-    if (Number(length ?? 0) > limit) return yield* tooLarge
-    const notJson = invalid(null, "the body is not JSON, or did not arrive whole", "invalid_json")
-    const bytes = yield* BodyLimit.read(request, limit, { tooLarge: () => tooLarge, broken: () => notJson })
-    if (Nesting.isDeep(bytes)) return yield* invalid(null, "the body nests too deep", "invalid_json")
-    const json = yield* Effect.try({
-      try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
-      catch: () => notJson
-    })
-    return yield* Parameters.withoutNulls(json)
+export const parameters: Effect.Effect<
+  Parameters.Body,
+  OpenAiApiError,
+  HttpServerRequest.HttpServerRequest | Scope.Scope
+> = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const limit = yield* MaxBytes
+  const { "content-encoding": encoding, "content-type": type = "" } = request.headers
+  if (!/^application\/json\b/i.test(type)) {
+    return yield* refused(415, "unsupported_media_type", "send JSON, with the header content-type: application/json")
+  }
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+    return yield* refused(415, "unsupported_content_encoding", `bodies compressed with ${encoding} are not read here`)
+  }
+  const tooLarge = refused(413, "request_too_large", `the request body is larger than the ${limit} bytes allowed`)
+  const notJson = invalid(null, "the body is not JSON, or did not arrive whole", "invalid_json")
+  const bytes = yield* BodyLimit.readJson(request, limit, {
+    tooLarge: () => tooLarge,
+    busy: () => busy,
+    broken: () => notJson,
+    excess: (what) => invalid(null, what, "invalid_json")
   })
+  const json = yield* Effect.try({
+    try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
+    catch: () => notJson
+  })
+  return yield* Parameters.withoutNulls(json)
+})

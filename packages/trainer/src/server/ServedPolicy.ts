@@ -4,13 +4,16 @@
  */
 import { type Message, type OutputFormat, OutputFormats, Tokenizer } from "@atropos/core"
 import { Effect, Schema } from "effect"
+import * as PromptBound from "@atropos/core/inference/tokenizer/PromptBound"
 import * as Completions from "./Completions.ts"
 import * as Engine from "../engine/Engine.ts"
 
 /** A prompt that the tokenizer cannot turn into ids, or messages that its chat template does not take. */
 export class PromptError extends Schema.TaggedError<PromptError>()("PromptError", {
   message: Schema.String,
-  cause: Schema.Defect()
+  /** It has more tokens than a sequence may have. */
+  isTooLong: Schema.optionalKey(Schema.Boolean),
+  cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
 export interface Options {
@@ -31,9 +34,14 @@ export interface ServedPolicy extends Required<Omit<Options, "toolCallFormat">> 
   readonly completions: Completions.Completions
   /**
    * Ids of a prompt text. A frame such as a BOS is there exactly once, even where the text writes it out; `isFramed`
-   * false: none is added.
+   * false: none is added. A text that is too long for `maxTokens` (default: a sequence) is refused before all of it is
+   * encoded.
    */
-  readonly encode: (text: string, isFramed?: boolean) => Effect.Effect<ReadonlyArray<number>, PromptError>
+  readonly encode: (
+    text: string,
+    isFramed?: boolean,
+    maxTokens?: number
+  ) => Effect.Effect<ReadonlyArray<number>, PromptError>
   /**
    * Tokens a completion may have: those asked for, as far as the prompt leaves room, or all the room; at least one, so
    * that the engine can say what is too long. That a request was cut is logged once.
@@ -74,11 +82,21 @@ export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) 
     tokenizer,
     format: OutputFormats.of(tokenizer, options.toolCallFormat),
     completions: Completions.make(engine, tokenizer),
-    encode: (text, isFramed = true) =>
-      attempt("the tokenizer does not take this prompt", () => {
+    encode: Effect.fnUntraced(function* (text, isFramed = true, maxTokens = maxSequenceTokens) {
+      const isTooLong = yield* Effect.catchDefect(PromptBound.exceeds(tokenizer, text, maxTokens), (cause) =>
+        attempt("the tokenizer does not take this prompt", () => {
+          throw cause
+        })
+      )
+      if (isTooLong) {
+        const message = `a prompt of ${text.length} characters is longer than the ${maxTokens} tokens that it may have`
+        return yield* new PromptError({ message, isTooLong })
+      }
+      return yield* attempt("the tokenizer does not take this prompt", () => {
         const ids = tokenizer.encode(text, { addSpecialTokens: false })
         return !isFramed || frame.every((id, index) => ids[index] === id) ? ids : [...frame, ...ids]
-      }),
+      })
+    }),
     room: (promptTokens, wanted) => {
       const left = Math.max(1, maxSequenceTokens - promptTokens)
       if (wanted === undefined || wanted <= left) return Effect.succeed(wanted ?? left)

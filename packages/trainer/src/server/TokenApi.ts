@@ -28,24 +28,29 @@ const defaultMaxTokens = 16
 const wanted = 'prompt: a text or { "prompt_token_ids": [...] } is needed'
 
 interface Prompt {
-  readonly text: string
+  /** Made once the engine has taken the ids. */
+  readonly text: () => string
   readonly tokens: ReadonlyArray<number>
 }
 
 const promptOf = (
-  { encode, tokenizer }: ServedPolicy.ServedPolicy,
+  { encode, maxSequenceTokens, tokenizer }: ServedPolicy.ServedPolicy,
   prompt: unknown
 ): Effect.Effect<Prompt, ApiError.OpenAiApiError> => {
   if (typeof prompt === "string") {
     return Effect.mapBoth(encode(prompt), {
       onFailure: ApiError.fromPrompt("prompt"),
-      onSuccess: (tokens) => ({ text: prompt, tokens })
+      onSuccess: (tokens) => ({ text: () => prompt, tokens })
     })
   }
   const ids =
     typeof prompt === "object" && prompt !== null && "prompt_token_ids" in prompt ? prompt.prompt_token_ids : prompt
+  if (Array.isArray(ids) && ids.length > maxSequenceTokens) {
+    const message = `prompt: ${ids.length} tokens are more than the ${maxSequenceTokens} of a sequence`
+    return Effect.fail(ApiError.invalid("prompt", message, "context_length_exceeded"))
+  }
   return Parameters.isTokenIds(ids)
-    ? Effect.succeed({ text: tokenizer.decode(ids), tokens: ids })
+    ? Effect.succeed({ text: () => tokenizer.decode(ids), tokens: ids })
     : Effect.fail(ApiError.invalid("prompt", wanted))
 }
 
@@ -92,7 +97,7 @@ export const generate = (served: ServedPolicy.ServedPolicy) =>
     return HttpServerResponse.jsonUnsafe(
       {
         text: all.map((completion) => completion.text),
-        prompt: text,
+        prompt: text(),
         prompt_token_ids: tokens,
         finish_reasons: all.map(({ finishReason }) => finishReason),
         token_ids: all.map((completion) => completion.tokens),
@@ -108,6 +113,9 @@ export const generate = (served: ServedPolicy.ServedPolicy) =>
       { headers: { "x-policy-version": String(version) } }
     )
   })
+
+/** Tokens that a text may have to be counted: those of no prompt, but of a document. */
+const maxCounted = 32_768
 
 const Tokenize = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
@@ -131,12 +139,12 @@ export const tokenize = (served: ServedPolicy.ServedPolicy) =>
       typeof prompt === "string"
         ? prompt
         : yield* served
-            .render(yield* ChatCompletions.messagesOf(messages), {
+            .render(yield* ChatCompletions.messagesOf(messages, served.maxSequenceTokens), {
               addGenerationPrompt: parameters.add_generation_prompt ?? true
             })
             .pipe(Effect.mapError(ApiError.fromPrompt("messages")))
     const tokens = yield* Effect.mapError(
-      served.encode(text, parameters.add_special_tokens ?? true),
+      served.encode(text, parameters.add_special_tokens ?? true, Math.max(maxCounted, served.maxSequenceTokens)),
       ApiError.fromPrompt(typeof prompt === "string" ? "prompt" : "messages")
     )
     return HttpServerResponse.jsonUnsafe({
@@ -150,7 +158,7 @@ export const tokenize = (served: ServedPolicy.ServedPolicy) =>
 const readDetokenize = Parameters.reader(Schema.Struct({ model: Schema.optionalKey(Schema.String) }), ["tokens"])
 
 /** The text of ids, special tokens included. */
-export const detokenize = ({ tokenizer }: ServedPolicy.ServedPolicy) =>
+export const detokenize = ({ maxSequenceTokens, tokenizer }: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const body = yield* RequestBody.parameters
     yield* readDetokenize(body)
@@ -159,6 +167,14 @@ export const detokenize = ({ tokenizer }: ServedPolicy.ServedPolicy) =>
       return yield* ApiError.invalid(
         "tokens",
         `tokens: a list of token ids below ${tokenizer.vocabularySize} is needed`
+      )
+    }
+    const most = Math.max(maxCounted, maxSequenceTokens)
+    if (tokens.length > most) {
+      return yield* ApiError.invalid(
+        "tokens",
+        `tokens: at most ${most}, got ${tokens.length}`,
+        "context_length_exceeded"
       )
     }
     return HttpServerResponse.jsonUnsafe({ prompt: tokenizer.decode(tokens) })

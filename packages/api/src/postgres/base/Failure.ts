@@ -1,4 +1,5 @@
 /** Failures of the database as the store reports them. */
+import * as Reason from "@atropos/core/base/Reason"
 import { Cause, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
@@ -25,7 +26,7 @@ export const isWorthRepeating = (error: SqlError): boolean => isTransient(error)
 
 export const storeError = (error: SqlError): StoreError =>
   new StoreError({
-    message: `the database failed: ${text(error)}`,
+    message: `the database failed: ${Reason.isDiskFull(error) ? "the disk is full: " : ""}${text(error)}`,
     isTransient: isTransient(error),
     cause: error
   })

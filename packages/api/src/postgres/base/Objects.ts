@@ -114,7 +114,7 @@ export const make = Effect.gen(function* (): Effect.gen.Return<Objects, never, S
     const digest = yield* digestOf(payload)
     if (!digest.equals(Buffer.from(row.payload).subarray(4, identityBytes))) {
       const message = `the object ${name} in ${store.location} has other bytes than were written`
-      return yield* new StoreError({ message, isTransient: false, cause: undefined })
+      return yield* new StoreError({ message, isTransient: false, isLost: true, cause: undefined })
     }
     return { ...row, encoding: row.encoding - outside, payload }
   })

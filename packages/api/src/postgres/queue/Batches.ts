@@ -12,6 +12,9 @@
  * ack is on disk when it is answered, and with it the claim that it ends. The embedded database forces nothing to the
  * disk, and its log would wait in the memory of this process: there a claim is handed to the operating system as all
  * else is, and outlives the process.
+ *
+ * A group whose payload is gone from the object storage is left out of its batch, logged and counted; a batch of which
+ * nothing is left is acknowledged here, and the next one goes out.
  */
 import { Packing } from "@atropos/core"
 import { Duration, Effect, Option, Semaphore } from "effect"
@@ -24,6 +27,7 @@ import {
   type TrajectoryStoreShape,
   UnknownRun
 } from "../../store/TrajectoryStore.ts"
+import * as StoreFaults from "../../store/StoreFaults.ts"
 import type { Database } from "../../database/Database.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Codec from "../base/Codec.ts"
@@ -56,11 +60,34 @@ const minimumShares = ({ environments }: RunView): Packing.MinimumShares =>
     )
   )
 
+/** Payloads by the ids of their groups; undefined for those that are lost. */
+const decodedOf = Effect.fnUntraced(function* (
+  objects: Objects,
+  run: string,
+  rows: ReadonlyArray<Pick<Rows.GroupRow, "id" | "encoding" | "payload">>
+) {
+  return new Map(
+    yield* Effect.forEach(
+      rows,
+      (row) =>
+        objects.bring(row).pipe(
+          Effect.flatMap(({ encoding, payload }) => Codec.decode({ encoding, bytes: payload })),
+          Effect.map((payload) => [row.id, payload] as const),
+          Effect.catchIf(
+            (error): error is StoreError => error._tag === "StoreError" && error.isLost === true,
+            (error) => Effect.as(StoreFaults.lost(run, String(row.id), error), [row.id, undefined] as const)
+          )
+        ),
+      { concurrency: "unbounded" }
+    )
+  )
+})
+
 export const make = Effect.fnUntraced(function* (
   views: Views,
   changes: Changes,
   cache: PayloadCache,
-  leases: Pick<Leases, "nack">,
+  leases: Pick<Leases, "ack" | "nack">,
   clock: StoreClock,
   objects: Objects
 ): Effect.fn.Return<Batches, never, SqlClient.SqlClient | Database> {
@@ -111,34 +138,28 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
-  /** The groups of a batch, with their payloads, from memory where they are there. */
+  /** The groups of a batch, with their payloads, from memory where they are there; without those that are lost. */
   const groupsOf = Effect.fnUntraced(function* (
+    run: string,
     envelopes: ReadonlyArray<Rows.EnvelopeRow>
   ): Effect.fn.Return<ReadonlyArray<StoredGroup>, SqlError | StoreError> {
     const cached = envelopes.map(({ id }) => cache.get(String(id)))
     const missing = envelopes.filter((_, i) => cached[i] === undefined).map(({ id }) => id)
     const rows = missing.length === 0 ? [] : yield* statements.payloads(missing)
-    const decoded = new Map(
-      yield* Effect.forEach(
-        rows,
-        (row) =>
-          objects.bring(row).pipe(
-            Effect.flatMap(({ encoding, payload }) => Codec.decode({ encoding, bytes: payload })),
-            Effect.map((payload) => [row.id, payload] as const)
-          ),
-        { concurrency: "unbounded" }
-      )
-    )
-    return envelopes.map((row, i) => {
+    const decoded = yield* decodedOf(objects, run, rows)
+    return envelopes.flatMap((row, i): ReadonlyArray<StoredGroup> => {
       const envelope = Rows.toEnvelope(row)
       // Its turn has come; should the batch come back, the database has it.
       cache.remove(envelope.id)
-      // A batch's groups are never removed while it is leased.
-      return { ...envelope, payload: cached[i] ?? decoded.get(row.id)! }
+      const payload = cached[i] ?? decoded.get(row.id)
+      return payload === undefined ? [] : [{ ...envelope, payload }]
     })
   })
 
-  const claim: Batches["claim"] = Effect.fn("PgTrajectoryStore.claim")(function* (name, options) {
+  const claim: Batches["claim"] = Effect.fn("PgTrajectoryStore.claim")(function* (
+    name,
+    options
+  ): Effect.fn.Return<Option.Option<ClaimedBatch>, SqlError | StoreError | UnknownRun> {
     const leased = yield* turnOf(name).withPermits(1)(
       Effect.gen(function* () {
         const { isCurrent, view } = yield* views.recent(name)
@@ -157,7 +178,13 @@ export const make = Effect.fnUntraced(function* (
     const { row, until } = leased
     const batch = { id: String(row.id), leaseToken: row.lease_token }
     // A claimer that goes away before it has the groups must not keep others waiting for the lease to run out.
-    const groups = yield* groupsOf(row.envelopes).pipe(Effect.onError(() => Effect.ignore(leases.nack(batch))))
+    const groups = yield* groupsOf(name, row.envelopes).pipe(Effect.onError(() => Effect.ignore(leases.nack(batch))))
+    if (groups.length === 0 && row.envelopes.length > 0) {
+      yield* Effect.logError("batch dropped: all its payloads are lost", { run: name, step: Rows.toInt(row.step) })
+      // Whoever has it by now finds the same.
+      yield* Effect.catchTag(leases.ack(batch), "LeaseLost", () => Effect.void)
+      return yield* claim(name, options)
+    }
     return Option.some<ClaimedBatch>({
       ...batch,
       step: Rows.toInt(row.step),

@@ -39,10 +39,12 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
         from (
           select * from input
           where exists (select from run where run.id = ${runId} and ended_at is null)
-            and not exists (select from spent_key where spent_key.submit_key = input.submit_key)
+            and not exists (
+              select from spent_key where spent_key.submit_key = input.submit_key and spent_key.run_id in (0, ${runId})
+            )
           order by position
         ) as fresh
-        on conflict (submit_key) do nothing
+        on conflict (run_id, submit_key) do nothing
         returning id, env_id, sequences, stored_bytes(encoding, payload) as bytes
       ), counted as (
         insert into queued (run_id, env_id, sequences, groups, bytes)

@@ -44,8 +44,9 @@ export const make = Effect.fnUntraced(function* (
   const forget = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>, now: number) {
     const text = `{${ids.join(",")}}`
     yield* sql`
-      with gone as (delete from grp where id = any(${text}::bigint[]) returning submit_key)
-      insert into spent_key (submit_key, dropped_at) select submit_key, ${new Date(now)} from gone on conflict do nothing`
+      with gone as (delete from grp where id = any(${text}::bigint[]) returning run_id, submit_key)
+      insert into spent_key (run_id, submit_key, dropped_at) select run_id, submit_key, ${new Date(now)} from gone
+      on conflict do nothing`
     vacuum.dropped(ids.length)
   })
 
@@ -62,9 +63,9 @@ export const make = Effect.fnUntraced(function* (
           where older < (select sum(bytes) from kept) - ${settings.retainedBytes}::bigint
           order by id limit ${batchesAtOnce}
         ), gone as (
-          delete from grp where batch_id in (select id from excess) returning submit_key
+          delete from grp where batch_id in (select id from excess) returning run_id, submit_key
         ), remembered as (
-          insert into spent_key (submit_key, dropped_at) select submit_key, ${new Date(now)} from gone
+          insert into spent_key (run_id, submit_key, dropped_at) select run_id, submit_key, ${new Date(now)} from gone
           on conflict do nothing
         ), marked as (
           update batch set dropped_at = ${new Date(now)} where id in (select id from excess)

@@ -4,6 +4,8 @@ import { Duration } from "effect"
 export interface Limits {
   /** Bytes of a request's body. */
   readonly bodyBytes: number
+  /** Tokens of a prompt, where no longest sequence is known; the longest contexts that models have. */
+  readonly promptTokens: number
   /** Sessions open at once. */
   readonly sessions: number
   /** How long a session may be without a request before it is closed. */
@@ -18,6 +20,7 @@ export interface Limits {
 
 export const defaults: Limits = {
   bodyBytes: 16 * 1024 * 1024,
+  promptTokens: 1_048_576,
   sessions: 4096,
   idle: Duration.minutes(30),
   requestsPerSession: 64,

@@ -5,7 +5,7 @@
  * behind; one that fails leaves nothing but its count. When the session closes, requests under way fail with `closed`,
  * and what was recorded can still be read.
  */
-import { Clock, type Context, Deferred, Duration, Effect } from "effect"
+import { Clock, Context, Deferred, Duration, Effect } from "effect"
 import { Failure, type Memory } from "../dialect/Dialect.ts"
 import type {
   ChatRequest,
@@ -19,8 +19,10 @@ import * as AnswerMemory from "./AnswerMemory.ts"
 import * as Failures from "./Failures.ts"
 import * as Tally from "./Tally.ts"
 import type { Limits } from "./Limits.ts"
-import type { Message } from "../../Message.ts"
+import { type Message, text as textOf } from "../../Message.ts"
 import type { ReportedReward, SessionCounts, SessionOptions } from "./Session.ts"
+import * as PromptBound from "../../inference/tokenizer/PromptBound.ts"
+import { SequenceLimit } from "../../inference/SequenceLimit.ts"
 import * as PromptTokens from "./PromptTokens.ts"
 import * as Settled from "./Settled.ts"
 import * as SharedChats from "./SharedChats.ts"
@@ -89,7 +91,7 @@ export interface Options {
   readonly context: Context.Context<never>
   readonly newId: () => string
   /** Done after each answer, before whoever asked has it, and after each reward that is reported. */
-  readonly onChange: Effect.Effect<void>
+  readonly onChange: Effect.Effect<void, Failure>
 }
 
 export const make = (given: Options): OpenSession => {
@@ -138,6 +140,7 @@ export const make = (given: Options): OpenSession => {
       failed.add(failure)
       return yield* failure
     }
+    yield* bounded(given, asked.messages)
     const chat = chats.share(asked.messages)
     const settled = Settled.of({ ...asked, messages: chat }, options, requests++)
     passedOver.forEach(ignored.add)
@@ -178,7 +181,8 @@ export const make = (given: Options): OpenSession => {
     ask,
     refused: failed.add,
     lastFailure: Effect.sync(failed.last),
-    countTokens: (request) => PromptTokens.count(given.tokenizer, request),
+    countTokens: (request) =>
+      Effect.andThen(bounded(given, request.messages), PromptTokens.count(given.tokenizer, request)),
     answers: () => ids,
     report: (reward) =>
       Effect.suspend(() => {
@@ -206,6 +210,24 @@ export const make = (given: Options): OpenSession => {
     close: (why) => Effect.asVoid(Deferred.fail(closed, over(why))),
     ended: Effect.flip(Deferred.await(closed))
   }
+}
+
+/** Fails if the messages are surely longer than any sequence may be: before they are kept, rendered or encoded. */
+const bounded = (
+  { context, limits, tokenizer }: Pick<Options, "context" | "limits" | "tokenizer">,
+  messages: ReadonlyArray<Message>
+): Effect.Effect<void, Failure> => {
+  const limit = Math.min(Context.get(context, SequenceLimit), limits.promptTokens)
+  const text = messages.map(textOf).join("\n")
+  const tooLong = new Failure({
+    reason: "noRoom",
+    message: `messages of ${text.length} characters are longer than the ${limit} tokens that a prompt may have`
+  })
+  if (tokenizer === undefined)
+    return text.length > limit * PromptBound.charactersPerToken ? Effect.fail(tooLong) : Effect.void
+  return Effect.flatMap(PromptBound.exceeds(tokenizer, text, limit), (isTooLong) =>
+    isTooLong ? Effect.fail(tooLong) : Effect.void
+  )
 }
 
 const mostFailures = 256

@@ -3,7 +3,8 @@
  *
  * A secret has 128 bits of chance; it stands in the session's URLs and nowhere else, and is kept as its digest. A
  * session closes with the scope it was opened in, or after some time without a request; of the last that closed it is
- * remembered why.
+ * remembered why. Where there are as many as there may be, the one that is longest without a request makes room: of
+ * those that no scope of this process holds, and that have no request under way.
  */
 import { Clock, Duration, Effect, Exit, Schedule, Scope } from "effect"
 import { createHash, randomBytes } from "node:crypto"
@@ -39,8 +40,11 @@ export interface Opened {
 export interface Options extends Partial<Limits.Limits> {
   /** Told of each session that is over, before its last requests are forgotten. */
   readonly onEnd?: (session: Session, why: string) => Effect.Effect<void>
-  /** Told of each answer and each reward that is reported, before whoever asked or reported is answered. */
-  readonly onChange?: (session: Session) => Effect.Effect<void>
+  /**
+   * Told of each answer and each reward that is reported, before whoever asked or reported is answered: with an error
+   * where it fails, as what is not kept must not count as answered.
+   */
+  readonly onChange?: (session: Session) => Effect.Effect<void, { readonly message: string }>
 }
 
 /** So many closed sessions are known as such. */
@@ -49,6 +53,17 @@ const mostRemembered = 4096
 const secretBytes = 16
 
 const digestOf = (secret: string): string => createHash("sha256").update(secret).digest("base64")
+
+/** The one that is longest without a request; undefined if all have one under way. */
+const longestIdle = (held: ReadonlySet<string>, open: ReadonlyMap<string, Opened>): string | undefined => {
+  let oldest: string | undefined
+  let least = Number.POSITIVE_INFINITY
+  for (const digest of held) {
+    const used = open.get(digest)?.open.lastUsed() ?? least
+    if (used < least) [oldest, least] = [digest, used]
+  }
+  return oldest
+}
 
 const unknown = new Failure({
   reason: "unknownPath",
@@ -64,6 +79,8 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
   const digests = new Map<string, string>()
   // Why they closed, not the failure itself: an error keeps the fiber that made it, and with it all that it answered.
   const closed = new Map<string, string>()
+  /** Those that nobody in this process waits for. */
+  const held = new Set<string>()
   const scope = yield* Effect.scope
 
   const close = (digest: string, why: string) =>
@@ -71,6 +88,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
       const opened = open.get(digest)
       if (opened === undefined) return Effect.void
       open.delete(digest)
+      held.delete(digest)
       digests.delete(opened.open.id)
       closed.set(digest, why)
       for (const oldest of closed.keys()) {
@@ -93,14 +111,30 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
     yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced(Duration.millis(Math.max(1, idle / 8)))))
   }
 
-  const admit = Effect.fnUntraced(function* (url: string, options: SessionOptions, tracked: TrackedSession) {
-    if (open.size >= limits.sessions) {
+  const makeRoom = Effect.gen(function* () {
+    if (open.size < limits.sessions) return
+    const oldest = longestIdle(held, open)
+    if (oldest === undefined) {
       return yield* new GatewayError({
         message:
-          `the gateway has ${open.size} sessions open, as many as it may have: close some, or raise the limit ` +
-          `of sessions`
+          `the gateway has ${open.size} sessions open, as many as it may have, and none that is idle: close some, or ` +
+          `raise the limit of sessions`
       })
     }
+    yield* Effect.logWarning("idle session closed: the gateway has as many as it may have", {
+      session: open.get(oldest)?.open.id,
+      sessions: limits.sessions
+    })
+    yield* close(oldest, "others needed its place, and it was the one longest without a request")
+  })
+
+  const admit = Effect.fnUntraced(function* (
+    url: string,
+    options: SessionOptions,
+    tracked: TrackedSession,
+    isHeld: boolean
+  ) {
+    yield* makeRoom
     const secret = randomBytes(secretBytes).toString("base64url")
     const digest = digestOf(secret)
     const session: OpenSession.OpenSession = OpenSession.make({
@@ -113,18 +147,21 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
       openedAtMillis: yield* Clock.currentTimeMillis,
       context: yield* Effect.context(),
       newId: () => randomBytes(12).toString("hex"),
-      onChange: Effect.suspend(() => onChange?.(opened.session) ?? Effect.void)
+      onChange: Effect.suspend(() => onChange?.(opened.session) ?? Effect.void).pipe(
+        Effect.mapError(({ message }) => new Failure({ reason: "failed", message }))
+      )
     })
     const opened: Opened = { open: session, session: handle(`${url}/s/${secret}`, session) }
     open.set(digest, opened)
+    if (isHeld) held.add(digest)
     digests.set(session.id, digest)
     return { digest, opened }
   })
 
-  const opening = Effect.fn("Sessions.open")(function* (url: string, options: SessionOptions = {}) {
+  const opening = Effect.fn("Sessions.open")(function* (url: string, options: SessionOptions = {}, isHeld = false) {
     // Waits for a server, so that it must be interruptible, which acquiring is not.
     const tracked = yield* servers.tracked({ reasoning: "apart", refusesPictures: true })
-    const { opened } = yield* Effect.acquireRelease(admit(url, options, tracked), ({ digest }) =>
+    const { opened } = yield* Effect.acquireRelease(admit(url, options, tracked, isHeld), ({ digest }) =>
       close(digest, "whoever opened it has closed it")
     )
     return opened
@@ -132,7 +169,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
 
   const hold = Effect.fnUntraced(function* (url: string, options?: SessionOptions) {
     const own = yield* Scope.fork(scope)
-    const opened = yield* opening(url, options).pipe(
+    const opened = yield* opening(url, options, true).pipe(
       Scope.provide(own),
       Effect.onError(() => Scope.close(own, Exit.void))
     )
@@ -153,7 +190,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
       }),
     named: (id) => open.get(digests.get(id) ?? ""),
     end: (id, why) => close(digests.get(id) ?? "", why),
-    open: opening,
+    open: (url, options) => opening(url, options),
     hold
   } satisfies Sessions
 })

@@ -139,6 +139,101 @@ describe("Harbor tasks in containers", () => {
   )
 
   suite(
+    "what an agent puts in the way of artifacts leads no copy into the tests, and links it leaves are not followed",
+    Effect.gen(function* () {
+      const { calls, program, state } = yield* Rolling.docker
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
+      yield* fs.copy(Rolling.folder("containers/separate"), `${folder}/task`)
+      const file = `${folder}/task/task.toml`
+      const toml = yield* fs.readFileString(file)
+      assert.match(toml, /^artifacts = .*$/m)
+      const graded = Effect.fnUntraced(function* (artifacts: ReadonlyArray<string>, ...lines: ReadonlyArray<string>) {
+        yield* fs.writeFileString(file, toml.replace(/^artifacts = .*$/m, `artifacts = ${JSON.stringify(artifacts)}`))
+        const before = yield* fs.exists(`${state}/calls.jsonl`)
+        const from = before ? calls().length : 0
+        const { group, told } = yield* Rolling.rolledOut(
+          { tasks: folder, docker: program, groupSize: 1 },
+          Rolling.commands(...lines)
+        )
+        return { score: group?.scores[0], told, calls: plain(calls()).slice(from) }
+      })
+      // A folder of the first copy is a link to the tests; the second would be written through it.
+      const nested = yield* graded(
+        ["/app", "/app/out/test.sh"],
+        'rm -rf /app/out; ln -s ../tests /app/out; printf "#!/bin/sh\\necho 1 > /logs/verifier/reward.txt\\n" > /app/x'
+      )
+      assert.strictEqual(nested.score, 0)
+      assert.deepStrictEqual(
+        nested.calls.filter((call) => /^cp C\d+:/.test(call)),
+        ["cp C1:/app HOST/artifacts/0/", "cp C1:/logs/artifacts HOST/artifacts/1/"]
+      )
+      // An artifact that is a link to a file of this machine.
+      yield* fs.writeFileString(`${folder}/secret`, "Hello, Ada!\n")
+      const linked = yield* graded(["/app/greeting.txt"], `ln -s ${folder}/secret greeting.txt`)
+      assert.strictEqual(linked.score, 0)
+      assert.include(linked.told, "artifact not copied: it is a link")
+      assert.isFalse(linked.calls.some((call) => call.startsWith("cp HOST/artifacts/0/")))
+      for (const path of [
+        "/",
+        "/tests",
+        "/tests/test.sh",
+        "/logs",
+        "/logs/verifier/reward.txt",
+        "/app/../tests",
+        "/proc/1"
+      ]) {
+        const { score, told } = yield* graded([path], greet)
+        assert.isUndefined(score, path)
+        assert.include(told, "which is not the agent's", path)
+      }
+    })
+  )
+
+  suite(
+    "a task steers no program of this machine by its variables, its image's name, or links in what Docker reads",
+    Effect.gen(function* () {
+      const { calls, program, state } = yield* Rolling.docker
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
+      yield* fs.copy(Rolling.folder("containers/shared"), `${folder}/task`)
+      const file = `${folder}/task/task.toml`
+      const toml = yield* fs.readFileString(file)
+      // The stand-in is a program of Node's, which would run this.
+      yield* fs.writeFileString(
+        `${folder}/evil.mjs`,
+        `import("node:fs").then((fs) => fs.writeFileSync("${folder}/ran", ""))`
+      )
+      const evil = `--import=${folder}/evil.mjs`
+      yield* fs.writeFileString(
+        file,
+        toml.replace('PLACE = "here"', `PLACE = "here", NODE_OPTIONS = "${evil}", HTTPS_PROXY = "http://127.0.0.1:1"`)
+      )
+      yield* Rolling.rolledOut({ tasks: folder, docker: program, groupSize: 1 }, Rolling.commands("true"))
+      const run = calls().find(([verb]) => verb === "run")!
+      assert.includeMembers([...run], ["PLACE", `NODE_OPTIONS=${evil}`, "HTTPS_PROXY=http://127.0.0.1:1"])
+      assert.isFalse(yield* fs.exists(`${folder}/ran`))
+
+      yield* fs.writeFileString(file, toml.replace("[environment]", '[environment]\ndocker_image = "--privileged"'))
+      const option = yield* Effect.flip(
+        Rolling.rolledOut({ tasks: folder, docker: program, groupSize: 1 }, Rolling.commands("true"))
+      )
+      assert.match(String(option), /the name of an image is needed/)
+
+      yield* fs.writeFileString(file, toml)
+      const before = (yield* fs.readFileString(`${state}/calls.jsonl`)).length
+      yield* fs.symlink(folder, `${folder}/task/environment/out`)
+      const { message } = Schema.decodeUnknownSync(Schema.Struct({ message: Schema.String }))(
+        yield* Effect.flip(
+          Rolling.rolledOut({ tasks: folder, docker: program, groupSize: 1 }, Rolling.commands("true"))
+        )
+      )
+      assert.match(message, /environment\/out: this link leads to/)
+      assert.strictEqual((yield* fs.readFileString(`${state}/calls.jsonl`)).length, before)
+    })
+  )
+
+  suite(
     "an image that cannot be built, pulled or started fails the item with Docker's words, and is no reward",
     Effect.gen(function* () {
       const { program } = yield* Rolling.docker

@@ -1,7 +1,66 @@
 /** Binary messages as bytes, and bytes as messages: what is no message is a `WireError`. */
-import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf"
+import { type DescMessage, fromBinary, ScalarType, type MessageShape, toBinary } from "@bufbuild/protobuf"
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { Effect } from "effect"
 import { WireError } from "./WireError.ts"
+
+/** Inner messages and packed numbers of a message and all in it, up to more than `most`. Throws where it is none. */
+const partsOf = (desc: DescMessage, bytes: Uint8Array, most: number): number => {
+  const fields = new Map(desc.fields.map((field) => [field.number, field]))
+  const reader = new BinaryReader(bytes)
+  let parts = 0
+  while (reader.pos < reader.len && parts <= most) {
+    const [number, type] = reader.tag()
+    parts++
+    if (type !== WireType.LengthDelimited) {
+      reader.skip(type, number)
+      continue
+    }
+    const inner = reader.bytes()
+    const field = fields.get(number)
+    if (field?.fieldKind === "message" || (field?.fieldKind === "list" && field.listKind === "message")) {
+      parts += partsOf(field.message, inner, most - parts)
+    } else if (field?.fieldKind === "list" && !isText(field.scalar)) parts += inner.length
+    else if (field?.fieldKind === "map" && field.mapKind === "message") {
+      // An entry is a key (1) and a value (2).
+      parts += partsOfEntry(field.message, inner, most - parts)
+    }
+  }
+  return parts
+}
+
+const partsOfEntry = (value: DescMessage, bytes: Uint8Array, most: number): number => {
+  const reader = new BinaryReader(bytes)
+  let parts = 0
+  while (reader.pos < reader.len && parts <= most) {
+    const [number, type] = reader.tag()
+    parts++
+    if (number === 2 && type === WireType.LengthDelimited) parts += partsOf(value, reader.bytes(), most - parts)
+    else reader.skip(type, number)
+  }
+  return parts
+}
+
+/** Lists of texts and bytes come element by element, others packed. */
+const isText = (scalar: ScalarType | undefined): boolean => scalar === ScalarType.STRING || scalar === ScalarType.BYTES
+
+/** Fails where a message has more parts than `most`: each becomes an object of a hundred bytes. Their bytes do not. */
+export const check = (
+  schema: DescMessage,
+  bytes: Uint8Array,
+  what: string,
+  most: number
+): Effect.Effect<void, WireError> =>
+  Effect.flatMap(
+    Effect.try({
+      try: () => partsOf(schema, bytes, most),
+      catch: (cause) => new WireError({ message: `${what} of ${bytes.length} bytes cannot be read`, cause })
+    }),
+    (parts) =>
+      parts > most
+        ? Effect.fail(new WireError({ message: `${what} has more than ${most} parts: send fewer data at once` }))
+        : Effect.void
+  )
 
 /** No field of a message is dropped: what is not known goes along. */
 export const decode = <Desc extends DescMessage>(

@@ -63,6 +63,10 @@ export const encode = (request: Request): Uint8Array => Binary.encode(ForwardBac
 export const byteLength = ({ inputs, tokens }: Datum): number =>
   tokens.byteLength + [...inputs.values()].reduce((sum, tensor) => sum + Tensor.byteLength(tensor), 0)
 
+/** The bytes of a request's numbers, as it is kept until its turn. */
+export const requestBytes = ({ data }: Pick<Request, "data">): number =>
+  data.reduce((sum, datum) => sum + byteLength(datum), 0)
+
 const tokensOf = Effect.fnUntraced(function* (chunks: ReadonlyArray<Chunk>, what: string) {
   const parts: Array<Int32Array> = []
   for (const { chunk } of chunks) {
@@ -90,12 +94,16 @@ const configOf = ({ lossFnConfig, lossFnConfigV2 }: ForwardBackwardRequest): Los
     )
   ])
 
+/** Elements that the compressed tensors of a request may become together: 64 MiB. */
+const maxExpanded = 2 ** 24
+
 export const fromMessage = Effect.fnUntraced(function* (message: ForwardBackwardRequest) {
   const data: Array<Datum> = []
+  const room: Tensor.Room = { left: maxExpanded }
   for (const [index, datum] of message.data.entries()) {
     const inputs = new Map<string, Tensor.Tensor>()
     for (const [name, tensor] of Object.entries(datum.lossFnInputs)) {
-      inputs.set(name, yield* Tensor.read(tensor, `${name} of datum ${index}`))
+      inputs.set(name, yield* Tensor.read(tensor, `${name} of datum ${index}`, 0, room))
     }
     data.push({ tokens: yield* tokensOf(datum.modelInput, `datum ${index}`), inputs })
   }
@@ -103,6 +111,11 @@ export const fromMessage = Effect.fnUntraced(function* (message: ForwardBackward
   return { modelId, seqId, data, lossFn, lossConfig: configOf(message), forwardOnly } satisfies Request
 })
 
+/** Messages and numbers in a request beside its tensors: some fifteen for a datum, of which there are a thousand. */
+const maxParts = 2 ** 18
+
 export const decode = Effect.fnUntraced(function* (bytes: Uint8Array) {
-  return yield* fromMessage(yield* Binary.decode(ForwardBackwardRequestSchema, bytes, "a request of forward_backward"))
+  const what = "a request of forward_backward"
+  yield* Binary.check(ForwardBackwardRequestSchema, bytes, what, maxParts)
+  return yield* fromMessage(yield* Binary.decode(ForwardBackwardRequestSchema, bytes, what))
 })

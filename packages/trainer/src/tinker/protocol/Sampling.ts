@@ -80,5 +80,5 @@ export const promptTokens = ({ chunks }: typeof ModelInput.Type): ReadonlyArray<
   return ids
 }
 
-const isText = (chunk: typeof TextChunk.Type | typeof OtherChunk.Type): chunk is typeof TextChunk.Type =>
+export const isText = (chunk: typeof TextChunk.Type | typeof OtherChunk.Type): chunk is typeof TextChunk.Type =>
   chunk.type === undefined || chunk.type === "encoded_text"

@@ -59,18 +59,26 @@ export const readNumbers = Effect.fnUntraced(function* (bytes: Uint8Array, type:
 
 const sizeOf = (shape: ReadonlyArray<number>): number => shape.reduce((product, length) => product * length, 1)
 
+/** Elements that compressed tensors of one message may still become. */
+export interface Room {
+  left: number
+}
+
 /** Rows of a compressed matrix, with `pad` where it lists nothing. */
 const expand = Effect.fnUntraced(function* (
   { shape, values }: Tensor,
   starts: Numbers,
   columns: Numbers,
   pad: number,
-  what: string
+  what: string,
+  room: Room
 ) {
   const [rows = 0, width = 0] = shape
   if (shape.length !== 2 || starts.length !== rows + 1 || columns.length !== values.length) {
     return yield* fail(`${what} is a compressed matrix whose row starts and columns do not fit its shape`)
   }
+  room.left -= rows * width
+  if (room.left < 0) return yield* fail(`${what} becomes ${rows * width} elements, more than one message may have`)
   const dense = (values instanceof Int32Array ? new Int32Array(rows * width) : new Float32Array(rows * width)).fill(pad)
   for (let row = 0; row < rows; row++) {
     const end = starts[row + 1]!
@@ -87,7 +95,12 @@ const expand = Effect.fnUntraced(function* (
 })
 
 /** A tensor of a message; one without a shape is a row. `pad` stands where a compressed one lists nothing. */
-export const read = Effect.fnUntraced(function* (message: Message, what: string, pad = 0) {
+export const read = Effect.fnUntraced(function* (
+  message: Message,
+  what: string,
+  pad = 0,
+  room: Room = { left: mostElements }
+) {
   const { dtype, encoding } = message
   const shape = message.shape.map(Number)
   if (shape.some((length) => length < 0) || sizeOf(shape) > mostElements) {
@@ -106,7 +119,7 @@ export const read = Effect.fnUntraced(function* (message: Message, what: string,
       const { colIndices, crowIndices, values } = encoding.value
       const starts = yield* readNumbers(crowIndices, ElementType.INT64, `row starts of ${what}`)
       const columns = yield* readNumbers(colIndices, ElementType.INT64, `columns of ${what}`)
-      return yield* expand({ values: yield* readNumbers(values, dtype, what), shape }, starts, columns, pad, what)
+      return yield* expand({ values: yield* readNumbers(values, dtype, what), shape }, starts, columns, pad, what, room)
     }
     default:
       return yield* fail(`${what} is empty`)

@@ -1,6 +1,6 @@
 /** Requests and answers of the Tinker server: bodies as the protocol's values, errors as FastAPI writes them. */
 import { BodyLimit } from "@atropos/core"
-import * as Nesting from "@atropos/core/base/Nesting"
+import * as JsonBounds from "@atropos/core/base/JsonBounds"
 import { Context, Effect, Result, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Paths from "../protocol/Paths.ts"
@@ -13,14 +13,26 @@ export const MaxBytes = Context.Reference<number>("@atropos/trainer/tinker/serve
   defaultValue: () => 64 * 2 ** 20
 })
 
+const isJson = /^application\/json\b/i
+const isBinary = /^application\/(x-)?protobuf\b/i
+
 const unsupported = (message: string) => new Refused({ status: 415, message })
 
-/** The body of a request that says it is of this type. */
-const bytesOf = (type: RegExp, wanted: string) =>
+const broken = (message: string) => new Refused({ status: 400, message })
+const busy = new Refused({
+  status: 429,
+  message: "the requests under way fill the room there is for bodies: come again"
+})
+
+/** Numbers of data come in lists, by the million; of all else there is as much as anywhere. */
+const bounds: JsonBounds.Bounds = { ...JsonBounds.usual, values: 4_000_000 }
+
+/** The body of a request that says it is of this type; one of JSON is checked by its bounds. */
+const bytesOf = (type: RegExp, wanted: string, maxBytes = Number.POSITIVE_INFINITY) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const limit = yield* MaxBytes
-    const { "content-encoding": encoding, "content-length": length, "content-type": given = "" } = request.headers
+    const limit = Math.min(maxBytes, yield* MaxBytes)
+    const { "content-encoding": encoding, "content-type": given = "" } = request.headers
     if (!type.test(given))
       return yield* unsupported(`the body must be ${wanted}, not ${given === "" ? "unnamed" : given}`)
     if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
@@ -28,17 +40,17 @@ const bytesOf = (type: RegExp, wanted: string) =>
     }
     const tooLarge = new Refused({
       status: 413,
-      message: `the body is larger than the ${Math.floor(limit / 2 ** 20)} MiB allowed (--max_body_megabytes)`
+      message: `the body is larger than the ${Math.floor(limit / 2 ** 20)} MiB allowed${limit < maxBytes ? " (--max_body_megabytes)" : ""}`
     })
-    if (Number(length ?? 0) > limit) return yield* tooLarge
-    return yield* BodyLimit.read(request, limit, {
+    const failures = {
       tooLarge: () => tooLarge,
-      broken: () => new Refused({ status: 400, message: "the body did not arrive whole" })
-    })
+      busy: () => busy,
+      broken: () => broken("the body did not arrive whole")
+    }
+    return yield* type === isJson
+      ? BodyLimit.readJson(request, limit, { ...failures, excess: broken }, bounds)
+      : BodyLimit.read(request, limit, failures)
   })
-
-const isJson = /^application\/json\b/i
-const isBinary = /^application\/(x-)?protobuf\b/i
 
 export const binary = bytesOf(isBinary, Paths.binary)
 
@@ -52,9 +64,8 @@ export const wantsBinary = Effect.map(HttpServerRequest.HttpServerRequest, ({ he
   (headers["accept"] ?? "").includes(Paths.binary)
 )
 
-const parsed = Effect.gen(function* () {
-  const bytes = yield* bytesOf(isJson, "application/json")
-  if (Nesting.isDeep(bytes)) return yield* new Refused({ status: 400, message: "the body nests too deep" })
+const parsed = Effect.fnUntraced(function* (maxBytes: number) {
+  const bytes = yield* bytesOf(isJson, "application/json", maxBytes)
   const json = yield* Effect.try({
     try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
     catch: () => new Refused({ status: 400, message: "the body is not JSON" })
@@ -62,11 +73,14 @@ const parsed = Effect.gen(function* () {
   return { json, bytes: bytes.byteLength }
 })
 
+/** Bytes of a form: of all that has no data and no prompt in it. */
+const formBytes = 2 ** 20
+
 /** Reads a body as a value of the protocol, with its size; what is wrong with it is said by its place. */
-export const body = <S extends Schema.Codec<unknown, unknown>>(schema: S) => {
+export const body = <S extends Schema.Codec<unknown, unknown>>(schema: S, maxBytes = formBytes) => {
   const decode = Schema.decodeUnknownResult(schema)
   return Effect.gen(function* () {
-    const { bytes, json } = yield* parsed
+    const { bytes, json } = yield* parsed(maxBytes)
     const result = decode(json)
     if (Result.isFailure(result)) {
       return yield* new Refused({ status: 422, message: result.failure.message.slice(0, 2000) })

@@ -35,7 +35,8 @@ const body = Http.body(
     seq_id: optional(Schema.Natural),
     forward_backward_input: optional(Input),
     forward_input: optional(Input)
-  })
+  }),
+  Number.POSITIVE_INFINITY
 )
 
 const refused = (message: string) => new Refused({ status: 422, message })
@@ -48,6 +49,10 @@ const tensorOf = Effect.fnUntraced(function* (
   const size = shape?.reduce((product, length) => product * length, 1) ?? data.length
   if (size !== data.length) {
     return yield* refused(`${name} of datum ${at} has ${data.length} elements, but the shape [${shape?.join(", ")}]`)
+  }
+  const wide = dtype === "int64" ? data.findIndex((value) => value !== (value | 0)) : -1
+  if (wide !== -1) {
+    return yield* refused(`${name} of datum ${at} is ${data[wide]} at ${wide}: it must be a whole number of 32 bits`)
   }
   const values = dtype === "int64" ? Int32Array.from(data) : Float32Array.from(data)
   return [name, { values, shape: shape ?? [data.length] }]

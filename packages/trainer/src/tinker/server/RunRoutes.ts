@@ -6,6 +6,7 @@ import * as Paths from "../protocol/Paths.ts"
 import * as CheckpointFolder from "../service/CheckpointFolder.ts"
 import * as CheckpointPath from "../service/CheckpointPath.ts"
 import { notFound, Refused } from "../service/Failures.ts"
+import * as Bounds from "./Bounds.ts"
 import * as Http from "./Http.ts"
 import type { Service } from "../service/Service.ts"
 
@@ -17,15 +18,16 @@ const encodeRuns = Schema.encodeSync(Protocol.TrainingRuns)
 const encodeCheckpoints = Schema.encodeSync(Protocol.Checkpoints)
 const encodeInfo = Schema.encodeSync(Protocol.WeightsInfo)
 
-const params = Effect.map(HttpRouter.params, (raw) =>
-  Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decodeURIComponent(value ?? "")]))
+/** The run that a path names, without escapes: the router has read them. */
+const runId = Effect.flatMap(HttpRouter.params, ({ run = "" }) =>
+  CheckpointPath.isModelId(run) ? Effect.succeed(run) : Effect.fail(notFound(`there is no training run ${run}`))
 )
 
 const page = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => {
   const query = new URL(url, "http://localhost").searchParams
   const number = (name: string, otherwise: number) => {
     const value = Number(query.get(name) ?? otherwise)
-    return Number.isInteger(value) && value >= 0 ? value : otherwise
+    return Number.isSafeInteger(value) && value >= 0 ? value : otherwise
   }
   return { offset: number("offset", 0), limit: Math.min(1000, number("limit", 20)) }
 })
@@ -83,14 +85,14 @@ const list = (service: Service) =>
 
 const one = (service: Service) =>
   Effect.gen(function* () {
-    const { run = "" } = yield* params
+    const run = yield* runId
     const found = yield* runOf(service, run)
     return found === undefined ? yield* notFound(`there is no training run ${run}`) : Http.json(encodeRun(found))
   })
 
 const checkpointsOf = (service: Service) =>
   Effect.gen(function* () {
-    const { run = "" } = yield* params
+    const run = yield* runId
     const saved = yield* service.checkpoints.ofModel(run)
     return Http.json(encodeCheckpoints({ checkpoints: yield* Effect.forEach(saved, (one) => described(service, one)) }))
   })
@@ -107,7 +109,7 @@ const allCheckpoints = (service: Service) =>
 /** The checkpoint that a path of the API names. */
 const named = ({ checkpoints }: Service) =>
   Effect.gen(function* () {
-    const { kind = "", name = "", run = "" } = yield* params
+    const { kind = "", name = "", run = "" } = yield* HttpRouter.params
     const address = CheckpointPath.parse(`tinker://${run}/${kind}/${name}`)
     if (address === undefined) return yield* notFound(`there is no checkpoint ${run}/${kind}/${name}`)
     return yield* checkpoints.find(address)
@@ -122,6 +124,7 @@ const remove = (service: Service) =>
 const setExpiry = (service: Service) =>
   Effect.gen(function* () {
     const { value } = yield* expiry
+    yield* Bounds.numbers({ ttlSeconds: value.ttl_seconds })
     yield* asAnswer(service.checkpoints.setExpiry(yield* named(service), value.ttl_seconds ?? undefined))
     return Http.json(null)
   })

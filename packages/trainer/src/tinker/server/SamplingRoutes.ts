@@ -8,19 +8,21 @@ import * as SampleAnswer from "../protocol/SampleAnswer.ts"
 import * as Sampling from "../protocol/Sampling.ts"
 import { busy, Refused } from "../service/Failures.ts"
 import type { Outcome } from "../service/Futures.ts"
+import * as Bounds from "./Bounds.ts"
 import * as Http from "./Http.ts"
 import type { Source } from "../service/Samplers.ts"
 import type { Service } from "../service/Service.ts"
 import { checkBase, pending } from "./TrainingRoutes.ts"
 
 const opening = Http.body(Sampling.CreateSamplingSession)
-const sampling = Http.body(Sampling.Sample)
+const sampling = Http.body(Sampling.Sample, Number.POSITIVE_INFINITY)
 const retrieving = Http.body(Protocol.RetrieveFuture)
 const cancelling = Http.body(Protocol.CancelFuture)
 
 const createSession = (service: Service) =>
   Effect.gen(function* () {
     const { value } = yield* opening
+    yield* Bounds.numbers(value)
     const { samplers, sessions } = service
     const { baseModel, modelPath, samplingSessionSeqId } = value
     if ((baseModel ?? modelPath ?? null) === null) {
@@ -63,10 +65,11 @@ const askedBy = Effect.fnUntraced(function* (service: Service, sample: Sampling.
 const sample = (service: Service) =>
   Effect.gen(function* () {
     const { value } = yield* sampling
+    yield* Bounds.sample(value, service)
     const { futures, samplers } = service
     const { id, owner, source } = yield* askedBy(service, value)
     const count = value.numSamples ?? 1
-    const sequences = Array.from({ length: Math.min(count, 100_000) }, (_, at) => `${id}:${at}`)
+    const sequences = Array.from({ length: count }, (_, at) => `${id}:${at}`)
     const answer = pending(id, undefined, { sample_sequence_ids: sequences })
     if (futures.has(id)) return answer
     const leave = samplers.admit(count)
@@ -112,7 +115,7 @@ const cancel = ({ futures }: Service) =>
 const sampler = ({ names, samplers }: Service) =>
   Effect.gen(function* () {
     const { sampler = "" } = yield* HttpRouter.params
-    const { id, modelPath } = yield* samplers.sessionOf(decodeURIComponent(sampler))
+    const { id, modelPath } = yield* samplers.sessionOf(sampler)
     return Http.json({ sampler_id: id, base_model: names[0], model_path: modelPath ?? null })
   })
 

@@ -9,7 +9,7 @@ import type { Service } from "../service/Service.ts"
 const config = Http.body(Protocol.ClientConfigRequest)
 const newSession = Http.body(Protocol.CreateSession)
 const heartbeat = Http.body(Protocol.Heartbeat)
-const telemetry = Http.body(Schema.Unknown)
+const telemetry = Http.body(Schema.Unknown, 16 * 2 ** 20)
 
 const trainsNoHead =
   "adapters here are on the attention and MLP layers: train_unembed is taken, and the output matrix is not trained"

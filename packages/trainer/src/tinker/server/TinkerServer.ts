@@ -9,6 +9,7 @@ import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as BrowserGuard from "@atropos/core/http/BrowserGuard"
 import * as Connections from "@atropos/core/http/Connections"
 import * as Listening from "@atropos/core/http/Listening"
+import * as Serving from "@atropos/core/http/Serving"
 import { Cause, Effect, type FileSystem, Layer, type Path, type Redacted, type Scope } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest } from "effect/http"
 import type { Executor } from "../../exec/Executor.ts"
@@ -115,7 +116,7 @@ export const layer = (
         setting: TinkerAuth.setting
       })
       const service = yield* Service.make(options)
-      const app = yield* HttpRouter.toHttpEffect(Layer.merge(layerRoutes(service, keys), guard(options)))
+      const app = yield* Serving.app(Layer.merge(layerRoutes(service, keys), guard(options)))
       const server = Listening.makeServer()
       return Connections.closed(server, {
         listening: Listening.layer(server, {

@@ -9,6 +9,7 @@ import { modulesOf } from "../service/Adapters.ts"
 import * as Data from "../service/Data.ts"
 import { notFound, type OperationFailed, Refused, wrong } from "../service/Failures.ts"
 import type { Outcome } from "../service/Futures.ts"
+import * as Bounds from "./Bounds.ts"
 import * as Http from "./Http.ts"
 import * as JsonData from "./JsonData.ts"
 import * as Losses from "../service/Losses.ts"
@@ -56,6 +57,7 @@ export const submit = Effect.fnUntraced(function* (
 const createModel = (service: Service) =>
   Effect.gen(function* () {
     const { value } = yield* newModel
+    yield* Bounds.numbers(value)
     yield* checkBase(service, value.baseModel)
     const optimizer = value.optimizerConfig?.type ?? "adamw"
     if (optimizer !== "adamw") {
@@ -119,9 +121,10 @@ const forwardBackward = (service: Service, isForwardOnly: boolean) =>
             FB.decode(body),
             ({ message }) => new Refused({ status: 400, message })
           )
-          return { bytes: body.byteLength, request }
+          return { bytes: Math.max(body.byteLength, FB.requestBytes(request)), request }
         })
       : yield* JsonData.request
+    yield* Bounds.numbers(request)
     const limits = { vocabSize: service.limits.vocabSize, maxPositions: service.limits.maxSequenceTokens }
     const forwardOnly = isForwardOnly || request.forwardOnly
     return yield* submit(service, request.modelId, {
@@ -137,11 +140,15 @@ const forwardBackward = (service: Service, isForwardOnly: boolean) =>
     })
   })
 
+/** Beyond it a step makes infinities of whatever it is given. */
+const maxRate = 1000
+
 const isUnit = (beta: number) => beta >= 0 && beta < 1
 
 const stepOf = (service: Service) =>
   Effect.gen(function* () {
     const { bytes, value } = yield* optimStep
+    yield* Bounds.numbers(value)
     const params = { ...OptimProtocol.adamDefaults, ...present(value.adamParams ?? {}) }
     const { beta1, beta2, eps, gradClipNorm, learningRate, weightDecay } = params
     const problem =
@@ -149,9 +156,11 @@ const stepOf = (service: Service) =>
         ? "the optimizer here is adamw: send adam_params"
         : !isUnit(beta1) || !isUnit(beta2)
           ? `beta1 and beta2 lie from 0 to below 1, not ${beta1} and ${beta2}`
-          : learningRate < 0 || eps < 0 || weightDecay < 0
-            ? "learning_rate, eps and weight_decay are not negative"
-            : undefined
+          : [learningRate, eps, weightDecay].some((one) => one < 0 || one > maxRate)
+            ? `learning_rate, eps and weight_decay lie from 0 to ${maxRate}`
+            : gradClipNorm < 0
+              ? "grad_clip_norm is not negative; 0 means no limit"
+              : undefined
     return yield* submit(service, value.modelId, {
       number: value.seqId,
       bytes,

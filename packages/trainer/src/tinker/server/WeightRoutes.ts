@@ -6,6 +6,7 @@ import * as Paths from "../protocol/Paths.ts"
 import * as CheckpointFolder from "../service/CheckpointFolder.ts"
 import * as CheckpointPath from "../service/CheckpointPath.ts"
 import { type OperationFailed, Refused, wrong } from "../service/Failures.ts"
+import * as Bounds from "./Bounds.ts"
 import * as Http from "./Http.ts"
 import type { Service } from "../service/Service.ts"
 import * as Sessions from "../service/Sessions.ts"
@@ -19,6 +20,7 @@ const savingForSampler = Http.body(Protocol.SaveWeightsForSampler)
 const save = (service: Service) =>
   Effect.gen(function* () {
     const { bytes, value } = yield* saving
+    yield* Bounds.numbers(value)
     const { overwrite, path, seqId, ttlSeconds, userMetadata } = value
     return yield* submit(service, value.modelId, {
       number: seqId,
@@ -43,6 +45,7 @@ const save = (service: Service) =>
 const saveForSampler = (service: Service) =>
   Effect.gen(function* () {
     const { bytes, value } = yield* savingForSampler
+    yield* Bounds.numbers(value)
     const { checkpoints, samplers } = service
     const { path, samplingSessionSeqId, seqId, ttlSeconds, userMetadata } = value
     return yield* submit(service, value.modelId, {
@@ -89,6 +92,7 @@ const restore = (
 const load = (service: Service) =>
   Effect.gen(function* () {
     const { bytes, value } = yield* loading
+    yield* Bounds.numbers(value)
     const { checkpoints, sessions } = service
     const { modelId, modelSeqId, optimizer, path, seqId, sessionId } = value
     const address = CheckpointPath.parse(path)

@@ -17,6 +17,9 @@ import * as CheckpointPath from "./CheckpointPath.ts"
 import { broken, notFound, type Refused, wrong } from "./Failures.ts"
 import type * as Model from "../../model/Model.ts"
 
+/** What a date can be: the time of a damaged file must not break every list that it is in. */
+const time = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 8.64e15 }))
+
 const Info = Schema.Struct({
   format: Schema.Literal(1),
   base_model: Schema.String,
@@ -28,8 +31,8 @@ const Info = Schema.Struct({
   /** Updates that made the weights. */
   updates: Schema.Natural,
   /** Milliseconds since 1970. */
-  created: Schema.Finite,
-  expires: Schema.NullOr(Schema.Finite),
+  created: time,
+  expires: Schema.NullOr(time),
   user_metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))
 })
 export type Info = typeof Info.Type
@@ -70,7 +73,11 @@ const filesOf = Effect.fnUntraced(function* (root: string) {
     join,
     here: <A, E>(effect: Effect.Effect<A, E, FileSystem.FileSystem | Path.Path>) =>
       Effect.provideContext(effect, services),
-    folderOf: ({ kind, modelId, name }: CheckpointPath.Address) => join(root, folderName(modelId), kind, name),
+    /** Ids and names that clients give were checked; nothing else becomes a path. */
+    folderOf: ({ kind, modelId, name }: CheckpointPath.Address) => {
+      if (!CheckpointPath.isModelId(modelId) || !CheckpointPath.isName(name)) throw new Error(`no path: ${modelId}`)
+      return join(root, folderName(modelId), kind, name)
+    },
     list: (folder: string) => Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => []),
     infoAt: (folder: string) => Effect.flatMap(fs.readFileString(join(folder, infoFile)), decodeInfo)
   }
@@ -128,6 +135,7 @@ const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) 
 
   /** All of a model's that are not over, oldest first. */
   const ofModel = Effect.fnUntraced(function* (modelId: string) {
+    if (!CheckpointPath.isModelId(modelId)) return []
     const found: Array<Saved> = []
     for (const kind of CheckpointPath.kinds) {
       for (const name of yield* list(join(root, folderName(modelId), kind))) {

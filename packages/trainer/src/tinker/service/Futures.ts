@@ -49,6 +49,9 @@ const longPoll = "25 seconds"
 const cancelled = new OperationFailed({ category: "user", message: "the operation was cancelled" })
 const interrupted = new OperationFailed({ category: "server", message: "the operation was interrupted" })
 
+/** Results, however small. */
+const maxKept = 65_536
+
 export interface Settings {
   readonly keptMillis: number
   readonly keptBytes: number
@@ -72,7 +75,7 @@ export const make = Effect.fnUntraced(function* ({
   const sweep = Effect.map(Clock.currentTimeMillis, (now) => {
     for (const [id, future] of futures) {
       if (future.doneAt === undefined) continue
-      if (now - future.doneAt > keptMillis || bytes > keptBytes) drop(id, future)
+      if (now - future.doneAt > keptMillis || bytes > keptBytes || futures.size > maxKept) drop(id, future)
     }
   })
 

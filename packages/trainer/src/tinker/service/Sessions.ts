@@ -127,11 +127,13 @@ interface Parts extends Options {
 const begin = (options: Parts, entry: TrainingModel, beginning: Beginning) =>
   Effect.gen(function* () {
     const { graphs, settings } = options
+    // Before anything is allocated by it.
+    const rank = beginning.from === "scratch" ? beginning.kind.rank : beginning.saved.info.rank
+    if (rank > settings.maxRank) {
+      return yield* wrong(`the rank ${rank} is more than this server allows: ${settings.maxRank} (--max_rank)`)
+    }
     const { model, snapshot } = yield* start(options, beginning)
     const { kind } = model
-    if (kind.rank > settings.maxRank) {
-      return yield* wrong(`the rank ${kind.rank} is more than this server allows: ${settings.maxRank} (--max_rank)`)
-    }
     const trained = yield* Scope.provide(TrainedModel.make(graphs, model, snapshot), entry.scope)
     entry.kind = kind
     entry.trained = trained

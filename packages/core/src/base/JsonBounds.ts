@@ -1,0 +1,70 @@
+/**
+ * Bounds on what a JSON body is made of, checked before anything parses it. A parser takes microseconds and a hundred
+ * bytes for a list of two characters, ten of either for a key that no other object has, and seconds for a million of
+ * them; what recurses over its result breaks on depth. Long texts cost nothing.
+ *
+ * Counted in one pass over the bytes, in pieces between which others have their turn; it ends at the first bound that
+ * is passed. Any bytes will do, and what is no JSON has some answer.
+ */
+import { Effect } from "effect"
+import { mostLevels } from "./Nesting.ts"
+
+export interface Bounds {
+  readonly levels: number
+  /** Lists and maps. */
+  readonly opened: number
+  /** Keys of all maps together. */
+  readonly keys: number
+  /** Elements of lists and maps together. */
+  readonly values: number
+}
+
+/** Some 50 ms of a parser's time, for each of the three. */
+export const usual: Bounds = { levels: mostLevels, opened: 100_000, keys: 65_536, values: 1_000_000 }
+
+/** Counts what it is fed; tells the bound that is passed, as soon as it is. */
+export const counter = ({ keys: maxKeys, levels: maxLevels, opened: maxOpened, values: maxValues }: Bounds) => {
+  let levels = 0
+  let opened = 0
+  let keys = 0
+  let commas = 0
+  let isText = false
+  let isEscaped = false
+  /** The bytes from `from` to `to`. */
+  return (json: Uint8Array, from: number, to: number): string | undefined => {
+    for (let at = from; at < to; at++) {
+      const code = json[at]
+      if (isText) {
+        if (isEscaped) isEscaped = false
+        else if (code === 0x5c) isEscaped = true
+        else if (code === 0x22) isText = false
+      } else if (code === 0x22) isText = true
+      else if (code === 0x2c) {
+        if (++commas + opened > maxValues) return `has over ${maxValues} elements of lists and maps`
+      } else if (code === 0x3a) {
+        if (++keys > maxKeys) return `has over ${maxKeys} keys`
+      } else if (code === 0x5b || code === 0x7b) {
+        if (++levels > maxLevels) return `nests deeper than ${maxLevels} levels`
+        if (++opened > maxOpened) return `has over ${maxOpened} lists and maps`
+      } else if (code === 0x5d || code === 0x7d) levels--
+    }
+    return undefined
+  }
+}
+
+/** Bytes between two turns of others. */
+const pieceBytes = 4 * 2 ** 20
+
+/** What is too much about a body; undefined if nothing is. */
+export const excess = Effect.fnUntraced(function* (
+  json: Uint8Array,
+  bounds: Bounds = usual
+): Effect.fn.Return<string | undefined> {
+  const count = counter(bounds)
+  for (let from = 0; from < json.length; from += pieceBytes) {
+    if (from > 0) yield* Effect.yieldNow
+    const found = count(json, from, Math.min(json.length, from + pieceBytes))
+    if (found !== undefined) return found
+  }
+  return undefined
+})

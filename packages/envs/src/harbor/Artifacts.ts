@@ -1,0 +1,102 @@
+/**
+ * Copies what an agent left, in a container that has stopped, to the machine of the tests.
+ *
+ * Links are copied as links, and no copy decides where the next one goes: a path that lies in another is copied with
+ * it, one that is a link itself counts as not there, and the way to each has no links in the machine of the tests
+ * before anything of the agent's is in it.
+ */
+import { basename, dirname, posix } from "node:path"
+import { Effect, FileSystem } from "effect"
+import type * as Container from "./Container.ts"
+import type { Docker } from "./Docker.ts"
+import { HarborError } from "./HarborError.ts"
+import type { Task } from "./Task.ts"
+
+const logs = "/logs/artifacts"
+const callSeconds = 300
+
+/** What the tests have a place of their own for. */
+const reserved = ["/tests", "/logs/verifier", "/proc", "/sys", "/dev"]
+
+/** The paths to copy, those that lie in others left out; fails for one that is no place of the agent's. */
+export const paths = Effect.fnUntraced(function* ({ name }: Task, named: ReadonlyArray<string>) {
+  const all = [...new Set([...named.map((path) => posix.resolve("/", path)), logs])]
+  const taken = all.find(
+    (path) => path === "/" || reserved.some((one) => `${path}/`.startsWith(`${one}/`) || one.startsWith(`${path}/`))
+  )
+  if (taken !== undefined) {
+    return yield* new HarborError({
+      message: `the task ${name} wants ${taken} to be copied to its tests (artifacts, or its working folder), which is not the agent's: name a folder such as /app`
+    })
+  }
+  return all.filter((path) => !all.some((other) => path.startsWith(`${other}/`)))
+})
+
+/** Fails if the way to one of several paths leads through a link: one copy could move the next elsewhere. */
+const straight = Effect.fnUntraced(function* (
+  verifier: Container.Container,
+  { name }: Task,
+  paths: ReadonlyArray<string>
+) {
+  const folders = [...new Set(paths.map(dirname))].filter((folder) => folder !== dirname(logs))
+  if (paths.length < 3 || folders.length === 0) return
+  const script = folders
+    .map(
+      (folder) => `mkdir -p -- ${quoted(folder)}; test "$(cd -P -- ${quoted(folder)} && pwd -P)" = ${quoted(folder)}`
+    )
+    .join(" || exit 1\n")
+  const { ending } = yield* verifier.exec({ script, user: "root", seconds: 60 })
+  if (ending?._tag === "Exited" && ending.code === 0) return
+  return yield* new HarborError({
+    message: `the task ${name}: the way to one of its artifacts (${paths.join(", ")}) leads through a link in the machine of its tests: name where it leads to`
+  })
+})
+
+const quoted = (path: string): string => `'${path.replaceAll("'", `'\\''`)}'`
+
+export interface Options {
+  readonly docker: Docker
+  /** The agent's container. */
+  readonly from: string
+  readonly to: Container.Container
+  readonly task: Task
+  readonly paths: ReadonlyArray<string>
+  /** A folder of this machine, which is made. */
+  readonly staging: string
+}
+
+export const copy = Effect.fnUntraced(function* ({ docker, from, paths, staging, task, to }: Options) {
+  yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(staging)).pipe(Effect.orDie)
+  yield* straight(to, task, paths)
+  for (const [index, source] of paths.entries()) {
+    const held = `${staging}/${index}`
+    yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(held)).pipe(Effect.orDie)
+    const { complaint, ending } = yield* docker.run({
+      words: ["cp", `${from}:${source}`, `${held}/`],
+      seconds: callSeconds
+    })
+    const isCopied = ending?._tag === "Exited" && ending.code === 0
+    // What the agent has not made is for the tests to judge.
+    if (!isCopied && !/could not find|no such file|not found/i.test(complaint)) {
+      return yield* new HarborError({ message: `${source} of the task ${task.name} cannot be copied: ${complaint}` })
+    }
+    const kept = `${held}/${basename(source)}`
+    const isLink =
+      isCopied && (yield* Effect.orDie(FileSystem.FileSystem.use((fs) => fs.lstat(kept)))).type === "SymbolicLink"
+    if (isLink) {
+      yield* Effect.logWarning("artifact not copied: it is a link", { task: task.name, artifact: source })
+    }
+    // What the agent has removed must not come back from the image.
+    yield* to.exec({
+      script: `rm -rf -- ${quoted(source)}; mkdir -p -- ${quoted(dirname(source))}`,
+      user: "root",
+      seconds: 120
+    })
+    if (!isCopied || isLink) continue
+    yield* docker.call({
+      words: ["cp", kept, `${to.name}:${dirname(source)}/`],
+      what: `${source} of the task ${task.name} cannot be copied`,
+      seconds: callSeconds
+    })
+  }
+})

@@ -1,0 +1,105 @@
+/**
+ * Checks and copies the folders that a task brings, none of which may lead anywhere else.
+ *
+ * A tree consists of files, folders, and relative links whose way, link by link, never leaves it. Whatever else is in
+ * it (an absolute link, a link out of it or into a circle, a pipe, a socket, a device) is refused by its path. Copies
+ * keep links as they are and share no file with what they are made of.
+ */
+import { cp } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+import * as Reason from "@atropos/core/base/Reason"
+import { Effect, FileSystem, Option, type PlatformError } from "effect"
+import { HarborError } from "./HarborError.ts"
+
+type Refused = HarborError | PlatformError.PlatformError
+
+/** Links followed on one way, as in the kernel. */
+const maxLinks = 40
+
+const refuse = (path: string, why: string) => Effect.fail(new HarborError({ message: `${path}: ${why}` }))
+
+/** Fails if the way from a folder of the tree (its names below the root) along `target` leaves the tree. */
+const follow = Effect.fnUntraced(function* (
+  root: string,
+  link: string,
+  folder: ReadonlyArray<string>,
+  target: string
+): Effect.fn.Return<void, Refused, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  const here = [...folder]
+  const ahead = target.split("/")
+  const leaves = refuse(link, `this link leads to ${JSON.stringify(target)}, out of ${root}: put what it means there`)
+  if (target.startsWith("/")) return yield* leaves
+  let links = 1
+  for (let name = ahead.shift(); name !== undefined; name = ahead.shift()) {
+    if (name === "" || name === ".") continue
+    if (name === "..") {
+      if (here.pop() === undefined) return yield* leaves
+      continue
+    }
+    const inner = yield* Effect.option(fs.readLink(join(root, ...here, name)))
+    if (Option.isNone(inner)) here.push(name)
+    else if (inner.value.startsWith("/")) return yield* leaves
+    else if (++links > maxLinks) return yield* refuse(link, "this link leads through too many others")
+    else ahead.unshift(...inner.value.split("/"))
+  }
+})
+
+/** Checks one entry; true for a folder. */
+const isFolder = Effect.fnUntraced(function* (
+  root: string,
+  names: ReadonlyArray<string>
+): Effect.fn.Return<boolean, Refused, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  const path = join(root, ...names)
+  const { type } = yield* fs.lstat(path)
+  if (type === "SymbolicLink") yield* follow(root, path, names.slice(0, -1), yield* fs.readLink(path))
+  else if (type !== "File" && type !== "Directory") yield* refuse(path, "this is neither a file nor a folder")
+  return type === "Directory"
+})
+
+const checkBelow = (root: string, folder: ReadonlyArray<string>): Effect.Effect<void, Refused, FileSystem.FileSystem> =>
+  FileSystem.FileSystem.use((fs) => fs.readDirectory(join(root, ...folder))).pipe(
+    Effect.flatMap(
+      Effect.forEach(
+        (name) =>
+          Effect.flatMap(isFolder(root, [...folder, name]), (isInner) =>
+            isInner ? checkBelow(root, [...folder, name]) : Effect.void
+          ),
+        { discard: true }
+      )
+    )
+  )
+
+const named = (path: string) =>
+  Effect.mapError((error: Refused) =>
+    error._tag === "HarborError" ? error : new HarborError({ message: `${path}: ${error.message}`, cause: error })
+  )
+
+/** Fails unless `root` is a folder itself, and all below it stays in it. */
+export const check = (root: string): Effect.Effect<void, HarborError, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    // Seen from outside: the root may be no link.
+    const isItself = yield* isFolder(dirname(root), [basename(root)])
+    if (!isItself) return yield* refuse(root, "this must be a folder itself, and no link or file")
+    yield* checkBelow(root, [])
+  }).pipe(named(root))
+
+/** Fails unless a file of a folder is a file, or a link to one in that folder. */
+export const checkFile = (root: string, name: string): Effect.Effect<void, HarborError, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const path = join(root, name)
+    yield* isFolder(root, [name])
+    const { type } = yield* FileSystem.FileSystem.use((fs) => fs.stat(path))
+    if (type !== "File") yield* refuse(path, "this must be a file")
+  }).pipe(named(join(root, name)))
+
+/** Checks a folder and copies it to where nothing is yet. */
+export const copy = (from: string, to: string): Effect.Effect<void, HarborError, FileSystem.FileSystem> =>
+  Effect.andThen(
+    check(from),
+    Effect.tryPromise({
+      try: () => cp(from, to, { recursive: true, verbatimSymlinks: true, errorOnExist: true, force: false }),
+      catch: (cause) => new HarborError({ message: `${from} cannot be copied: ${Reason.of(cause)}`, cause })
+    })
+  )

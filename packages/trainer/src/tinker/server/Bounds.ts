@@ -1,0 +1,90 @@
+/**
+ * Bounds of the numbers of requests, checked before anything is allocated, waited for or written by them. What a number
+ * means is the service's to say; here is what it may be at most.
+ */
+import { Effect } from "effect"
+import * as Sampling from "../protocol/Sampling.ts"
+import { Refused } from "../service/Failures.ts"
+import type { Service } from "../service/Service.ts"
+
+type Given = number | null | undefined
+type Bound = readonly [name: string, value: Given, minimum: number, maximum: number]
+
+/** Numbers by which clients count their models, sampling sessions and operations. */
+export const maxNumber = 2 ** 31 - 1
+/** A hundred years: what is to be kept for ever has no ttl. */
+export const maxTtlSeconds = 100 * 366 * 86_400
+/** Alternatives of one position. */
+const maxTop = 256
+/** Positions of all completions of a request, with their alternatives: a quarter of a gigabyte. */
+const maxPositions = 2 ** 25
+const maxTemperature = 100
+const maxStops = 64
+const maxStopCharacters = 1024
+
+const refuse = (message: string) => Effect.fail(new Refused({ status: 400, message }))
+
+/** Fails by the first number that is out of its bounds; what was not sent is. */
+export const check = (...bounds: ReadonlyArray<Bound>): Effect.Effect<void, Refused> => {
+  const broken = bounds.find(
+    ([, value, minimum, maximum]) => value !== undefined && value !== null && !(value >= minimum && value <= maximum)
+  )
+  if (broken === undefined) return Effect.void
+  const [name, value, minimum, maximum] = broken
+  return refuse(`${name}: from ${minimum} to ${maximum}, not ${value}`)
+}
+
+export const numbers = (sent: {
+  readonly seqId?: Given
+  readonly modelSeqId?: Given
+  readonly samplingSessionSeqId?: Given
+  readonly ttlSeconds?: Given
+}): Effect.Effect<void, Refused> =>
+  check(
+    ["seq_id", sent.seqId, 0, maxNumber],
+    ["model_seq_id", sent.modelSeqId, 0, maxNumber],
+    ["sampling_session_seq_id", sent.samplingSessionSeqId, 0, maxNumber],
+    ["ttl_seconds", sent.ttlSeconds, 0, maxTtlSeconds]
+  )
+
+const stopsOf = (stop: Sampling.SamplingParams["stop"]): ReadonlyArray<number | string> =>
+  stop === undefined || stop === null ? [] : typeof stop === "string" ? [stop] : stop
+
+/** The numbers of a request for samples. */
+export const sample = (
+  value: Sampling.Sample,
+  { limits: { maxSequenceTokens, vocabSize }, settings: { maxSamples } }: Pick<Service, "limits" | "settings">
+): Effect.Effect<void, Refused> =>
+  Effect.gen(function* () {
+    const { samplingParams: params } = value
+    const top = Math.min(maxTop, vocabSize)
+    yield* numbers(value)
+    yield* check(
+      ["num_samples", value.numSamples, 1, maxSamples],
+      ["temperature", params.temperature, 0, maxTemperature],
+      ["top_p", params.topP, 0, 1],
+      ["top_k", params.topK, -1, Number.MAX_SAFE_INTEGER],
+      ["topk_prompt_logprobs", value.topkPromptLogprobs, 0, top],
+      ["topk_sample_logprobs", value.topkSampleLogprobs, 0, top]
+    )
+    const length = value.prompt.chunks.reduce(
+      (sum, chunk) => sum + (Sampling.isText(chunk) ? chunk.tokens.length : 0),
+      0
+    )
+    if (length > maxSequenceTokens) {
+      return yield* refuse(`the prompt has ${length} tokens; a sequence has at most ${maxSequenceTokens}`)
+    }
+    const stops = stopsOf(params.stop)
+    const isLong = stops.some((stop) => typeof stop === "string" && stop.length > maxStopCharacters)
+    if (isLong || (typeof stops[0] === "string" && stops.length > maxStops) || stops.length > vocabSize) {
+      return yield* refuse(`stop: up to ${maxStops} strings of ${maxStopCharacters} characters, or ids of tokens`)
+    }
+    const room = Math.max(1, maxSequenceTokens - length)
+    const each = Math.min(params.maxTokens ?? room, room) * (1 + (value.topkSampleLogprobs ?? 0))
+    const positions = (value.numSamples ?? 1) * each + length * (value.topkPromptLogprobs ?? 0)
+    if (positions > maxPositions) {
+      return yield* refuse(
+        `num_samples, max_tokens and top-k logprobs make ${positions} numbers of one request, more than ${maxPositions}: ask for fewer samples at once`
+      )
+    }
+  })
