@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as BodyLimit from "../http/BodyLimit.ts"
 import { Failure } from "./dialect/Dialect.ts"
+import * as ExactJson from "../base/ExactJson.ts"
 import * as Nesting from "../base/Nesting.ts"
 import * as RepeatedKeys from "../base/RepeatedKeys.ts"
 
@@ -39,7 +40,7 @@ export const read = (limitBytes: number): Effect.Effect<unknown, Failure, HttpSe
     const [text, json] = yield* Effect.try({
       try: (): readonly [string, unknown] => {
         const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
-        return [text, JSON.parse(text)]
+        return [text, ExactJson.parseRequest(text)]
       },
       catch: () => notJson
     })

@@ -2,7 +2,7 @@
  * JSON bodies of requests: an object, no larger than the limit, sent as JSON (a web page of another site cannot do that
  * unasked). What is wrong with one is an `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400 anything else.
  */
-import { BodyLimit } from "@atropos/core"
+import { BodyLimit, ExactJson } from "@atropos/core"
 import * as Nesting from "@atropos/core/base/Nesting"
 import { Context, Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
@@ -35,7 +35,7 @@ export const parameters: Effect.Effect<Parameters.Body, OpenAiApiError, HttpServ
     const bytes = yield* BodyLimit.read(request, limit, { tooLarge: () => tooLarge, broken: () => notJson })
     if (Nesting.isDeep(bytes)) return yield* invalid(null, "the body nests too deep", "invalid_json")
     const json = yield* Effect.try({
-      try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
+      try: () => ExactJson.parseRequest(new TextDecoder().decode(bytes)),
       catch: () => notJson
     })
     return yield* Parameters.withoutNulls(json)

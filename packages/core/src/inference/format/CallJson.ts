@@ -2,16 +2,17 @@
  * JSON inside of a model's answer: read without trust, cut out where it stands among other text, and written as chat
  * templates write it. Everything here is linear in the text.
  */
-import { Option, Predicate, Schema } from "effect"
+import { Option, Predicate, Result } from "effect"
+import * as ExactJson from "../../base/ExactJson.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import * as RepeatedKeys from "../../base/RepeatedKeys.ts"
 import type { ReadCall } from "./OutputFormat.ts"
 
-const decodeAny = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-
 /** What recursion over it would not survive is no JSON here, nor is what says two things at once. */
 export const decode = (json: string): Option.Option<unknown> =>
-  Nesting.isDeep(json) || RepeatedKeys.find(json) !== undefined ? Option.none() : decodeAny(json)
+  Nesting.isDeep(json) || RepeatedKeys.find(json) !== undefined
+    ? Option.none()
+    : Result.getSuccess(Result.try(() => ExactJson.parse(json)))
 
 const blank = /\s/
 
@@ -107,12 +108,12 @@ export const argumentsOf = (name: string, json: string): ReadCall | undefined =>
 /** A value as Python writes it (a blank after colon and comma): what models saw in training and templates write. */
 export const write = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`
-  if (typeof value === "object" && value !== null) {
+  if (typeof value === "object" && value !== null && !(value instanceof ExactJson.Numeral)) {
     return `{${Object.entries(value)
       .map(([key, entry]) => `${JSON.stringify(key)}: ${write(entry)}`)
       .join(", ")}}`
   }
-  return JSON.stringify(value) ?? "null"
+  return ExactJson.write(value) ?? "null"
 }
 
 /** JSON text in the same manner; text that is no JSON becomes a string. */

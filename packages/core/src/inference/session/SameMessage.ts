@@ -6,6 +6,7 @@
  * the answer that was sampled. Other words, other calls or other thoughts are not.
  */
 import { Predicate, Result } from "effect"
+import * as ExactJson from "../../base/ExactJson.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import { type Message, text as textOf, type ToolCall } from "../../Message.ts"
 
@@ -24,7 +25,7 @@ const parsed = (json: string): unknown =>
   Nesting.isDeep(json)
     ? json
     : Result.getOrElse(
-        Result.try((): unknown => JSON.parse(json)),
+        Result.try(() => ExactJson.parse(json)),
         () => json
       )
 
