@@ -2,8 +2,7 @@
  * Reads and writes JSON without changing its numbers: `JSON.parse` rounds integers beyond 2^53 and forgets how a number
  * was written.
  *
- * `parse` gives values as Python does: integers are exact at any length (a `bigint` if no `number` is equal), fractions
- * are doubles. `parseWritten` also keeps the text: a number that `String` would write differently (`1.0`, `1e5`,
+ * `parse` gives values as Python does: integers are exact at any length (a `bigint` beyond 2^53), fractions are doubles. `parseWritten` also keeps the text: a number that `String` would write differently (`1.0`, `1e5`,
  * `2432902008176640001`) becomes a `Numeral`, which every `JSON.stringify` writes back as it was. `plain` turns the
  * second form into the first. Both throw `SyntaxError` where `JSON.parse` does.
  */
@@ -35,11 +34,8 @@ export class Numeral {
 
 const integer = /^-?\d+$/
 
-/** The `number` equal to an integer, or the integer itself if there is none. */
-export const ofInteger = (value: bigint): number | bigint => {
-  const double = Number(value)
-  return Number.isFinite(double) && BigInt(double) === value ? double : value
-}
+/** An integer as a `number` up to 2^53, beyond which `String` writes other digits. */
+export const ofInteger = (value: bigint): number | bigint => (Number.isSafeInteger(Number(value)) ? Number(value) : value)
 
 const valueOf = (source: string): number | bigint => {
   const double = Number(source)

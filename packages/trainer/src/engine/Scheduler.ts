@@ -13,7 +13,7 @@ import * as Decoding from "./Decoding.ts"
 import { type ModelRunner, routedOf } from "./ModelRunner.ts"
 import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
-import { EngineFailed, type EngineError, InvalidRequest, toPlain } from "./EngineRequests.ts"
+import { EngineFailed, type EngineError, EngineOverloaded, InvalidRequest, toPlain } from "./EngineRequests.ts"
 import { type Choice, Job } from "./Job.ts"
 import { Jobs } from "./Jobs.ts"
 import type { Lane } from "./Lanes.ts"
@@ -47,11 +47,21 @@ export class Scheduler<W> {
   private guessedTokens = 0
   private acceptedGuesses = 0
   private grammars: Grammars | undefined
+  /** Requests whose grammars are being compiled. */
+  private readonly held = new Set<number>()
+  private readonly wake: () => void
 
-  constructor(runner: ModelRunner<W>, settings: EngineSettings) {
+  /** `wake`: called when there is something to do that no command asked for. */
+  constructor(runner: ModelRunner<W>, settings: EngineSettings, wake: () => void = () => undefined) {
     this.runner = runner
     this.settings = settings
+    this.wake = wake
     this.jobs = new Jobs({ settings, shape: runner.shape, free: (weights) => this.unused.push(weights) })
+  }
+
+  /** Ends the threads of its grammars. */
+  dispose(): void {
+    this.grammars?.dispose()
   }
 
   /** Nothing to do until the next command. */
@@ -74,10 +84,14 @@ export class Scheduler<W> {
         return this.offer(new Job<W>(command.id, command))
       case "Vocabulary":
         return Effect.sync(() => {
+          this.grammars?.dispose()
           this.grammars = new Grammars(command.vocabulary, this.runner.vocabulary)
         })
       case "Cancel":
-        return Effect.sync(() => this.jobs.drop(command.id))
+        return Effect.sync(() => {
+          this.held.delete(command.id)
+          this.jobs.drop(command.id)
+        })
       case "End":
         return Effect.sync(() => {
           const job = this.jobs.endChoice(command.id, command.index)
@@ -103,16 +117,38 @@ export class Scheduler<W> {
     this.rate.add(this.sampledTokens - before, yield* Clock.currentTimeMillis)
   })
 
+  /** Lets a request wait for room; before, for its grammar, while others go on. */
   private offer(job: Job<W>): Effect.Effect<void> {
-    return job.hold(this.grammars).pipe(
-      Effect.map(() => this.jobs.offer(job)),
-      Effect.catch(({ message }) => Effect.succeed(new InvalidRequest({ field: "schema", message }))),
-      Effect.map((error) => {
-        if (error === undefined) return
-        job.dispose()
-        this.fail(job.id, error)
-      })
-    )
+    if (!job.hasSchema) return Effect.sync(() => this.enter(job, undefined))
+    return Effect.suspend(() => {
+      if (this.held.size >= this.settings.maxWaiting) {
+        return Effect.sync(() =>
+          this.enter(job, new EngineOverloaded({ waiting: this.held.size, retryAfterMillis: 1000 }))
+        )
+      }
+      this.held.add(job.id)
+      return job.hold(this.grammars).pipe(
+        Effect.match({
+          onSuccess: () => undefined,
+          onFailure: ({ message }) => new InvalidRequest({ field: "schema", message })
+        }),
+        Effect.map((error) => {
+          // Nobody waits for one that was cancelled.
+          if (this.held.delete(job.id)) this.enter(job, error)
+          else job.dispose()
+          this.wake()
+        }),
+        Effect.forkDetach,
+        Effect.asVoid
+      )
+    })
+  }
+
+  private enter(job: Job<W>, refusal: EngineError | undefined): void {
+    const error = refusal ?? this.jobs.offer(job)
+    if (error === undefined) return
+    job.dispose()
+    this.fail(job.id, error)
   }
 
   private load(command: Extract<Command, { readonly _tag: "Load" }>): Effect.Effect<void, ExecutorError> {
@@ -247,6 +283,7 @@ export class Scheduler<W> {
   /** Answers where the last choice has ended, or one has failed. */
   private finishJob(job: Job<W>): void {
     if (job.hasFailed) return this.fail(job.id, notFinite(job.version!))
+    if (job.broken !== undefined) return this.fail(job.id, new EngineFailed({ message: job.broken }))
     if (job.hasNoWay) return this.fail(job.id, new InvalidRequest({ field: "schema", message: noWay }))
     if (job.left > 0) return
     this.answers.push({ _tag: "Generated", id: job.id, choices: job.finished })

@@ -140,7 +140,12 @@ class Writer {
         const place = `${where === "" ? "" : `${where}.`}anyOf.${index}`
         if (kept.length === 0) return this.schema(one, place)
         if (one === false) return undefined
-        const branch = one === true ? {} : (one as Schema)
+        const branch: Schema = one === true ? {} : (one as Schema)
+        if (kept.join() === "type" && branch["type"] !== undefined) {
+          const wanted = [beside["type"]].flat()
+          const type = [branch["type"]].flat().filter((each) => wanted.includes(each))
+          return type.length === 0 ? undefined : this.schema({ ...branch, type }, place)
+        }
         // Keywords of which none is about another are the same in one schema as in two.
         const both = holds(branch, ["$ref", "anyOf", "enum", "const", ...kept])
         const areObjects = holds(branch, ofType["object"]!).length > 0 && kept.some((word) => ofType["object"]!.includes(word))
@@ -300,11 +305,40 @@ class Writer {
   }
 }
 
-/** Characters of a grammar; what is longer takes minutes to compile. */
-const longest = 2_000_000
+/** More weight than this takes minutes to compile. */
+const heaviest = 1_000_000
+
+/** Length of a grammar, and the repetitions in it, which are written out when it is compiled. */
+const weightOf = (text: string): number =>
+  Array.from(text.matchAll(/\{(?:\d+,)?(\d+),?\}/g)).reduce((sum, [, times]) => sum + Number(times), text.length)
+
+export interface Grammar {
+  readonly text: string
+  readonly weight: number
+}
+
+/** What a schema has much of, in words. */
+export const extent = (schema: unknown): string => {
+  const counts = { properties: 0, values: 0, schemas: 0, longest: 0 }
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) return value.forEach(visit)
+    if (!isSchema(value)) return
+    counts.schemas++
+    if (isSchema(value["properties"])) counts.properties += Object.keys(value["properties"]).length
+    if (Array.isArray(value["enum"])) counts.values += value["enum"].length
+    for (const word of ["minLength", "maxLength", "minItems", "maxItems"])
+      counts.longest = Math.max(counts.longest, Number(value[word] ?? 0))
+    Object.values(value).forEach(visit)
+  }
+  visit(schema)
+  return `${counts.properties} properties, ${counts.values} values of enums, ${counts.schemas} objects in all, and lengths up to ${counts.longest}`
+}
+
+/** What is wrong with a schema, and where; undefined if it can be made a grammar. */
+export const problem = (schema: unknown): string | undefined => Result.getOrUndefined(Result.flip(make(schema)))
 
 /** The grammar of a schema, or what is wrong with the schema and where. */
-export const make = (schema: unknown): Result.Result<string, string> => {
+export const make = (schema: unknown): Result.Result<Grammar, string> => {
   const problem = Keywords.problem(schema)
   if (problem !== undefined) return Result.fail(problem)
   const writer = new Writer(schema)
@@ -317,8 +351,9 @@ export const make = (schema: unknown): Result.Result<string, string> => {
   })
   return Result.flatMap(made, (root) => {
     const text = writer.rules.text(root)
-    return text.length > longest
-      ? Result.fail(`the schema is too large: its grammar has ${text.length} characters, ${longest} are the most`)
-      : Result.succeed(text)
+    const weight = weightOf(text)
+    return weight > heaviest
+      ? Result.fail(`the schema is too large to hold answers to: it has ${extent(schema)}`)
+      : Result.succeed({ text, weight })
   })
 }

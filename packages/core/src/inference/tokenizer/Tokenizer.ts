@@ -15,6 +15,8 @@ import type { HuggingFaceTokenizer } from "./HuggingFaceTokenizer.ts"
 import * as Optional from "../../base/Optional.ts"
 import * as Reason from "../../base/Reason.ts"
 import * as LocalPath from "../../base/LocalPath.ts"
+import * as JsonValues from "../jinja/JsonValues.ts"
+import * as Nesting from "../../base/Nesting.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
 import * as TokenizerFiles from "./TokenizerFiles.ts"
 import type { Message } from "../../Message.ts"
@@ -247,6 +249,11 @@ const forTemplate = (message: Message): unknown => {
   })
 }
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-
-const parsedOrText = (json: string): unknown => Option.getOrElse(decodeJson(json), () => json)
+/** What is nested too deep to be read stays text, as what is no JSON does. */
+const parsedOrText = (json: string): unknown =>
+  Nesting.isDeep(json)
+    ? json
+    : Result.getOrElse(
+        Result.try(() => JsonValues.parse(json)),
+        () => json
+      )
