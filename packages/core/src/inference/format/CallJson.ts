@@ -72,13 +72,19 @@ const valueEnd = (json: string, from: number): number => {
   return at
 }
 
-/** A call written as an object with a name and, under one of these keys, arguments. */
-export const call = (json: string, keys: ReadonlyArray<string>): ReadCall | undefined => {
+/**
+ * A call written as an object with a name and, under one of these keys, arguments. `mayBeBare`: an object of a name
+ * alone is a call without arguments.
+ */
+export const call = (json: string, keys: ReadonlyArray<string>, mayBeBare = false): ReadCall | undefined => {
   const value = Option.getOrUndefined(decode(json))
   if (!Predicate.isReadonlyObject(value) || Array.isArray(value)) return undefined
   const { name } = value
   const key = keys.find((one) => Object.hasOwn(value, one))
-  if (typeof name !== "string" || name === "" || key === undefined) return undefined
+  if (typeof name !== "string" || name === "") return undefined
+  if (key === undefined) {
+    return mayBeBare && Object.keys(value).length === 1 ? { name, arguments: {}, json: "{}" } : undefined
+  }
   return { name, arguments: value[key], json: respaced(members(json).get(key) ?? "null") }
 }
 

@@ -72,7 +72,12 @@ const processorFile = "chat_template.json"
 const decodeProcessor = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ chat_template: Schema.String }))
 )
-const optional = [templateFile]
+/** Tokens that older configurations do not name. */
+const specialFile = "special_tokens_map.json"
+const decodeSpecial = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+)
+const optional = [templateFile, specialFile]
 
 /**
  * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk,
@@ -93,7 +98,7 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
   // Before anything is downloaded.
   const library = yield* Optional.attempt(
-    ["@huggingface/tokenizers", "@huggingface/jinja"],
+    ["@huggingface/tokenizers"],
     "a tokenizer of the Hugging Face hub",
     () => import("./HuggingFaceTokenizer.ts")
   ).pipe(Effect.mapError((cause) => failure(cause.message, cause)))
@@ -123,9 +128,16 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const { json, patterns } = inspected.success
   const configFile = yield* textOf("tokenizer_config.json")
   const ofProcessor = present.includes(processorFile) ? decodeProcessor(yield* textOf(processorFile)) : Option.none()
+  const special = present.includes(specialFile) ? decodeSpecial(yield* textOf(specialFile)) : Option.none()
   const tokenizer = yield* Effect.try({
     try: () =>
-      library.make(json, JSON.parse(configFile), separateTemplate, Option.getOrUndefined(ofProcessor)?.chat_template),
+      library.make(
+        json,
+        JSON.parse(configFile),
+        separateTemplate,
+        Option.getOrUndefined(ofProcessor)?.chat_template,
+        Option.getOrUndefined(special)
+      ),
     catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${Reason.of(cause)}`, cause)
   })
   const made = fromLibrary(name, tokenizer)
@@ -136,7 +148,12 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     )
   }
   const { render } = tokenizer
-  if (render !== undefined) {
+  if (render === undefined) {
+    yield* Effect.logWarning(
+      "this model has no chat template: prompts of messages will be refused, texts are taken; take an instruct model, or add its chat_template.jinja",
+      { tokenizer: name }
+    )
+  } else {
     const flaw = TokenizerFiles.templateFlaw(() => render(chat(word, { addGenerationPrompt: true })))
     if (flaw !== undefined) return yield* failure(`the chat template in ${folder} cannot be used: ${flaw}`)
   }
