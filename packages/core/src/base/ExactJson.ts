@@ -35,7 +35,8 @@ export class Numeral {
 const integer = /^-?\d+$/
 
 /** An integer as a `number` up to 2^53, beyond which `String` writes other digits. */
-export const ofInteger = (value: bigint): number | bigint => (Number.isSafeInteger(Number(value)) ? Number(value) : value)
+export const ofInteger = (value: bigint): number | bigint =>
+  Number.isSafeInteger(Number(value)) ? Number(value) : value
 
 const valueOf = (source: string): number | bigint => {
   const double = Number(source)
@@ -83,23 +84,14 @@ export const plain = (value: unknown): unknown => {
 export const sendable = (value: unknown): unknown => {
   if (typeof value === "bigint") return new Numeral(String(value))
   if (Array.isArray(value)) return value.map(sendable)
-  return isRecord(value)
-    ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sendable(one)]))
-    : value
+  return isRecord(value) ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sendable(one)])) : value
 }
 
 /** Members whose numbers matter as they are written: tools and their arguments, schemas. */
-const exact = new Set([
-  "tools",
-  "functions",
-  "response_format",
-  "structured_outputs",
-  "guided_json",
-  "text",
-  "tool_config",
-  "output_config",
-  "output_format"
-])
+const exact = new Set(
+  "tools functions response_format structured_outputs guided_json text tool_config output_config output_format".split(" ")
+)
+const hasExact = new RegExp(`"(?:${[...exact, "input"].join("|")})"\\s*:`)
 
 const isExact = (key: string, value: unknown): boolean =>
   // A list called `input` is a chat, an object are the arguments of a call.
@@ -109,19 +101,15 @@ const doubles = (value: unknown): unknown => {
   if (value instanceof Numeral) return Number(value.text)
   if (Array.isArray(value)) return value.map(doubles)
   if (!isRecord(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, one]) => [key, isExact(key, one) ? one : doubles(one)])
-  )
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, isExact(key, one) ? one : doubles(one)]))
 }
 
 /**
  * The body of a request for a model: its parameters are doubles, tools, schemas and arguments of calls have numerals,
  * which are rendered and sent on as they were written.
  */
-export const parseRequest = (text: string): unknown => {
-  if (!unusual.test(text)) return JSON.parse(text)
-  return doubles(parseWritten(text))
-}
+export const parseRequest = (text: string): unknown =>
+  unusual.test(text) && hasExact.test(text) ? doubles(parseWritten(text)) : JSON.parse(text)
 
 /** An object that JSON can hold, not bytes, a date or another instance. */
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -34,7 +34,8 @@ export const text: Kind<string> = {
 export const texts: Kind<ReadonlyArray<string>> = {
   expected: "a list of texts",
   read: (value) => {
-    const list = typeof value === "string" ? Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(value))) : value
+    const list =
+      typeof value === "string" ? Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(value))) : value
     if (!Array.isArray(list) || list.length === 0) return undefined
     const read = list.map(text.read)
     return read.every((one) => one !== undefined) ? read : undefined

@@ -79,10 +79,7 @@ const itemOf = (node: Node): Node => {
 type Row = Readonly<Record<string, unknown>>
 
 /** Gives rows their decimals, as `make` makes them of decimal text; undefined if the file has none. */
-export const reader = (
-  metadata: FileMetaData,
-  make: (text: string) => unknown
-): ((row: Row) => Row) | undefined => {
+export const reader = (metadata: FileMetaData, make: (text: string) => unknown): ((row: Row) => Row) | undefined => {
   const root = treeOf(metadata.schema)
   if (!hasDecimals(root)) return undefined
   const read = (value: unknown, node: Node): unknown => {

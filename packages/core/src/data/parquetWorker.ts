@@ -35,8 +35,7 @@ const plain = (value: unknown): unknown => {
 
 /** JSON of a column of that type. */
 const parsers = {
-  jsonFromBytes: (bytes: Uint8Array | undefined): unknown =>
-    bytes && ExactJson.parse(new TextDecoder().decode(bytes))
+  jsonFromBytes: (bytes: Uint8Array | undefined): unknown => bytes && ExactJson.parse(new TextDecoder().decode(bytes))
 }
 
 async function* slices(path: string) {

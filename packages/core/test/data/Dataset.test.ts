@@ -26,6 +26,8 @@ const inFolder = <A, E>(
     )
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
+const column = <A>(name: string, kind: Columns.Kind<A>) => ({ setting: name, column: name, kind })
+
 const rowsOf = <A, I>(source: string, row: Schema.Codec<A, I, never, unknown>) =>
   Effect.flatMap(Dataset.Dataset, (dataset) => dataset.rows(source, row))
 
@@ -90,7 +92,7 @@ describe("Dataset, files", () => {
     )
   )
 
-  const numbers: ReadonlyArray<readonly [written: string, text: string, value: unknown]> = [
+  const numbers: ReadonlyArray<readonly [written: string, text: string, value: number | bigint]> = [
     ["2432902008176640001", "2432902008176640001", 2432902008176640001n],
     ["9007199254740993", "9007199254740993", 9007199254740993n],
     ["-18446744073709551616", "-18446744073709551616", -18446744073709551616n],
@@ -108,7 +110,6 @@ describe("Dataset, files", () => {
           for (const name of ["rows.jsonl", "rows.json"]) {
             const row = `{"question": "q", "answer": ${written_}, "list": [${written_}]}`
             const path = yield* written(folder, name, name === "rows.json" ? `[${row}]` : row)
-            const column = (column: string, kind: Columns.Kind<unknown>) => ({ setting: column, column, kind })
             const [picked] = yield* Columns.rows(path, {
               answer: column("answer", Columns.text),
               list: column("list", Columns.texts),
@@ -131,7 +132,9 @@ describe("Dataset, files", () => {
         const path = yield* written(folder, "rows.jsonl", '{"id": 2512292042121000001}')
         const error = yield* Effect.flip(rowsOf(path, Schema.Struct({ id: Schema.Number })))
         assert.include(error.message, "field id: Expected number")
-        assert.deepStrictEqual(yield* rowsOf(path, Schema.Struct({ id: Schema.BigInt })), [{ id: 2512292042121000001n }])
+        assert.deepStrictEqual(yield* rowsOf(path, Schema.Struct({ id: Schema.BigInt })), [
+          { id: 2512292042121000001n }
+        ])
       })
     )
   )
@@ -140,15 +143,15 @@ describe("Dataset, files", () => {
     inFolder(() =>
       Effect.gen(function* () {
         const source = fixture("parquet/numbers.parquet")
-        const column = (column: string) => ({ setting: column, column, kind: Columns.optional(Columns.text) })
+        const text = (name: string) => column(name, Columns.optional(Columns.text))
         const rows = yield* Columns.rows(source, {
-          id: column("id"),
-          unsigned: column("unsigned"),
-          price: column("price"),
-          total: column("total"),
-          whole: column("whole"),
-          part: column("nested.parts.0"),
-          named: column("nested.by_name.total")
+          id: text("id"),
+          unsigned: text("unsigned"),
+          price: text("price"),
+          total: text("total"),
+          whole: text("whole"),
+          part: text("nested.parts.0"),
+          named: text("nested.by_name.total")
         })
         assert.deepStrictEqual(rows, [
           {

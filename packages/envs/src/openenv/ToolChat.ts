@@ -22,7 +22,8 @@ const Listed = Schema.Struct({
 const decodeListed = Schema.decodeUnknownEffect(Listed)
 
 type Values = { readonly [name: string]: unknown }
-const isObject = (value: unknown): value is Values => Predicate.isReadonlyObject(value) && !Array.isArray(value) && !(value instanceof ExactJson.Numeral)
+const isObject = (value: unknown): value is Values =>
+  Predicate.isReadonlyObject(value) && !Array.isArray(value) && !(value instanceof ExactJson.Numeral)
 
 /** A text that is JSON may hold an answer too. */
 const seenText = (text: string, isHidden: Visible.IsHidden): string => {

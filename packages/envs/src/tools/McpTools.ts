@@ -109,7 +109,9 @@ export const make = Effect.fn("McpTools.make")(function* (server: Server, only: 
         const result = yield* Effect.tryPromise({
           // What is no object is refused by the server, in its own words.
           try: (signal) =>
-            connected.callTool({ name, arguments: ExactJson.sendable(args) as Record<string, unknown> }, undefined, { signal }),
+            connected.callTool({ name, arguments: ExactJson.sendable(args) as Record<string, unknown> }, undefined, {
+              signal
+            }),
           catch: (cause) =>
             isClosed(connected) || !isProtocolError(cause)
               ? failing(server, `${name} could not be called at`)(cause)

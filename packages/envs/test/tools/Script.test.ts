@@ -30,7 +30,10 @@ describe("a dialogue with tools", () => {
       { function: { name: "go", arguments: { id: null, city: "Bern", where: null } } }
     ]
     const properties = { id: { type: "integer", enum: null }, city: null }
-    const { tools, turns } = scriptOf(shared, [tool("read", properties), tool("go", { id: null, city: { type: "string" } })])
+    const { tools, turns } = scriptOf(shared, [
+      tool("read", properties),
+      tool("go", { id: null, city: { type: "string" } })
+    ])
     const right = [given("go", '{"city": "Bern"}'), given("read", '{"id": 7, "where": {"a": 1}}')]
     assert.isDefined(ToolCalls.pairOneToOne(turns[0].expected, right))
     assert.isUndefined(ToolCalls.pairOneToOne(turns[0].expected, [given("go", '{"city": "Basel"}'), right[1]!]))
@@ -38,9 +41,10 @@ describe("a dialogue with tools", () => {
   })
 
   it("takes arguments that are JSON text as they are, nulls and numbers", () => {
-    const { turns } = scriptOf([{ function: { name: "read", arguments: '{"id": 2512292042121000001, "city": null}' } }], [
-      tool("read", {})
-    ])
+    const { turns } = scriptOf(
+      [{ function: { name: "read", arguments: '{"id": 2512292042121000001, "city": null}' } }],
+      [tool("read", {})]
+    )
     const [expected] = turns[0].expected
     assert.isTrue(ToolCalls.fulfils(expected!, given("read", '{"id": 2512292042121000001, "city": null}')))
     assert.isFalse(ToolCalls.fulfils(expected!, given("read", '{"id": 2512292042121000001}')))

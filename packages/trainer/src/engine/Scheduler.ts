@@ -8,12 +8,12 @@
 import { Clock, Effect } from "effect"
 import { TokenRate } from "../base/TokenRate.ts"
 import type { ExecutorError } from "../exec/Executor.ts"
-import { Grammars } from "../grammar/Grammars.ts"
 import * as Decoding from "./Decoding.ts"
 import { type ModelRunner, routedOf } from "./ModelRunner.ts"
 import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
-import { EngineFailed, type EngineError, EngineOverloaded, InvalidRequest, toPlain } from "./EngineRequests.ts"
+import { EngineFailed, type EngineError, InvalidRequest, toPlain } from "./EngineRequests.ts"
+import { Holds } from "./Holds.ts"
 import { type Choice, Job } from "./Job.ts"
 import { Jobs } from "./Jobs.ts"
 import type { Lane } from "./Lanes.ts"
@@ -46,22 +46,19 @@ export class Scheduler<W> {
   private cachedPromptTokens = 0
   private guessedTokens = 0
   private acceptedGuesses = 0
-  private grammars: Grammars | undefined
-  /** Requests whose grammars are being compiled. */
-  private readonly held = new Set<number>()
-  private readonly wake: () => void
+  private readonly holds: Holds<W>
 
   /** `wake`: called when there is something to do that no command asked for. */
   constructor(runner: ModelRunner<W>, settings: EngineSettings, wake: () => void = () => undefined) {
     this.runner = runner
     this.settings = settings
-    this.wake = wake
+    this.holds = new Holds<W>({ most: settings.maxWaiting, enter: (job, refusal) => this.enter(job, refusal), wake })
     this.jobs = new Jobs({ settings, shape: runner.shape, free: (weights) => this.unused.push(weights) })
   }
 
   /** Ends the threads of its grammars. */
   dispose(): void {
-    this.grammars?.dispose()
+    this.holds.dispose()
   }
 
   /** Nothing to do until the next command. */
@@ -81,15 +78,14 @@ export class Scheduler<W> {
     switch (command._tag) {
       case "Generate":
       case "Score":
-        return this.offer(new Job<W>(command.id, command))
+        return this.holds.offer(new Job<W>(command.id, command))
       case "Vocabulary":
         return Effect.sync(() => {
-          this.grammars?.dispose()
-          this.grammars = new Grammars(command.vocabulary, this.runner.vocabulary)
+          this.holds.setVocabulary(command.vocabulary, this.runner.vocabulary)
         })
       case "Cancel":
         return Effect.sync(() => {
-          this.held.delete(command.id)
+          this.holds.cancel(command.id)
           this.jobs.drop(command.id)
         })
       case "End":
@@ -116,33 +112,6 @@ export class Scheduler<W> {
     for (const weights of this.unused.splice(0)) yield* this.runner.free(weights)
     this.rate.add(this.sampledTokens - before, yield* Clock.currentTimeMillis)
   })
-
-  /** Lets a request wait for room; before, for its grammar, while others go on. */
-  private offer(job: Job<W>): Effect.Effect<void> {
-    if (!job.hasSchema) return Effect.sync(() => this.enter(job, undefined))
-    return Effect.suspend(() => {
-      if (this.held.size >= this.settings.maxWaiting) {
-        return Effect.sync(() =>
-          this.enter(job, new EngineOverloaded({ waiting: this.held.size, retryAfterMillis: 1000 }))
-        )
-      }
-      this.held.add(job.id)
-      return job.hold(this.grammars).pipe(
-        Effect.match({
-          onSuccess: () => undefined,
-          onFailure: ({ message }) => new InvalidRequest({ field: "schema", message })
-        }),
-        Effect.map((error) => {
-          // Nobody waits for one that was cancelled.
-          if (this.held.delete(job.id)) this.enter(job, error)
-          else job.dispose()
-          this.wake()
-        }),
-        Effect.forkDetach,
-        Effect.asVoid
-      )
-    })
-  }
 
   private enter(job: Job<W>, refusal: EngineError | undefined): void {
     const error = refusal ?? this.jobs.offer(job)

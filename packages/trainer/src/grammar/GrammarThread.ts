@@ -111,7 +111,10 @@ export class GrammarThread {
       const waiting = Deferred.makeUnsafe<void, GrammarError>()
       this.compiles.set(id, waiting)
       this.post({ _tag: "Compile", id, grammar })
-      return Effect.tap(Deferred.await(waiting), Effect.sync(() => void this.grammars.add(grammar)))
+      return Effect.tap(
+        Deferred.await(waiting),
+        Effect.sync(() => void this.grammars.add(grammar))
+      )
     })
   }
 

@@ -123,7 +123,9 @@ export class Grammars {
             )
           }
         }),
-        Effect.tapError(({ message }) => Effect.sync(() => void (thread.isEnded && !this.refused.has(schema) && this.refuse(schema, message))))
+        Effect.tapError(({ message }) =>
+          Effect.sync(() => void (thread.isEnded && !this.refused.has(schema) && this.refuse(schema, message)))
+        )
       )
       return thread
     })

@@ -33,7 +33,8 @@ const said = (value: unknown): string => ExactJson.write(value)?.slice(0, 60) ??
 
 /** One that is finite, in whatever way it was read. */
 const isNumber = (value: unknown): boolean =>
-  typeof value === "bigint" || (value instanceof ExactJson.Numeral ? Number.isFinite(Number(value)) : Number.isFinite(value))
+  typeof value === "bigint" ||
+  (value instanceof ExactJson.Numeral ? Number.isFinite(Number(value)) : Number.isFinite(value))
 
 /** What is wrong, and where (`properties.age`); undefined where nothing is. */
 export const problem = (schema: unknown, where = ""): string | undefined => {

@@ -35,8 +35,7 @@ export const isBound = (text: string): boolean => Number.isFinite(Number(text)) 
 
 const digit = "[0-9]"
 const digits = (from: number, to: number): Ebnf.Expression => (from === to ? String(from) : `[${from}-${to}]`)
-const one = (from: number, to: number): Ebnf.Expression =>
-  from === to ? Ebnf.literal(String(from)) : digits(from, to)
+const one = (from: number, to: number): Ebnf.Expression => (from === to ? Ebnf.literal(String(from)) : digits(from, to))
 
 /** Whole numbers of one length from `low` to `high`, digit by digit. */
 const sameLength = (low: string, high: string): Ebnf.Expression => {
@@ -111,7 +110,8 @@ const fractionBelow = (fraction: string, isExclusive: boolean): Ebnf.Expression 
 /** Fractions between two of the same whole part. */
 const fractionBetween = (low: Bound, high: Bound): Ebnf.Expression | undefined => {
   const [a, b] = [low.value.fraction, high.value.fraction]
-  if (a === b) return low.isExclusive || high.isExclusive ? undefined : a === "" ? fractionBelow("", false) : Ebnf.literal(`.${a}`)
+  if (a === b)
+    return low.isExclusive || high.isExclusive ? undefined : a === "" ? fractionBelow("", false) : Ebnf.literal(`.${a}`)
   const length = Math.max(a.length, b.length)
   const [from, to] = [a.padEnd(length, "0"), b.padEnd(length, "0")]
   if (from > to) return undefined
@@ -126,7 +126,9 @@ const fractionBetween = (low: Bound, high: Bound): Ebnf.Expression | undefined =
     for (let i = 0; i < rest.length; i++) {
       const next = Number(rest[i])
       if (next < 9)
-        parts.push(Ebnf.sequence(i === 0 ? Ebnf.empty : Ebnf.literal(rest.slice(0, i)), one(next + 1, 9), tail(at + i + 2)))
+        parts.push(
+          Ebnf.sequence(i === 0 ? Ebnf.empty : Ebnf.literal(rest.slice(0, i)), one(next + 1, 9), tail(at + i + 2))
+        )
     }
     const same = rest === "" ? Ebnf.empty : Ebnf.literal(rest)
     parts.push(Ebnf.sequence(same, low.isExclusive ? aboveZero(at + rest.length + 1) : tail(at + rest.length + 1)))
@@ -191,7 +193,9 @@ export const between = (low: Bound | undefined, high: Bound | undefined): Ebnf.E
     return Ebnf.sequence(Ebnf.optional(minus), `("0" | [1-9] ${digit}*)`, fraction, exponent)
   }
   const above =
-    high?.value.isNegative === true ? undefined : magnitudes(low === undefined || low.value.isNegative ? zero(false) : low, high)
+    high?.value.isNegative === true
+      ? undefined
+      : magnitudes(low === undefined || low.value.isNegative ? zero(false) : low, high)
   // Below 0: the same of what stands behind the sign, bounds changed about.
   const isBelow = low === undefined || low.value.isNegative
   const below = isBelow

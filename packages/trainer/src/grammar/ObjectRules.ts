@@ -76,9 +76,7 @@ const otherKey = (rules: Ebnf.Rules, names: ReadonlyArray<string>): Ebnf.Express
     ]
     return rules.add("other", Ebnf.choice(parts)!)
   }
-  return names.length === 0
-    ? Ebnf.sequence(StringRules.quote, rest)
-    : Ebnf.sequence(StringRules.quote, from(root))
+  return names.length === 0 ? Ebnf.sequence(StringRules.quote, rest) : Ebnf.sequence(StringRules.quote, from(root))
 }
 
 /** What stands between the braces; undefined if nothing can. */
@@ -100,8 +98,7 @@ export const members = (rules: Ebnf.Rules, shape: Shape): Ebnf.Expression | unde
         others
       )
     )
-  const isCounted =
-    min > required || (max !== undefined && (other !== undefined || max < possible.length))
+  const isCounted = min > required || (max !== undefined && (other !== undefined || max < possible.length))
   const known = new Map<string, Ebnf.Expression | undefined>()
   const pairs = possible.map(({ name, value }) => rules.add("member", named(rules, name, value!)))
   /** What follows the first `at` properties, `count` of which are there. */

@@ -92,8 +92,7 @@ class Reader {
   }
 
   private branch(isTop: boolean): Branch {
-    let isStart = false
-    while (isTop && this.skip("^")) isStart = true
+    const isStart = isTop && this.skip("^")
     let isEnd = false
     const parts: Array<Ebnf.Expression | undefined> = []
     while (!this.isDone && this.peek() !== "|" && this.peek() !== ")") {
@@ -185,7 +184,8 @@ class Reader {
     const one = this.take()
     const set = Object.hasOwn(sets, one) ? sets[one] : undefined
     if (set !== undefined) return set
-    if (Object.hasOwn(controls, one) && !/\d/.test(one === "0" ? (this.peek() ?? "") : "")) return [range(controls[one]!)]
+    if (Object.hasOwn(controls, one) && !/\d/.test(one === "0" ? (this.peek() ?? "") : ""))
+      return [range(controls[one]!)]
     if (one === "x") return [range(this.hex(2))]
     if (one === "u") {
       if (this.skip("{")) {

@@ -45,8 +45,7 @@ const short = new Map([
   [0x09, "t"]
 ])
 
-const escapeOf = (code: number): string =>
-  `\\${short.get(code) ?? `u${code.toString(16).padStart(4, "0")}`}`
+const escapeOf = (code: number): string => `\\${short.get(code) ?? `u${code.toString(16).padStart(4, "0")}`}`
 
 /** One character of a set as it stands between quotes; undefined for an empty set. */
 export const character = (ranges: Ebnf.Ranges): Ebnf.Expression | undefined => {

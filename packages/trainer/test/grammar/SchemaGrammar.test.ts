@@ -109,15 +109,40 @@ const schemas: ReadonlyArray<object> = [
   { type: "array", prefixItems: [{ const: 1 }], items: { type: "null" }, maxItems: 4 },
   { type: "array", items: false },
   { type: "object" },
-  { type: "object", additionalProperties: { type: "integer", minimum: 1, maximum: 9 }, minProperties: 1, maxProperties: 3 },
-  { type: "object", properties: { a: { const: 1 }, b: { const: 2 }, c: { const: 3 } }, minProperties: 1, maxProperties: 2 },
+  {
+    type: "object",
+    additionalProperties: { type: "integer", minimum: 1, maximum: 9 },
+    minProperties: 1,
+    maxProperties: 3
+  },
+  {
+    type: "object",
+    properties: { a: { const: 1 }, b: { const: 2 }, c: { const: 3 } },
+    minProperties: 1,
+    maxProperties: 2
+  },
   { type: "object", properties: { a: true }, required: ["a", "z"], additionalProperties: { type: "boolean" } },
-  { type: "object", properties: { ab: { const: 1 }, a: { const: 2 }, b: false }, additionalProperties: { type: "null" } },
+  {
+    type: "object",
+    properties: { ab: { const: 1 }, a: { const: 2 }, b: false },
+    additionalProperties: { type: "null" }
+  },
   { anyOf: [{ type: "null" }, { minLength: 1, maxLength: 2 }], type: ["null", "string"] },
   { $ref: "#/$defs/tree", $defs: { tree: { type: "array", items: { $ref: "#/$defs/tree" }, maxItems: 2 } } },
   { minimum: 3, maximum: 5, maxLength: 1 },
   person
 ]
+
+/** Of an object with so many properties that need not be there. */
+const weight = (count: number): number =>
+  Result.getOrThrow(
+    SchemaGrammar.make({
+      type: "object",
+      properties: Object.fromEntries(
+        Array.from({ length: count }, (_, at) => [`property_${100 + at}`, { type: "string" }])
+      )
+    })
+  ).weight
 
 describe("grammars of schemas", () => {
   const ajv = addFormats.default(new Ajv2020({ strict: false }))
@@ -132,21 +157,38 @@ describe("grammars of schemas", () => {
     })
   )
 
-  const answers: ReadonlyArray<readonly [schema: object, right: ReadonlyArray<string>, wrong: ReadonlyArray<string>]> = [
+  const answers: ReadonlyArray<readonly [schema: object, right: ReadonlyArray<string>, wrong: ReadonlyArray<string>]> =
     [
-      { type: "string", maxLength: 20 },
-      ['"say \\"a\\""', '"a\\tb\\u00e9"', '"\\ud83d\\ude42🙂"', '""'],
-      ['"a\tb"', '"a\u0000b"', '"\\ud83d"', `"${"a".repeat(21)}"`, '"a']
-    ],
-    [{ type: "string", minLength: 1 }, ['"a\\nb"'], ['""', '"a\nb"']],
-    [{ type: "string", pattern: "^[^a]+$" }, ['"b\\"c\\\\"', '"\\n"'], ['"b"c"', '"b\nc"', '"abc"']],
-    [ExactJson.parseWritten('{"type":"integer","minimum":9007199254740993}') as object, ["9007199254740993", "10000000000000000"], ["9007199254740992"]],
-    [{ type: "number", minimum: 0.25, maximum: 1.5 }, ["0.25", "0.3", "1", "1.5", "1.499"], ["0.2", "0.249", "1.51", "2", "-1"]],
-    [person, ['{"name": "Ada", "age": 7}', '{"name":"Ada","age":7,"kind":{"x":[1]}}'], ['{"age": 7, "name": "Ada"}', '{"name": "Ada", "age": 131}']],
-    [{ type: "object", properties: { a: { const: 1 } }, additionalProperties: { const: 2 } }, ['{"a":1,"b":2}', '{"aa":2}', '{"":2}'], ['{"a":2}', '{"\\u0061":2}', '{"b":1}']],
-    [{ type: "string", pattern: "^a|b$" }, ['"ax"', '"xb"', '"a"'], ['"xa"', '"bx"', '""']],
-    [{ type: "string", format: "date" }, ['"2024-02-29"'], ['"2023-02-29"', '"2024-04-31"', '"2024-13-01"']]
-  ]
+      [
+        { type: "string", maxLength: 20 },
+        ['"say \\"a\\""', '"a\\tb\\u00e9"', '"\\ud83d\\ude42🙂"', '""'],
+        ['"a\tb"', '"a\u0000b"', '"\\ud83d"', `"${"a".repeat(21)}"`, '"a']
+      ],
+      [{ type: "string", minLength: 1 }, ['"a\\nb"'], ['""', '"a\nb"']],
+      [{ type: "string", pattern: "^[^a]+$" }, ['"b\\"c\\\\"', '"\\n"'], ['"b"c"', '"b\nc"', '"abc"']],
+      [
+        ExactJson.parseWritten('{"type":"integer","minimum":9007199254740993}') as object,
+        ["9007199254740993", "10000000000000000"],
+        ["9007199254740992"]
+      ],
+      [
+        { type: "number", minimum: 0.25, maximum: 1.5 },
+        ["0.25", "0.3", "1", "1.5", "1.499"],
+        ["0.2", "0.249", "1.51", "2", "-1"]
+      ],
+      [
+        person,
+        ['{"name": "Ada", "age": 7}', '{"name":"Ada","age":7,"kind":{"x":[1]}}'],
+        ['{"age": 7, "name": "Ada"}', '{"name": "Ada", "age": 131}']
+      ],
+      [
+        { type: "object", properties: { a: { const: 1 } }, additionalProperties: { const: 2 } },
+        ['{"a":1,"b":2}', '{"aa":2}', '{"":2}'],
+        ['{"a":2}', '{"\\u0061":2}', '{"b":1}']
+      ],
+      [{ type: "string", pattern: "^a|b$" }, ['"ax"', '"xb"', '"a"'], ['"xa"', '"bx"', '""']],
+      [{ type: "string", format: "date" }, ['"2024-02-29"'], ['"2023-02-29"', '"2024-04-31"', '"2024-13-01"']]
+    ]
   it.effect.each(answers)("of %j take these and not those", ([schema, right, wrong]) =>
     Effect.gen(function* () {
       for (const answer of right) assert.isTrue(yield* accepts(schema, answer), answer)
@@ -180,7 +222,10 @@ describe("grammars of schemas", () => {
 
   const refused: ReadonlyArray<readonly [schema: object, problem: string]> = [
     [{ type: "string", pattern: "(?=a)b" }, "pattern: answers cannot be held to (?=a)b here: it has (?="],
-    [{ properties: { a: { pattern: "(a)\\1" } } }, "properties.a.pattern: answers cannot be held to (a)\\1 here: it has \\1"],
+    [
+      { properties: { a: { pattern: "(a)\\1" } } },
+      "properties.a.pattern: answers cannot be held to (a)\\1 here: it has \\1"
+    ],
     [{ pattern: "\\bword\\b" }, "it has \\b"],
     [{ pattern: "\\p{L}" }, "it has \\p"],
     [{ pattern: "a{2,1}" }, "{2,1}, which is in no order"],
@@ -190,23 +235,25 @@ describe("grammars of schemas", () => {
     [{ $ref: "#/$defs/a", type: "string", $defs: { a: {} } }, "answers cannot be held to $ref and type at once"],
     [{ $ref: "#/nowhere" }, "there is no #/nowhere in the schema"],
     [{ $ref: "#" }, "refers to itself and to nothing else"],
-    [{ anyOf: [{ properties: { a: {} } }], properties: { b: {} } }, "anyOf.0: answers cannot be held to it and to properties"],
+    [
+      { anyOf: [{ properties: { a: {} } }], properties: { b: {} } },
+      "anyOf.0: answers cannot be held to it and to properties"
+    ],
     [{ type: "integer", minimum: 5, maximum: 4 }, "the schema: no value fits it"],
-    [{ minimum: 1, exclusiveMinimum: 1, type: "number" }, "answers cannot be held to minimum and exclusiveMinimum at once"],
-    [{ type: "string", maxLength: 2_000_000 }, "too large to hold answers to: it has 0 properties, 0 values of enums, 1 objects in all, and lengths up to 2000000"]
+    [
+      { minimum: 1, exclusiveMinimum: 1, type: "number" },
+      "answers cannot be held to minimum and exclusiveMinimum at once"
+    ],
+    [
+      { type: "string", maxLength: 2_000_000 },
+      "too large to hold answers to: it has 0 properties, 0 values of enums, 1 objects in all, and lengths up to 2000000"
+    ]
   ]
   it.each(refused)("cannot be made of %j", (schema, problem) => {
     assert.include(SchemaGrammar.problem(schema), problem)
   })
 
   it("grow with the properties that need not be there, and not faster", () => {
-    const weight = (count: number): number =>
-      Result.getOrThrow(
-        SchemaGrammar.make({
-          type: "object",
-          properties: Object.fromEntries(Array.from({ length: count }, (_, at) => [`property_${100 + at}`, { type: "string" }]))
-        })
-      ).weight
     assert.isBelow(weight(200) / weight(50), 4.5)
   })
 })

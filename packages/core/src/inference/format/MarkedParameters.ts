@@ -31,7 +31,18 @@ interface Tags {
   readonly saysText: boolean
 }
 
-const make = (name: "deepseek-v32" | "minimax-m2", tags: Tags, rest: Pick<Marked.Grammar, "ends" | "thinking" | "separator">): OutputFormat => {
+/** What stands in a tag whose name ends at `from`, and where it ends. */
+const attributes = (text: string, from: number, pattern: RegExp) => {
+  pattern.lastIndex = from
+  const found = pattern.exec(text)
+  return found === null ? undefined : { name: found[1]!, text: found[2], end: pattern.lastIndex }
+}
+
+const make = (
+  name: "deepseek-v32" | "minimax-m2",
+  tags: Tags,
+  rest: Pick<Marked.Grammar, "ends" | "thinking" | "separator">
+): OutputFormat => {
   const { all, prefix, saysText } = tags
   const [allOpen, allClose] = [`<${all}>`, `</${all}>`]
   const invokeOpen = `<${prefix}invoke`
@@ -40,13 +51,6 @@ const make = (name: "deepseek-v32" | "minimax-m2", tags: Tags, rest: Pick<Marked
   const parameterClose = `</${prefix}parameter>`
   const invoke = /\s+name="([^"]+)"\s*>/y
   const parameter = saysText ? /\s+name="([^"]+)"\s+string="(true|false)"\s*>/y : /\s+name="([^"]+)"\s*>/y
-
-  /** What stands in a tag whose name ends at `from`, and where it ends. */
-  const attributes = (text: string, from: number, pattern: RegExp) => {
-    pattern.lastIndex = from
-    const found = pattern.exec(text)
-    return found === null ? undefined : { name: found[1]!, text: found[2], end: pattern.lastIndex }
-  }
 
   const readInvoke = (
     text: string,

@@ -73,7 +73,9 @@ const typesOf = (root: unknown, schema: unknown, levels = 8): Types | undefined 
   const parts = field(schema, "allOf")
   if (Array.isArray(parts)) {
     const known = parts.map((one) => typesOf(root, one, levels - 1)).filter((one) => one !== undefined)
-    return known.length === 0 ? undefined : known.reduce((all, one) => new Set([...all].filter((each) => one.has(each))))
+    return known.length === 0
+      ? undefined
+      : known.reduce((all, one) => new Set([...all].filter((each) => one.has(each))))
   }
   const values = field(schema, "enum")
   if (Array.isArray(values)) return new Set(values.map(typeOf))

@@ -77,7 +77,12 @@ export type Statement =
       readonly filters: ReadonlyArray<FilterUse>
       readonly body: Body
     }
-  | { readonly type: "Macro"; readonly name: string; readonly parameters: ReadonlyArray<Parameter>; readonly body: Body }
+  | {
+      readonly type: "Macro"
+      readonly name: string
+      readonly parameters: ReadonlyArray<Parameter>
+      readonly body: Body
+    }
   | {
       readonly type: "CallBlock"
       readonly parameters: ReadonlyArray<Parameter>

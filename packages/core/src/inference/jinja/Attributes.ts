@@ -16,10 +16,10 @@ import {
 } from "./Values.ts"
 
 /** What would change a value, which no template may. */
-const changing = new Set([
-  ...["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"],
-  ...["popitem", "setdefault", "update"]
-])
+const changing = {
+  list: ["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"],
+  dict: ["clear", "pop", "popitem", "setdefault", "update"]
+}
 
 const unsafe = (of: Value, name: string): Undefined =>
   new Undefined(`the attribute '${name}' of '${typeOf(of)}' object is unsafe, so it`)
@@ -41,10 +41,15 @@ const ofList = (items: ReadonlyArray<Value>): Methods => ({
 })
 
 const ofDict = (map: ReadonlyMap<Value, Value>): Methods => ({
-  get: ({ positional: [key, otherwise = null] }) => item(map, key)?.value ?? (item(map, key) === undefined ? otherwise : null),
+  get: ({ positional: [key, otherwise = null] }) =>
+    item(map, key)?.value ?? (item(map, key) === undefined ? otherwise : null),
   keys: () => new View("dict_keys", [...map.keys()]),
   values: () => new View("dict_values", [...map.values()]),
-  items: () => new View("dict_items", Array.from(map, ([key, one]) => new Tuple([key, one]))),
+  items: () =>
+    new View(
+      "dict_items",
+      Array.from(map, ([key, one]) => new Tuple([key, one]))
+    ),
   copy: () => new Map(map)
 })
 
@@ -62,19 +67,22 @@ const attribute = (of: Value, name: string): { readonly value: Value } | undefin
     const own = of.attributes.get(name)
     return own && { value: own() }
   }
-  if (of instanceof Group && (name === "grouper" || name === "list")) return { value: of.items[name === "list" ? 1 : 0] }
+  if (of instanceof Group && (name === "grouper" || name === "list"))
+    return { value: of.items[name === "list" ? 1 : 0] }
   if (typeof of === "string") {
     const method = methodOf(name)
     return method && { value: new Callable(name, (given) => method(of, given)) }
   }
-  const isChanging = Array.isArray(of) ? changing.has(name) : of instanceof Map && changing.has(name) && !["append", "extend", "insert", "remove", "reverse", "sort"].includes(name)
-  if (isChanging) return { value: unsafe(of, name) }
+  const kind = Array.isArray(of) ? "list" : of instanceof Map ? "dict" : undefined
+  if (kind !== undefined && changing[kind].includes(name)) return { value: unsafe(of, name) }
   const methods = methodsOf(of)
   return Object.hasOwn(methods, name) ? { value: new Callable(name, methods[name]!) } : undefined
 }
 
 const missing = (of: Value, key: Value): Undefined =>
-  new Undefined(`'${typeOf(of)} object' has no attribute ${typeof key === "string" ? `'${key}'` : String(key)} and so it`)
+  new Undefined(
+    `'${typeOf(of)} object' has no attribute ${typeof key === "string" ? `'${key}'` : String(key)} and so it`
+  )
 
 /** `of.name`. */
 export const member = (of: Value, name: string): Value => {
@@ -92,6 +100,7 @@ export const at = (of: Value, key: Value): Value => {
 
 /** What filters look up in each item: `function.name`, or a place. */
 export const path = (given: Value): ((of: Value) => Value) => {
-  const keys = typeof given === "string" ? given.split(".").map((key) => (/^\d+$/.test(key) ? BigInt(key) : key)) : [given]
+  const keys =
+    typeof given === "string" ? given.split(".").map((key) => (/^\d+$/.test(key) ? BigInt(key) : key)) : [given]
   return (of) => keys.reduce((value: Value, key) => at(value, key), of)
 }

@@ -1,6 +1,7 @@
 /** Parses the expressions of a Jinja template by Jinja's own precedence. */
 import type { Expression, Given, FilterUse } from "./Ast.ts"
-import { TemplateError, type Token } from "./Lexer.ts"
+import type { Token } from "./Lexer.ts"
+import { TokenReader } from "./TokenReader.ts"
 
 const constants = new Map<string, null | boolean>([
   ["true", true],
@@ -13,51 +14,7 @@ const constants = new Map<string, null | boolean>([
 
 const comparisons = ["==", "!=", "<", "<=", ">", ">="]
 
-export class ExpressionParser {
-  protected readonly tokens: ReadonlyArray<Token>
-  protected at = 0
-
-  constructor(tokens: ReadonlyArray<Token>) {
-    this.tokens = tokens
-  }
-
-  protected peek(ahead = 0): Token | undefined {
-    return this.tokens[this.at + ahead]
-  }
-
-  protected fail(message: string): never {
-    const line = (this.peek() ?? this.tokens.at(-1))?.line ?? 1
-    throw new TemplateError(`${message}, line ${line} of the template`)
-  }
-
-  protected is(type: Token["type"], value?: string, ahead = 0): boolean {
-    const token = this.peek(ahead)
-    return token?.type === type && (value === undefined || token.value === value)
-  }
-
-  protected skip(type: Token["type"], value: string): boolean {
-    const isNext = this.is(type, value)
-    if (isNext) this.at++
-    return isNext
-  }
-
-  protected take(type: Token["type"], value?: string): string {
-    const token = this.peek()
-    if (token === undefined || !this.is(type, value)) {
-      return this.fail(`${value ?? `a ${type}`} is expected, not ${JSON.stringify(token?.value ?? "the end")}`)
-    }
-    this.at++
-    return token.value
-  }
-
-  protected operator(value: string): boolean {
-    return this.skip("operator", value)
-  }
-
-  protected word(value: string): boolean {
-    return this.skip("name", value)
-  }
-
+export class ExpressionParser extends TokenReader {
   expression(hasChoice = true): Expression {
     if (!hasChoice) return this.or()
     let value = this.or()
@@ -72,7 +29,10 @@ export class ExpressionParser {
   /** One expression, or a tuple of several without brackets. */
   tuple(hasChoice = true, ends: ReadonlyArray<string> = []): Expression {
     const isEnd = () =>
-      this.is("end") || this.is("operator", ")") || this.is("operator", "=") || ends.some((word) => this.is("name", word))
+      this.is("end") ||
+      this.is("operator", ")") ||
+      this.is("operator", "=") ||
+      ends.some((word) => this.is("name", word))
     const items: Array<Expression> = []
     let isTuple = false
     while (!isEnd()) {
@@ -231,7 +191,11 @@ export class ExpressionParser {
       if (first !== undefined && this.operator("]")) return { type: "Item", of, key: first }
       return this.fail("a subscript of several keys is not supported")
     }
-    const parts: [Expression | undefined, Expression | undefined, Expression | undefined] = [first, undefined, undefined]
+    const parts: [Expression | undefined, Expression | undefined, Expression | undefined] = [
+      first,
+      undefined,
+      undefined
+    ]
     for (let place = 1; place < 3 && this.operator(":"); place++) {
       if (!isColon() && !isClose()) parts[place] = this.expression()
     }

@@ -8,32 +8,15 @@ import type { Body, Expression, FilterUse, Given, Parameter, Statement, Target }
 import * as Attributes from "./Attributes.ts"
 import { TemplateError } from "./Lexer.ts"
 import { listFilters, type Library, noArguments } from "./ListFilters.ts"
+import * as Loop from "./Loop.ts"
 import * as Operators from "./Operators.ts"
+import { Scope } from "./Scope.ts"
 import { type Filter, textFilters } from "./TextFilters.ts"
 import { signs, tests } from "./Tests.ts"
 import * as Values from "./Values.ts"
 import { str } from "./Written.ts"
 
 type Value = Values.Value
-
-/** Names of a scope and those around it. */
-class Scope {
-  private readonly names = new Map<string, Value>()
-  private readonly around: Scope | undefined
-
-  constructor(around?: Scope) {
-    this.around = around
-  }
-
-  set(name: string, value: Value): void {
-    this.names.set(name, value)
-  }
-
-  get(name: string): Value {
-    if (this.names.has(name)) return this.names.get(name)
-    return this.around === undefined ? new Values.Undefined(`'${name}'`) : this.around.get(name)
-  }
-}
 
 type Ending = "break" | "continue" | undefined
 
@@ -100,7 +83,11 @@ export class Interpreter implements Library {
         this.assign(statement.target, this.value(statement.value, scope), scope)
         return undefined
       case "SetBlock":
-        this.assign(statement.target, this.filtered(statement.filters, this.text(statement.body, new Scope(scope)), scope), scope)
+        this.assign(
+          statement.target,
+          this.filtered(statement.filters, this.text(statement.body, new Scope(scope)), scope),
+          scope
+        )
         return undefined
       case "Macro":
         scope.set(statement.name, this.macro(statement.name, statement.parameters, statement.body, scope))
@@ -168,33 +155,12 @@ export class Interpreter implements Library {
       this.loop(statement, value, scope, inner, depth + 1)
       return inner.join("")
     }
-    let changed: ReadonlyArray<Value> | undefined
+    const loop = Loop.make(items, depth)
     for (const [at, one] of items.entries()) {
       const inner = new Scope(scope)
-      const cycle = ({ positional }: Values.Arguments) => positional[at % positional.length]
-      const hasChanged = ({ positional }: Values.Arguments) => {
-        const isSame = changed !== undefined && Values.equals([...changed], [...positional])
-        changed = positional
-        return !isSame
-      }
-      const attributes: ReadonlyArray<readonly [string, () => Value]> = [
-        ["index", () => BigInt(at + 1)],
-        ["index0", () => BigInt(at)],
-        ["revindex", () => BigInt(items.length - at)],
-        ["revindex0", () => BigInt(items.length - at - 1)],
-        ["first", () => at === 0],
-        ["last", () => at === items.length - 1],
-        ["length", () => BigInt(items.length)],
-        ["depth", () => BigInt(depth + 1)],
-        ["depth0", () => BigInt(depth)],
-        ["previtem", () => (at === 0 ? new Values.Undefined("there is no previous item: it") : items[at - 1])],
-        ["nextitem", () => (at === items.length - 1 ? new Values.Undefined("there is no next item: it") : items[at + 1])],
-        ["cycle", () => new Values.Callable("cycle", cycle)],
-        ["changed", () => new Values.Callable("changed", hasChanged)]
-      ]
       const recur = ({ positional: [value] }: Values.Arguments) =>
         isRecursive ? again(value) : Values.refuse("a loop that is not recursive was called")
-      inner.set("loop", new Values.Callable("loop", recur, new Map(attributes)))
+      inner.set("loop", new Values.Callable("loop", recur, loop(at)))
       this.assign(target, one, inner)
       if (this.run(body, inner, output) === "break") break
     }
@@ -209,12 +175,14 @@ export class Interpreter implements Library {
       for (const [at, [parameter, otherwise]] of parameters.entries()) {
         if (at < positional.length) inner.set(parameter, positional[at])
         else if (rest.has(parameter)) inner.set(parameter, rest.get(parameter))
-        else if (otherwise === undefined) inner.set(parameter, new Values.Undefined(`parameter '${parameter}' was not provided: it`))
+        else if (otherwise === undefined)
+          inner.set(parameter, new Values.Undefined(`parameter '${parameter}' was not provided: it`))
         else inner.set(parameter, this.value(otherwise, inner))
       }
       const others = [...rest].filter(([key]) => !names.has(key) && key !== "caller")
       if (rest.has("caller")) inner.set("caller", rest.get("caller"))
-      const usesOthers = (word: string) => JSON.stringify(body, (_, one: unknown) => (typeof one === "bigint" ? 0 : one)).includes(`"name":"${word}"`)
+      const usesOthers = (word: string) =>
+        JSON.stringify(body, (_, one: unknown) => (typeof one === "bigint" ? 0 : one)).includes(`"name":"${word}"`)
       if (positional.length > parameters.length && !usesOthers("varargs")) {
         return Values.refuse(`macro '${name}' takes not more than ${parameters.length} argument(s)`)
       }
@@ -282,7 +250,11 @@ export class Interpreter implements Library {
           ? !Values.truth(this.value(expression.of, scope))
           : Operators.unary(expression.operator, this.value(expression.of, scope))
       case "Binary":
-        return Operators.binary(expression.operator, this.value(expression.left, scope), this.value(expression.right, scope))
+        return Operators.binary(
+          expression.operator,
+          this.value(expression.left, scope),
+          this.value(expression.right, scope)
+        )
       case "Logical": {
         const left = this.value(expression.left, scope)
         return Values.truth(left) === (expression.operator === "or") ? left : this.value(expression.right, scope)

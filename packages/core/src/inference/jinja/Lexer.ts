@@ -14,10 +14,8 @@ export class TemplateError extends Error {
   override readonly name = "TemplateError"
 }
 
-const operators = [
-  ...["**", "//", "==", "!=", "<=", ">="],
-  ...["+", "-", "*", "/", "%", "~", "<", ">", "=", ".", ",", ":", "|", "(", ")", "[", "]", "{", "}"]
-]
+/** Longer ones first. */
+const operators = "** // == != <= >= + - * / % ~ < > = . , : | ( ) [ ] { }".split(" ")
 
 const space = /\s*/y
 const name = /[\p{L}_][\p{L}\p{N}\p{M}_]*/uy
@@ -51,7 +49,8 @@ const unescaped = (literal: string): string =>
         const hex = two ?? four ?? eight
         if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16))
         if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8))
-        if (one === "N" || one === "x" || one === "u" || one === "U") throw new TemplateError(`the escape \\${one} cannot be read`)
+        if (one === "N" || one === "x" || one === "u" || one === "U")
+          throw new TemplateError(`the escape \\${one} cannot be read`)
         return simple[one] ?? whole
       }
     )
@@ -86,7 +85,7 @@ export const tokenize = (given: string): ReadonlyArray<Token> => {
     else if (isBlock && sign !== "+" && source[at] === "\n") at++
     isLineStart = source[at - 1] === "\n"
   }
-  const signAt = (place: number): string => (source[place] === "-" || source[place] === "+" ? source[place]! : "")
+  const signAt = (place: number): string => /[-+]/.exec(source[place] ?? "")?.[0] ?? ""
 
   const inside = (end: "%}" | "}}") => {
     const open: Array<string> = []

@@ -46,7 +46,11 @@ const sorted = (items: ReadonlyArray<Value>, key: (one: Value) => Value, isRever
 }
 
 const sort: Filter = (value, given) => {
-  const { attribute, case_sensitive: isCaseSensitive, reverse } = bind("sort", given, ["reverse", "case_sensitive", "attribute"])
+  const {
+    attribute,
+    case_sensitive: isCaseSensitive,
+    reverse
+  } = bind("sort", given, ["reverse", "case_sensitive", "attribute"])
   const several = typeof attribute === "string" && attribute.includes(",") ? attribute.split(",") : undefined
   const key =
     several === undefined
@@ -56,7 +60,11 @@ const sort: Filter = (value, given) => {
 }
 
 const groupby: Filter = (value, given) => {
-  const { attribute, case_sensitive: isCaseSensitive, default: otherwise } = bind("groupby", given, ["attribute", "default", "case_sensitive"])
+  const {
+    attribute,
+    case_sensitive: isCaseSensitive,
+    default: otherwise
+  } = bind("groupby", given, ["attribute", "default", "case_sensitive"])
   const get = Attributes.path(attribute)
   const own = (one: Value) => {
     const found = get(one)
@@ -76,7 +84,11 @@ const groupby: Filter = (value, given) => {
 }
 
 const dictsort: Filter = (value, given) => {
-  const { by = "key", case_sensitive: isCaseSensitive, reverse } = bind("dictsort", given, ["case_sensitive", "by", "reverse"])
+  const {
+    by = "key",
+    case_sensitive: isCaseSensitive,
+    reverse
+  } = bind("dictsort", given, ["case_sensitive", "by", "reverse"])
   if (!(value instanceof Map)) return refuse(`'${typeOf(value)}' object has no attribute 'items'`)
   const place = by === "key" ? 0n : by === "value" ? 1n : refuse('You can only sort by either "key" or "value"')
   const pairs = Array.from(value, ([key, one]) => new Tuple([key, one]))
@@ -97,7 +109,9 @@ const batch: Filter = (value, given) => {
   const { fill_with: fill, linecount } = bind("batch", given, ["linecount", "fill_with"])
   const size = isNumber(linecount) ? Number(numberOf(linecount)) : refuse("batch() needs a count")
   const items = iterate(value)
-  const lines = Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size))
+  const lines = Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
+    items.slice(at * size, (at + 1) * size)
+  )
   const last = lines.at(-1)
   if (last !== undefined && fill !== undefined && fill !== null) {
     lines[lines.length - 1] = [...last, ...Array.from({ length: size - last.length }, () => fill)]
@@ -165,7 +179,8 @@ const map =
   }
 
 const first: Filter = (value) => {
-  const next = value instanceof Generator ? value.next() : iterate(value).length > 0 ? { value: iterate(value)[0] } : undefined
+  const next =
+    value instanceof Generator ? value.next() : iterate(value).length > 0 ? { value: iterate(value)[0] } : undefined
   return next === undefined ? new Undefined("No first item, sequence was empty: it") : next.value
 }
 

@@ -1,5 +1,16 @@
 /** Python's arithmetic: ints are exact, `/` gives floats, `//` and `%` round down. */
-import { compare, contains, equals, isNumber, numberOf, refuse, Tuple, typeOf, Undefined, type Value } from "./Values.ts"
+import {
+  compare,
+  contains,
+  equals,
+  isNumber,
+  numberOf,
+  refuse,
+  Tuple,
+  typeOf,
+  Undefined,
+  type Value
+} from "./Values.ts"
 import { percent, str } from "./Written.ts"
 
 type Number_ = bigint | number
@@ -64,7 +75,8 @@ const arithmetic = (operator: string, a: Number_, b: Number_): Value => {
   }
 }
 
-const repeated = (value: Value, count: Value): Value | undefined => {
+/** Undefined where this cannot be repeated, or not so often. */
+const repeated = (value: Value, count: Value): Value => {
   if (typeof count !== "bigint" && typeof count !== "boolean") return undefined
   if (typeof value === "string") return value.repeat(times(numberOf(count)))
   const many = (items: ReadonlyArray<Value>) => Array.from({ length: times(numberOf(count)) }, () => items).flat()

@@ -6,11 +6,19 @@ const text = (value: Value, label: string): string =>
   typeof value === "string" ? value : refuse(`${label}() expects a str, not ${typeOf(value)}`)
 
 const count = (value: Value, otherwise: number): number =>
-  value === undefined || value === null ? otherwise : isNumber(value) ? Number(numberOf(value)) : refuse(`an int is expected, not ${typeOf(value)}`)
+  value === undefined || value === null
+    ? otherwise
+    : isNumber(value)
+      ? Number(numberOf(value))
+      : refuse(`an int is expected, not ${typeOf(value)}`)
+
+/** Separators of ASCII are blanks, a byte order mark is none. */
+const separators = "\x1c\x1d\x1e\x1f\x85"
+const isBlank = (one: string): boolean => separators.includes(one) || (/\s/.test(one) && one !== "\ufeff")
 
 export const strip = (all: string, characters: string | undefined, ends: "both" | "left" | "right"): string => {
   const points = Array.from(all)
-  const isKept = (one: string) => (characters === undefined ? !/[\s\u001c-\u001f\u0085]/.test(one) || one === "\ufeff" : !characters.includes(one))
+  const isKept = (one: string) => (characters === undefined ? !isBlank(one) : !characters.includes(one))
   const from = ends === "right" ? 0 : points.findIndex(isKept)
   const to = ends === "left" ? points.length : points.findLastIndex(isKept) + 1
   return from === -1 ? "" : points.slice(from, to).join("")
@@ -50,8 +58,11 @@ const rsplitBlanks = (all: string, most: number): ReadonlyArray<string> => {
   return reversed.toReversed().map((part) => Array.from(part).toReversed().join(""))
 }
 
+const ends = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029"
+const line = new RegExp(`([^${ends}]*)(\\r\\n|[${ends}]|$)`, "g")
+
 const lines = (all: string, keepsEnds: boolean): ReadonlyArray<string> =>
-  Array.from(all.matchAll(/([^\n\r\v\f\u001c-\u001e\u0085\u2028\u2029]*)(\r\n|[\n\r\v\f\u001c-\u001e\u0085\u2028\u2029]|$)/g))
+  Array.from(all.matchAll(line))
     .filter(([whole]) => whole !== "")
     .map(([whole, line = ""]) => (keepsEnds ? whole : line))
 
@@ -121,7 +132,7 @@ const checks: { readonly [name: string]: (all: string) => boolean } = {
   isnumeric: matches(/^\p{N}+$/u),
   isalnum: matches(/^[\p{L}\p{N}]+$/u),
   isspace: matches(/^\s+$/),
-  isascii: matches(/^[\u0000-\u007f]*$/),
+  isascii: (all) => Array.from(all).every((one) => one < "\x80"),
   isidentifier: matches(/^[\p{L}_][\p{L}\p{N}\p{M}_]*$/u),
   isupper: (all) => hasCase(all) && all === all.toUpperCase(),
   islower: (all) => hasCase(all) && all === all.toLowerCase(),
@@ -141,7 +152,8 @@ const methods: { readonly [name: string]: Method } = {
   upper: (all) => all.toUpperCase(),
   lower: (all) => all.toLowerCase(),
   casefold: (all) => all.toLowerCase().replaceAll("ß", "ss"),
-  swapcase: (all) => Array.from(all, (one) => (one === one.toUpperCase() ? one.toLowerCase() : one.toUpperCase())).join(""),
+  swapcase: (all) =>
+    Array.from(all, (one) => (one === one.toUpperCase() ? one.toLowerCase() : one.toUpperCase())).join(""),
   title,
   capitalize,
   strip: trimmed("both", "strip"),
@@ -149,7 +161,8 @@ const methods: { readonly [name: string]: Method } = {
   rstrip: trimmed("right", "rstrip"),
   startswith: (all, { positional: [prefix] }) => affix(prefix, "startswith").some((one) => all.startsWith(one)),
   endswith: (all, { positional: [suffix] }) => affix(suffix, "endswith").some((one) => all.endsWith(one)),
-  removeprefix: (all, { positional: [prefix] }) => (all.startsWith(text(prefix, "removeprefix")) ? all.slice(text(prefix, "removeprefix").length) : all),
+  removeprefix: (all, { positional: [prefix] }) =>
+    all.startsWith(text(prefix, "removeprefix")) ? all.slice(text(prefix, "removeprefix").length) : all,
   removesuffix: (all, { positional: [suffix] }) => {
     const end = text(suffix, "removesuffix")
     return end !== "" && all.endsWith(end) ? all.slice(0, -end.length) : all
@@ -179,7 +192,9 @@ const methods: { readonly [name: string]: Method } = {
   },
   join: (all, { positional: [items] }) =>
     iterate(items)
-      .map((one, at) => (typeof one === "string" ? one : refuse(`sequence item ${at}: expected str instance, ${typeOf(one)} found`)))
+      .map((one, at) =>
+        typeof one === "string" ? one : refuse(`sequence item ${at}: expected str instance, ${typeOf(one)} found`)
+      )
       .join(all),
   find: (all, given) => BigInt(find(all, given, false)),
   rfind: (all, given) => BigInt(find(all, given, true)),

@@ -81,4 +81,11 @@ export const tests: { readonly [name: string]: Test } = {
 }
 
 /** Their other spellings. */
-export const signs: { readonly [sign: string]: string } = { "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge" }
+export const signs: { readonly [sign: string]: string } = {
+  "==": "eq",
+  "!=": "ne",
+  "<": "lt",
+  "<=": "le",
+  ">": "gt",
+  ">=": "ge"
+}

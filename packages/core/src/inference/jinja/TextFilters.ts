@@ -6,7 +6,11 @@ import { bind, json, percent, str } from "./Written.ts"
 export type Filter = (value: Value, given: Arguments) => Value
 
 const places = (value: Value, otherwise: number): number =>
-  value === undefined || value === null ? otherwise : isNumber(value) ? Number(numberOf(value)) : refuse(`an int is expected, not ${typeOf(value)}`)
+  value === undefined || value === null
+    ? otherwise
+    : isNumber(value)
+      ? Number(numberOf(value))
+      : refuse(`an int is expected, not ${typeOf(value)}`)
 
 /** To so many decimal places, halves to the even digit, as Python rounds. */
 const rounded = (value: number, precision: number): number => {
@@ -18,7 +22,9 @@ const rounded = (value: number, precision: number): number => {
   if (precision > 60) return value
   const nearest = value.toFixed(precision)
   // A half is exact in few digits more.
-  const behind = Math.abs(value).toFixed(precision + 30).slice(-30)
+  const behind = Math.abs(value)
+    .toFixed(precision + 30)
+    .slice(-30)
   if (!/^50*$/.test(behind)) return Number(nearest)
   const unit = 10 ** -precision
   const last = Number(nearest.replace(".", "").at(-1))
@@ -49,9 +55,15 @@ const int: Filter = (value, given) => {
   const text = StringMethods.strip(value, undefined, "both").replace(/(?<=\d)_(?=\d)/g, "")
   const [, sign = "", digits = ""] = /^([+-]?)(?:0[xXoObB])?([\da-zA-Z]+)$/.exec(text) ?? []
   const radix = places(base, 10)
-  const isWhole = digits !== "" && Array.from(digits).every((digit) => Number.parseInt(digit, 36) < radix) && (radix !== 10 || /^[+-]?\d+$/.test(text))
+  const isWhole =
+    digits !== "" &&
+    Array.from(digits).every((digit) => Number.parseInt(digit, 36) < radix) &&
+    (radix !== 10 || /^[+-]?\d+$/.test(text))
   if (isWhole) {
-    const whole = Array.from(digits).reduce((sum, digit) => sum * BigInt(radix) + BigInt(Number.parseInt(digit, 36)), 0n)
+    const whole = Array.from(digits).reduce(
+      (sum, digit) => sum * BigInt(radix) + BigInt(Number.parseInt(digit, 36)),
+      0n
+    )
     return sign === "-" ? -whole : whole
   }
   const number = asFloat(text)
@@ -62,7 +74,13 @@ const asFloat = (given: string): number | undefined => {
   const text = StringMethods.strip(given, undefined, "both")
   if (/^[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return Number(text.replaceAll("_", ""))
   const [, sign, word] = /^([+-]?)(inf|infinity|nan)$/i.exec(text) ?? []
-  return word === undefined ? undefined : word.toLowerCase() === "nan" ? Number.NaN : sign === "-" ? -Infinity : Infinity
+  return word === undefined
+    ? undefined
+    : word.toLowerCase() === "nan"
+      ? Number.NaN
+      : sign === "-"
+        ? -Infinity
+        : Infinity
 }
 
 const float: Filter = (value, given) => {
@@ -71,7 +89,13 @@ const float: Filter = (value, given) => {
   return typeof value === "string" ? (asFloat(value) ?? otherwise) : otherwise
 }
 
-const entities: { readonly [character: string]: string } = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", '"': "&#34;" }
+const entities: { readonly [character: string]: string } = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "'": "&#39;",
+  '"': "&#34;"
+}
 const escape: Filter = (value) => str(value).replace(/[&<>'"]/g, (one) => entities[one]!)
 
 const title: Filter = (value) =>
@@ -89,7 +113,12 @@ const indent: Filter = (value, given) => {
 }
 
 const truncate: Filter = (value, given) => {
-  const { end = "...", killwords = false, leeway, length } = bind("truncate", given, ["length", "killwords", "end", "leeway"])
+  const {
+    end = "...",
+    killwords = false,
+    leeway,
+    length
+  } = bind("truncate", given, ["length", "killwords", "end", "leeway"])
   const points = Array.from(str(value))
   const [most, tail] = [places(length, 255), str(end)]
   if (points.length <= most + places(leeway, 5)) return str(value)
@@ -98,7 +127,12 @@ const truncate: Filter = (value, given) => {
 }
 
 const tojson: Filter = (value, given) => {
-  const { ensure_ascii: isAscii = false, indent: by, separators, sort_keys: sortKeys = false } = bind("tojson", given, ["ensure_ascii", "indent", "separators", "sort_keys"])
+  const {
+    ensure_ascii: isAscii = false,
+    indent: by,
+    separators,
+    sort_keys: sortKeys = false
+  } = bind("tojson", given, ["ensure_ascii", "indent", "separators", "sort_keys"])
   const indented = typeof by === "bigint" ? " ".repeat(Number(by)) : typeof by === "string" ? by : undefined
   const pair = separators instanceof Tuple ? separators.items : Array.isArray(separators) ? separators : undefined
   return json(value, {

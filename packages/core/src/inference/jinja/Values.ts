@@ -106,12 +106,12 @@ export const from = (value: unknown): Value => {
   if (Array.isArray(value)) return value.map(from)
   if (value instanceof Map) return new Map(Array.from(value, ([key, one]) => [key, from(one)]))
   if (Predicate.isFunction(value)) {
-    return new Callable(value.name, ({ positional }) => from((value as (...all: ReadonlyArray<unknown>) => unknown)(...positional)))
+    return new Callable(value.name, ({ positional }) =>
+      from((value as (...all: ReadonlyArray<unknown>) => unknown)(...positional))
+    )
   }
   if (value instanceof Callable || !Predicate.isObject(value)) return value
-  return new Map(
-    Object.entries(value).flatMap(([key, one]) => (one === undefined ? [] : [[key, from(one)] as const]))
-  )
+  return new Map(Object.entries(value).flatMap(([key, one]) => (one === undefined ? [] : [[key, from(one)] as const])))
 }
 
 /** Python's name of a value's type. */
@@ -212,7 +212,10 @@ export const lengthOf = (value: Value): bigint => {
 
 /** A list, a tuple or the characters of a text, which have places. */
 const sequenceOf = (value: Value): ReadonlyArray<Value> | undefined =>
-  typeof value === "string" || Array.isArray(value) || value instanceof Tuple || (value instanceof View && value.kind === "range")
+  typeof value === "string" ||
+  Array.isArray(value) ||
+  value instanceof Tuple ||
+  (value instanceof View && value.kind === "range")
     ? iterate(value)
     : undefined
 
@@ -248,7 +251,8 @@ export const slice = (of: Value, parts: ReadonlyArray<Value>): Value => {
     const from = given < 0 ? given + all.length : given
     return step > 0 ? Math.min(Math.max(from, 0), all.length) : Math.min(Math.max(from, -1), all.length - 1)
   }
-  const [first, end] = step > 0 ? [bound(start, 0), bound(stop, all.length)] : [bound(start, all.length - 1), bound(stop, -1)]
+  const [first, end] =
+    step > 0 ? [bound(start, 0), bound(stop, all.length)] : [bound(start, all.length - 1), bound(stop, -1)]
   const taken: Array<Value> = []
   for (let at = first; step > 0 ? at < end : at > end; at += step) taken.push(all[at])
   if (typeof of === "string") return taken.join("")

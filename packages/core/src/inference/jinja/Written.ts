@@ -1,5 +1,18 @@
 /** Values as Python writes them: `str`, `repr`, `json.dumps` and `%` of a text. */
-import { type Arguments, Callable, Generator, Namespace, numberOf, isNumber, refuse, Tuple, typeOf, Undefined, type Value, View } from "./Values.ts"
+import {
+  type Arguments,
+  Callable,
+  Generator,
+  Namespace,
+  numberOf,
+  isNumber,
+  refuse,
+  Tuple,
+  typeOf,
+  Undefined,
+  type Value,
+  View
+} from "./Values.ts"
 
 const escapes: { readonly [character: string]: string } = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" }
 
@@ -34,7 +47,8 @@ export const repr = (value: Value): string => {
   if (typeof value === "string") return quoted(value)
   if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`
   if (value instanceof Map) return `{${Array.from(value, ([key, one]) => `${repr(key)}: ${repr(one)}`).join(", ")}}`
-  if (value instanceof Tuple) return value.items.length === 1 ? `(${repr(value.items[0])},)` : `(${value.items.map(repr).join(", ")})`
+  if (value instanceof Tuple)
+    return value.items.length === 1 ? `(${repr(value.items[0])},)` : `(${value.items.map(repr).join(", ")})`
   if (value instanceof Undefined) return "Undefined"
   return str(value)
 }
@@ -63,8 +77,12 @@ export interface JsonOptions {
   readonly isAscii: boolean
 }
 
+/** Of control characters those below the blank are escaped. */
+const jsonCharacter = (one: string): string =>
+  one < " " || one === '"' || one === "\\" ? JSON.stringify(one).slice(1, -1) : one
+
 const jsonText = (text: string, isAscii: boolean): string => {
-  const written = `"${text.replace(/["\\\u0000-\u001f]/g, (one) => JSON.stringify(one).slice(1, -1))}"`
+  const written = `"${text.replace(/["\\\p{Cc}]/gu, jsonCharacter)}"`
   return isAscii
     ? written.replace(/[\u0080-\uffff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`)
     : written
@@ -88,12 +106,17 @@ export const json = (value: Value, options: JsonOptions, depth = 0): string => {
   if (typeof value === "number") return jsonNumber(value)
   if (typeof value === "string") return jsonText(value, options.isAscii)
   const { indent, separators } = options
-  const [outer, inner] = indent === undefined ? ["", ""] : [`\n${indent.repeat(depth)}`, `\n${indent.repeat(depth + 1)}`]
+  const [outer, inner] =
+    indent === undefined ? ["", ""] : [`\n${indent.repeat(depth)}`, `\n${indent.repeat(depth + 1)}`]
   const wrapped = (open: string, parts: ReadonlyArray<string>, close: string) =>
     parts.length === 0 ? `${open}${close}` : `${open}${inner}${parts.join(`${separators[0]}${inner}`)}${outer}${close}`
   if (Array.isArray(value) || value instanceof Tuple) {
     const items = Array.isArray(value) ? value : value.items
-    return wrapped("[", items.map((one) => json(one, options, depth + 1)), "]")
+    return wrapped(
+      "[",
+      items.map((one) => json(one, options, depth + 1)),
+      "]"
+    )
   }
   if (!(value instanceof Map)) return refuse(`Object of type ${typeOf(value)} is not JSON serializable`)
   const entries = [...value] as ReadonlyArray<readonly [Value, Value]>
@@ -108,43 +131,64 @@ export const json = (value: Value, options: JsonOptions, depth = 0): string => {
 const directive = /%(?:\((\w+)\))?([-+ 0#]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])/g
 
 const padded = (text: string, flags: string, width: number): string =>
-  flags.includes("-") ? text.padEnd(width) : flags.includes("0") && /^-?[\d.]/.test(text) ? text.replace(/^(-?)/, (sign) => sign + "0".repeat(Math.max(0, width - text.length))) : text.padStart(width)
+  flags.includes("-")
+    ? text.padEnd(width)
+    : flags.includes("0") && /^-?[\d.]/.test(text)
+      ? text.replace(/^(-?)/, (sign) => sign + "0".repeat(Math.max(0, width - text.length)))
+      : text.padStart(width)
 
 /** A text with `%s` and the like, filled in. */
 export const percent = (format: string, values: ReadonlyArray<Value>, byName: ReadonlyMap<Value, Value>): string => {
   let used = 0
-  const written = format.replace(directive, (whole, name: string | undefined, flags: string, width: string | undefined, places: string | undefined, kind: string) => {
-    if (kind === "%") return "%"
-    if (name === undefined && used >= values.length) return refuse("not enough arguments for format string")
-    const value = name === undefined ? values[used++] : byName.get(name)
-    const number = (): bigint | number => (isNumber(value) ? numberOf(value) : refuse(`%${kind} format: a real number is required, not ${typeOf(value)}`))
-    const text = (): string => {
-      switch (kind) {
-        case "s":
-          return places === undefined ? str(value) : Array.from(str(value)).slice(0, Number(places)).join("")
-        case "r":
-          return repr(value)
-        case "d":
-        case "i":
-          return String(typeof number() === "bigint" ? number() : Math.trunc(Number(number())))
-        case "f":
-        case "F":
-          return Number(number()).toFixed(Number(places ?? 6))
-        case "x":
-          return number().toString(16)
-        case "X":
-          return number().toString(16).toUpperCase()
-        default:
-          return refuse(`%${kind} is not supported in ${whole}`)
+  const written = format.replace(
+    directive,
+    (
+      whole,
+      name: string | undefined,
+      flags: string,
+      width: string | undefined,
+      places: string | undefined,
+      kind: string
+    ) => {
+      if (kind === "%") return "%"
+      if (name === undefined && used >= values.length) return refuse("not enough arguments for format string")
+      const value = name === undefined ? values[used++] : byName.get(name)
+      const number = (): bigint | number =>
+        isNumber(value) ? numberOf(value) : refuse(`%${kind} format: a real number is required, not ${typeOf(value)}`)
+      const text = (): string => {
+        switch (kind) {
+          case "s":
+            return places === undefined ? str(value) : Array.from(str(value)).slice(0, Number(places)).join("")
+          case "r":
+            return repr(value)
+          case "d":
+          case "i":
+            return String(typeof number() === "bigint" ? number() : Math.trunc(Number(number())))
+          case "f":
+          case "F":
+            return Number(number()).toFixed(Number(places ?? 6))
+          case "x":
+            return number().toString(16)
+          case "X":
+            return number().toString(16).toUpperCase()
+          default:
+            return refuse(`%${kind} is not supported in ${whole}`)
+        }
       }
+      return padded(text(), flags, Number(width ?? 0))
     }
-    return padded(text(), flags, Number(width ?? 0))
-  })
-  return byName.size === 0 && used < values.length ? refuse("not all arguments converted during string formatting") : written
+  )
+  return byName.size === 0 && used < values.length
+    ? refuse("not all arguments converted during string formatting")
+    : written
 }
 
 /** Arguments of a call by the names of its parameters; more or others are refused. */
-export const bind = (label: string, given: Arguments, names: ReadonlyArray<string>): { readonly [name: string]: Value } => {
+export const bind = (
+  label: string,
+  given: Arguments,
+  names: ReadonlyArray<string>
+): { readonly [name: string]: Value } => {
   if (given.positional.length > names.length) return refuse(`${label}() takes at most ${names.length} arguments`)
   const bound: Record<string, Value> = Object.fromEntries(given.positional.map((value, at) => [names[at]!, value]))
   for (const [name, value] of given.named) {

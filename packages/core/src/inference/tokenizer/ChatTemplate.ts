@@ -10,14 +10,20 @@ const mostInRange = 100_000
 
 const range = ({ positional }: Values.Arguments): Values.View => {
   const whole = positional.map((one) =>
-    typeof one === "bigint" ? Number(one) : Values.refuse(`'${Values.typeOf(one)}' object cannot be interpreted as an integer`)
+    typeof one === "bigint"
+      ? Number(one)
+      : Values.refuse(`'${Values.typeOf(one)}' object cannot be interpreted as an integer`)
   )
   const [start, stop, step = 1] = whole.length === 1 ? [0, whole[0]!] : [whole[0] ?? 0, whole[1] ?? 0, whole[2]]
   if (step === 0) return Values.refuse("range() arg 3 must not be zero")
   const length = Math.max(0, Math.ceil((stop - start) / step))
   if (length > mostInRange) return Values.refuse(`range() of ${length} numbers is too long`)
   const text = `range(${start}, ${stop}${step === 1 ? "" : `, ${step}`})`
-  return new Values.View("range", Array.from({ length }, (_, at) => BigInt(start + at * step)), text)
+  return new Values.View(
+    "range",
+    Array.from({ length }, (_, at) => BigInt(start + at * step)),
+    text
+  )
 }
 
 const months = new Intl.DateTimeFormat("en", { month: "long" })

@@ -74,10 +74,8 @@ const decodeProcessor = Schema.decodeUnknownOption(
 )
 /** Tokens that older configurations do not name. */
 const specialFile = "special_tokens_map.json"
-const decodeSpecial = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
-)
-const optional = [templateFile, specialFile]
+const specialNames = ["bos_token", "eos_token"]
+const decodeSpecial = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 /**
  * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk,
@@ -189,8 +187,13 @@ const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   yield* Effect.forEach(required, fetchFile, { concurrency: "unbounded", discard: true }).pipe(
     Effect.mapError((error) => failure(error.message, error))
   )
+  const config = Option.getOrUndefined(
+    decodeSpecial(yield* Effect.orElseSucceed(files.readFileString(`${folder}/tokenizer_config.json`), () => ""))
+  )
+  // Most configurations name their tokens themselves.
+  const isComplete = specialNames.every((name) => config?.[name] !== undefined)
   yield* Effect.forEach(
-    optional,
+    isComplete ? [templateFile] : [templateFile, specialFile],
     (file) => {
       const marker = `${folder}/${file}.absent`
       // That a repository has no such file is remembered, so that the next start needs no network.

@@ -9,6 +9,8 @@ const calling = (json: string): Message => ({
   tool_calls: [{ id: "call_1", type: "function", function: { name: "read_order", arguments: json } }]
 })
 
+const call = (json: string) => ToolCalls.callsOf(`<tool_call>{"name": "f", "arguments": ${json}}</tool_call>`)[0]!
+
 const isSame = (a: string, b: string): boolean => SameMessage.isSame(calling(a), calling(b))
 
 describe("calls that a client sends again", () => {
@@ -30,9 +32,11 @@ describe("calls that a client sends again", () => {
   it.each(different)("are not: %s and %s", (a, b) => assert.isFalse(isSame(a, b)))
 
   it("fulfil what is expected in every digit", () => {
-    const call = (json: string) => ToolCalls.callsOf(`<tool_call>{"name": "f", "arguments": ${json}}</tool_call>`)[0]!
     assert.isTrue(ToolCalls.fulfils(call('{"id": 2512292042121000001}'), call('{"id": 2512292042121000001, "x": 1}')))
     assert.isFalse(ToolCalls.fulfils(call('{"id": 2512292042121000001}'), call('{"id": 2512292042121000002}')))
-    assert.strictEqual(ToolCalls.writeCall(call('{"id": 2512292042121000001}')), '<tool_call>{"name": "f", "arguments": {"id": 2512292042121000001}}</tool_call>')
+    assert.strictEqual(
+      ToolCalls.writeCall(call('{"id": 2512292042121000001}')),
+      '<tool_call>{"name": "f", "arguments": {"id": 2512292042121000001}}</tool_call>'
+    )
   })
 })

@@ -127,7 +127,8 @@ const modelHub = (hasTemplate: boolean) =>
         const server = createServer(({ url = "" }, response) => {
           asked.push(url)
           const file = /^\/owner\/tiny\/resolve\/main\/([\w.]+)$/.exec(url)?.[1]
-          if (file === undefined || (file.endsWith(".jinja") && !hasTemplate)) response.writeHead(404).end()
+          if (file === undefined || file.startsWith("special") || (file.endsWith(".jinja") && !hasTemplate))
+            response.writeHead(404).end()
           else response.end(readFileSync(fixture(`tiny-tokenizer/${file}`)))
         })
         server.listen(0, "127.0.0.1", () => {
@@ -244,7 +245,11 @@ describe("Tokenizer.bytes", () => {
 
 describe("a folder with a template of its own", () => {
   /** What the template makes of the chat, in a folder with these files besides. */
-  const rendered = (template: string, messages: ReadonlyArray<Message>, others: { readonly [name: string]: object } = {}) =>
+  const rendered = (
+    template: string,
+    messages: ReadonlyArray<Message>,
+    others: { readonly [name: string]: object } = {}
+  ) =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()

@@ -35,7 +35,9 @@ export const instructionsOf = (
 ): Result.Result<Instructions, string> => {
   if (!Array.isArray(ids) || ids.length === 0) return Result.fail("instruction_id_list must be a list of ids")
   const all =
-    typeof kwargs === "string" ? Result.getOrUndefined(Result.try(() => ExactJson.parse(kwargs))) : ExactJson.plain(kwargs)
+    typeof kwargs === "string"
+      ? Result.getOrUndefined(Result.try(() => ExactJson.parse(kwargs)))
+      : ExactJson.plain(kwargs)
   if (!Array.isArray(all) || all.length !== ids.length) {
     return Result.fail(`kwargs must be a list of ${ids.length} maps of arguments, one for each instruction`)
   }
