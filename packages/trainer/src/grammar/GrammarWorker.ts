@@ -2,8 +2,8 @@
  * A thread that compiles grammars and says what may follow in answers: what the library does, it does at once, be it
  * for milliseconds or for minutes.
  *
- * Messages are carried out in their order. After a grammar that the library cannot compile its instance is of no use (it
- * aborts), and the owner ends the thread.
+ * Messages are carried out in their order. After a grammar that the library cannot compile its instance is of no use
+ * (it aborts), and the owner ends the thread.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import type { Order, Reply, Setup } from "./GrammarThread.ts"

@@ -1,7 +1,7 @@
 /**
  * The formats by name, and which one a model has: its chat template says so, by the marks that it writes or asks for;
- * where there is no template, its vocabulary. A model that says nothing of tools is taken for one of the many that write
- * Hermes; calls of one whose template has tools, and none of the known marks, are left as text.
+ * where there is no template, its vocabulary. A model that says nothing of tools is taken for one of the many that
+ * write Hermes; calls of one whose template has tools, and none of the known marks, are left as text.
  */
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import * as DeepSeek from "./DeepSeek.ts"

@@ -1,7 +1,10 @@
 /**
  * Kimi K2: each call under an id that holds its name, with JSON arguments.
  *
- *     <|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>{"q": "cats"}<|tool_call_end|><|tool_calls_section_end|>
+ *     <|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>{"q": "cats"}
+ *     <|tool_call_end|><|tool_calls_section_end|>
+ *
+ * The model writes all of it in one line.
  */
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"
