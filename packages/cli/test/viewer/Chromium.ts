@@ -1,8 +1,14 @@
-/** Debian's chromium (`CHROMIUM_PATH` names another one), without what it would ask of the network by itself. */
+/**
+ * Debian's chromium (`CHROMIUM_PATH` names another one), without what it would ask of the network by itself.
+ *
+ * The headless shell is preferred: the same engine without the window of a browser, for a third of the processor time.
+ */
 import { existsSync } from "node:fs"
 import { type Browser, chromium } from "playwright-core"
 
-export const executablePath = process.env["CHROMIUM_PATH"] ?? "/usr/bin/chromium"
+const installed = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"]
+export const executablePath =
+  process.env["CHROMIUM_PATH"] ?? installed.find((path) => existsSync(path)) ?? "/usr/bin/chromium"
 
 /** Whether there is a browser. */
 export const isPresent = existsSync(executablePath)
