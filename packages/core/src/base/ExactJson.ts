@@ -2,8 +2,8 @@
  * Reads and writes JSON without changing its numbers: `JSON.parse` rounds integers beyond 2^53 and forgets how a number
  * was written.
  *
- * `parse` gives values as Python does: integers are exact at any length (a `bigint` beyond 2^53), fractions are doubles.
- * `parseWritten` also keeps the text: a number that `String` would write differently (`1.0`, `1e5`,
+ * `parse` gives values as Python does: integers are exact at any length (a `bigint` beyond 2^53), fractions are
+ * doubles. `parseWritten` also keeps the text: a number that `String` would write differently (`1.0`, `1e5`,
  * `2432902008176640001`) becomes a `Numeral`, which every `JSON.stringify` writes back as it was. `plain` turns the
  * second form into the first. Both throw `SyntaxError` where `JSON.parse` does.
  */
@@ -90,7 +90,9 @@ export const sendable = (value: unknown): unknown => {
 
 /** Members whose numbers matter as they are written: tools and their arguments, schemas. */
 const exact = new Set(
-  "tools functions response_format structured_outputs guided_json text tool_config output_config output_format".split(" ")
+  "tools functions response_format structured_outputs guided_json text tool_config output_config output_format".split(
+    " "
+  )
 )
 const hasExact = new RegExp(`"(?:${[...exact, "input"].join("|")})"\\s*:`)
 

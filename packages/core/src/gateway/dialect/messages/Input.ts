@@ -2,9 +2,9 @@
  * Arguments of a tool call: JSON text inside, an object on Anthropic's wire.
  *
  * Numbers go out and are read as they are written. Clients parse the object and write it again, so that whitespace and
- * the spelling of numbers may be lost: what comes back is not always the same text; a session compares values. What is
- * no object goes out as a string, the text itself, and comes back as it was; the Vercel AI SDK wraps such a string in an
- * object.
+ * the spelling of numbers may be lost: what comes back is not always the same text; a session compares values.
+ * What is no object goes out as a string, the text itself, and comes back as it was; the Vercel AI SDK wraps such a
+ * string in an object.
  */
 import { Option, Predicate, Result } from "effect"
 import * as ExactJson from "../../../base/ExactJson.ts"
