@@ -6,7 +6,7 @@
  * it comes again. Large grammars are compiled where no answer waits meanwhile; small ones anywhere.
  */
 import { ExactJson } from "@atropos/core"
-import { Duration, Effect, Result, Semaphore } from "effect"
+import { Deferred, Duration, Effect, Result, Semaphore } from "effect"
 import { GrammarError, GrammarThread, type Matcher } from "./GrammarThread.ts"
 import * as SchemaGrammar from "./SchemaGrammar.ts"
 import type { Vocabulary } from "./Vocabulary.ts"
@@ -32,7 +32,9 @@ export class Grammars {
   private threads: ReadonlyArray<GrammarThread> = []
   private readonly refused = new Map<string, GrammarError>()
   private readonly turns = Semaphore.makeUnsafe(1)
-  /** Called when an answer has ended. */
+  /** Grammars that are being compiled, by their text. */
+  private readonly underway = new Map<string, Deferred.Deferred<GrammarThread, GrammarError>>()
+  /** Called when an answer or a compilation has ended. */
   private readonly onRoom = new Set<() => void>()
 
   /** `size`: logits of the model. */
@@ -58,8 +60,16 @@ export class Grammars {
         Array.from({ length: count }, () => this.watched(thread.match(text, ends)))
       const known = this.holding(text)
       if (known !== undefined) return answers(known)
-      // Within one turn: the next may take a thread that has no answers.
-      return yield* this.turns.withPermits(1)(Effect.map(this.compiled(schema, text, weight), answers))
+      const underway = this.underway.get(text)
+      if (underway !== undefined) return answers(yield* Deferred.await(underway))
+      const promised = Deferred.makeUnsafe<GrammarThread, GrammarError>()
+      this.underway.set(text, promised)
+      const compiling = this.compiled(schema, text, weight)
+      // Large ones in turn, so that small ones find a thread.
+      const ended = yield* Effect.exit(weight > small ? this.turns.withPermits(1)(compiling) : compiling)
+      this.underway.delete(text)
+      Deferred.doneUnsafe(promised, ended)
+      return answers(yield* ended)
     })
   }
 
@@ -77,13 +87,12 @@ export class Grammars {
     }
   }
 
-  /** A thread that nobody waits for, or if the grammar is small, one at all. */
+  /** A thread that compiles nothing and has no answers, or if the grammar is small, few. */
   private free(weight: number): GrammarThread | undefined {
     this.threads = this.threads.filter(({ isEnded }) => !isEnded)
-    const idle = this.threads.find(({ active }) => active === 0)
-    if (idle !== undefined) return idle
-    const first = this.threads[0]
-    if (first !== undefined && weight <= small) return first
+    const free = this.threads.filter(({ isCompiling }) => !isCompiling).toSorted((a, b) => a.active - b.active)
+    const [first] = free
+    if (first !== undefined && (first.active === 0 || weight <= small)) return first
     if (this.threads.length >= mostThreads) return undefined
     const made = new GrammarThread(this.setup)
     this.threads = [...this.threads, made]
@@ -106,22 +115,26 @@ export class Grammars {
 
   private compiled(schema: string, text: string, weight: number): Effect.Effect<GrammarThread, GrammarError> {
     return Effect.gen({ self: this }, function* () {
-      // Another request may have compiled it meanwhile.
-      const known = this.holding(text)
-      if (known !== undefined) return known
       const thread = yield* this.waitForThread(weight)
+      thread.isCompiling = true
       yield* thread.compile(text).pipe(
+        // Before another takes it: what it does cannot be stopped.
+        Effect.onInterrupt(() => Effect.sync(() => thread.end("a grammar took too long"))),
+        Effect.onExit(() =>
+          Effect.sync(() => {
+            thread.isCompiling = false
+            for (const resume of this.onRoom) resume()
+          })
+        ),
         Effect.timeoutOrElse({
           duration: this.compileLimit,
-          orElse: () => {
-            thread.end("a grammar took too long")
-            return Effect.fail(
+          orElse: () =>
+            Effect.fail(
               this.refuse(
                 schema,
                 `the schema is too large: its grammar was not compiled in ${Duration.format(Duration.fromInputUnsafe(this.compileLimit))}; it has ${SchemaGrammar.extent(ExactJson.parse(schema))}`
               )
             )
-          }
         }),
         Effect.tapError(({ message }) =>
           Effect.sync(() => void (thread.isEnded && !this.refused.has(schema) && this.refuse(schema, message)))
