@@ -1,7 +1,7 @@
 /**
  * Suites that weigh choices, against lm-evaluation-harness with the same model: contexts, continuations, logprobs and
- * verdicts, a third of the rows (`Sample`). `scripts/make-likelihood-fixture.py` asked the harness; both ran the model that comes with the
- * command.
+ * verdicts, a third of the rows (`Sample`). `scripts/make-likelihood-fixture.py` asked the harness; both ran the model
+ * that comes with the command.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Dataset, Environment, Judge, MathVerifier, Sandbox, ServerManager, Tokenizer } from "@atropos/core"

@@ -8,7 +8,7 @@
 import { Effect, Option, Predicate, Result } from "effect"
 import * as Nesting from "../../base/Nesting.ts"
 import type { InferenceError, Listener, Piece } from "./Inference.ts"
-import { type JsonReply, malformed, type Transport } from "./Transport.ts"
+import { type JsonReply, malformed, statusError, type Transport } from "./Transport.ts"
 
 type Fields = { readonly [key: string]: unknown }
 
@@ -17,9 +17,15 @@ interface Call {
   readonly function: { name: string; arguments: string }
 }
 
+/** Why a line cannot be taken, with the HTTP status that the server gives as its reason. */
+export interface Flaw {
+  readonly message: string
+  readonly status?: number
+}
+
 export interface Assembly {
   /** Takes a line; what it adds to the words of the answer, or why it cannot be taken. */
-  readonly take: (line: string) => Result.Result<Piece | undefined, string>
+  readonly take: (line: string) => Result.Result<Piece | undefined, Flaw>
   /** The whole body; undefined where the answer has not ended. */
   readonly body: () => unknown
 }
@@ -92,11 +98,13 @@ export const make = (): Assembly => {
       const data = line.slice("data:".length).trim()
       if (data === "[DONE]" || data === "") return Result.succeed(undefined)
       const parsed = Option.getOrUndefined(decodeJson(data))
-      if (parsed === undefined) return Result.fail(`an event is no JSON object: ${data.slice(0, 200)}`)
+      if (parsed === undefined) return Result.fail({ message: `an event is no JSON object: ${data.slice(0, 200)}` })
       const { error } = parsed
-      return error === undefined || error === null
-        ? Result.succeed(takeChunk(parsed))
-        : Result.fail(`it broke off: ${JSON.stringify(error).slice(0, 300)}`)
+      if (error === undefined || error === null) return Result.succeed(takeChunk(parsed))
+      const { code } = fieldsOf(error)
+      const message = `it broke off: ${JSON.stringify(error).slice(0, 300)}`
+      // vLLM has sent its 200 before it knows.
+      return Result.fail(isErrorStatus(code) ? { message, status: code } : { message })
     },
     body: () =>
       finish === undefined || finish === null
@@ -130,6 +138,9 @@ export const make = (): Assembly => {
   }
 }
 
+const isErrorStatus = (code: unknown): code is number =>
+  typeof code === "number" && Number.isInteger(code) && code >= 400 && code < 600
+
 export interface Options {
   readonly transport: Transport
   readonly server: string
@@ -147,12 +158,21 @@ export const post = Effect.fnUntraced(function* (
   const assembly = make()
   const url = `${server}${path}`
   const streamed = { ...body, stream: true, stream_options: { include_usage: true } }
-  const { headers } = yield* transport.lines({ method: "POST", server, url, apiKey, body: streamed }, (line) => {
-    const taken = assembly.take(line)
-    if (Result.isFailure(taken)) return taken.failure
-    if (taken.success !== undefined) hear(taken.success)
-    return undefined
-  })
+  let flaw: Flaw | undefined
+  const { headers } = yield* transport
+    .lines({ method: "POST", server, url, apiKey, body: streamed }, (line) => {
+      const taken = assembly.take(line)
+      if (Result.isFailure(taken)) return (flaw = taken.failure).message
+      if (taken.success !== undefined) hear(taken.success)
+      return undefined
+    })
+    .pipe(
+      Effect.mapError((error) =>
+        flaw?.status === undefined
+          ? error
+          : statusError({ server, url, status: flaw.status, body: flaw.message, now: 0 })
+      )
+    )
   const whole = assembly.body()
   return whole === undefined
     ? yield* malformed(server, `POST ${url}: the stream ended before the answer did`)
