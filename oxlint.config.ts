@@ -19,6 +19,7 @@ const floors = {
     "service/api",
     "service",
     "service/memory",
+    "inference/jinja",
     "inference/tokenizer",
     "inference/format",
     "inference/session",

@@ -1,9 +1,11 @@
-"""Writes packages/core/test/fixtures/parquet/: two parquet files of one small table, with the codecs and types that the hub's files have.
+"""Writes packages/core/test/fixtures/parquet/: two parquet files of one small table, with the codecs and types that the hub's files have; and
+numbers.parquet, with integers and decimals that no double is.
 
 Needs `pyarrow` (written with 26.0.1). The result is committed; run this again only to change it:
     python scripts/make-parquet-fixture.py
 """
 
+import decimal
 import pathlib
 
 import pyarrow as pa
@@ -20,6 +22,28 @@ def main() -> None:
             for n in range(start, start + 5)
         ]
         pq.write_table(pa.Table.from_pylist(rows), FOLDER / file, compression=codec, row_group_size=2)
+    small, large = pa.decimal128(9, 2), pa.decimal128(38, 10)
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("unsigned", pa.uint64()),
+            ("price", small),
+            ("total", large),
+            ("whole", pa.decimal128(20, 0)),
+            ("nested", pa.struct([("parts", pa.list_(large)), ("by_name", pa.map_(pa.string(), small))])),
+            ("calls", pa.list_(pa.struct([("name", pa.string()), ("arguments", pa.struct([("city", pa.string()), ("id", pa.int64())]))]))),
+        ]
+    )
+    number = decimal.Decimal
+    rows = [
+        {
+            "id": 2512292042121000001, "unsigned": 2**64 - 1, "price": number("-0.05"), "total": number("1234567890123456789012345678.0000000001"), "whole": number("12345678901234567890"),
+            "nested": {"parts": [number("0.1"), None, number("-3")], "by_name": {"total": number("7.50")}},
+            "calls": [{"name": "read", "arguments": {"id": 2512292042121000001}}, {"name": "go", "arguments": {"city": "Bern"}}],
+        },
+        {"id": 7, "unsigned": 0, "price": None, "total": number("5"), "whole": number("3"), "nested": {"parts": [], "by_name": {}}, "calls": []},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), FOLDER / "numbers.parquet", compression="snappy", use_dictionary=["price"])
 
 
 if __name__ == "__main__":

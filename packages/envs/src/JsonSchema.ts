@@ -72,7 +72,7 @@ export const layer = Environment.layer("json-schema", settings, (chosen) =>
     const servers = yield* ServerManager.ServerManager
     const judge = yield* SchemaVerifier.make()
     const columns = {
-      schema: { setting: "schema_field", column: schemaField, kind: Columns.anything },
+      schema: { setting: "schema_field", column: schemaField, kind: Columns.written },
       ...(requestField !== null && {
         request: { setting: "request_field", column: requestField, kind: Columns.text }
       })

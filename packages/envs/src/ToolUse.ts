@@ -99,9 +99,9 @@ const dialogues = ({ conversationsColumn, seed, source, testSource, toolsColumn 
       testSource,
       seed,
       columns: {
-        conversation: { setting: "conversations_column", column: conversationsColumn, kind: Columns.anything },
+        conversation: { setting: "conversations_column", column: conversationsColumn, kind: Columns.written },
         ...(toolsColumn !== null && {
-          tools: { setting: "tools_column", column: toolsColumn, kind: Columns.optional(Columns.anything) }
+          tools: { setting: "tools_column", column: toolsColumn, kind: Columns.optional(Columns.written) }
         })
       }
     },

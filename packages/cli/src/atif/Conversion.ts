@@ -4,7 +4,7 @@
  * What cannot be converted is told with its place and passed over; the others are converted all the same. Existing
  * files are never written over.
  */
-import { SavedGroup, type ScoredGroup } from "@atropos/core"
+import { ExactJson, SavedGroup, type ScoredGroup } from "@atropos/core"
 import * as Atif from "@atropos/core/service/Atif"
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import * as Reason from "@atropos/core/base/Reason"
@@ -89,7 +89,7 @@ export const toGroups = Effect.fn("Conversion.toGroups")(function* (
       (cause) => new UsageError({ message: `${file} cannot be read: ${Reason.of(cause)}` })
     )
     const sequence = yield* Effect.result(
-      Effect.try({ try: (): unknown => JSON.parse(text), catch: () => ({ message: "is not JSON" }) }).pipe(
+      Effect.try({ try: () => ExactJson.parse(text), catch: () => ({ message: "is not JSON" }) }).pipe(
         Effect.flatMap(Atif.toSequence)
       )
     )

@@ -4,7 +4,6 @@
  */
 export const lazy: { readonly [name: string]: () => Promise<unknown> } = {
   "@huggingface/tokenizers": () => import("@huggingface/tokenizers"),
-  "@huggingface/jinja": () => import("@huggingface/jinja"),
   "@runno/wasi": () => import("@runno/wasi"),
   "quickjs-emscripten-core": () => import("quickjs-emscripten-core"),
   openai: () => import("#openai"),

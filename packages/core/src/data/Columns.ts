@@ -7,6 +7,7 @@
  */
 import { Effect, Option, Result, Schema, Stream } from "effect"
 import { Dataset, DatasetError } from "./Dataset.ts"
+import * as ExactJson from "../base/ExactJson.ts"
 import * as Message from "../Message.ts"
 
 /** What the values of a column have to be. */
@@ -16,11 +17,15 @@ export interface Kind<out A> {
   readonly read: (value: unknown) => A | undefined
 }
 
+/** The text of a number as it is written; any other value as it is. */
+export const asWritten = (value: unknown): unknown =>
+  typeof value === "number" || typeof value === "bigint" || value instanceof ExactJson.Numeral ? String(value) : value
+
 /** A text that is not blank; a number counts as what it is written as. */
 export const text: Kind<string> = {
   expected: "a text",
   read: (value) => {
-    const written = typeof value === "number" || typeof value === "bigint" ? String(value) : value
+    const written = asWritten(value)
     return typeof written === "string" && written.trim() !== "" ? written : undefined
   }
 }
@@ -29,7 +34,8 @@ export const text: Kind<string> = {
 export const texts: Kind<ReadonlyArray<string>> = {
   expected: "a list of texts",
   read: (value) => {
-    const list = typeof value === "string" ? Result.getOrUndefined(Result.try((): unknown => JSON.parse(value))) : value
+    const list =
+      typeof value === "string" ? Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(value))) : value
     if (!Array.isArray(list) || list.length === 0) return undefined
     const read = list.map(text.read)
     return read.every((one) => one !== undefined) ? read : undefined
@@ -63,8 +69,14 @@ export const chat: Kind<ReadonlyArray<Message.Message>> = {
   }
 }
 
-/** Whatever is there. */
-export const anything: Kind<NonNullable<unknown>> = { expected: "a value", read: (value) => value ?? undefined }
+/** Whatever is there; integers that no `number` holds are of the type `bigint`. */
+export const anything: Kind<NonNullable<unknown>> = {
+  expected: "a value",
+  read: (value) => ExactJson.plain(value) ?? undefined
+}
+
+/** The same, with numbers as they are written (`ExactJson.Numeral`). */
+export const written: Kind<NonNullable<unknown>> = { expected: "a value", read: (value) => value ?? undefined }
 
 /** A value that need not be there: null where it is not. */
 export const optional = <A>({ expected, read }: Kind<A>): Kind<A | null> => ({
@@ -118,7 +130,7 @@ export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extend
     first ??= error
     return []
   }
-  const made = yield* dataset.stream(source, Row).pipe(
+  const made = yield* dataset.stream(source, Row, { asWritten: true }).pipe(
     Stream.mapArrayEffect(
       Effect.forEach((row) => {
         read++
@@ -188,6 +200,6 @@ export const at = (row: typeof Row.Type, column: string): unknown =>
         )
 
 const shown = (value: unknown): string => {
-  const written = typeof value === "bigint" ? String(value) : (JSON.stringify(value) ?? String(value))
+  const written = ExactJson.write(value) ?? String(value)
   return written.length > 60 ? `${written.slice(0, 60)}…` : written
 }

@@ -12,6 +12,7 @@ import { FetchHttpClient, HttpClient } from "effect/http"
 import { createHash } from "node:crypto"
 import * as ContentId from "../base/ContentId.ts"
 import { DatasetError } from "./DatasetError.ts"
+import * as ExactJson from "../base/ExactJson.ts"
 import * as LocalPath from "../base/LocalPath.ts"
 import * as HubDataset from "./HubDataset.ts"
 import * as RowFiles from "./RowFiles.ts"
@@ -21,10 +22,14 @@ export { DatasetError } from "./DatasetError.ts"
 
 /** Stream and list of the rows of a source; `row` is compiled once per call. */
 export interface DatasetShape {
-  /** The rows in order, decoded as they are read. */
+  /**
+   * The rows in order, decoded as they are read. Integers that no `number` holds are of the type `bigint`; with
+   * `asWritten`, a number that a `number` would round or write differently is an `ExactJson.Numeral`.
+   */
   readonly stream: <A, I, RD>(
     source: string,
-    row: Schema.Codec<A, I, RD, unknown>
+    row: Schema.Codec<A, I, RD, unknown>,
+    options?: { readonly asWritten?: boolean }
   ) => Stream.Stream<A, DatasetError, RD>
   /** All rows of a source, decoded. The first call reads (and caches on disk what came from the hub). */
   readonly rows: <A, I, RD>(
@@ -145,12 +150,17 @@ interface PlacedRow extends RowFiles.Row {
 const fromRows = (read: (source: string) => Stream.Stream<PlacedRow, DatasetError>): DatasetShape => {
   const stream = <A, I, RD>(
     source: string,
-    row: Schema.Codec<A, I, RD, unknown>
+    row: Schema.Codec<A, I, RD, unknown>,
+    { asWritten = false } = {}
   ): Stream.Stream<A, DatasetError, RD> => {
     const decode = Schema.decodeUnknownEffect(row)
     return read(source).pipe(
       Stream.mapArrayEffect(
-        Effect.forEach((placed) => decode(placed.value).pipe(Effect.mapError((error) => misfit(source, placed, error))))
+        Effect.forEach((placed) =>
+          decode(asWritten ? placed.value : ExactJson.plain(placed.value)).pipe(
+            Effect.mapError((error) => misfit(source, placed, error))
+          )
+        )
       )
     )
   }

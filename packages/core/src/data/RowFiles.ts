@@ -11,13 +11,16 @@ import { Array as Arr, Effect, FileSystem, Option, Predicate, Result, Stream } f
 import { createReadStream } from "node:fs"
 import { extname } from "node:path"
 import { DatasetError } from "./DatasetError.ts"
+import * as ExactJson from "../base/ExactJson.ts"
 import * as JsonLines from "./JsonLines.ts"
 import * as JsonPieces from "./JsonPieces.ts"
+import * as ParquetDecimals from "./ParquetDecimals.ts"
 import * as Reason from "../base/Reason.ts"
 import * as Thread from "../base/Thread.ts"
 import * as Nesting from "../base/Nesting.ts"
 
 export interface Row {
+  /** Numbers that a `number` would round or write differently are `ExactJson.Numeral`s. */
   readonly value: unknown
   /** Line of a text file, else number of the row; from 1. */
   readonly row: number
@@ -46,7 +49,7 @@ const unreadable = (source: string, path: string, cause: unknown): DatasetError 
 const parse = (text: string): Result.Result<unknown, unknown> =>
   Nesting.isDeep(text)
     ? Result.fail(new SyntaxError("nested deeper than 200 levels"))
-    : Result.try((): unknown => JSON.parse(text))
+    : Result.try(() => ExactJson.parseWritten(text))
 
 const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
   Stream.unwrap(
@@ -209,7 +212,10 @@ const headingProblem = (names: ReadonlyArray<string>): string | undefined => {
 
 const workerFile = Thread.fileBeside(import.meta.url, "parquetWorker")
 
-type WorkerAnswer = { readonly rows: ReadonlyArray<unknown> | null } | { readonly error: string }
+type WorkerAnswer =
+  | { readonly rows: ReadonlyArray<unknown>; readonly areMarked: boolean }
+  | { readonly rows: null }
+  | { readonly error: string }
 
 const parquet = (source: string, path: string): Rows<FileSystem.FileSystem> =>
   Stream.unwrap(
@@ -224,7 +230,11 @@ const parquet = (source: string, path: string): Rows<FileSystem.FileSystem> =>
       const next = thread.ask("next").pipe(
         Effect.mapError((error) => failed(error.cause ?? error)),
         Effect.flatMap((answer) =>
-          "rows" in answer ? Effect.succeed(answer.rows) : Effect.fail(failed(new Error(answer.error)))
+          "error" in answer
+            ? Effect.fail(failed(new Error(answer.error)))
+            : Effect.succeed(
+                answer.rows !== null && answer.areMarked ? answer.rows.map(ParquetDecimals.unmarked) : answer.rows
+              )
         )
       )
       return Stream.paginate(0, (before: number) =>

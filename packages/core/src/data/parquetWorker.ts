@@ -1,12 +1,14 @@
 /**
  * Reads a parquet file in a thread of its own, since decompressing a row group can take seconds: answers every "next"
- * with up to 1000 rows, and with null after the last. 64-bit integers become numbers where they are exact. Bytes of a
- * column that does not say that it holds text become text where they are text (old files do not say), and stay bytes
- * elsewhere (images).
+ * with up to 1000 rows, and with null after the last. 64-bit integers become numbers where they are exact, decimals
+ * `ParquetDecimals.Marked` text. Bytes of a column that does not say that it holds text become text where they are text
+ * (old files do not say), and stay bytes elsewhere (images).
  */
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet"
 import { compressors } from "hyparquet-compressors"
 import { parentPort, workerData } from "node:worker_threads"
+import * as ExactJson from "../base/ExactJson.ts"
+import * as ParquetDecimals from "./ParquetDecimals.ts"
 
 const rowsPerMessage = 1000
 
@@ -23,7 +25,7 @@ const textOrBytes = (bytes: Uint8Array): string | Uint8Array => {
 
 const plain = (value: unknown): unknown => {
   if (value instanceof Uint8Array) return textOrBytes(value)
-  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : value
+  if (typeof value === "bigint") return ExactJson.ofInteger(value)
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
     return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, plain(entry)]))
@@ -31,15 +33,24 @@ const plain = (value: unknown): unknown => {
   return value
 }
 
-async function* slices(path: string): AsyncGenerator<ReadonlyArray<unknown>> {
+/** JSON of a column of that type. */
+const parsers = {
+  jsonFromBytes: (bytes: Uint8Array | undefined): unknown => bytes && ExactJson.parse(new TextDecoder().decode(bytes))
+}
+
+async function* slices(path: string) {
   const file = await asyncBufferFromFile(path)
-  const metadata = await parquetMetadataAsync(file)
+  const described = await parquetMetadataAsync(file)
+  const metadata = ParquetDecimals.stored(described)
+  const withDecimals = ParquetDecimals.reader(described, ParquetDecimals.mark)
   let rowStart = 0
   for (const group of metadata.row_groups) {
     const rowEnd = rowStart + Number(group.num_rows)
-    const rows = await parquetReadObjects({ file, metadata, compressors, rowStart, rowEnd, utf8: false })
+    const rows = await parquetReadObjects({ file, metadata, compressors, rowStart, rowEnd, utf8: false, parsers })
     for (let at = 0; at < rows.length; at += rowsPerMessage) {
-      yield rows.slice(at, at + rowsPerMessage).map(plain)
+      const some = rows.slice(at, at + rowsPerMessage)
+      const areMarked = withDecimals !== undefined
+      yield { rows: (areMarked ? some.map(withDecimals) : some).map(plain), areMarked }
     }
     rowStart = rowEnd
   }
@@ -50,7 +61,7 @@ if (port !== null && typeof workerData === "string") {
   const iterator = slices(workerData)
   port.on("message", () => {
     iterator.next().then(
-      ({ done, value }) => port.postMessage({ rows: done === true ? null : value }),
+      ({ done, value }) => port.postMessage(done === true ? { rows: null } : value),
       // The library trips over damaged files in words of its own.
       (error: unknown) =>
         port.postMessage({

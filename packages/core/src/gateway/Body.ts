@@ -6,6 +6,7 @@ import { Effect, type Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as BodyLimit from "../http/BodyLimit.ts"
 import { Failure } from "./dialect/Dialect.ts"
+import * as ExactJson from "../base/ExactJson.ts"
 import * as RepeatedKeys from "../base/RepeatedKeys.ts"
 
 const invalid = (message: string) => new Failure({ reason: "invalid", message })
@@ -42,7 +43,7 @@ export const read = (
     const [text, json] = yield* Effect.try({
       try: (): readonly [string, unknown] => {
         const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
-        return [text, JSON.parse(text)]
+        return [text, ExactJson.parseRequest(text)]
       },
       catch: () => notJson
     })

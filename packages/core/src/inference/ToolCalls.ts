@@ -10,6 +10,7 @@ import * as CallJson from "./format/CallJson.ts"
 import * as Formats from "./format/Formats.ts"
 import type { Call, OutputFormat, ReadContext } from "./format/OutputFormat.ts"
 import type { Message, ToolCall } from "../Message.ts"
+import { isSameJson } from "./session/SameMessage.ts"
 import type { FinishReason } from "../Trajectory.ts"
 
 export type { Call } from "./format/OutputFormat.ts"
@@ -130,16 +131,6 @@ export const fulfils = (expected: Call, given: Call): boolean => {
     Object.entries(expected.arguments).every(
       ([key, value]) => Object.hasOwn(there, key) && isSameJson(value, there[key])
     )
-  )
-}
-
-/** Equal as JSON: objects in any order of their keys. */
-const isSameJson = (a: unknown, b: unknown): boolean => {
-  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((one, at) => isSameJson(one, b[at]))
-  if (!Predicate.isReadonlyObject(a) || !Predicate.isReadonlyObject(b)) return a === b
-  const keys = Object.keys(a)
-  return (
-    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && isSameJson(a[key], b[key]))
   )
 }
 

@@ -27,6 +27,7 @@ import {
 } from "./backend/Inference.ts"
 import * as Answers from "./Answers.ts"
 import * as Formats from "./format/Formats.ts"
+import * as ToolSupport from "./format/ToolSupport.ts"
 import type { Setting } from "./format/OutputFormat.ts"
 import type { Message } from "../Message.ts"
 import * as PromptEncoder from "./tokenizer/PromptEncoder.ts"
@@ -130,6 +131,7 @@ export const make = (options: Options): TrackedSession => {
   })
 
   const chat = Effect.fn("TrackedSequences.chat")(function* (request: ChatRequest) {
+    yield* ToolSupport.report(tokenizer, request.tools ?? [], format)
     const prepared = yield* prepare(server, () =>
       refusesPictures && request.messages.some(hasPicture) ? Result.fail(pictures) : prompts.chat(request)
     )

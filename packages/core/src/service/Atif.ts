@@ -8,6 +8,7 @@
  * format does not know, stands in `extra`.
  */
 import { Effect, Predicate, Result, Schema } from "effect"
+import * as ExactJson from "../base/ExactJson.ts"
 import * as Nesting from "../base/Nesting.ts"
 import { type Content, Document, type Step, type StepMetrics, version } from "./AtifDocument.ts"
 import { type ContentPart, type Message, text as textOf, type ToolCall } from "../Message.ts"
@@ -54,7 +55,7 @@ const contentOf = Effect.fnUntraced(function* (content: Message["content"], at: 
 })
 
 const argumentsOf = (json: string): { readonly [key: string]: unknown } | undefined => {
-  const value = Nesting.isDeep(json) ? undefined : Result.getOrUndefined(Result.try((): unknown => JSON.parse(json)))
+  const value = Nesting.isDeep(json) ? undefined : Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(json)))
   return Predicate.isReadonlyObject(value) ? value : undefined
 }
 
@@ -159,7 +160,7 @@ const messagesOf = (step: Step): ReadonlyArray<Message> => {
   const calls = (step.tool_calls ?? []).map((call): ToolCall => ({
     id: call.tool_call_id,
     type: "function",
-    function: { name: call.function_name, arguments: JSON.stringify(call.arguments) }
+    function: { name: call.function_name, arguments: ExactJson.write(call.arguments) ?? "{}" }
   }))
   const isSilent = calls.length > 0 && textOf({ role: "assistant", content }) === ""
   return [

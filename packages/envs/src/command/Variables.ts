@@ -3,6 +3,7 @@
  * the item, and what the settings add. Nothing else goes along: keys and tokens of this process stay here unless a
  * setting names them.
  */
+import { ExactJson } from "@atropos/core"
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import type { WorkingFolder } from "./WorkingFolder.ts"
@@ -84,7 +85,7 @@ export const make = (
   { folder, home, item, model, pass, startedIn, variables }: Options,
   own: NodeJS.ProcessEnv = process.env
 ): { readonly [name: string]: string } => {
-  const json = JSON.stringify(item)
+  const json = ExactJson.write(item) ?? "null"
   return {
     ...kept(pass, own),
     PATH: path(startedIn, own),

@@ -30,10 +30,10 @@ export const columnsOf = ({ answerField, idField, promptField, promptTemplate }:
     : Object.fromEntries(
         Template.columnsOf(promptTemplate).map((column) => [
           templated(column),
-          { setting: "prompt_template", column, kind: Columns.anything }
+          { setting: "prompt_template", column, kind: Columns.written }
         ])
       )),
-  ...(idField !== null && { id: { setting: "id_field", column: idField, kind: Columns.anything } }),
+  ...(idField !== null && { id: { setting: "id_field", column: idField, kind: Columns.written } }),
   ...(answerField !== null && { answer: { setting: "answer_field", column: answerField, kind: Columns.text } })
 })
 
@@ -51,11 +51,11 @@ export const make =
         ? // Read as a chat, see above.
           (picked["prompt"] as ReadonlyArray<Message.Message>)
         : [Message.user(Template.fill(promptTemplate, (column) => picked[templated(column)]))]
-    const { id } = picked
-    if (id !== undefined && typeof id !== "string" && typeof id !== "number") {
+    const id = Columns.asWritten(picked["id"])
+    if (id !== undefined && typeof id !== "string") {
       return Result.fail("its id is neither a text nor a number (id_field)")
     }
-    const item = { messages: withSystem(messages, systemPrompt), ...(id !== undefined && { id: String(id) }) }
+    const item = { messages: withSystem(messages, systemPrompt), ...(id !== undefined && { id }) }
     const answer = picked["answer"]
     if (typeof answer !== "string") return Result.succeed(item)
     const solution = answerAfter === null ? answer.trim() : Marker.answerAfter(answer, answerAfter)

@@ -4,7 +4,7 @@
  *
  * `{{` and `}}` are braces. A column that holds no text (a list of choices, say) is written as JSON.
  */
-import { Columns } from "@atropos/core"
+import { Columns, ExactJson } from "@atropos/core"
 
 const piece = /\{\{|\}\}|\{([^{}]+)\}/g
 
@@ -19,5 +19,5 @@ export const fill = (template: string, valueOf: (column: string) => unknown): st
   template.replaceAll(piece, (whole, column: string | undefined) => {
     if (column === undefined) return whole.charAt(0)
     const value = valueOf(column)
-    return typeof value === "string" ? value : (Columns.text.read(value) ?? JSON.stringify(value) ?? "")
+    return typeof value === "string" ? value : (Columns.text.read(value) ?? ExactJson.write(value) ?? "")
   })

@@ -3,7 +3,7 @@
  * label }`, as ARC, CommonsenseQA and OpenBookQA have them on the hub), or a list of such pairs; or a column each
  * ("option1,option2").
  */
-import { Columns } from "@atropos/core"
+import { Columns, ExactJson } from "@atropos/core"
 import { Result } from "effect"
 
 export interface Choices {
@@ -21,7 +21,7 @@ const parsed = (value: unknown): unknown => {
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value
   const texts = Columns.texts.read(value)
   if (texts !== undefined) return texts
-  return Result.getOrUndefined(Result.try((): unknown => JSON.parse(value)))
+  return Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(value)))
 }
 
 /** Choices in one column. */

@@ -5,7 +5,7 @@
  * refused and the reason says what would. Data sets count in both ways: "2" is the third ending of HellaSwag, the
  * second option of Winogrande, and the label "2", which may stand anywhere, of ARC.
  */
-import { Columns } from "@atropos/core"
+import { Columns, ExactJson } from "@atropos/core"
 import { Result } from "effect"
 import type { Choices } from "./Choices.ts"
 import { letterOf, type Question } from "./Question.ts"
@@ -39,7 +39,9 @@ const placeOf = (list: ReadonlyArray<string>, value: string): number | undefined
 /** Where each meaning would put the answer. */
 const places = ({ answer, choices: { labels, texts } }: Row) => {
   const written = String(answer).trim()
-  const count = /^\d{1,9}$/.test(written) ? Number(written) : undefined
+  // A number of a row may be written 2.0.
+  const whole = typeof answer === "string" ? written : String(ExactJson.plain(answer))
+  const count = /^\d{1,9}$/.test(whole) ? Number(whole) : undefined
   const within = (place: number | undefined) =>
     place !== undefined && place >= 0 && place < texts.length ? place : undefined
   const letter = placeOf(

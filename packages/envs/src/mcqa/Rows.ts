@@ -32,7 +32,7 @@ const columnsFor = ({ answerField, choicesField, labelsField, questionField }: O
   const [only = choicesField] = parts
   return {
     question: { setting: "question_field", column: questionField, kind: Columns.text },
-    answer: { setting: "answer_field", column: answerField, kind: Columns.anything },
+    answer: { setting: "answer_field", column: answerField, kind: Columns.written },
     ...(labelsField !== null && { labels: { setting: "labels_field", column: labelsField, kind: Columns.texts } }),
     ...(parts.length > 1
       ? Object.fromEntries(

@@ -2,8 +2,8 @@
  * How an answer becomes an action: one field of it, in the type that the server says, beside fields that are always the
  * same.
  */
-import { Thinking } from "@atropos/core"
-import { Option, Result, Schema } from "effect"
+import { ExactJson, Thinking } from "@atropos/core"
+import { Option, Result } from "effect"
 import type { Described, Field } from "./Described.ts"
 
 export type Action = { readonly [field: string]: unknown }
@@ -74,9 +74,9 @@ export const said = (answer: string, tag: string | null): string | undefined => 
   return start === -1 ? undefined : spoken.slice(start + opening.length, end).trim()
 }
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const decodeJson = (text: string) => Result.getSuccess(Result.try(() => ExactJson.parse(text)))
 
-const isWhole = (value: unknown): boolean => typeof value === "number" && Number.isInteger(value)
+const isWhole = (value: unknown): boolean => typeof value === "bigint" || Number.isInteger(value)
 
 const fits = (value: unknown, type: string): boolean => {
   switch (type) {
@@ -86,6 +86,8 @@ const fits = (value: unknown, type: string): boolean => {
       return Array.isArray(value)
     case "object":
       return typeof value === "object" && value !== null && !Array.isArray(value)
+    case "number":
+      return typeof value === "number" || typeof value === "bigint"
     default:
       return typeof value === type
   }

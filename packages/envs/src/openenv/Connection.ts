@@ -5,6 +5,8 @@
  * An answer that did not come in time would be taken for that of the next message, so the socket is then closed, as it
  * is with the scope. Whatever the server says is checked before it is believed.
  */
+import { ExactJson } from "@atropos/core"
+import * as Reason from "@atropos/core/base/Reason"
 import { Duration, Effect, Queue, Schema, type Scope, Semaphore } from "effect"
 import type { Address } from "./Address.ts"
 import { make as failed, OpenEnvError } from "./OpenEnvError.ts"
@@ -42,7 +44,11 @@ const Reply = Schema.Union([
   Schema.Struct({ type: Schema.Literal("observation"), data: Observed }),
   Schema.Struct({ type: Schema.Literal("error"), data: Fault })
 ])
-const decodeReply = Schema.decodeUnknownEffect(Schema.fromJsonString(Reply))
+const decode = Schema.decodeUnknownEffect(Reply)
+const decodeReply = (text: string) =>
+  Effect.try({ try: () => ExactJson.parse(text), catch: (cause) => ({ message: Reason.of(cause) }) }).pipe(
+    Effect.flatMap(decode)
+  )
 
 type Heard = { readonly text: string } | { readonly closed: string }
 
@@ -145,7 +151,7 @@ export const open = Effect.fn("OpenEnv.open")(function* (
     one.withPermits(1)(
       Effect.gen(function* () {
         // One that is closed already has left a reason in the queue.
-        if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type, data }))
+        if (socket.readyState === WebSocket.OPEN) socket.send(ExactJson.write({ type, data })!)
         const reply = yield* next
         if (reply.type === "observation") return observedOf(reply.data)
         const error = faultOf(address, type, reply.data)

@@ -3,8 +3,8 @@
  *
  * What a tool found wrong is the model's to read; a server that fails fails the rollout.
  */
-import { Tool } from "@atropos/core"
-import { Effect, Predicate, Schema } from "effect"
+import { ExactJson, Tool } from "@atropos/core"
+import { Effect, Predicate, Result, Schema } from "effect"
 import type { Connection, Observed } from "./Connection.ts"
 import { make as failed, type OpenEnvError } from "./OpenEnvError.ts"
 import * as Visible from "./Visible.ts"
@@ -20,15 +20,15 @@ const Listed = Schema.Struct({
   )
 })
 const decodeListed = Schema.decodeUnknownEffect(Listed)
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 type Values = { readonly [name: string]: unknown }
-const isObject = (value: unknown): value is Values => Predicate.isReadonlyObject(value) && !Array.isArray(value)
+const isObject = (value: unknown): value is Values =>
+  Predicate.isReadonlyObject(value) && !Array.isArray(value) && !(value instanceof ExactJson.Numeral)
 
 /** A text that is JSON may hold an answer too. */
 const seenText = (text: string, isHidden: Visible.IsHidden): string => {
-  const json = decodeJson(text)
-  return json._tag === "Some" ? JSON.stringify(Visible.of(json.value, isHidden)) : text
+  const json = Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(text)))
+  return isObject(json) ? Visible.words(Visible.of(json, isHidden)) : text
 }
 
 /** What MCP's parts of a result say; parts that are no text are named. */
@@ -54,7 +54,7 @@ export const resultWords = (result: unknown, isHidden: Visible.IsHidden): string
 
 /** Why a call failed, in the tool's own words; undefined where it did not. */
 const faultOf = ({ error, result }: Values, isHidden: Visible.IsHidden): string | undefined => {
-  if (isObject(error)) return typeof error["message"] === "string" ? error["message"] : JSON.stringify(error)
+  if (isObject(error)) return typeof error["message"] === "string" ? error["message"] : Visible.words(error)
   return isObject(result) && (result["is_error"] === true || result["isError"] === true)
     ? resultWords(result, isHidden)
     : undefined

@@ -2,6 +2,7 @@
  * What of an observation a policy may see. Servers tell the right answer with the last observation, and some with every
  * one: fields of such names are taken out, at any depth, before anything is made of an observation.
  */
+import { ExactJson } from "@atropos/core"
 
 /** Names of answers, as servers use them. */
 export const hidden: ReadonlyArray<string> = [
@@ -34,7 +35,7 @@ export const isHiddenBy = (names: ReadonlyArray<string>): IsHidden => {
 /** A value without its hidden fields. */
 export const of = (value: unknown, isHidden: IsHidden): unknown => {
   if (Array.isArray(value)) return value.map((one) => of(one, isHidden))
-  return typeof value === "object" && value !== null
+  return typeof value === "object" && value !== null && !(value instanceof ExactJson.Numeral)
     ? Object.fromEntries(
         Object.entries(value).flatMap(([name, own]) => (isHidden(name) ? [] : [[name, of(own, isHidden)] as const]))
       )
@@ -49,4 +50,4 @@ export const fields = (
 
 /** A value in words: texts as they are, nothing as nothing, everything else as JSON. */
 export const words = (value: unknown): string =>
-  typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value)
+  typeof value === "string" ? value : value === null || value === undefined ? "" : (ExactJson.write(value) ?? "")

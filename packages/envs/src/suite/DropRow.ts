@@ -1,8 +1,11 @@
 /** The references of DROP: an answer is a number, a date or spans, and there are validated ones beside it. */
+import { Columns } from "@atropos/core"
 
 /** Texts and numbers; anything else is empty. */
-const written = (value: unknown): string =>
-  typeof value === "string" ? value : typeof value === "number" || typeof value === "bigint" ? String(value) : ""
+const written = (value: unknown): string => {
+  const text = Columns.asWritten(value)
+  return typeof text === "string" ? text : ""
+}
 
 const spansOf = (answer: unknown): ReadonlyArray<string> => {
   if (typeof answer !== "object" || answer === null) return []

@@ -1,5 +1,5 @@
 /** What is asked of a model and how it is scored: the items of a row, in the words of its suite. */
-import { Columns, Message, SeededRandom } from "@atropos/core"
+import { Columns, ExactJson, Message, SeededRandom } from "@atropos/core"
 import * as ContentId from "@atropos/core/base/ContentId"
 import { Result } from "effect"
 import * as Template from "../dataset/Template.ts"
@@ -115,7 +115,8 @@ interface Solved {
 }
 
 const solvedOf = (value: unknown): ReadonlyArray<Solved> | undefined => {
-  const parsed = typeof value === "string" ? Result.getOrUndefined(Result.try((): unknown => JSON.parse(value))) : value
+  const parsed =
+    typeof value === "string" ? Result.getOrUndefined(Result.try(() => ExactJson.parse(value))) : ExactJson.plain(value)
   if (!Array.isArray(parsed)) return undefined
   const all = parsed.map((one: { readonly input?: unknown; readonly output?: unknown }) => ({
     input: Grid.of(one.input),

@@ -17,7 +17,9 @@ interface Chosen {
 }
 
 const rowsOf = (source: string) =>
-  Effect.flatMap(Dataset.Dataset, (dataset) => Stream.runCollect(dataset.stream(source, Columns.Row)))
+  Effect.flatMap(Dataset.Dataset, (dataset) =>
+    Stream.runCollect(dataset.stream(source, Columns.Row, { asWritten: true }))
+  )
 
 /** Examples for a row: the first of those that have its value in a column. */
 const examples = Effect.fn("Items.examples")(function* (suite: Suite, count: number) {

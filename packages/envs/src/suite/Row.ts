@@ -2,7 +2,7 @@
  * A row of an evaluation's data set, read as its suite says: every column that is missing, or holds something else than
  * is wanted, is named with the part of the suite that asks for it.
  */
-import { Columns } from "@atropos/core"
+import { Columns, ExactJson } from "@atropos/core"
 import { Result } from "effect"
 import { choices as choicesKind, columnsOf } from "../mcqa/Choices.ts"
 import { fromRow } from "../mcqa/Row.ts"
@@ -16,7 +16,7 @@ export type Row = { readonly [column: string]: unknown }
 type Read<A> = Result.Result<A, string>
 
 const shown = (value: unknown): string => {
-  const written = typeof value === "bigint" ? String(value) : (JSON.stringify(value) ?? String(value))
+  const written = ExactJson.write(value) ?? String(value)
   return written.length > 60 ? `${written.slice(0, 60)}…` : written
 }
 
@@ -31,12 +31,10 @@ export const need = (row: Row, column: string, part: string): Read<NonNullable<u
 }
 
 /** What a value is written as: text, numbers and truth values. */
-export const written = (value: unknown): string | undefined =>
-  typeof value === "string"
-    ? value
-    : typeof value === "number" || typeof value === "bigint" || typeof value === "boolean"
-      ? String(value)
-      : undefined
+export const written = (value: unknown): string | undefined => {
+  const text = typeof value === "boolean" ? String(value) : Columns.asWritten(value)
+  return typeof text === "string" ? text : undefined
+}
 
 /** Texts of a column: one, a list, or a list as JSON or Python write it. */
 export const textsOf = (value: unknown): ReadonlyArray<string> | undefined => {
@@ -53,10 +51,7 @@ export const inPrompt = (value: unknown): string =>
   written(value) ??
   (Array.isArray(value) && value.every((one) => typeof one === "string")
     ? value.join("\n\n")
-    : JSON.stringify(value, plain))
-
-/** JSON has no whole numbers beyond 2^53. */
-const plain = (_: string, value: unknown): unknown => (typeof value === "bigint" ? Number(value) : value)
+    : (ExactJson.write(value) ?? ""))
 
 export interface Chosen {
   readonly texts: ReadonlyArray<string>
@@ -157,6 +152,6 @@ export const goldOf = (row: Row, spec: NonNullable<Suite["gold"]>): Read<Readonl
 export const counts = (row: Row, where: Suite["where"]): boolean =>
   Object.entries(where ?? {}).every(([column, wanted]) => {
     const value = Columns.at(row, column)
-    const given = typeof value === "bigint" ? Number(value) : (value ?? "")
+    const given = ExactJson.plain(value) ?? ""
     return [wanted].flat().some((one) => one === given)
   })

@@ -4,7 +4,7 @@
  * A result that the server marks as an error is the model's to read; a server that cannot be started or is gone is the
  * environment's trouble (`McpError`) and fails the rollout. A server that ended is started anew for the next call.
  */
-import { Tool } from "@atropos/core"
+import { ExactJson, Tool } from "@atropos/core"
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { Effect, RcRef, Schema } from "effect"
 
@@ -109,7 +109,9 @@ export const make = Effect.fn("McpTools.make")(function* (server: Server, only: 
         const result = yield* Effect.tryPromise({
           // What is no object is refused by the server, in its own words.
           try: (signal) =>
-            connected.callTool({ name, arguments: args as Record<string, unknown> }, undefined, { signal }),
+            connected.callTool({ name, arguments: ExactJson.sendable(args) as Record<string, unknown> }, undefined, {
+              signal
+            }),
           catch: (cause) =>
             isClosed(connected) || !isProtocolError(cause)
               ? failing(server, `${name} could not be called at`)(cause)

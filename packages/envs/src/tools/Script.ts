@@ -7,8 +7,10 @@
  * interstellarninja/hermes_reasoning_tool_use; or OpenAI's `{ role, content, tool_calls }`. Tools stand in a column of
  * their own, or in the system prompt. An answer without calls, where calls came before and come after, must make none;
  * what is said after the last calls is not asked for. A dialogue without any calls is one in which no tool helps.
+ *
+ * A null in arguments or tools that are objects counts as absent; arguments as JSON text are what they say.
  */
-import { type Message, ToolCalls } from "@atropos/core"
+import { ExactJson, type Message, ToolCalls } from "@atropos/core"
 import { Predicate, Result, Schema } from "effect"
 
 /** One answer that the model has to give. */
@@ -44,12 +46,24 @@ export type Definition = typeof Definition.Type
 
 type Read<A> = Result.Result<A, string>
 
-const json = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
+const json = (text: string) => Result.try(() => ExactJson.parseWritten(text))
+
+/**
+ * Without the members that are null: a column of Parquet has one struct for all tools, whose fields are null where they
+ * belong to another tool, and files made of it keep these nulls.
+ */
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (!Predicate.isReadonlyObject(value) || value instanceof ExactJson.Numeral) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, one]) => (one === null ? [] : [[key, withoutNulls(one)]]))
+  )
+}
 const isDefinition = Schema.is(Definition)
 
 /** Tools as a list or a JSON list of them, in OpenAI's form or bare. */
 export const toolsOf = (given: unknown): Read<ReadonlyArray<Definition>> => {
-  const parsed = typeof given === "string" ? Result.getOrUndefined(json(given)) : given
+  const parsed = typeof given === "string" ? Result.getOrUndefined(json(given)) : withoutNulls(given)
   if (!Array.isArray(parsed)) return Result.fail("the tools are no list, nor a JSON list")
   const definitions = parsed.map((one: unknown): unknown => {
     const bare = Predicate.hasProperty(one, "function") ? one.function : one
@@ -101,7 +115,8 @@ const callsIn = (text: string): Read<ReadonlyArray<ToolCalls.Call>> => {
 export const callOf = (name: string, args: string): ToolCalls.Call | undefined =>
   ToolCalls.callsOf(`<tool_call>{"name": ${JSON.stringify(name)}, "arguments": ${args.trim() || "{}"}}</tool_call>`)[0]
 
-const asText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
+const asText = (value: unknown): string =>
+  typeof value === "string" ? value : (ExactJson.write(withoutNulls(value ?? {})) ?? "{}")
 
 /** The calls of a message that has them beside its text. */
 const callsBeside = (given: unknown): Read<ReadonlyArray<ToolCalls.Call>> => {

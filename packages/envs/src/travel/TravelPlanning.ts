@@ -50,8 +50,10 @@ type Item = Conversation.Conversation
 
 const asText: Columns.Kind<string> = {
   expected: "a text or a number",
-  read: (value) =>
-    value === null ? "" : typeof value === "string" ? value : typeof value === "number" ? String(value) : undefined
+  read: (value) => {
+    const written = Columns.asWritten(value ?? "")
+    return typeof written === "string" ? written : undefined
+  }
 }
 
 /** The conversations of a source; those that cannot be read are left out, and the first says why. */

@@ -70,9 +70,12 @@ export const mask = <W>(choices: ReadonlyArray<Choice<W>>): Effect.Effect<void> 
   return Effect.forEach(
     held,
     (choice) =>
-      Effect.map(choice.matcher!.mask, (mask) => {
-        choice.mask = mask
-      }),
-    { discard: true }
+      choice.matcher!.mask.pipe(
+        Effect.match({
+          onSuccess: (mask) => void (choice.mask = mask),
+          onFailure: ({ message }) => void (choice.job.broken = message)
+        })
+      ),
+    { concurrency: "unbounded", discard: true }
   )
 }

@@ -21,9 +21,10 @@ const program = Effect.gen(function* () {
   const { device, model, settings } = workerData as Setup
   const threads = settings.threads === 0 && model.parameters < smallModel ? 1 : settings.threads
   const executor = yield* Ort.make({ device, threads })
-  const scheduler = new Scheduler(yield* ExecutorRunner.make(executor, model), settings)
-  const commands: Array<Command> = []
   const work = yield* Latch.make()
+  const scheduler = new Scheduler(yield* ExecutorRunner.make(executor, model), settings, () => void work.openUnsafe())
+  yield* Effect.addFinalizer(() => Effect.sync(() => scheduler.dispose()))
+  const commands: Array<Command> = []
   const closing = { isAsked: false }
   port.on("message", (command: Command | Closing) => {
     if (command._tag === "Close") closing.isAsked = true

@@ -67,6 +67,8 @@ export class Job<W> {
   readonly finished: Array<TokenCompletion> = []
   /** Its logits were not finite. */
   hasFailed = false
+  /** Why what follows under its schema is not known any more. */
+  broken: string | undefined
   /** Its schema leaves it no token to go on with. */
   hasNoWay = false
   /** Choices that have not ended. */
@@ -106,6 +108,10 @@ export class Job<W> {
       routed: [...this.routed],
       ...(isCounted && { counts: new Map<number, number>() })
     }
+  }
+
+  get hasSchema(): boolean {
+    return this.work._tag === "Generate" && this.work.request.schema !== undefined
   }
 
   /** Makes the grammar of its schema, where it has one. */

@@ -17,7 +17,7 @@ export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.
   const position = choice.tokens.length
   const uniform = request.temperature === 0 ? 0 : CounterRandom.uniform(request.seed, index, position)
   const source = drawnFrom(choice, request, row)
-  if (source === undefined) {
+  if (source === undefined || job.broken !== undefined) {
     job.hasNoWay = true
     return undefined
   }

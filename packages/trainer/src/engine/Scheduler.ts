@@ -8,12 +8,12 @@
 import { Clock, Effect } from "effect"
 import { TokenRate } from "../base/TokenRate.ts"
 import type { ExecutorError } from "../exec/Executor.ts"
-import { Grammars } from "../grammar/Grammars.ts"
 import * as Decoding from "./Decoding.ts"
 import { type ModelRunner, routedOf } from "./ModelRunner.ts"
 import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
 import { EngineFailed, type EngineError, InvalidRequest, toPlain } from "./EngineRequests.ts"
+import { Holds } from "./Holds.ts"
 import { type Choice, Job } from "./Job.ts"
 import { Jobs } from "./Jobs.ts"
 import type { Lane } from "./Lanes.ts"
@@ -46,12 +46,19 @@ export class Scheduler<W> {
   private cachedPromptTokens = 0
   private guessedTokens = 0
   private acceptedGuesses = 0
-  private grammars: Grammars | undefined
+  private readonly holds: Holds<W>
 
-  constructor(runner: ModelRunner<W>, settings: EngineSettings) {
+  /** `wake`: called when there is something to do that no command asked for. */
+  constructor(runner: ModelRunner<W>, settings: EngineSettings, wake: () => void = () => undefined) {
     this.runner = runner
     this.settings = settings
+    this.holds = new Holds<W>({ most: settings.maxWaiting, enter: (job, refusal) => this.enter(job, refusal), wake })
     this.jobs = new Jobs({ settings, shape: runner.shape, free: (weights) => this.unused.push(weights) })
+  }
+
+  /** Ends the threads of its grammars. */
+  dispose(): void {
+    this.holds.dispose()
   }
 
   /** Nothing to do until the next command. */
@@ -71,13 +78,16 @@ export class Scheduler<W> {
     switch (command._tag) {
       case "Generate":
       case "Score":
-        return this.offer(new Job<W>(command.id, command))
+        return this.holds.offer(new Job<W>(command.id, command))
       case "Vocabulary":
         return Effect.sync(() => {
-          this.grammars = new Grammars(command.vocabulary, this.runner.vocabulary)
+          this.holds.setVocabulary(command.vocabulary, this.runner.vocabulary)
         })
       case "Cancel":
-        return Effect.sync(() => this.jobs.drop(command.id))
+        return Effect.sync(() => {
+          this.holds.cancel(command.id)
+          this.jobs.drop(command.id)
+        })
       case "End":
         return Effect.sync(() => {
           const job = this.jobs.endChoice(command.id, command.index)
@@ -103,16 +113,11 @@ export class Scheduler<W> {
     this.rate.add(this.sampledTokens - before, yield* Clock.currentTimeMillis)
   })
 
-  private offer(job: Job<W>): Effect.Effect<void> {
-    return job.hold(this.grammars).pipe(
-      Effect.map(() => this.jobs.offer(job)),
-      Effect.catch(({ message }) => Effect.succeed(new InvalidRequest({ field: "schema", message }))),
-      Effect.map((error) => {
-        if (error === undefined) return
-        job.dispose()
-        this.fail(job.id, error)
-      })
-    )
+  private enter(job: Job<W>, refusal: EngineError | undefined): void {
+    const error = refusal ?? this.jobs.offer(job)
+    if (error === undefined) return
+    job.dispose()
+    this.fail(job.id, error)
   }
 
   private load(command: Extract<Command, { readonly _tag: "Load" }>): Effect.Effect<void, ExecutorError> {
@@ -247,6 +252,7 @@ export class Scheduler<W> {
   /** Answers where the last choice has ended, or one has failed. */
   private finishJob(job: Job<W>): void {
     if (job.hasFailed) return this.fail(job.id, notFinite(job.version!))
+    if (job.broken !== undefined) return this.fail(job.id, new EngineFailed({ message: job.broken }))
     if (job.hasNoWay) return this.fail(job.id, new InvalidRequest({ field: "schema", message: noWay }))
     if (job.left > 0) return
     this.answers.push({ _tag: "Generated", id: job.id, choices: job.finished })

@@ -1,46 +1,46 @@
 /**
- * Grammars of JSON schemas over one vocabulary, compiled once each, and matchers of answers in progress.
+ * Grammars of JSON schemas over one vocabulary, compiled once each in threads of their own, and matchers of answers in
+ * progress.
  *
- * For the engine's thread: what the library does, it does at once. A schema that it cannot compile ends its instance
- * (it aborts), so the next one gets another.
+ * A compilation has a time limit; a schema that passes it is refused with what is large in it, and refused at once when
+ * it comes again. Large grammars are compiled where no answer waits meanwhile; small ones anywhere.
  */
-import { Effect, Schema } from "effect"
-import * as Vocabulary from "./Vocabulary.ts"
+import { ExactJson } from "@atropos/core"
+import { Deferred, Duration, Effect, Result, Semaphore } from "effect"
+import { GrammarError, GrammarThread, type Matcher } from "./GrammarThread.ts"
+import * as SchemaGrammar from "./SchemaGrammar.ts"
+import type { Vocabulary } from "./Vocabulary.ts"
 import * as XGrammar from "./XGrammar.ts"
 
-/** A schema that answers cannot be held to, or no library to do so. */
-export class GrammarError extends Schema.TaggedError<GrammarError>()("GrammarError", { message: Schema.String }) {}
+export { GrammarError, type Matcher } from "./GrammarThread.ts"
 
-/** One answer in progress. */
-export interface Matcher {
-  /** What may follow: bit i % 32 of word i / 32 for token i. */
-  readonly mask: Effect.Effect<Int32Array>
-  /** Whether the token may follow; it has then. */
-  readonly accept: (token: number) => boolean
-  readonly dispose: () => void
+export interface Options {
+  /** How long a grammar may take to compile. */
+  readonly compileLimit: Duration.Input
 }
 
-interface Loaded {
-  readonly library: XGrammar.Library
-  readonly compiler: XGrammar.Compiler
-  readonly grammars: Map<string, unknown>
-}
-
-/** Spaces and line breaks in a row: without a limit a model that finds no end writes them for ever. */
-const mostWhitespace = 32
-
-/** Schemas kept compiled. */
-const most = 64
+/** Each has the library's memory and the vocabulary. */
+const mostThreads = 4
+/** Refusals remembered. */
+const most = 256
+/** Weight of a grammar that is compiled beside answers in progress: a tenth of a second's work. */
+const small = 4096
 
 export class Grammars {
-  private readonly vocabulary: Vocabulary.Vocabulary
-  private readonly size: number
-  private loaded: Loaded | undefined
+  private readonly setup
+  private readonly compileLimit: Duration.Input
+  private threads: ReadonlyArray<GrammarThread> = []
+  private readonly refused = new Map<string, GrammarError>()
+  private readonly turns = Semaphore.makeUnsafe(1)
+  /** Grammars that are being compiled, by their text. */
+  private readonly underway = new Map<string, Deferred.Deferred<GrammarThread, GrammarError>>()
+  /** Called when an answer or a compilation has ended. */
+  private readonly onRoom = new Set<() => void>()
 
   /** `size`: logits of the model. */
-  constructor(vocabulary: Vocabulary.Vocabulary, size: number) {
-    this.vocabulary = vocabulary
-    this.size = size
+  constructor(vocabulary: Vocabulary, size: number, { compileLimit }: Options = { compileLimit: "20 seconds" }) {
+    this.setup = { vocabulary, size }
+    this.compileLimit = compileLimit
   }
 
   /** Matchers of `count` answers to one schema (its text), each ended by one of these tokens. */
@@ -50,42 +50,110 @@ export class Grammars {
     ends: ReadonlyArray<number>
   ): Effect.Effect<ReadonlyArray<Matcher>, GrammarError> {
     return Effect.gen({ self: this }, function* () {
-      const loaded = (this.loaded ??= yield* this.load)
-      const { compiler, grammars, library } = loaded
-      let grammar = grammars.get(schema)
-      if (grammar === undefined) {
-        grammar = yield* Effect.tryPromise({
-          try: () => compiler.compileJSONSchema(schema, true, undefined, undefined, true, mostWhitespace),
-          catch: () => {
-            this.loaded = undefined
-            return new GrammarError({
-              message:
-                "the schema cannot be made a grammar; what is wrong with it stands in the log of the engine's process"
-            })
-          }
-        })
-        if (grammars.size >= most) grammars.clear()
-        grammars.set(schema, grammar)
-      }
-      const all = yield* Effect.promise(() =>
-        Promise.all(Array.from({ length: count }, () => library.GrammarMatcher.createGrammarMatcher(grammar, ends)))
-      )
-      return all.map((matcher): Matcher => ({
-        mask: Effect.promise(() => matcher.getNextTokenBitmask()),
-        accept: (token) => matcher.acceptToken(token),
-        dispose: () => matcher.dispose()
-      }))
+      if (!XGrammar.isInstalled()) return yield* new GrammarError({ message: XGrammar.missing })
+      const before = this.refused.get(schema)
+      if (before !== undefined) return yield* before
+      const made = SchemaGrammar.make(ExactJson.parseWritten(schema))
+      if (Result.isFailure(made)) return yield* new GrammarError({ message: made.failure })
+      const { text, weight } = made.success
+      const answers = (thread: GrammarThread) =>
+        Array.from({ length: count }, () => this.watched(thread.match(text, ends)))
+      const known = this.holding(text)
+      if (known !== undefined) return answers(known)
+      const underway = this.underway.get(text)
+      if (underway !== undefined) return answers(yield* Deferred.await(underway))
+      const promised = Deferred.makeUnsafe<GrammarThread, GrammarError>()
+      this.underway.set(text, promised)
+      const compiling = this.compiled(schema, text, weight)
+      // Large ones in turn, so that small ones find a thread.
+      const ended = yield* Effect.exit(weight > small ? this.turns.withPermits(1)(compiling) : compiling)
+      this.underway.delete(text)
+      Deferred.doneUnsafe(promised, ended)
+      return answers(yield* ended)
     })
   }
 
-  private readonly load: Effect.Effect<Loaded, GrammarError> = Effect.suspend(() => {
-    const library = XGrammar.load()
-    if (library === undefined) return Effect.fail(new GrammarError({ message: XGrammar.missing }))
-    const tokens = Vocabulary.tokens(this.vocabulary, this.size)
-    return Effect.promise(async () => {
-      const info = await library.TokenizerInfo.createTokenizerInfo(tokens, this.vocabulary.kind, false, this.size, [])
-      const compiler = await library.GrammarCompiler.createGrammarCompiler(info, true)
-      return { library, compiler, grammars: new Map<string, unknown>() }
+  private holding(text: string): GrammarThread | undefined {
+    return this.threads.find(({ grammars, isEnded }) => !isEnded && grammars.has(text))
+  }
+
+  private watched(matcher: Matcher): Matcher {
+    return {
+      ...matcher,
+      dispose: () => {
+        matcher.dispose()
+        for (const resume of this.onRoom) resume()
+      }
+    }
+  }
+
+  /** A thread that compiles nothing and has no answers, or if the grammar is small, few. */
+  private free(weight: number): GrammarThread | undefined {
+    this.threads = this.threads.filter(({ isEnded }) => !isEnded)
+    const free = this.threads.filter(({ isCompiling }) => !isCompiling).toSorted((a, b) => a.active - b.active)
+    const [first] = free
+    if (first !== undefined && (first.active === 0 || weight <= small)) return first
+    if (this.threads.length >= mostThreads) return undefined
+    const made = new GrammarThread(this.setup)
+    this.threads = [...this.threads, made]
+    return made
+  }
+
+  private waitForThread(weight: number): Effect.Effect<GrammarThread> {
+    return Effect.callback<GrammarThread>((resume) => {
+      const attempt = () => {
+        const thread = this.free(weight)
+        if (thread === undefined) return
+        this.onRoom.delete(attempt)
+        resume(Effect.succeed(thread))
+      }
+      this.onRoom.add(attempt)
+      attempt()
+      return Effect.sync(() => void this.onRoom.delete(attempt))
     })
-  })
+  }
+
+  private compiled(schema: string, text: string, weight: number): Effect.Effect<GrammarThread, GrammarError> {
+    return Effect.gen({ self: this }, function* () {
+      const thread = yield* this.waitForThread(weight)
+      thread.isCompiling = true
+      yield* thread.compile(text).pipe(
+        // Before another takes it: what it does cannot be stopped.
+        Effect.onInterrupt(() => Effect.sync(() => thread.end("a grammar took too long"))),
+        Effect.onExit(() =>
+          Effect.sync(() => {
+            thread.isCompiling = false
+            for (const resume of this.onRoom) resume()
+          })
+        ),
+        Effect.timeoutOrElse({
+          duration: this.compileLimit,
+          orElse: () =>
+            Effect.fail(
+              this.refuse(
+                schema,
+                `the schema is too large: its grammar was not compiled in ${Duration.format(Duration.fromInputUnsafe(this.compileLimit))}; it has ${SchemaGrammar.extent(ExactJson.parse(schema))}`
+              )
+            )
+        }),
+        Effect.tapError(({ message }) =>
+          Effect.sync(() => void (thread.isEnded && !this.refused.has(schema) && this.refuse(schema, message)))
+        )
+      )
+      return thread
+    })
+  }
+
+  private refuse(schema: string, message: string): GrammarError {
+    const error = new GrammarError({ message })
+    const [oldest] = this.refused.keys()
+    if (this.refused.size >= most && oldest !== undefined) this.refused.delete(oldest)
+    this.refused.set(schema, error)
+    return error
+  }
+
+  /** Ends its threads. */
+  dispose(): void {
+    for (const thread of this.threads) thread.end("the engine has no use for it")
+  }
 }

@@ -1,7 +1,8 @@
 /**
- * Whether a JSON schema says only what a grammar can hold an answer to. XGrammar passes over what it does not know, and
- * an answer would then keep to another schema than was asked for: so everything it does not hold is refused by name.
+ * Checks that a JSON schema has keywords that a grammar can hold an answer to, with values of the right kind: an answer
+ * must not keep to another schema than was asked for, so everything else is refused by name.
  */
+import { ExactJson } from "@atropos/core"
 import { Predicate } from "effect"
 
 /** Keywords that change nothing. */
@@ -28,7 +29,12 @@ const maps = new Set(["properties", "$defs", "definitions"])
 const types = new Set(["object", "array", "string", "number", "integer", "boolean", "null"])
 const formats = new Set(["date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"])
 
-const said = (value: unknown): string => JSON.stringify(value)?.slice(0, 60) ?? "nothing"
+const said = (value: unknown): string => ExactJson.write(value)?.slice(0, 60) ?? "nothing"
+
+/** One that is finite, in whatever way it was read. */
+const isNumber = (value: unknown): boolean =>
+  typeof value === "bigint" ||
+  (value instanceof ExactJson.Numeral ? Number.isFinite(Number(value)) : Number.isFinite(value))
 
 /** What is wrong, and where (`properties.age`); undefined where nothing is. */
 export const problem = (schema: unknown, where = ""): string | undefined => {
@@ -47,11 +53,11 @@ const ofKeyword = (keyword: string, value: unknown, where: string): string | und
   if (remarks.has(keyword)) return undefined
   if (values.has(keyword)) return ofValue(keyword, value, where)
   if (counts.has(keyword)) {
-    return Number.isSafeInteger(value) && Number(value) >= 0
+    return isNumber(value) && Number.isSafeInteger(Number(value)) && Number(value) >= 0
       ? undefined
       : `${where}: expected a count, got ${said(value)}`
   }
-  if (bounds.has(keyword)) return Number.isFinite(value) ? undefined : `${where}: expected a number, got ${said(value)}`
+  if (bounds.has(keyword)) return isNumber(value) ? undefined : `${where}: expected a number, got ${said(value)}`
   if (schemas.has(keyword)) return problem(value, where)
   if (lists.has(keyword)) {
     if (!Array.isArray(value)) return `${where}: expected a list of schemas, got ${said(value)}`

@@ -25,26 +25,26 @@ export interface Library {
   readonly GrammarCompiler: {
     readonly createGrammarCompiler: (tokenizer: unknown, isCached: boolean) => Promise<Compiler>
   }
+  readonly Grammar: { readonly fromEBNF: (text: string) => Promise<unknown> }
   readonly GrammarMatcher: {
-    readonly createGrammarMatcher: (grammar: unknown, ends: ReadonlyArray<number>) => Promise<Matcher>
+    readonly createGrammarMatcher: (grammar: Compiled | undefined, ends: ReadonlyArray<number>) => Promise<Matcher>
   }
 }
 
+export interface Compiled {
+  readonly dispose: () => void
+}
+
 export interface Compiler {
-  readonly compileJSONSchema: (
-    schema: string,
-    anyWhitespace: boolean,
-    indent: undefined,
-    separators: undefined,
-    isStrict: boolean,
-    mostWhitespace: number
-  ) => Promise<unknown>
+  readonly compileGrammar: (grammar: unknown) => Promise<Compiled>
 }
 
 export interface Matcher {
   readonly acceptToken: (token: number) => boolean
   /** Bit i % 32 of word i / 32 is 1 where token i may follow. */
   readonly getNextTokenBitmask: () => Promise<Int32Array>
+  /** Whether it has accepted a token that ends the answer. */
+  readonly isTerminated: () => boolean
   readonly dispose: () => void
 }
 
@@ -52,6 +52,8 @@ const name = "@mlc-ai/web-xgrammar"
 
 /** What to tell whoever has it not. */
 export const missing = `answers held to a JSON schema need the package ${name}, which is not installed: npm install ${name}@${packageJson.peerDependencies[name]}`
+
+export const isInstalled = (): boolean => Installed.folder(name, import.meta.url) !== undefined
 
 /** Undefined where it is not installed. */
 export const load = (): Library | undefined => {

@@ -5,10 +5,11 @@
  *     { "type": "json_schema", "json_schema": { "name": "…", "schema": { … } } }     or   { "type": "json_object" }
  *     { "json": { … } }                                                              or   { "json_object": true }
  *
- * What a grammar cannot hold an answer to is refused by its place in the schema (`Keywords`).
+ * What a grammar cannot hold an answer to is refused by its place in the schema (`SchemaGrammar`).
  */
+import { ExactJson } from "@atropos/core"
 import { Effect, Predicate } from "effect"
-import * as Keywords from "../grammar/Keywords.ts"
+import * as SchemaGrammar from "../grammar/SchemaGrammar.ts"
 import { invalid, type OpenAiApiError, unsupported } from "./OpenAiApiError.ts"
 
 export interface Words {
@@ -27,13 +28,13 @@ const schemaOf = (given: unknown, param: string): Effect.Effect<string, OpenAiAp
     const schema: unknown =
       typeof given === "string"
         ? yield* Effect.try({
-            try: (): unknown => JSON.parse(given),
+            try: () => ExactJson.parseWritten(given),
             catch: () => invalid(param, `${param}: expected a JSON schema, got text that is no JSON: ${said(given)}`)
           })
         : given
-    const problem = Keywords.problem(schema)
+    const problem = SchemaGrammar.problem(schema)
     if (problem !== undefined) return yield* invalid(param, `${param}: ${problem}`)
-    return JSON.stringify(schema)
+    return ExactJson.write(schema)!
   })
 
 const ofFormat = (format: unknown): Effect.Effect<string | undefined, OpenAiApiError> => {

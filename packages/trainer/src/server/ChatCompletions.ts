@@ -5,7 +5,7 @@
  * whole text, in the model's own format, so a streamed choice comes as one piece then. Images and other parts that
  * are no text are refused.
  */
-import { Message } from "@atropos/core"
+import { Message, ToolSupport } from "@atropos/core"
 import { Clock, Effect, Schema, SchemaIssue, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
@@ -61,6 +61,7 @@ export const handle = (
     yield* checkOptions(parameters)
     const messages = yield* messagesOf(body["messages"], served.maxSequenceTokens)
     const { areCalled, forced, tools } = yield* ToolChoice.read(body, served.format)
+    yield* ToolSupport.report(served.tokenizer, tools, served.format)
     const addGenerationPrompt = parameters.add_generation_prompt ?? true
     const prompt = yield* Effect.mapError(
       ChatPrompt.make(served, { messages, tools, areCalled, addGenerationPrompt, forced }),

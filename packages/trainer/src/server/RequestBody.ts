@@ -2,7 +2,7 @@
  * JSON bodies of requests: an object, no larger than the limit, sent as JSON (a web page of another site cannot do that
  * unasked). What is wrong with one is an `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400 anything else.
  */
-import { BodyLimit } from "@atropos/core"
+import { BodyLimit, ExactJson } from "@atropos/core"
 import { Context, Effect, type Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { invalid, OpenAiApiError } from "./OpenAiApiError.ts"
@@ -49,7 +49,7 @@ export const parameters: Effect.Effect<
     excess: (what) => invalid(null, what, "invalid_json")
   })
   const json = yield* Effect.try({
-    try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
+    try: (): unknown => ExactJson.parseRequest(new TextDecoder().decode(bytes)),
     catch: () => notJson
   })
   return yield* Parameters.withoutNulls(json)

@@ -5,9 +5,9 @@
  * objects of a name and arguments (Hermes and its kind, Llama 3); elsewhere it is refused. The policy writes that one
  * call and nothing else: no thinking, no text before it.
  */
-import type { OutputFormat } from "@atropos/core"
+import { ExactJson, type OutputFormat } from "@atropos/core"
 import { Effect, Predicate } from "effect"
-import * as Keywords from "../grammar/Keywords.ts"
+import * as SchemaGrammar from "../grammar/SchemaGrammar.ts"
 import type { ChatPrompt } from "./ChatPrompt.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 
@@ -45,14 +45,39 @@ const callOf = Effect.fnUntraced(function* (tool: unknown, index: number, argume
   const where = `tools.${index}.function`
   if (typeof name !== "string") return yield* ApiError.invalid(`${where}.name`, `${where}.name: expected a name`)
   const at = `${where}.parameters`
-  const problem = Keywords.problem(parameters)
+  const problem = SchemaGrammar.problem(parameters)
   if (problem !== undefined) return yield* ApiError.invalid(at, `${at}: ${problem}`)
-  // A place in the tool's schema would be one in the whole.
-  if (JSON.stringify(parameters).includes('"$ref":')) {
-    return yield* ApiError.unsupported(at, `${at}: a call cannot be held to $ref; write the schema out`)
-  }
-  const properties = { name: { const: name }, [argumentsKey]: parameters }
-  return { name, schema: { type: "object", properties, required: ["name", argumentsKey], additionalProperties: false } }
+  const propertiesAt = (place: string) => ({
+    name: { const: name },
+    [argumentsKey]: moved(parameters, `${place}/properties/${argumentsKey}`)
+  })
+  return { name, schemaAt: (place: string) => schemaOf(propertiesAt(place), argumentsKey) }
+})
+
+/** Maps whose keys are names and not keywords. */
+const maps = new Set(["properties", "$defs", "definitions"])
+const values = new Set(["const", "enum", "default", "examples"])
+
+/** A tool's schema for the place where it stands in the whole: what it refers to is there too. */
+const moved = (schema: unknown, place: string): unknown => {
+  if (Array.isArray(schema)) return schema.map((one) => moved(one, place))
+  if (!Predicate.isReadonlyObject(schema) || schema instanceof ExactJson.Numeral) return schema
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      if (key === "$ref" && typeof value === "string") return [key, `#${place}${value.slice(1)}`]
+      if (values.has(key)) return [key, value]
+      if (maps.has(key) && Predicate.isReadonlyObject(value))
+        return [key, Object.fromEntries(Object.entries(value).map(([name, one]) => [name, moved(one, place)]))]
+      return [key, moved(value, place)]
+    })
+  )
+}
+
+const schemaOf = (properties: { readonly [name: string]: unknown }, argumentsKey: string) => ({
+  type: "object",
+  properties,
+  required: ["name", argumentsKey],
+  additionalProperties: false
 })
 
 const forcedBy = Effect.fnUntraced(function* (
@@ -75,11 +100,12 @@ const forcedBy = Effect.fnUntraced(function* (
   )
   const [first] = calls
   if (first === undefined) return yield* ApiError.invalid(param, `${param}: there is no tool named ${wanted}`)
-  const schemas = calls.map(({ schema }) => schema)
+  const schema =
+    calls.length === 1 ? first.schemaAt("") : { anyOf: calls.map(({ schemaAt }, index) => schemaAt(`/anyOf/${index}`)) }
   const forced: Forced = {
     before,
     behind,
-    schema: JSON.stringify(schemas.length === 1 ? schemas[0] : { anyOf: schemas }),
+    schema: JSON.stringify(schema),
     sample: JSON.stringify({ name: first.name, [argumentsKey]: {} })
   }
   return forced

@@ -7,6 +7,7 @@
  * read. Long answers are cut in the middle and say so.
  */
 import { Duration, Effect, Result, Schema } from "effect"
+import * as ExactJson from "../../base/ExactJson.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import * as RepeatedKeys from "../../base/RepeatedKeys.ts"
 import type { Message, ToolCall } from "../../Message.ts"
@@ -53,8 +54,10 @@ export const make = <E, R>(tools: ReadonlyArray<Tool<E, R>>, options: Options = 
     if (Nesting.isDeep(json)) return refuse(`the arguments of ${tool.name} are nested too deep`)
     const twice = RepeatedKeys.find(json)
     if (twice !== undefined) return refuse(`the arguments of ${tool.name} give ${JSON.stringify(twice)} twice`)
-    return decodeArguments(json).pipe(
-      Effect.mapError(() => new ToolError({ message: `the arguments of ${tool.name} are not JSON` })),
+    return Effect.try({
+      try: () => ExactJson.parse(json),
+      catch: () => new ToolError({ message: `the arguments of ${tool.name} are not JSON` })
+    }).pipe(
       Effect.flatMap(tool.run),
       Effect.timeoutOrElse({
         duration: deadline,
@@ -97,4 +100,3 @@ const shorten = (text: string, maxCharacters: number): string => {
 
 const refuse = (message: string) => Effect.fail(new ToolError({ message }))
 const isToolError = Schema.is(ToolError)
-const decodeArguments = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))

@@ -10,6 +10,7 @@ import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"
 import { Failure } from "../dialect/Dialect.ts"
 import type { ChatRequest } from "../../inference/backend/Inference.ts"
+import * as ExactJson from "../../base/ExactJson.ts"
 import * as AnswerMemory from "./AnswerMemory.ts"
 import * as Failures from "./Failures.ts"
 import * as Nesting from "../../base/Nesting.ts"
@@ -29,7 +30,7 @@ const sameJson = (text: string): string =>
   Nesting.isDeep(text)
     ? text
     : Result.getOrElse(
-        Result.try(() => JSON.stringify(JSON.parse(text))),
+        Result.try(() => ExactJson.write(ExactJson.parse(text)) ?? text),
         () => text
       )
 

@@ -2,16 +2,17 @@
  * JSON inside of a model's answer: read without trust, cut out where it stands among other text, and written as chat
  * templates write it. Everything here is linear in the text.
  */
-import { Option, Predicate, Schema } from "effect"
+import { Option, Predicate, Result } from "effect"
+import * as ExactJson from "../../base/ExactJson.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import * as RepeatedKeys from "../../base/RepeatedKeys.ts"
 import type { ReadCall } from "./OutputFormat.ts"
 
-const decodeAny = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-
 /** What recursion over it would not survive is no JSON here, nor is what says two things at once. */
 export const decode = (json: string): Option.Option<unknown> =>
-  Nesting.isDeep(json) || RepeatedKeys.find(json) !== undefined ? Option.none() : decodeAny(json)
+  Nesting.isDeep(json) || RepeatedKeys.find(json) !== undefined
+    ? Option.none()
+    : Result.getSuccess(Result.try(() => ExactJson.parse(json)))
 
 const blank = /\s/
 
@@ -71,13 +72,19 @@ const valueEnd = (json: string, from: number): number => {
   return at
 }
 
-/** A call written as an object with a name and, under one of these keys, arguments. */
-export const call = (json: string, keys: ReadonlyArray<string>): ReadCall | undefined => {
+/**
+ * A call written as an object with a name and, under one of these keys, arguments. `mayBeBare`: an object of a name
+ * alone is a call without arguments.
+ */
+export const call = (json: string, keys: ReadonlyArray<string>, mayBeBare = false): ReadCall | undefined => {
   const value = Option.getOrUndefined(decode(json))
   if (!Predicate.isReadonlyObject(value) || Array.isArray(value)) return undefined
   const { name } = value
   const key = keys.find((one) => Object.hasOwn(value, one))
-  if (typeof name !== "string" || name === "" || key === undefined) return undefined
+  if (typeof name !== "string" || name === "") return undefined
+  if (key === undefined) {
+    return mayBeBare && Object.keys(value).length === 1 ? { name, arguments: {}, json: "{}" } : undefined
+  }
   return { name, arguments: value[key], json: respaced(members(json).get(key) ?? "null") }
 }
 
@@ -107,12 +114,12 @@ export const argumentsOf = (name: string, json: string): ReadCall | undefined =>
 /** A value as Python writes it (a blank after colon and comma): what models saw in training and templates write. */
 export const write = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`
-  if (typeof value === "object" && value !== null) {
+  if (typeof value === "object" && value !== null && !(value instanceof ExactJson.Numeral)) {
     return `{${Object.entries(value)
       .map(([key, entry]) => `${JSON.stringify(key)}: ${write(entry)}`)
       .join(", ")}}`
   }
-  return JSON.stringify(value) ?? "null"
+  return ExactJson.write(value) ?? "null"
 }
 
 /** JSON text in the same manner; text that is no JSON becomes a string. */

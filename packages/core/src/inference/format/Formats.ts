@@ -1,16 +1,24 @@
 /**
  * The formats by name, and which one a model has: its chat template says so, by the marks that it writes or asks for;
- * where there is no template, its vocabulary. A model that says nothing is taken for one of the many that write Hermes.
+ * where there is no template, its vocabulary. A model that says nothing of tools is taken for one of the many that
+ * write Hermes; calls of one whose template has tools, and none of the known marks, are left as text.
  */
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import * as DeepSeek from "./DeepSeek.ts"
+import * as Gemma from "./Gemma.ts"
 import * as Glm from "./Glm.ts"
 import * as Harmony from "./Harmony.ts"
 import * as Hermes from "./Hermes.ts"
+import * as Kimi from "./Kimi.ts"
 import * as Llama from "./Llama.ts"
+import * as MarkedParameters from "./MarkedParameters.ts"
+import * as Marked from "./Marked.ts"
 import * as Mistral from "./Mistral.ts"
 import type { FormatName, OutputFormat, Setting } from "./OutputFormat.ts"
+import * as Phi from "./Phi.ts"
+import * as Pythonic from "./Pythonic.ts"
 import * as QwenCoder from "./QwenCoder.ts"
+import * as ThinkTags from "./ThinkTags.ts"
 
 /** Of the ways that a family writes, the template says which one is the model's. */
 const formats: { readonly [name in FormatName]: (template: string | undefined) => OutputFormat } = {
@@ -19,7 +27,13 @@ const formats: { readonly [name in FormatName]: (template: string | undefined) =
   "llama3-json": () => Llama.format,
   mistral: Mistral.format,
   deepseek: DeepSeek.format,
+  "deepseek-v32": () => MarkedParameters.dsml,
+  gemma4: () => Gemma.format,
   glm: Glm.format,
+  "kimi-k2": () => Kimi.format,
+  "llama4-pythonic": () => Pythonic.format,
+  "minimax-m2": () => MarkedParameters.miniMax,
+  phi4: () => Phi.format,
   harmony: () => Harmony.format
 }
 
@@ -29,6 +43,14 @@ export const byName = (name: FormatName, template?: string): OutputFormat => for
 const marks: ReadonlyArray<readonly [name: FormatName, marks: ReadonlyArray<string>]> = [
   ["harmony", ["<|channel|>"]],
   ["deepseek", ["<｜tool▁calls▁begin｜>"]],
+  ["deepseek-v32", ["<｜DSML｜"]],
+  ["gemma4", ["<|tool_call>", "<tool_call|>"]],
+  ["kimi-k2", ["<|tool_calls_section_begin|>"]],
+  ["minimax-m2", ["<minimax:tool_call>"]],
+  ["phi4", ["<|tool_call|>"]],
+  ["phi4", ["functools["]],
+  ["llama4-pythonic", ["<|python_start|>"]],
+  ["llama4-pythonic", ["<|header_start|>"]],
   ["glm", ["<arg_key>"]],
   ["qwen3-coder", ["<function=", "<parameter="]],
   ["mistral", ["[TOOL_CALLS]"]],
@@ -44,6 +66,18 @@ export const inTemplate = (template: string): FormatName | undefined =>
 const inVocabulary = (vocabulary: ReadonlyMap<string, number>): FormatName | undefined =>
   marks.find(([, all]) => all.every((mark) => vocabulary.has(mark)))?.[0]
 
+/** Thinking is read, and calls are not; the template writes those of a chat. */
+const unknown: OutputFormat = Marked.make({
+  name: "unknown",
+  thinking: ThinkTags.think,
+  ends: [],
+  separator: "\n",
+  opens: [],
+  isContent: false,
+  readCalls: () => undefined,
+  writeCalls: (calls) => calls.map(({ json, name }) => JSON.stringify({ name, arguments: json })).join("\n")
+})
+
 /** The format of a model. */
 export const of = (
   { chatTemplate, vocabulary }: Pick<TokenizerShape, "chatTemplate" | "vocabulary">,
@@ -52,5 +86,6 @@ export const of = (
   const template = chatTemplate?.({ tools: true })
   if (setting !== "auto") return byName(setting, template)
   const found = template === undefined ? vocabulary && inVocabulary(vocabulary()) : inTemplate(template)
+  if (found === undefined && template !== undefined && /\btools\b/.test(template)) return unknown
   return byName(found ?? "hermes", template)
 }

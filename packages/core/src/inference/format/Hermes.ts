@@ -34,7 +34,9 @@ export const format: OutputFormat = Marked.make({
       const end = text[start] === "{" ? CallJson.endOf(text, start) : undefined
       if (end === undefined) return undefined
       const closing = CallJson.skipBlanks(text, end)
-      const call = text.startsWith(close, closing) ? CallJson.call(text.slice(start, end), ["arguments"]) : undefined
+      const call = text.startsWith(close, closing)
+        ? CallJson.call(text.slice(start, end), ["arguments"], true)
+        : undefined
       if (call === undefined) return undefined
       calls.push(call)
       from = text.indexOf(open, closing + close.length)

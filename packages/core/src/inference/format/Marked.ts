@@ -21,7 +21,7 @@ export interface Asked {
 }
 
 export interface Grammar {
-  readonly name: FormatName
+  readonly name: FormatName | "unknown"
   readonly thinking: ThinkTags.Tags
   /** Tokens that end an answer. Where the model wrote one that is not the tokenizer's end token, it is no text. */
   readonly ends: ReadonlyArray<string>

@@ -15,7 +15,13 @@ export const FormatName = Schema.Literals([
   "llama3-json", // {"name": …, "parameters": …}: Llama 3.1, 3.2, 3.3
   "mistral", // [TOOL_CALLS]: Mistral, Ministral, Magistral, Devstral
   "deepseek", // <｜tool▁calls▁begin｜>: DeepSeek V3, R1, V3.1
+  "deepseek-v32", // <｜DSML｜function_calls>: DeepSeek V3.2
+  "gemma4", // <|tool_call>call:name{…}<tool_call|>: Gemma 4
   "glm", // <tool_call>… <arg_key> <arg_value>: GLM-4.5 and later
+  "kimi-k2", // <|tool_calls_section_begin|>: Kimi K2
+  "llama4-pythonic", // [name(key=value)]: Llama 4, and 3.2 where it is prompted so
+  "minimax-m2", // <minimax:tool_call>: MiniMax M2
+  "phi4", // <|tool_call|>[{"name": …, "arguments": …}]: Phi-4-mini
   "harmony" // channels: gpt-oss
 ])
 export type FormatName = typeof FormatName.Type
@@ -68,7 +74,8 @@ export interface ForcedCall {
 }
 
 export interface OutputFormat {
-  readonly name: FormatName
+  /** `unknown`: calls are not read. */
+  readonly name: FormatName | "unknown"
   readonly read: (text: string, context?: ReadContext) => Reading
   /**
    * The text of an assistant message (`reasoning_content`, `content`, `tool_calls`) as the model would have written it,

@@ -7,17 +7,44 @@
 import { Option, Predicate } from "effect"
 import * as CallJson from "./CallJson.ts"
 import type { ReadCall } from "./OutputFormat.ts"
+import * as PythonLiteral from "./PythonLiteral.ts"
 
 type Types = ReadonlySet<string>
 
 const field = (value: unknown, key: string): unknown =>
   Predicate.isReadonlyObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 
-/** The schemas of a tool's parameters by name; none where there is no such tool. */
-const propertiesOf = (tools: ReadonlyArray<unknown>, name: string): unknown => {
+/** The schema of a tool's parameters; none where there is no such tool. */
+const parametersOf = (tools: ReadonlyArray<unknown>, name: string): unknown => {
   for (const tool of tools) {
     const definition = field(tool, "function") ?? tool
-    if (field(definition, "name") === name) return field(field(definition, "parameters"), "properties")
+    if (field(definition, "name") === name) return field(definition, "parameters") ?? field(definition, "input_schema")
+  }
+  return undefined
+}
+
+/** What a reference points to in the schema that it stands in. */
+const target = (root: unknown, place: string): unknown =>
+  place.startsWith("#")
+    ? place
+        .split("/")
+        .slice(1)
+        .reduce((at, part) => field(at, part.replaceAll("~1", "/").replaceAll("~0", "~")), root)
+    : undefined
+
+/** The schema of one parameter, wherever its tool's schema says it. */
+const propertyOf = (root: unknown, key: string, schema: unknown = root, levels = 8): unknown => {
+  if (levels === 0) return undefined
+  const own = field(field(schema, "properties"), key)
+  if (own !== undefined) return own
+  const place = field(schema, "$ref")
+  if (typeof place === "string") return propertyOf(root, key, target(root, place), levels - 1)
+  for (const word of ["allOf", "anyOf", "oneOf"]) {
+    const parts = field(schema, word)
+    for (const part of Array.isArray(parts) ? parts : []) {
+      const found = propertyOf(root, key, part, levels - 1)
+      if (found !== undefined) return found
+    }
   }
   return undefined
 }
@@ -25,21 +52,30 @@ const propertiesOf = (tools: ReadonlyArray<unknown>, name: string): unknown => {
 const typeOf = (value: unknown): string => {
   if (value === null) return "null"
   if (Array.isArray(value)) return "array"
-  return typeof value
+  return typeof value === "bigint" ? "number" : typeof value
 }
 
 /** What a schema lets a value be, in JSON's words; nothing where it does not say. */
-const typesOf = (schema: unknown, levels = 8): Types | undefined => {
+const typesOf = (root: unknown, schema: unknown, levels = 8): Types | undefined => {
   if (levels === 0) return undefined
+  const place = field(schema, "$ref")
+  if (typeof place === "string") return typesOf(root, target(root, place), levels - 1)
   const type = field(schema, "type")
   if (typeof type === "string") return new Set([type === "integer" ? "number" : type])
   if (Array.isArray(type)) return new Set(type.map((one) => (one === "integer" ? "number" : String(one))))
   for (const key of ["anyOf", "oneOf"]) {
     const choices = field(schema, key)
     if (!Array.isArray(choices)) continue
-    const all = choices.map((one) => typesOf(one, levels - 1))
+    const all = choices.map((one) => typesOf(root, one, levels - 1))
     const known = all.filter((one) => one !== undefined)
     return known.length === all.length ? new Set(known.flatMap((one) => [...one])) : undefined
+  }
+  const parts = field(schema, "allOf")
+  if (Array.isArray(parts)) {
+    const known = parts.map((one) => typesOf(root, one, levels - 1)).filter((one) => one !== undefined)
+    return known.length === 0
+      ? undefined
+      : known.reduce((all, one) => new Set([...all].filter((each) => one.has(each))))
   }
   const values = field(schema, "enum")
   if (Array.isArray(values)) return new Set(values.map(typeOf))
@@ -59,7 +95,10 @@ const words = new Map([
 const jsonOf = (text: string): string | undefined => {
   const trimmed = text.trim()
   const json = trimmed.length > 5 ? trimmed : (words.get(trimmed.toLowerCase()) ?? trimmed)
-  return Option.isSome(CallJson.decode(json)) ? json : undefined
+  if (Option.isSome(CallJson.decode(json))) return json
+  // Lists and objects are written as Python's, too.
+  const literal = /^[[{(]/.test(trimmed) ? PythonLiteral.whole(trimmed) : undefined
+  return literal !== undefined && Option.isSome(CallJson.decode(literal)) ? literal : undefined
 }
 
 /** What a value is where its schema says nothing: text, or JSON if it can be that. */
@@ -72,20 +111,24 @@ const valueOf = (text: string, types: Types | undefined, untyped: Untyped): stri
   const json = types.size === 1 && types.has("string") ? undefined : jsonOf(text)
   if (json === undefined) return asText
   // Text that may be text is something else only where the schema lets it be that.
-  return !types.has("string") || types.has(typeOf(JSON.parse(json))) ? json : asText
+  return !types.has("string") || types.has(typeOf(Option.getOrNull(CallJson.decode(json)))) ? json : asText
 }
+
+/** A parameter as it was written; `isText`: the model says that it is a text. */
+export type Pair = readonly [key: string, text: string, isText?: boolean]
 
 /** A call whose arguments were written one by one; nothing where one is given twice. */
 export const call = (
   name: string,
-  pairs: ReadonlyArray<readonly [key: string, text: string]>,
+  pairs: ReadonlyArray<Pair>,
   tools: ReadonlyArray<unknown> = [],
   untyped: Untyped
 ): ReadCall | undefined => {
   if (new Set(pairs.map(([key]) => key)).size !== pairs.length) return undefined
-  const properties = propertiesOf(tools, name)
+  const parameters = parametersOf(tools, name)
   const members = pairs.map(
-    ([key, text]) => `${JSON.stringify(key)}: ${valueOf(text, typesOf(field(properties, key)), untyped)}`
+    ([key, text, isText = false]) =>
+      `${JSON.stringify(key)}: ${isText ? JSON.stringify(text) : valueOf(text, typesOf(parameters, propertyOf(parameters, key)), untyped)}`
   )
   return CallJson.argumentsOf(name, `{${members.join(", ")}}`)
 }

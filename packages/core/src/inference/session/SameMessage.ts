@@ -6,12 +6,17 @@
  * the answer that was sampled. Other words, other calls or other thoughts are not.
  */
 import { Predicate, Result } from "effect"
+import * as ExactJson from "../../base/ExactJson.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import { type Message, text as textOf, type ToolCall } from "../../Message.ts"
 
-/** Equal as JSON: objects in any order of their keys. */
+const isNumber = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint"
+
+/** Equal as JSON: objects in any order of their keys, numbers by their value, integers exactly. */
 export const isSameJson = (a: unknown, b: unknown): boolean => {
   if (a === b) return true
+  // 1e20 is a double, and equal to an integer that is none.
+  if (typeof a === "bigint" || typeof b === "bigint") return isNumber(a) && isNumber(b) && a == b
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((one, at) => isSameJson(one, b[at]))
   if (!Predicate.isReadonlyObject(a) || !Predicate.isReadonlyObject(b)) return false
   const keys = Object.keys(a)
@@ -24,7 +29,7 @@ const parsed = (json: string): unknown =>
   Nesting.isDeep(json)
     ? json
     : Result.getOrElse(
-        Result.try((): unknown => JSON.parse(json)),
+        Result.try(() => ExactJson.parse(json)),
         () => json
       )
 

@@ -1,106 +1,29 @@
 /**
- * A chat template in Jinja, as `transformers` renders it: @huggingface/jinja, and what that leaves out.
- *
- * `list | map('tojson')`, or another filter by its name with its arguments, goes over the items of a list (the library
- * knows `map(attribute=…)` alone). `text.strip('\n')` takes those characters off, as do `lstrip` and `rstrip`.
- * `| string` writes lists and mappings as Python does. Months have their English names wherever this runs.
+ * A chat template in Jinja, as `transformers` renders it: its own functions and what it is given. Months have their
+ * English names wherever this runs.
  */
-import { Environment, Interpreter, Template } from "@huggingface/jinja"
-import { Predicate } from "effect"
-import * as PythonText from "./PythonText.ts"
+import { Interpreter } from "../jinja/Interpreter.ts"
+import { parse } from "../jinja/Parser.ts"
+import * as Values from "../jinja/Values.ts"
 
-type Value = PythonText.Value
+const mostInRange = 100_000
 
-/** Names that an expression may use. */
-interface Scope {
-  readonly variables: Map<string, Value>
-  readonly set: (name: string, value: unknown) => Value
-}
-interface Evaluator {
-  evaluate(node: unknown, scope: Scope): Value
-  run(program: unknown): Value
-}
-
-// The library's own declarations are not found by Node's rules of resolution: these are the parts used here.
-const NewScope = Environment as unknown as new (parent?: Scope) => Scope
-const LibraryInterpreter = Interpreter as unknown as new (scope: Scope) => Evaluator
-
-/** A node of an expression, as the parser has it. */
-interface Node {
-  readonly [key: string]: unknown
-}
-
-const isNode = (node: unknown, type: string): node is Node =>
-  Predicate.isObject(node) && Predicate.hasProperty(node, "type") && node.type === type
-
-const isNamed = (node: unknown, name: string): boolean => isNode(node, "Identifier") && node["value"] === name
-
-/** The filter that `map` names, with the arguments behind its name; none where it is not `map` with a name. */
-const mappedFilter = (filter: unknown): Node | undefined => {
-  if (!isNode(filter, "CallExpression") || !isNamed(filter["callee"], "map")) return undefined
-  const [named, ...args] = Array.isArray(filter["args"]) ? filter["args"] : []
-  if (!isNode(named, "StringLiteral")) return undefined
-  const callee = { type: "Identifier", value: named["value"] }
-  return args.length === 0 ? callee : { type: "CallExpression", callee, args }
-}
-
-/** What is stripped, and from which ends; none where it is not `strip` of certain characters. */
-const stripOf = ({ args, callee }: Node) => {
-  if (!isNode(callee, "MemberExpression") || callee["computed"] === true || !Array.isArray(args)) return undefined
-  const [characters, ...rest] = args
-  const ends = ["strip", "lstrip", "rstrip"].find((name) => isNamed(callee["property"], name))
-  const isPlain = characters !== undefined && rest.length === 0 && !isNode(characters, "KeywordArgumentExpression")
-  return ends === undefined || !isPlain ? undefined : { object: callee["object"], characters, ends }
-}
-
-const stripped = (text: string, characters: string, ends: string): string => {
-  const all = Array.from(text)
-  const isKept = (character: string) => !characters.includes(character)
-  const from = ends === "rstrip" ? 0 : all.findIndex(isKept)
-  const to = ends === "lstrip" ? all.length : all.findLastIndex(isKept) + 1
-  return from === -1 ? "" : all.slice(from, to).join("")
-}
-
-/** No name that a template can use. */
-const slot = " "
-
-class FullInterpreter extends LibraryInterpreter {
-  override evaluate(node: unknown, scope: Scope): Value {
-    if (isNode(node, "FilterExpression")) return this.filtered(node, scope)
-    const strip = isNode(node, "CallExpression") ? stripOf(node) : undefined
-    if (strip === undefined) return super.evaluate(node, scope)
-    const { value: text } = this.evaluate(strip.object, scope)
-    const { value: characters } = this.evaluate(strip.characters, scope)
-    if (typeof text !== "string" || typeof characters !== "string") return super.evaluate(node, scope)
-    return new NewScope().set(slot, stripped(text, characters, strip.ends))
-  }
-
-  filtered({ filter, operand }: Node, scope: Scope): Value {
-    const value = this.evaluate(operand, scope)
-    const each = mappedFilter(filter)
-    if (each !== undefined && Array.isArray(value.value)) {
-      const results = value.value.map((item: Value) => this.apply(each, item, scope))
-      const made = new NewScope().set(slot, [])
-      if (Array.isArray(made.value)) made.value.push(...results)
-      return made
-    }
-    return isNamed(filter, "string") && PythonText.isMade(value)
-      ? new NewScope().set(slot, PythonText.of(value))
-      : this.apply(filter, value, scope)
-  }
-
-  /** The library's filter of a value that is computed already. */
-  apply(filter: unknown, value: Value, scope: Scope): Value {
-    const inner = new NewScope(scope)
-    inner.variables.set(slot, value)
-    return super.evaluate({ type: "FilterExpression", operand: { type: "Identifier", value: slot }, filter }, inner)
-  }
-}
-
-const range = (start: number, stop?: number, step = 1): ReadonlyArray<number> => {
-  const [from, to] = stop === undefined ? [0, start] : [start, stop]
-  if (step === 0) throw new RangeError("range() of steps of 0 has no end")
-  return Array.from({ length: Math.max(0, Math.ceil((to - from) / step)) }, (_, at) => from + at * step)
+const range = ({ positional }: Values.Arguments): Values.View => {
+  const whole = positional.map((one) =>
+    typeof one === "bigint"
+      ? Number(one)
+      : Values.refuse(`'${Values.typeOf(one)}' object cannot be interpreted as an integer`)
+  )
+  const [start, stop, step = 1] = whole.length === 1 ? [0, whole[0]!] : [whole[0] ?? 0, whole[1] ?? 0, whole[2]]
+  if (step === 0) return Values.refuse("range() arg 3 must not be zero")
+  const length = Math.max(0, Math.ceil((stop - start) / step))
+  if (length > mostInRange) return Values.refuse(`range() of ${length} numbers is too long`)
+  const text = `range(${start}, ${stop}${step === 1 ? "" : `, ${step}`})`
+  return new Values.View(
+    "range",
+    Array.from({ length }, (_, at) => BigInt(start + at * step)),
+    text
+  )
 }
 
 const months = new Intl.DateTimeFormat("en", { month: "long" })
@@ -113,9 +36,12 @@ const strftimeNow = (format: string): string => {
   const now = new Date()
   const parts: { readonly [code: string]: () => string } = {
     Y: () => String(now.getFullYear()),
+    y: () => two(now.getFullYear() % 100),
     m: () => two(now.getMonth() + 1),
     d: () => two(now.getDate()),
     H: () => two(now.getHours()),
+    I: () => two(now.getHours() % 12 || 12),
+    p: () => (now.getHours() < 12 ? "AM" : "PM"),
     M: () => two(now.getMinutes()),
     S: () => two(now.getSeconds()),
     B: () => months.format(now),
@@ -127,29 +53,64 @@ const strftimeNow = (format: string): string => {
   return format.replace(/%([A-Za-z%])/g, (whole, code: string) => parts[code]?.() ?? whole)
 }
 
-/** What every template may use, beside what it is given. */
-const globals: { readonly [name: string]: unknown } = {
-  true: true,
-  True: true,
-  false: false,
-  False: false,
-  none: null,
-  None: null,
+const dict = ({ named, positional: [first] }: Values.Arguments): Map<Values.Value, Values.Value> => {
+  const pairs =
+    first === undefined
+      ? []
+      : first instanceof Map
+        ? [...first]
+        : Values.iterate(first).map((pair) => {
+            const [key, value] = Values.iterate(pair)
+            return [key, value] as const
+          })
+  return new Map<Values.Value, Values.Value>([...pairs, ...named])
+}
+
+const joiner = ({ positional: [by = ", "] }: Values.Arguments): Values.Callable => {
+  let isUsed = false
+  return new Values.Callable("joiner", () => {
+    const before = isUsed ? by : ""
+    isUsed = true
+    return before
+  })
+}
+
+const cycler = ({ positional }: Values.Arguments): Values.Callable => {
+  let at = 0
+  const next = () => positional[at++ % positional.length]
+  const attributes: ReadonlyArray<readonly [string, () => Values.Value]> = [
+    ["current", () => positional[at % positional.length]],
+    ["next", () => new Values.Callable("next", next)],
+    ["reset", () => new Values.Callable("reset", () => ((at = 0), null))]
+  ]
+  return new Values.Callable("cycler", next, new Map(attributes))
+}
+
+const functions: { readonly [name: string]: (given: Values.Arguments) => Values.Value } = {
   range,
-  strftime_now: strftimeNow,
-  raise_exception: (message: string) => {
-    throw new Error(message)
+  dict,
+  joiner,
+  cycler,
+  namespace: (given) => {
+    const members = dict(given)
+    return new Values.Namespace(new Map(Array.from(members, ([key, value]) => [String(key), value])))
+  },
+  strftime_now: ({ positional: [format] }) => strftimeNow(String(format)),
+  raise_exception: ({ positional: [message] }) => {
+    throw new Error(String(message))
   }
 }
+
+const globals = Object.entries(functions).map(([name, call]) => [name, new Values.Callable(name, call)] as const)
 
 export type Render = (given: { readonly [name: string]: unknown }) => string
 
 /** Throws where the source is no template; the render throws what the template refuses. */
 export const make = (source: string): Render => {
-  const { parsed } = new Template(source)
+  const parsed = parse(source)
+  const interpreter = new Interpreter()
   return (given) => {
-    const scope = new NewScope()
-    for (const [name, value] of Object.entries({ ...globals, ...given })) scope.set(name, value)
-    return String(new FullInterpreter(scope).run(parsed).value)
+    const names = Object.entries(given).map(([name, value]) => [name, Values.from(value)] as const)
+    return interpreter.render(parsed, new Map<string, Values.Value>([...globals, ...names]))
   }
 }

@@ -1,10 +1,7 @@
 /**
- * The tokenizer of a folder as the Hugging Face library makes it: tokens by @huggingface/tokenizers, prompts
- * by @huggingface/jinja (`ChatTemplate`).
- *
- * These two are what @huggingface/transformers is made of for text, without its models and their runtimes (450 MB
- * installed). What it does around them is done here: special tokens of the configuration, named templates, and which of
- * these tools ask for.
+ * The tokenizer of a folder as the Hugging Face library makes it: tokens by @huggingface/tokenizers, prompts by
+ * `ChatTemplate`. What `transformers` does around them is done here: special tokens of the configuration, named
+ * templates, and which of these tools ask for.
  */
 import { Tokenizer } from "@huggingface/tokenizers"
 import { Result } from "effect"
@@ -33,14 +30,14 @@ export interface HuggingFaceTokenizer {
 
 const specialTokens = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
 
-/** A token of the configuration: a text, or an object that was a token with its properties. */
-const tokenOf = (config: Config, key: string): string | undefined => {
+/** A token of a file: a text, or an object that was a token with its properties. */
+const tokenOf = (file: string, config: Config, key: string): string | undefined => {
   const value = config[key]
   if (typeof value === "string") return value === "" ? undefined : value
   if (typeof value !== "object" || value === null) return undefined
-  const { __type: type, content } = value as Config
-  if (type === "AddedToken") return String(content)
-  throw new Error(`${key} in tokenizer_config.json is neither a text nor an added token: ${JSON.stringify(value)}`)
+  const { content } = value as Config
+  if (typeof content === "string") return content === "" ? undefined : content
+  throw new Error(`${key} in ${file} is neither a text nor an added token: ${JSON.stringify(value)}`)
 }
 
 /** The template of the configuration: one, or several with names, of which one is for prompts with tools. */
@@ -65,13 +62,15 @@ const templateOf = (given: unknown): ((hasTools: boolean) => string) | undefined
 
 /**
  * Of the contents of `tokenizer.json`, `tokenizer_config.json` and, where there is one, `chat_template.jinja`; with the
- * template of a processor for where neither has any.
+ * template of a processor for where neither has any, and with `special_tokens_map.json` for tokens that the
+ * configuration does not name.
  */
 export const make = (
   tokenizerJson: object,
   config: Config,
   separateTemplate: string | undefined,
-  ofProcessor?: string
+  ofProcessor?: string,
+  specialTokensMap: Config = {}
 ): HuggingFaceTokenizer => {
   const tokenizer = new Tokenizer(tokenizerJson, config)
   const cleanUp = config["clean_up_tokenization_spaces"] === true
@@ -79,7 +78,8 @@ export const make = (
   const template = separateTemplate === undefined ? ofConfig : () => separateTemplate
   const special: { [key: string]: string } = {}
   for (const key of specialTokens) {
-    const token = tokenOf(config, key)
+    const token =
+      tokenOf("tokenizer_config.json", config, key) ?? tokenOf("special_tokens_map.json", specialTokensMap, key)
     if (token !== undefined) special[key] = token
   }
   const compiled = new Map<string, ChatTemplate.Render>()

@@ -15,6 +15,8 @@ import type { HuggingFaceTokenizer } from "./HuggingFaceTokenizer.ts"
 import * as Optional from "../../base/Optional.ts"
 import * as Reason from "../../base/Reason.ts"
 import * as LocalPath from "../../base/LocalPath.ts"
+import * as JsonValues from "../jinja/JsonValues.ts"
+import * as Nesting from "../../base/Nesting.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
 import * as TokenizerFiles from "./TokenizerFiles.ts"
 import type { Message } from "../../Message.ts"
@@ -70,7 +72,10 @@ const processorFile = "chat_template.json"
 const decodeProcessor = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ chat_template: Schema.String }))
 )
-const optional = [templateFile]
+/** Tokens that older configurations do not name. */
+const specialFile = "special_tokens_map.json"
+const specialNames = ["bos_token", "eos_token"]
+const decodeSpecial = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 /**
  * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk,
@@ -91,7 +96,7 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
   // Before anything is downloaded.
   const library = yield* Optional.attempt(
-    ["@huggingface/tokenizers", "@huggingface/jinja"],
+    ["@huggingface/tokenizers"],
     "a tokenizer of the Hugging Face hub",
     () => import("./HuggingFaceTokenizer.ts")
   ).pipe(Effect.mapError((cause) => failure(cause.message, cause)))
@@ -121,9 +126,16 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const { json, patterns } = inspected.success
   const configFile = yield* textOf("tokenizer_config.json")
   const ofProcessor = present.includes(processorFile) ? decodeProcessor(yield* textOf(processorFile)) : Option.none()
+  const special = present.includes(specialFile) ? decodeSpecial(yield* textOf(specialFile)) : Option.none()
   const tokenizer = yield* Effect.try({
     try: () =>
-      library.make(json, JSON.parse(configFile), separateTemplate, Option.getOrUndefined(ofProcessor)?.chat_template),
+      library.make(
+        json,
+        JSON.parse(configFile),
+        separateTemplate,
+        Option.getOrUndefined(ofProcessor)?.chat_template,
+        Option.getOrUndefined(special)
+      ),
     catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${Reason.of(cause)}`, cause)
   })
   const made = fromLibrary(name, tokenizer)
@@ -134,7 +146,12 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     )
   }
   const { render } = tokenizer
-  if (render !== undefined) {
+  if (render === undefined) {
+    yield* Effect.logWarning(
+      "this model has no chat template: prompts of messages will be refused, texts are taken; take an instruct model, or add its chat_template.jinja",
+      { tokenizer: name }
+    )
+  } else {
     const flaw = TokenizerFiles.templateFlaw(() => render(chat(word, { addGenerationPrompt: true })))
     if (flaw !== undefined) return yield* failure(`the chat template in ${folder} cannot be used: ${flaw}`)
   }
@@ -170,8 +187,13 @@ const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   yield* Effect.forEach(required, fetchFile, { concurrency: "unbounded", discard: true }).pipe(
     Effect.mapError((error) => failure(error.message, error))
   )
+  const config = Option.getOrUndefined(
+    decodeSpecial(yield* Effect.orElseSucceed(files.readFileString(`${folder}/tokenizer_config.json`), () => ""))
+  )
+  // Most configurations name their tokens themselves.
+  const isComplete = specialNames.every((name) => config?.[name] !== undefined)
   yield* Effect.forEach(
-    optional,
+    isComplete ? [templateFile] : [templateFile, specialFile],
     (file) => {
       const marker = `${folder}/${file}.absent`
       // That a repository has no such file is remembered, so that the next start needs no network.
@@ -247,6 +269,11 @@ const forTemplate = (message: Message): unknown => {
   })
 }
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-
-const parsedOrText = (json: string): unknown => Option.getOrElse(decodeJson(json), () => json)
+/** What is nested too deep to be read stays text, as what is no JSON does. */
+const parsedOrText = (json: string): unknown =>
+  Nesting.isDeep(json)
+    ? json
+    : Result.getOrElse(
+        Result.try(() => JsonValues.parse(json)),
+        () => json
+      )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Message, OutputFormat, OutputFormats } from "@atropos/core"
+import { ExactJson, type Message, OutputFormat, OutputFormats } from "@atropos/core"
 import { Schema } from "effect"
 import * as Growth from "../../base/Growth.ts"
 import { marks } from "./marks.ts"
@@ -84,7 +84,7 @@ describe("write, then read", () => {
         const tools = [json, { function: json }, { function: { name: "a", parameters: { properties: { a: json } } } }]
         const read = format.read(text, { tools, ...(prompt !== undefined && { prompt }) })
         assert.isTrue(text.startsWith(read.beforeCalls))
-        for (const call of read.calls) assert.deepStrictEqual(JSON.parse(call.json), call.arguments)
+        for (const call of read.calls) assert.deepStrictEqual(ExactJson.parse(call.json), call.arguments)
       }
     })
   }

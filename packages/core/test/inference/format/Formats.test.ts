@@ -50,6 +50,96 @@ const examples: { readonly [name in OutputFormat.FormatName]: ReadonlyArray<read
       { content: null, calls: [["get", { city: "</tool_call><tool_call>" }]] }
     ]
   ],
+  "deepseek-v32": [
+    [
+      '<think>Hm.</think>Sure.\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="get">\n<｜DSML｜parameter name="city" string="true">12</｜DSML｜parameter>\n<｜DSML｜parameter name="days" string="false">12</｜DSML｜parameter>\n<｜DSML｜parameter name="where" string="false">{"a": [1]}</｜DSML｜parameter>\n</｜DSML｜invoke>\n<｜DSML｜invoke name="get">\n</｜DSML｜invoke>\n</｜DSML｜function_calls><｜end▁of▁sentence｜>',
+      {
+        reasoning: "Hm.",
+        content: "Sure.",
+        calls: [
+          ["get", { city: "12", days: 12, where: { a: [1] } }],
+          ["get", {}]
+        ]
+      }
+    ],
+    [
+      '<｜DSML｜function_calls><｜DSML｜invoke name="get"><｜DSML｜parameter name="any" string="false">2512292042121000001</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>',
+      { content: null, calls: [["get", { any: 2512292042121000001n }]] }
+    ]
+  ],
+  gemma4: [
+    [
+      'Sure.<|tool_call>call:get{city:<|"|>San {Fr},\n<|"|>,days:42,exact:true,where:{inner:<|"|>val<|"|>,n:null},tags:[<|"|>a<|"|>,<|"|>b<|"|>]}<tool_call|><|tool_call>call:get{}<tool_call|><turn|>',
+      {
+        content: "Sure.",
+        calls: [
+          ["get", { city: "San {Fr},\n", days: 42, exact: true, where: { inner: "val", n: null }, tags: ["a", "b"] }],
+          ["get", {}]
+        ]
+      }
+    ],
+    [
+      '<|channel>thought\nHm.\n<channel|><|tool_call>call:mod.f-1{ <|"|>k<|"|>: bare text, x: -1.50, y: [[1],{}] }<tool_call|>',
+      { reasoning: "Hm.", content: null, calls: [["mod.f-1", { k: "bare text", x: -1.5, y: [[1], {}] }]] }
+    ]
+  ],
+  "kimi-k2": [
+    [
+      'Sure.<|tool_calls_section_begin|><|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{"city": "<|tool_call_end|>"}<|tool_call_end|><|tool_call_begin|> functions.get:1 <|tool_call_argument_begin|> {} <|tool_call_end|><|tool_calls_section_end|><|im_end|>',
+      {
+        content: "Sure.",
+        calls: [
+          ["get", { city: "<|tool_call_end|>" }],
+          ["get", {}]
+        ]
+      }
+    ]
+  ],
+  "llama4-pythonic": [
+    [
+      "[get(city='San Francisco', days=3, exact=True, either=None), get()]<|eot|>",
+      {
+        content: null,
+        calls: [
+          ["get", { city: "San Francisco", days: 3, exact: true, either: null }],
+          ["get", {}]
+        ]
+      }
+    ],
+    [
+      "<|python_start|>[a.b(where={'a': [1, (2, 3)], 2: \"it's\"}, tags=['x' 'y', \"]\"], any=-1.5e3)]<|python_end|>",
+      { content: null, calls: [["a.b", { where: { a: [1, [2, 3]], "2": "it's" }, tags: ["xy", "]"], any: -1500 }]] }
+    ],
+    ["[1, 2, 3]", { content: "[1, 2, 3]" }],
+    ["[get(1)]", { content: "[get(1)]" }],
+    ["[get()] is what I do.", { content: "[get()] is what I do." }]
+  ],
+  "minimax-m2": [
+    [
+      '<think>\nHm.\n</think>\n\nSure.\n<minimax:tool_call>\n<invoke name="get">\n<parameter name="city">12</parameter>\n<parameter name="days">12</parameter>\n<parameter name="tags">["a", "b"]</parameter>\n</invoke>\n<invoke name="get">\n</invoke>\n</minimax:tool_call>[e~[',
+      {
+        reasoning: "Hm.",
+        content: "Sure.",
+        calls: [
+          ["get", { city: "12", days: 12, tags: ["a", "b"] }],
+          ["get", {}]
+        ]
+      }
+    ]
+  ],
+  phi4: [
+    [
+      '<|tool_call|>[{"name": "get", "arguments": {"city": "]"}}, {"name": "get", "arguments": {}}]<|/tool_call|><|end|>',
+      {
+        content: null,
+        calls: [
+          ["get", { city: "]" }],
+          ["get", {}]
+        ]
+      }
+    ],
+    ['functools[{"name": "get", "parameters": {"days": 1}}]', { content: null, calls: [["get", { days: 1 }]] }]
+  ],
   "qwen3-coder": [
     [
       "Sure.\n\n<tool_call>\n<function=get>\n<parameter=city>\n12\n</parameter>\n<parameter=days>\n12\n</parameter>\n</function>\n</tool_call>",
@@ -181,6 +271,14 @@ const examples: { readonly [name in OutputFormat.FormatName]: ReadonlyArray<read
   ]
 }
 
+const closing: { readonly [name: string]: string } = {
+  "qwen3-coder": "</tool_call>",
+  glm: "</tool_call>",
+  "deepseek-v32": "</｜DSML｜function_calls>",
+  "llama4-pythonic": ")",
+  "minimax-m2": "</minimax:tool_call>"
+}
+
 for (const name of Object.keys(examples) as ReadonlyArray<OutputFormat.FormatName>) {
   describe(`the format ${name}`, () => {
     for (const [text, read] of examples[name]) {
@@ -192,7 +290,7 @@ for (const name of Object.keys(examples) as ReadonlyArray<OutputFormat.FormatNam
       assert.isUndefined(readingOf(name, text, { areCalled: false }).calls)
       const { calls = [] } = readingOf(name, text)
       // The last closing brace or tag, whatever it is of.
-      const cut = text.slice(0, text.lastIndexOf(name === "qwen3-coder" || name === "glm" ? "</tool_call>" : "}") - 1)
+      const cut = text.slice(0, text.lastIndexOf(closing[name] ?? "}") - 1)
       const read = readingOf(name, cut, { finishReason: "length" })
       assert.isAbove(calls.length, 0)
       assert.isUndefined(read.calls, cut)
@@ -242,6 +340,59 @@ describe("arguments", () => {
       json("glm", `<tool_call>get<arg_key>days</arg_key><arg_value>${id}</arg_value></tool_call>`),
       `{"days": ${id}}`
     )
+  })
+
+  const parameters = {
+    type: "object",
+    $defs: {
+      P: { type: "object", properties: { a: { type: "integer" } } },
+      N: { anyOf: [{ $ref: "#/$defs/P" }, { type: "null" }] },
+      "a/b": { enum: [1, 2] }
+    },
+    allOf: [{ properties: { inherited: { type: "integer" } } }],
+    properties: {
+      point: { $ref: "#/$defs/P" },
+      maybe: { $ref: "#/$defs/N" },
+      escaped: { $ref: "#/$defs/a~1b" },
+      both: { allOf: [{ $ref: "#/$defs/P" }, { description: "a point" }] },
+      few: { allOf: [{ type: ["string", "integer"] }, { type: "integer" }] },
+      list: { anyOf: [{ type: "array" }, { type: "null" }] },
+      text: { anyOf: [{ type: "string" }, { type: "null" }] },
+      endless: { $ref: "#/properties/endless" }
+    }
+  }
+  const written: ReadonlyArray<readonly [key: string, text: string, json: string]> = [
+    ["point", '{"a": 1}', '{"a": 1}'],
+    ["point", "{'a': 1, 'b': [True, None, 'it\\'s']}", '{"a": 1, "b": [true, null, "it\'s"]}'],
+    ["maybe", '{"a": 1}', '{"a": 1}'],
+    ["maybe", "None", "null"],
+    ["maybe", "{not json}", '"{not json}"'],
+    ["escaped", "2", "2"],
+    ["both", '{"a": 1}', '{"a": 1}'],
+    ["few", "12", "12"],
+    ["inherited", "12", "12"],
+    ["list", "['a', \"b\", (1, 2.0)]", '["a", "b", [1, 2.0]]'],
+    ["list", "null", "null"],
+    ["text", "{'a': 1}", "\"{'a': 1}\""],
+    ["text", "null", "null"],
+    ["endless", "1", '"1"'],
+    ["unknown", "2512292042121000001", '"2512292042121000001"']
+  ]
+  it.each(written)("are what the schema of %s says %s is", (key, text, expected) => {
+    const { calls } = OutputFormats.byName("qwen3-coder").read(
+      `<tool_call>\n<function=f>\n<parameter=${key}>\n${text}\n</parameter>\n</function>\n</tool_call>`,
+      { tools: [{ type: "function", function: { name: "f", parameters } }] }
+    )
+    assert.deepStrictEqual(
+      calls.map((call) => call.json),
+      [`{"${key}": ${expected}}`]
+    )
+  })
+
+  it("may be left out where a call is between tags, and nowhere else", () => {
+    assert.strictEqual(json("hermes", '<tool_call>\n{"name": "get"}\n</tool_call>'), "{}")
+    assert.isUndefined(json("hermes", '<tool_call>{"name": "get", "city": "Bern"}</tool_call>'))
+    assert.isUndefined(json("llama3-json", '{"name": "Ann"}'))
   })
 
   it("say one thing: a key given twice is no call", () => {

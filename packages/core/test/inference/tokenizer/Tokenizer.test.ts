@@ -127,7 +127,8 @@ const modelHub = (hasTemplate: boolean) =>
         const server = createServer(({ url = "" }, response) => {
           asked.push(url)
           const file = /^\/owner\/tiny\/resolve\/main\/([\w.]+)$/.exec(url)?.[1]
-          if (file === undefined || (file.endsWith(".jinja") && !hasTemplate)) response.writeHead(404).end()
+          if (file === undefined || file.startsWith("special") || (file.endsWith(".jinja") && !hasTemplate))
+            response.writeHead(404).end()
           else response.end(readFileSync(fixture(`tiny-tokenizer/${file}`)))
         })
         server.listen(0, "127.0.0.1", () => {
@@ -240,4 +241,54 @@ describe("Tokenizer.bytes", () => {
       '<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call><|im_end|>\n<|im_start|>assistant\n'
     )
   })
+})
+
+describe("a folder with a template of its own", () => {
+  /** What the template makes of the chat, in a folder with these files besides. */
+  const rendered = (
+    template: string,
+    messages: ReadonlyArray<Message>,
+    others: { readonly [name: string]: object } = {}
+  ) =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const folder = yield* files.makeTempDirectoryScoped()
+      yield* files.copyFile(`${fixture("tiny-tokenizer")}/tokenizer.json`, `${folder}/tokenizer.json`)
+      yield* files.writeFileString(`${folder}/chat_template.jinja`, template)
+      for (const [name, content] of Object.entries(others))
+        yield* files.writeFileString(`${folder}/${name}`, JSON.stringify(content))
+      const made = yield* Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(folder))
+      return made.applyChatTemplate(messages, { addGenerationPrompt: false })
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+  it.effect("renders arguments of calls digit by digit, and their keys in order", () =>
+    Effect.gen(function* () {
+      const json = '{"10": 2512292042121000001, "2": 1.0, "id": {"share": 1.50, "big": 1e400}}'
+      const messages: ReadonlyArray<Message> = [
+        { role: "user", content: "Read order 2512292042121000001." },
+        { role: "assistant", content: null, tool_calls: [{ id: "a", function: { name: "f", arguments: json } }] }
+      ]
+      const template =
+        "{% for m in messages if m.tool_calls %}{% for c in m.tool_calls %}{{ c.function.arguments | tojson }}{{ c.function.arguments['10'] }}{% endfor %}{% endfor %}"
+      assert.strictEqual(
+        yield* rendered(template, messages, { "tokenizer_config.json": {} }),
+        '{"10": 2512292042121000001, "2": 1.0, "id": {"share": 1.5, "big": Infinity}}2512292042121000001'
+      )
+    })
+  )
+
+  it.effect("takes special tokens from special_tokens_map.json where the configuration has none", () =>
+    Effect.gen(function* () {
+      const map = {
+        bos_token: { content: "<s>", lstrip: false, normalized: false, rstrip: false, single_word: false },
+        eos_token: "</s>"
+      }
+      const template = "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}"
+      const chat = [{ role: "user", content: "hello" }]
+      const files = { "tokenizer_config.json": { eos_token: null }, "special_tokens_map.json": map }
+      assert.strictEqual(yield* rendered(template, chat, files), "<s>[user]hello</s>")
+      const own = { ...files, "tokenizer_config.json": { eos_token: "<end>" } }
+      assert.strictEqual(yield* rendered(template, chat, own), "<s>[user]hello<end>")
+    })
+  )
 })

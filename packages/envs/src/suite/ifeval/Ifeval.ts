@@ -5,6 +5,7 @@
  * Loose: an instruction counts as followed if it is by the answer without its first line, its last, or both, each also
  * without asterisks. Rows have `instruction_id_list` and `kwargs`, a list of arguments (null: not given) of each.
  */
+import { ExactJson } from "@atropos/core"
 import { Result } from "effect"
 import * as Checks from "./Checks.ts"
 
@@ -33,8 +34,10 @@ export const instructionsOf = (
   detect: Checks.Detect
 ): Result.Result<Instructions, string> => {
   if (!Array.isArray(ids) || ids.length === 0) return Result.fail("instruction_id_list must be a list of ids")
-  const all: unknown =
-    typeof kwargs === "string" ? Result.getOrUndefined(Result.try((): unknown => JSON.parse(kwargs))) : kwargs
+  const all =
+    typeof kwargs === "string"
+      ? Result.getOrUndefined(Result.try(() => ExactJson.parse(kwargs)))
+      : ExactJson.plain(kwargs)
   if (!Array.isArray(all) || all.length !== ids.length) {
     return Result.fail(`kwargs must be a list of ${ids.length} maps of arguments, one for each instruction`)
   }

@@ -1,14 +1,15 @@
 /**
  * Arguments of a tool call: JSON text inside, an object on Anthropic's wire.
  *
- * Clients parse the object and write it again, so that whitespace and the spelling of numbers are lost: what comes back
- * is the same value, and not always the same text; a session compares values. What is no object goes out as a string,
- * the text itself, and comes back as it was; the Vercel AI SDK wraps such a string in an object.
+ * Numbers go out and are read as they are written. Clients parse the object and write it again, so that whitespace and
+ * the spelling of numbers may be lost: what comes back is not always the same text; a session compares values.
+ * What is no object goes out as a string, the text itself, and comes back as it was; the Vercel AI SDK wraps such a
+ * string in an object.
  */
-import { Option, Predicate, Schema } from "effect"
+import { Option, Predicate, Result } from "effect"
+import * as ExactJson from "../../../base/ExactJson.ts"
 import * as Nesting from "../../../base/Nesting.ts"
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const wrapper = "rawInvalidInput"
 
 const objectOf = (json: string): Option.Option<object> =>
@@ -16,7 +17,10 @@ const objectOf = (json: string): Option.Option<object> =>
     ? Option.some({})
     : Nesting.isDeep(json)
       ? Option.none()
-      : Option.filter(decodeJson(json), Predicate.isReadonlyObject)
+      : Option.filter(
+          Result.getSuccess(Result.try(() => ExactJson.parseWritten(json))),
+          (value): value is object => Predicate.isReadonlyObject(value) && !(value instanceof ExactJson.Numeral)
+        )
 
 /** The `input` of a `tool_use` block. */
 export const read = (json: string): unknown => Option.getOrElse(objectOf(json), () => json)

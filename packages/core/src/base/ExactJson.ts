@@ -1,0 +1,125 @@
+/**
+ * Reads and writes JSON without changing its numbers: `JSON.parse` rounds integers beyond 2^53 and forgets how a number
+ * was written.
+ *
+ * `parse` gives values as Python does: integers are exact at any length (a `bigint` beyond 2^53), fractions are
+ * doubles. `parseWritten` also keeps the text: a number that `String` would write differently (`1.0`, `1e5`,
+ * `2432902008176640001`) becomes a `Numeral`, which every `JSON.stringify` writes back as it was. `plain` turns the
+ * second form into the first. Both throw `SyntaxError` where `JSON.parse` does.
+ */
+import { Predicate } from "effect"
+
+/** ES2026, which Node has had since 21; not yet in TypeScript's library. */
+interface SourceJson {
+  readonly parse: (
+    text: string,
+    revive: (key: string, value: unknown, context: { readonly source?: string }) => unknown
+  ) => unknown
+  readonly rawJSON: (text: string) => object
+}
+const json = JSON as unknown as SourceJson
+
+/** A number as it is written in JSON. */
+export class Numeral {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+  toString(): string {
+    return this.text
+  }
+  toJSON(): object {
+    return json.rawJSON(this.text)
+  }
+}
+
+const integer = /^-?\d+$/
+
+/** An integer as a `number` up to 2^53, beyond which `String` writes other digits. */
+export const ofInteger = (value: bigint): number | bigint =>
+  Number.isSafeInteger(Number(value)) ? Number(value) : value
+
+const valueOf = (source: string): number | bigint => {
+  const double = Number(source)
+  return Number.isSafeInteger(double) || !integer.test(source) ? double : ofInteger(BigInt(source))
+}
+
+/** A number by its text: a `number` if that is written the same. */
+export const numeral = (source: string): number | Numeral => {
+  const double = Number(source)
+  return String(double) === source ? double : new Numeral(source)
+}
+
+/** Runs of digits that a double may not hold. */
+const long = /\d{16}/
+/** The same, and what may be written differently: exponents, trailing zeros, small fractions, minus zero. */
+const unusual = /\d[\d.]{15}|\d[eE]|\.\d*0(?!\d)|0\.0{6}|-0/
+
+export const parse = (text: string): unknown =>
+  long.test(text)
+    ? json.parse(text, (_, value, { source }) =>
+        typeof value === "number" && source !== undefined ? valueOf(source) : value
+      )
+    : JSON.parse(text)
+
+export const parseWritten = (text: string): unknown =>
+  unusual.test(text)
+    ? json.parse(text, (_, value, { source }) =>
+        typeof value === "number" && source !== undefined ? numeral(source) : value
+      )
+    : JSON.parse(text)
+
+/** The value without numerals, as `parse` gives it; itself if it holds none. */
+export const plain = (value: unknown): unknown => {
+  if (value instanceof Numeral) return valueOf(value.text)
+  if (Array.isArray(value)) {
+    const all = value.map(plain)
+    return all.some((one, at) => one !== value[at]) ? all : value
+  }
+  if (!isRecord(value)) return value
+  const entries = Object.entries(value).map(([key, one]) => [key, plain(one)] as const)
+  return entries.some(([key, one]) => one !== value[key]) ? Object.fromEntries(entries) : value
+}
+
+/** The value with a numeral for each `bigint`, for a foreign library that calls `JSON.stringify`. */
+export const sendable = (value: unknown): unknown => {
+  if (typeof value === "bigint") return new Numeral(String(value))
+  if (Array.isArray(value)) return value.map(sendable)
+  return isRecord(value) ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sendable(one)])) : value
+}
+
+/** Members whose numbers matter as they are written: tools and their arguments, schemas. */
+const exact = new Set(
+  "tools functions response_format structured_outputs guided_json text tool_config output_config output_format".split(
+    " "
+  )
+)
+const hasExact = new RegExp(`"(?:${[...exact, "input"].join("|")})"\\s*:`)
+
+const isExact = (key: string, value: unknown): boolean =>
+  // A list called `input` is a chat, an object are the arguments of a call.
+  exact.has(key) || (key === "input" && isRecord(value))
+
+const doubles = (value: unknown): unknown => {
+  if (value instanceof Numeral) return Number(value.text)
+  if (Array.isArray(value)) return value.map(doubles)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, isExact(key, one) ? one : doubles(one)]))
+}
+
+/**
+ * The body of a request for a model: its parameters are doubles, tools, schemas and arguments of calls have numerals,
+ * which are rendered and sent on as they were written.
+ */
+export const parseRequest = (text: string): unknown =>
+  unusual.test(text) && hasExact.test(text) ? doubles(parseWritten(text)) : JSON.parse(text)
+
+/** An object that JSON can hold, not bytes, a date or another instance. */
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  Predicate.isObject(value) &&
+  !Array.isArray(value) &&
+  (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null)
+
+/** JSON text of a value of either form; undefined where `JSON.stringify` gives none. */
+export const write = (value: unknown): string | undefined =>
+  JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? json.rawJSON(String(one)) : one))

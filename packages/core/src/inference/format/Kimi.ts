@@ -1,0 +1,57 @@
+/**
+ * Kimi K2: each call under an id that holds its name, with JSON arguments.
+ *
+ *     <|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>{"q": "cats"}
+ *     <|tool_call_end|><|tool_calls_section_end|>
+ *
+ * The model writes all of it in one line.
+ */
+import * as CallJson from "./CallJson.ts"
+import * as Marked from "./Marked.ts"
+import type { OutputFormat, ReadCall } from "./OutputFormat.ts"
+import * as ThinkTags from "./ThinkTags.ts"
+
+const allOpen = "<|tool_calls_section_begin|>"
+const allClose = "<|tool_calls_section_end|>"
+const open = "<|tool_call_begin|>"
+const middle = "<|tool_call_argument_begin|>"
+const close = "<|tool_call_end|>"
+
+/** A call that begins behind its opening mark, and where it ends. */
+const readCall = (text: string, from: number): { readonly call: ReadCall; readonly end: number } | undefined => {
+  const parted = text.indexOf(middle, from)
+  if (parted === -1) return undefined
+  const [, name] = /^(?:functions\.)?(.+):\d+$/.exec(text.slice(from, parted).trim()) ?? []
+  const start = CallJson.skipBlanks(text, parted + middle.length)
+  const end = text[start] === "{" ? CallJson.endOf(text, start) : undefined
+  if (name === undefined || end === undefined) return undefined
+  const closing = CallJson.skipBlanks(text, end)
+  const call = text.startsWith(close, closing) ? CallJson.argumentsOf(name, text.slice(start, end)) : undefined
+  return call && { call, end: closing + close.length }
+}
+
+export const format: OutputFormat = Marked.make({
+  name: "kimi-k2",
+  thinking: ThinkTags.tightThink,
+  ends: ["<|im_end|>", "[EOS]"],
+  separator: "",
+  opens: [allOpen],
+  readCalls: (text) => {
+    const first = text.indexOf(allOpen)
+    if (first === -1) return undefined
+    const calls: Array<ReadCall> = []
+    for (let at = CallJson.skipBlanks(text, first + allOpen.length); !text.startsWith(allClose, at);) {
+      const read = text.startsWith(open, at) ? readCall(text, at + open.length) : undefined
+      if (read === undefined) return undefined
+      calls.push(read.call)
+      at = CallJson.skipBlanks(text, read.end)
+    }
+    return { at: first, calls }
+  },
+  writeCalls: (calls) => {
+    const written = calls.map(
+      ({ json, name }, index) => `${open}functions.${name}:${index}${middle}${CallJson.rewrite(json)}${close}`
+    )
+    return allOpen + written.join("") + allClose
+  }
+})

@@ -1,0 +1,145 @@
+/**
+ * Python's literals as models write them in calls (lists, tuples, dicts, texts, numbers, True, False, None), and the
+ * JSON text that they stand for; JSON's own words count too. Linear in the text, and never throws.
+ */
+import * as CallJson from "./CallJson.ts"
+
+/** A literal, and where the text goes on behind it. */
+export interface Literal {
+  readonly json: string
+  readonly end: number
+}
+
+const words = new Map([
+  ["True", "true"],
+  ["False", "false"],
+  ["None", "null"],
+  ["true", "true"],
+  ["false", "false"],
+  ["null", "null"]
+])
+
+const string = /[uU]?(?:'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*")/y
+const number = /[+-]?(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d+)?/y
+const word = /[A-Za-z]+/y
+
+const escapes: { readonly [letter: string]: string } = {
+  n: "\n",
+  t: "\t",
+  r: "\r",
+  a: "\u0007",
+  b: "\b",
+  f: "\f",
+  v: "\v",
+  "\\": "\\",
+  "'": "'",
+  '"': '"',
+  "\n": ""
+}
+
+const textOf = (literal: string): string =>
+  literal
+    .replace(/^[uU]/, "")
+    .slice(1, -1)
+    .replace(
+      /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U0*([\da-fA-F]{1,6})|([0-7]{1,3})|([\s\S]))/g,
+      (whole, two?: string, four?: string, eight?: string, octal?: string, one?: string) => {
+        const code = octal === undefined ? Number.parseInt(two ?? four ?? eight ?? "", 16) : Number.parseInt(octal, 8)
+        return one === undefined ? (code <= 0x10ffff ? String.fromCodePoint(code) : whole) : (escapes[one] ?? whole)
+      }
+    )
+
+/** A number as JSON writes it: without underscores, a plus sign or a point at either end. */
+const numberOf = (text: string): string => {
+  const plain = text.replaceAll("_", "").replace(/^\+/, "")
+  const whole = plain.replace(/^(-?)\./, "$10.").replace(/\.(?=$|[eE])/, ".0")
+  return /^-?0\d/.test(whole) ? "" : whole
+}
+
+const match = (pattern: RegExp, text: string, at: number): string | undefined => {
+  pattern.lastIndex = at
+  return pattern.exec(text)?.[0]
+}
+
+const deepest = 100
+
+/** The literal that begins at `from`; undefined if none does. */
+export const read = (text: string, from: number, levels = 0): Literal | undefined => {
+  const at = CallJson.skipBlanks(text, from)
+  const opening = text[at]
+  if (levels > deepest || opening === undefined) return undefined
+  if (opening === "[" || opening === "(") return list(text, at, opening === "[" ? "]" : ")", levels)
+  if (opening === "{") return dict(text, at, levels)
+  const quoted = match(string, text, at)
+  if (quoted !== undefined) return joined(text, at, quoted)
+  const digits = match(number, text, at)
+  if (digits !== undefined) {
+    const json = numberOf(digits)
+    return json === "" ? undefined : { json, end: at + digits.length }
+  }
+  const name = match(word, text, at) ?? ""
+  const json = words.get(name)
+  return json === undefined ? undefined : { json, end: at + name.length }
+}
+
+/** Texts beside each other are one. */
+const joined = (text: string, from: number, first: string): Literal => {
+  let end = from + first.length
+  let value = textOf(first)
+  for (;;) {
+    const next = CallJson.skipBlanks(text, end)
+    const more = match(string, text, next)
+    if (more === undefined) return { json: JSON.stringify(value), end }
+    value += textOf(more)
+    end = next + more.length
+  }
+}
+
+const list = (text: string, from: number, close: string, levels: number): Literal | undefined => {
+  const items: Array<string> = []
+  let at = CallJson.skipBlanks(text, from + 1)
+  while (text[at] !== close) {
+    const item = read(text, at, levels + 1)
+    if (item === undefined) return undefined
+    items.push(item.json)
+    at = CallJson.skipBlanks(text, item.end)
+    if (text[at] === ",") at = CallJson.skipBlanks(text, at + 1)
+    else if (close === ")" && items.length === 1 && text[at] === close) return { json: item.json, end: at + 1 }
+    else if (text[at] !== close) return undefined
+  }
+  return { json: `[${items.join(", ")}]`, end: at + 1 }
+}
+
+const dict = (text: string, from: number, levels: number): Literal | undefined => {
+  const members: Array<string> = []
+  let at = CallJson.skipBlanks(text, from + 1)
+  while (text[at] !== "}") {
+    const key = read(text, at, levels + 1)
+    if (key === undefined || /^[[{]/.test(key.json)) return undefined
+    at = CallJson.skipBlanks(text, key.end)
+    if (text[at] !== ":") return undefined
+    const value = read(text, at + 1, levels + 1)
+    if (value === undefined) return undefined
+    members.push(`${key.json.startsWith('"') ? key.json : JSON.stringify(key.json)}: ${value.json}`)
+    at = CallJson.skipBlanks(text, value.end)
+    if (text[at] === ",") at = CallJson.skipBlanks(text, at + 1)
+    else if (text[at] !== "}") return undefined
+  }
+  return { json: `{${members.join(", ")}}`, end: at + 1 }
+}
+
+/** The JSON text of a literal that is all of the text. */
+export const whole = (text: string): string | undefined => {
+  const literal = read(text, 0)
+  return literal !== undefined && CallJson.skipBlanks(text, literal.end) === text.length ? literal.json : undefined
+}
+
+/** JSON text as Python writes the same value. */
+export const write = (json: string): string => {
+  const first = json.trim()[0]
+  if (first === "{")
+    return `{${Array.from(CallJson.members(json), ([key, value]) => `${JSON.stringify(key)}: ${write(value)}`).join(", ")}}`
+  if (first === "[") return `[${CallJson.elements(json).map(write).join(", ")}]`
+  const trimmed = json.trim()
+  return trimmed === "true" ? "True" : trimmed === "false" ? "False" : trimmed === "null" ? "None" : trimmed
+}

@@ -1,0 +1,46 @@
+/**
+ * Reports once for each tokenizer what its model cannot do with tools: a chat template that does not render them, or
+ * calls in a format that is not known here.
+ */
+import { Effect, Result } from "effect"
+import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
+import type { OutputFormat } from "./OutputFormat.ts"
+
+const reported = new WeakSet<TokenizerShape>()
+
+const trial = [{ role: "user", content: "hi" }]
+const tool = {
+  type: "function",
+  function: { name: "look_up", description: "Looks up.", parameters: { type: "object", properties: {} } }
+}
+
+/** Whether a prompt with tools is another one; true where the template refuses such a short chat. */
+const rendersTools = ({ applyChatTemplate }: TokenizerShape): boolean => {
+  const made = Result.try(() => [
+    applyChatTemplate(trial, { addGenerationPrompt: true }),
+    applyChatTemplate(trial, { addGenerationPrompt: true, tools: [tool] })
+  ])
+  return Result.isFailure(made) || made.success[0] !== made.success[1]
+}
+
+const messageFor = (tokenizer: TokenizerShape, format: OutputFormat): string | undefined => {
+  if (tokenizer.chatTemplate?.({ tools: true }) === undefined) return undefined
+  if (!rendersTools(tokenizer))
+    return "this model's chat template has no tools: the model does not see those it is given"
+  return format.name === "unknown"
+    ? "the format in which this model writes tool calls is not known: its calls stay text; set tool_call_format if it is one of the known formats"
+    : undefined
+}
+
+/** For a request with these tools. */
+export const report = (
+  tokenizer: TokenizerShape,
+  tools: ReadonlyArray<unknown>,
+  format: OutputFormat
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (tools.length === 0 || reported.has(tokenizer)) return Effect.void
+    reported.add(tokenizer)
+    const message = messageFor(tokenizer, format)
+    return message === undefined ? Effect.void : Effect.logWarning(message, { tokenizer: tokenizer.name })
+  })

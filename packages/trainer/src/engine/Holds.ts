@@ -1,0 +1,69 @@
+/**
+ * Lets requests that are held to a schema wait for their grammar while others go on; then they wait for room like any
+ * other.
+ */
+import { Effect } from "effect"
+import { Grammars } from "../grammar/Grammars.ts"
+import type { Vocabulary } from "../grammar/Vocabulary.ts"
+import { type EngineError, EngineOverloaded, InvalidRequest } from "./EngineRequests.ts"
+import type { Job } from "./Job.ts"
+
+export interface Options<W> {
+  /** Requests that may wait for a grammar. */
+  readonly most: number
+  /** Called when a request may wait for room, or why it may not. */
+  readonly enter: (job: Job<W>, refusal: EngineError | undefined) => void
+  /** Called after that, where it did not happen within `offer`. */
+  readonly wake: () => void
+}
+
+export class Holds<W> {
+  private readonly options: Options<W>
+  private readonly open = new Set<number>()
+  private grammars: Grammars | undefined
+
+  constructor(options: Options<W>) {
+    this.options = options
+  }
+
+  /** What tokens stand for; `size`: logits of the model. */
+  setVocabulary(vocabulary: Vocabulary, size: number): void {
+    this.grammars?.dispose()
+    this.grammars = new Grammars(vocabulary, size)
+  }
+
+  cancel(id: number): void {
+    this.open.delete(id)
+  }
+
+  /** Ends the threads of its grammars. */
+  dispose(): void {
+    this.grammars?.dispose()
+  }
+
+  offer(job: Job<W>): Effect.Effect<void> {
+    const { enter, most, wake } = this.options
+    return Effect.suspend(() => {
+      if (!job.hasSchema) return Effect.sync(() => enter(job, undefined))
+      if (this.open.size >= most) {
+        const error = new EngineOverloaded({ waiting: this.open.size, retryAfterMillis: 1000 })
+        return Effect.sync(() => enter(job, error))
+      }
+      this.open.add(job.id)
+      return job.hold(this.grammars).pipe(
+        Effect.match({
+          onSuccess: () => undefined,
+          onFailure: ({ message }) => new InvalidRequest({ field: "schema", message })
+        }),
+        Effect.map((error) => {
+          // No client waits for one that was cancelled.
+          if (this.open.delete(job.id)) enter(job, error)
+          else job.dispose()
+          wake()
+        }),
+        Effect.forkDetach,
+        Effect.asVoid
+      )
+    })
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Writes grammars in XGrammar's EBNF: expressions as text, and the rules that they name.
+ *
+ * An expression that is undefined matches nothing; alternatives without it are the same.
+ */
+
+/** An expression; parenthesised where it would not be one operand. */
+export type Expression = string
+
+/** Inclusive code points, in order. */
+export type Ranges = ReadonlyArray<readonly [from: number, to: number]>
+
+const hex = (code: number, digits: number): string => code.toString(16).padStart(digits, "0")
+
+const escaped = (code: number): string => {
+  const character = String.fromCodePoint(code)
+  if (/[A-Za-z0-9]/.test(character)) return character
+  // Not \x, which takes every hexadecimal digit that follows.
+  return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`
+}
+
+export const empty: Expression = '""'
+
+/** The text itself. */
+export const literal = (text: string): Expression =>
+  `"${Array.from(text, (character) => escaped(character.codePointAt(0)!)).join("")}"`
+
+type Span = readonly [from: number, to: number]
+
+/** Spans of which every one is a product of ranges of bytes in UTF-8. */
+const aligned = ([from, to]: Span): ReadonlyArray<Span> => {
+  for (const end of [0x7f, 0x7ff, 0xffff]) if (from <= end && to > end) return split([from, end], [end + 1, to])
+  for (const bits of to < 0x80 ? [] : [6, 12, 18]) {
+    const mask = 2 ** bits - 1
+    if (from >> bits === to >> bits) break
+    if ((from & mask) !== 0) return split([from, from | mask], [(from | mask) + 1, to])
+    if ((to & mask) !== mask) return split([from, (to & ~mask) - 1], [to & ~mask, to])
+  }
+  return [[from, to]]
+}
+
+const split = (...spans: ReadonlyArray<Span>): ReadonlyArray<Span> => spans.flatMap(aligned)
+
+const encoder = new TextEncoder()
+
+/** The library matches classes by byte, and takes a class of one for a character: such a byte is named twice. */
+const byteClass = (from: number, to: number): Expression =>
+  from === to ? `[${escaped(from)}${escaped(from)}]` : `[${escaped(from)}-${escaped(to)}]`
+
+const outsideAscii = ([from, to]: Span): ReadonlyArray<Expression> =>
+  aligned([from, to]).map(([first, last]) => {
+    const [low, high] = [encoder.encode(String.fromCodePoint(first)), encoder.encode(String.fromCodePoint(last))]
+    return Array.from(low, (byte, at) => byteClass(byte, high[at]!)).join(" ")
+  })
+
+/** One character of these; at least one, and none of them half a pair. */
+export const characters = (ranges: Ranges): Expression => {
+  const ascii = ranges.flatMap(([from, to]): ReadonlyArray<Span> => (from < 0x80 ? [[from, Math.min(to, 0x7f)]] : []))
+  const others = ranges.flatMap(([from, to]): ReadonlyArray<Span> => (to < 0x80 ? [] : [[Math.max(from, 0x80), to]]))
+  const parts = [
+    ...(ascii.length === 0
+      ? []
+      : [`[${ascii.map(([from, to]) => (from === to ? escaped(from) : `${escaped(from)}-${escaped(to)}`)).join("")}]`]),
+    ...others.flatMap(outsideAscii)
+  ]
+  return parts.length === 1 && others.length === 0 ? parts[0]! : `(${parts.join(" | ")})`
+}
+
+export const sequence = (...all: ReadonlyArray<Expression>): Expression => {
+  const parts = all.filter((one) => one !== empty)
+  return parts.length === 0 ? empty : parts.length === 1 ? parts[0]! : `(${parts.join(" ")})`
+}
+
+export const choice = (all: ReadonlyArray<Expression | undefined>): Expression | undefined => {
+  const parts = [...new Set(all.filter((one) => one !== undefined))]
+  return parts.length < 2 ? parts[0] : `(${parts.join(" | ")})`
+}
+
+/** `to` undefined: without an end. */
+export const repeat = (one: Expression, from: number, to?: number): Expression => {
+  if (to === 0) return empty
+  if (from === 1 && to === 1) return one
+  if (to === undefined) return from === 0 ? `${one}*` : from === 1 ? `${one}+` : `${one}{${from},}`
+  return from === 0 && to === 1 ? `${one}?` : from === to ? `${one}{${from}}` : `${one}{${from},${to}}`
+}
+
+export const optional = (one: Expression): Expression => repeat(one, 0, 1)
+
+/** Rules by name, in the order they were first asked for. */
+export class Rules {
+  private readonly bodies = new Map<string, Expression>()
+
+  /** The name of the rule of this content, made once. */
+  named(name: string, make: () => Expression): Expression {
+    if (!this.bodies.has(name)) {
+      // A rule may name itself.
+      this.bodies.set(name, empty)
+      this.bodies.set(name, make())
+    }
+    return name
+  }
+
+  /** A new name, for a rule that is set later. */
+  reserve(hint: string): string {
+    const name = `${hint}_${this.bodies.size}`
+    this.bodies.set(name, empty)
+    return name
+  }
+
+  set(name: string, body: Expression): Expression {
+    this.bodies.set(name, body)
+    return name
+  }
+
+  add(hint: string, body: Expression): Expression {
+    return this.set(this.reserve(hint), body)
+  }
+
+  get size(): number {
+    return this.bodies.size
+  }
+
+  /** The grammar whose root is this expression. */
+  text(root: Expression): string {
+    return [`root ::= ${root}`, ...Array.from(this.bodies, ([name, body]) => `${name} ::= ${body}`)].join("\n")
+  }
+}

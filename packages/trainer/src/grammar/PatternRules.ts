@@ -1,0 +1,257 @@
+/**
+ * Regular expressions of JSON schemas as grammars of what stands between the quotes of a JSON string: characters are
+ * escaped as JSON has it, and text around a match is free where no anchor forbids it, as the standard says.
+ *
+ * What no grammar of this kind has (assertions inside, references, properties of Unicode) is a problem by its name.
+ */
+import { Result } from "effect"
+import * as Ebnf from "./Ebnf.ts"
+import * as StringRules from "./StringRules.ts"
+
+/** Of one alternative: whether it begins or ends where the string does. */
+interface Branch {
+  readonly isStart: boolean
+  readonly isEnd: boolean
+  readonly expression: Ebnf.Expression | undefined
+}
+
+/** The character of a set of one. */
+const only = (ranges: Ebnf.Ranges): number | undefined =>
+  ranges.length === 1 && ranges[0]![0] === ranges[0]![1] ? ranges[0]![0] : undefined
+
+class Unsupported extends Error {}
+
+const range = (from: number | string, to: number | string = from): readonly [number, number] => [
+  typeof from === "string" ? from.codePointAt(0)! : from,
+  typeof to === "string" ? to.codePointAt(0)! : to
+]
+
+const digits: Ebnf.Ranges = [range("0", "9")]
+const words: Ebnf.Ranges = [range("0", "9"), range("A", "Z"), range("_"), range("a", "z")]
+const blanks: Ebnf.Ranges = [
+  range(9, 13),
+  range(" "),
+  range(0xa0),
+  range(0x1680),
+  range(0x2000, 0x200a),
+  range(0x2028, 0x2029),
+  range(0x202f),
+  range(0x205f),
+  range(0x3000),
+  range(0xfeff)
+]
+const lineEnds: Ebnf.Ranges = [range("\n"), range("\r"), range(0x2028, 0x2029)]
+const controls: { readonly [letter: string]: number } = { n: 10, r: 13, t: 9, f: 12, v: 11, "0": 0 }
+const sets: { readonly [letter: string]: Ebnf.Ranges } = {
+  d: digits,
+  D: StringRules.without(digits),
+  w: words,
+  W: StringRules.without(words),
+  s: blanks,
+  S: StringRules.without(blanks)
+}
+
+/** More repetitions than this are no pattern of a short text. */
+const mostRepeats = 1000
+
+class Reader {
+  private readonly text: ReadonlyArray<string>
+  private at = 0
+
+  constructor(pattern: string) {
+    this.text = Array.from(pattern)
+  }
+
+  get isDone(): boolean {
+    return this.at >= this.text.length
+  }
+
+  private peek(): string | undefined {
+    return this.text[this.at]
+  }
+
+  private take(expected?: string): string {
+    const one = this.text[this.at++]
+    if (one === undefined || (expected !== undefined && one !== expected)) {
+      throw new Unsupported(one === undefined ? "it ends too early" : `${one} where ${expected} is expected`)
+    }
+    return one
+  }
+
+  private skip(text: string): boolean {
+    const isNext = this.text.slice(this.at, this.at + text.length).join("") === text
+    if (isNext) this.at += text.length
+    return isNext
+  }
+
+  /** `isTop`: anchors may stand at its ends. */
+  branches(isTop: boolean): ReadonlyArray<Branch> {
+    const all = [this.branch(isTop)]
+    while (this.skip("|")) all.push(this.branch(isTop))
+    return all
+  }
+
+  private branch(isTop: boolean): Branch {
+    const isStart = isTop && this.skip("^")
+    let isEnd = false
+    const parts: Array<Ebnf.Expression | undefined> = []
+    while (!this.isDone && this.peek() !== "|" && this.peek() !== ")") {
+      if (isTop && this.peek() === "$") {
+        this.at++
+        isEnd = true
+        if (!this.isDone && this.peek() !== "|" && this.peek() !== "$") throw new Unsupported("$ inside of it")
+        continue
+      }
+      parts.push(this.repeated())
+    }
+    const isPossible = parts.every((part) => part !== undefined)
+    return { isStart, isEnd, expression: isPossible ? Ebnf.sequence(...parts) : undefined }
+  }
+
+  private repeated(): Ebnf.Expression | undefined {
+    const one = this.atom()
+    const times = this.times()
+    if (times === undefined) return one
+    const [from, to] = times
+    if (one === undefined) return from === 0 ? Ebnf.empty : undefined
+    return one === Ebnf.empty ? one : Ebnf.repeat(one, from, to)
+  }
+
+  private times(): readonly [from: number, to: number | undefined] | undefined {
+    const next = this.peek()
+    let found: readonly [number, number | undefined]
+    if (next === "*") found = [0, undefined]
+    else if (next === "+") found = [1, undefined]
+    else if (next === "?") found = [0, 1]
+    else {
+      const counted = /^\{(\d+)(?:(,)(\d*))?\}/.exec(this.text.slice(this.at, this.at + 24).join(""))
+      if (counted === null) return undefined
+      const from = Number(counted[1])
+      const to = counted[2] === undefined ? from : counted[3] === "" ? undefined : Number(counted[3])
+      if (Math.max(from, to ?? 0) > mostRepeats) throw new Unsupported(`${counted[0]}, more than ${mostRepeats} times`)
+      if (to !== undefined && to < from) throw new Unsupported(`${counted[0]}, which is in no order`)
+      found = [from, to]
+      this.at += counted[0].length - 1
+    }
+    this.at++
+    // A lazy quantifier takes the same texts.
+    if (this.peek() === "?") this.at++
+    else if (this.peek() === "+" || this.peek() === "*") throw new Unsupported(`${next}${this.peek()}`)
+    return found
+  }
+
+  private atom(): Ebnf.Expression | undefined {
+    const one = this.take()
+    switch (one) {
+      case "(":
+        return this.group()
+      case "[":
+        return StringRules.character(this.set())
+      case ".":
+        return StringRules.character(StringRules.without(lineEnds))
+      case "\\":
+        return StringRules.character(this.escape())
+      case "^":
+      case "$":
+        throw new Unsupported(`${one} inside of it`)
+      case "*":
+      case "+":
+      case "?":
+        throw new Unsupported(`${one} with nothing before it`)
+      default:
+        return StringRules.character([range(one)])
+    }
+  }
+
+  private group(): Ebnf.Expression | undefined {
+    if (this.skip("?")) {
+      const isNamed = this.peek() === "<" && this.text[this.at + 1] !== "=" && this.text[this.at + 1] !== "!"
+      if (isNamed) while (this.take() !== ">");
+      else if (!this.skip(":")) throw new Unsupported(`(?${this.peek() ?? ""}`)
+    }
+    const all = this.branches(false)
+    this.take(")")
+    return Ebnf.choice(all.map(({ expression }) => expression))
+  }
+
+  private hex(count: number): number {
+    const digits = Array.from({ length: count }, () => this.take()).join("")
+    if (!/^[0-9a-f]+$/i.test(digits)) throw new Unsupported(`the escape ${digits}`)
+    return Number.parseInt(digits, 16)
+  }
+
+  private escape(): Ebnf.Ranges {
+    const one = this.take()
+    const set = Object.hasOwn(sets, one) ? sets[one] : undefined
+    if (set !== undefined) return set
+    if (Object.hasOwn(controls, one) && !/\d/.test(one === "0" ? (this.peek() ?? "") : ""))
+      return [range(controls[one]!)]
+    if (one === "x") return [range(this.hex(2))]
+    if (one === "u") {
+      if (this.skip("{")) {
+        let text = ""
+        while (this.peek() !== "}") text += this.take()
+        this.take("}")
+        return [range(Number.parseInt(text, 16))]
+      }
+      const high = this.hex(4)
+      if (high >= 0xd800 && high < 0xdc00 && this.skip("\\u")) {
+        return [range(0x10000 + ((high - 0xd800) << 10) + (this.hex(4) - 0xdc00))]
+      }
+      return [range(high)]
+    }
+    if (/[A-Za-z0-9]/.test(one)) throw new Unsupported(`\\${one}`)
+    return [range(one)]
+  }
+
+  private set(): Ebnf.Ranges {
+    const isNegated = this.skip("^")
+    const ranges: Array<readonly [number, number]> = []
+    while (this.peek() !== "]") {
+      const from = this.member()
+      if (this.peek() !== "-" || this.text[this.at + 1] === "]" || this.text[this.at + 1] === undefined) {
+        ranges.push(...from)
+        continue
+      }
+      this.at++
+      const to = this.member()
+      const [low, high] = [only(from), only(to)]
+      // Behind or before a class of characters the dash is one itself.
+      if (low === undefined || high === undefined) ranges.push(...from, range("-"), ...to)
+      else if (low > high) throw new Unsupported("a range that is in no order")
+      else ranges.push([low, high])
+    }
+    this.take("]")
+    return isNegated ? StringRules.without(ranges) : ranges
+  }
+
+  private member(): Ebnf.Ranges {
+    const one = this.take()
+    if (one !== "\\") return [range(one)]
+    if (this.skip("b")) return [range(8)]
+    return this.skip("-") ? [range("-")] : this.escape()
+  }
+}
+
+/** What stands between the quotes of the strings that a pattern is found in, or what it has that no grammar does. */
+export const make = (pattern: string, rules: Ebnf.Rules): Result.Result<Ebnf.Expression, string> => {
+  const made = Result.try({
+    try: () => {
+      const reader = new Reader(pattern)
+      const branches = reader.branches(true)
+      if (!reader.isDone) throw new Unsupported("a ) that opens nowhere")
+      return branches
+    },
+    catch: (cause) => (cause instanceof Unsupported ? cause.message : String(cause))
+  })
+  return Result.flatMap(made, (branches) => {
+    const any = Ebnf.repeat(StringRules.anyCharacter(rules), 0)
+    const expression = Ebnf.choice(
+      branches.map(
+        ({ expression, isEnd, isStart }) =>
+          expression && Ebnf.sequence(isStart ? Ebnf.empty : any, expression, isEnd ? Ebnf.empty : any)
+      )
+    )
+    return expression === undefined ? Result.fail("nothing that it takes") : Result.succeed(expression)
+  })
+}

@@ -1,0 +1,61 @@
+/**
+ * JSON schemas as grammars: every text that the grammar takes is JSON that the schema takes. What a grammar cannot hold
+ * an answer to is a problem with its place in the schema.
+ */
+import { Result } from "effect"
+import * as Keywords from "./Keywords.ts"
+import { fail, isSchema, Problem } from "./SchemaProblem.ts"
+import { SchemaWriter } from "./SchemaWriter.ts"
+
+/** More weight than this takes minutes to compile. */
+const heaviest = 1_000_000
+
+/** Length of a grammar, and the repetitions in it, which are written out when it is compiled. */
+const weightOf = (text: string): number =>
+  Array.from(text.matchAll(/\{(?:\d+,)?(\d+),?\}/g)).reduce((sum, [, times]) => sum + Number(times), text.length)
+
+export interface Grammar {
+  readonly text: string
+  readonly weight: number
+}
+
+/** What a schema has much of, in words. */
+export const extent = (schema: unknown): string => {
+  const counts = { properties: 0, values: 0, schemas: 0, longest: 0 }
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) return value.forEach(visit)
+    if (!isSchema(value)) return
+    counts.schemas++
+    if (isSchema(value["properties"])) counts.properties += Object.keys(value["properties"]).length
+    if (Array.isArray(value["enum"])) counts.values += value["enum"].length
+    for (const word of ["minLength", "maxLength", "minItems", "maxItems"])
+      counts.longest = Math.max(counts.longest, Number(value[word] ?? 0))
+    Object.values(value).forEach(visit)
+  }
+  visit(schema)
+  return `${counts.properties} properties, ${counts.values} values of enums, ${counts.schemas} objects in all, and lengths up to ${counts.longest}`
+}
+
+/** What is wrong with a schema, and where; undefined if it can be made a grammar. */
+export const problem = (schema: unknown): string | undefined => Result.getOrUndefined(Result.flip(make(schema)))
+
+/** The grammar of a schema, or what is wrong with the schema and where. */
+export const make = (schema: unknown): Result.Result<Grammar, string> => {
+  const problem = Keywords.problem(schema)
+  if (problem !== undefined) return Result.fail(problem)
+  const writer = new SchemaWriter(schema)
+  const made = Result.try({
+    try: () => writer.schema(schema, "") ?? fail("", "no value fits it"),
+    catch: (cause) => {
+      if (cause instanceof Problem) return cause.message
+      throw cause
+    }
+  })
+  return Result.flatMap(made, (root) => {
+    const text = writer.rules.text(root)
+    const weight = weightOf(text)
+    return weight > heaviest
+      ? Result.fail(`the schema is too large to hold answers to: it has ${extent(schema)}`)
+      : Result.succeed({ text, weight })
+  })
+}

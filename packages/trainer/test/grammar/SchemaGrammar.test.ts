@@ -1,0 +1,259 @@
+/** Grammars of schemas, walked at random over bytes with the library, and held against a validator of JSON schemas. */
+import { assert, describe, it } from "@effect/vitest"
+import { ExactJson, Tokenizer } from "@atropos/core"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import addFormats from "ajv-formats"
+import { Effect, Result } from "effect"
+import { Grammars } from "../../src/grammar/Grammars.ts"
+import * as SchemaGrammar from "../../src/grammar/SchemaGrammar.ts"
+import * as Vocabulary from "../../src/grammar/Vocabulary.ts"
+
+const end = 258
+const grammars = Effect.runSync(
+  Effect.map(Vocabulary.of(Tokenizer.bytes), (vocabulary) => new Grammars(vocabulary!, 259))
+)
+
+/** One answer in progress to a schema. */
+const begun = Effect.fnUntraced(function* (schema: unknown) {
+  const [matcher] = yield* grammars.matchers(ExactJson.write(schema)!, 1, [end])
+  return matcher!
+})
+
+const isIn = (mask: Int32Array, token: number): boolean => ((mask[token >> 5]! >> (token & 31)) & 1) === 1
+
+const accepts = Effect.fnUntraced(function* (schema: unknown, answer: string) {
+  const matcher = yield* begun(schema)
+  for (const token of [...new TextEncoder().encode(answer), end]) {
+    if (!isIn(yield* matcher.mask, token)) {
+      matcher.dispose()
+      return false
+    }
+    matcher.accept(token)
+  }
+  matcher.dispose()
+  return true
+})
+
+/** A number from 0 to 1, the next of a seed. */
+const randomOf = (seed: number) => {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+/** An answer drawn from the grammar, which ends as soon as it may. */
+const drawn = Effect.fnUntraced(function* (schema: unknown, seed: number) {
+  const matcher = yield* begun(schema)
+  const random = randomOf(seed)
+  const bytes: Array<number> = []
+  while (bytes.length < 4000) {
+    const mask = yield* matcher.mask
+    const allowed = Array.from({ length: 259 }, (_, token) => token).filter((token) => isIn(mask, token))
+    assert.isAbove(allowed.length, 0, new TextDecoder().decode(Uint8Array.from(bytes)))
+    if (allowed.includes(end)) break
+    // What closes comes sooner, and blanks seldom.
+    const closing = allowed.filter((byte) => '"]},.'.includes(String.fromCharCode(byte)))
+    const solid = allowed.filter((byte) => ![32, 10, 9, 13].includes(byte))
+    const from = closing.length > 0 && random() < 0.3 ? closing : solid.length > 0 && random() < 0.9 ? solid : allowed
+    const token = from[Math.floor(random() * from.length)]!
+    matcher.accept(token)
+    bytes.push(token)
+  }
+  matcher.dispose()
+  return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes))
+})
+
+const person = {
+  type: "object",
+  properties: {
+    name: { type: "string", minLength: 1, maxLength: 12 },
+    age: { type: "integer", minimum: 0, maximum: 130 },
+    share: { type: "number", exclusiveMinimum: 0, maximum: 1 },
+    kind: { enum: ["a", 'say "b"', null, 1.5, { x: [1] }] },
+    tags: { type: "array", items: { type: "string", pattern: '^[a-z"\\\\]{1,3}$' }, minItems: 1, maxItems: 3 }
+  },
+  required: ["name", "age"],
+  additionalProperties: false
+}
+
+const schemas: ReadonlyArray<object> = [
+  { type: "string", maxLength: 20 },
+  { type: "string", minLength: 3, maxLength: 5 },
+  { type: "string", pattern: "[A-Z]" },
+  { type: "string", pattern: "^(?:[^a-z]|\\d+\\.){2,4}$" },
+  { type: "string", pattern: "^a|^b$" },
+  { type: "string", pattern: "^[äöü\\u4e00-\\u9fff🙂]+$" },
+  { type: "string", pattern: "^\\S{2}\\s\\w*$" },
+  ...["date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"].map((format) => ({
+    type: "string",
+    format
+  })),
+  { type: "integer" },
+  { type: "number" },
+  { type: "integer", minimum: -120, maximum: -7 },
+  { type: "integer", exclusiveMinimum: -3, exclusiveMaximum: 1004 },
+  { type: "integer", minimum: 95 },
+  { type: "integer", maximum: -1.5 },
+  { type: "number", minimum: 0.25, maximum: 0.3 },
+  { type: "number", minimum: 0.2, exclusiveMaximum: 0.205 },
+  { type: "number", exclusiveMinimum: -1.5, maximum: 12.75 },
+  { type: "number", minimum: -0.001, maximum: 0 },
+  { type: "number", exclusiveMaximum: -1e-7 },
+  { type: "number", minimum: 1e21 },
+  { const: { a: [1, "x", null], 'q"': true } },
+  { enum: [{ a: 1 }, [2], "\n\t", -0.5] },
+  { type: ["string", "null"], enum: ["a", null, 3] },
+  { type: "array", prefixItems: [{ type: "boolean" }, { const: 2 }], minItems: 1 },
+  { type: "array", prefixItems: [{ const: 1 }], items: { type: "null" }, maxItems: 4 },
+  { type: "array", items: false },
+  { type: "object" },
+  {
+    type: "object",
+    additionalProperties: { type: "integer", minimum: 1, maximum: 9 },
+    minProperties: 1,
+    maxProperties: 3
+  },
+  {
+    type: "object",
+    properties: { a: { const: 1 }, b: { const: 2 }, c: { const: 3 } },
+    minProperties: 1,
+    maxProperties: 2
+  },
+  { type: "object", properties: { a: true }, required: ["a", "z"], additionalProperties: { type: "boolean" } },
+  {
+    type: "object",
+    properties: { ab: { const: 1 }, a: { const: 2 }, b: false },
+    additionalProperties: { type: "null" }
+  },
+  { anyOf: [{ type: "null" }, { minLength: 1, maxLength: 2 }], type: ["null", "string"] },
+  { $ref: "#/$defs/tree", $defs: { tree: { type: "array", items: { $ref: "#/$defs/tree" }, maxItems: 2 } } },
+  { minimum: 3, maximum: 5, maxLength: 1 },
+  person
+]
+
+/** Of an object with so many properties that need not be there. */
+const weight = (count: number): number =>
+  Result.getOrThrow(
+    SchemaGrammar.make({
+      type: "object",
+      properties: Object.fromEntries(
+        Array.from({ length: count }, (_, at) => [`property_${100 + at}`, { type: "string" }])
+      )
+    })
+  ).weight
+
+describe("grammars of schemas", () => {
+  const ajv = addFormats.default(new Ajv2020({ strict: false }))
+
+  it.effect.each(schemas)("take nothing but %j", (schema) =>
+    Effect.gen(function* () {
+      const validate = ajv.compile(schema)
+      for (let seed = 0; seed < 12; seed++) {
+        const answer = yield* drawn(schema, 7919 * seed + 1)
+        assert.isTrue(validate(JSON.parse(answer)), `${answer}: ${JSON.stringify(validate.errors)}`)
+      }
+    })
+  )
+
+  const answers: ReadonlyArray<readonly [schema: object, right: ReadonlyArray<string>, wrong: ReadonlyArray<string>]> =
+    [
+      [
+        { type: "string", maxLength: 20 },
+        ['"say \\"a\\""', '"a\\tb\\u00e9"', '"\\ud83d\\ude42🙂"', '""'],
+        ['"a\tb"', '"a\u0000b"', '"\\ud83d"', `"${"a".repeat(21)}"`, '"a']
+      ],
+      [{ type: "string", minLength: 1 }, ['"a\\nb"'], ['""', '"a\nb"']],
+      [{ type: "string", pattern: "^[^a]+$" }, ['"b\\"c\\\\"', '"\\n"'], ['"b"c"', '"b\nc"', '"abc"']],
+      [
+        ExactJson.parseWritten('{"type":"integer","minimum":9007199254740993}') as object,
+        ["9007199254740993", "10000000000000000"],
+        ["9007199254740992"]
+      ],
+      [
+        { type: "number", minimum: 0.25, maximum: 1.5 },
+        ["0.25", "0.3", "1", "1.5", "1.499"],
+        ["0.2", "0.249", "1.51", "2", "-1"]
+      ],
+      [
+        person,
+        ['{"name": "Ada", "age": 7}', '{"name":"Ada","age":7,"kind":{"x":[1]}}'],
+        ['{"age": 7, "name": "Ada"}', '{"name": "Ada", "age": 131}']
+      ],
+      [
+        { type: "object", properties: { a: { const: 1 } }, additionalProperties: { const: 2 } },
+        ['{"a":1,"b":2}', '{"aa":2}', '{"":2}'],
+        ['{"a":2}', '{"\\u0061":2}', '{"b":1}']
+      ],
+      [{ type: "string", pattern: "^a|b$" }, ['"ax"', '"xb"', '"a"'], ['"xa"', '"bx"', '""']],
+      [{ type: "string", format: "date" }, ['"2024-02-29"'], ['"2023-02-29"', '"2024-04-31"', '"2024-13-01"']]
+    ]
+  it.effect.each(answers)("of %j take these and not those", ([schema, right, wrong]) =>
+    Effect.gen(function* () {
+      for (const answer of right) assert.isTrue(yield* accepts(schema, answer), answer)
+      for (const answer of wrong) assert.isFalse(yield* accepts(schema, answer), answer)
+    })
+  )
+
+  it.effect("hold bounds and constants that no double is", () =>
+    Effect.gen(function* () {
+      const schema = ExactJson.parseWritten(
+        '{"anyOf":[{"const":2432902008176640001},{"type":"integer","minimum":9007199254740993,"maximum":9007199254740993}]}'
+      )
+      assert.isTrue(yield* accepts(schema, "2432902008176640001"))
+      assert.isTrue(yield* accepts(schema, "9007199254740993"))
+      assert.isFalse(yield* accepts(schema, "2432902008176640000"))
+      assert.isFalse(yield* accepts(schema, "9007199254740992"))
+    })
+  )
+
+  it.effect("are refused by what is large in them where they take too long, and at once when they come again", () =>
+    Effect.gen(function* () {
+      const vocabulary = yield* Vocabulary.of(Tokenizer.bytes)
+      const hasty = new Grammars(vocabulary!, 259, { compileLimit: 0 })
+      const schema = JSON.stringify(person)
+      const first = yield* Effect.flip(hasty.matchers(schema, 1, [end]))
+      assert.include(first.message, "5 properties, 5 values of enums")
+      assert.strictEqual(yield* Effect.flip(hasty.matchers(schema, 1, [end])), first)
+      hasty.dispose()
+    })
+  )
+
+  const refused: ReadonlyArray<readonly [schema: object, problem: string]> = [
+    [{ type: "string", pattern: "(?=a)b" }, "pattern: answers cannot be held to (?=a)b here: it has (?="],
+    [
+      { properties: { a: { pattern: "(a)\\1" } } },
+      "properties.a.pattern: answers cannot be held to (a)\\1 here: it has \\1"
+    ],
+    [{ pattern: "\\bword\\b" }, "it has \\b"],
+    [{ pattern: "\\p{L}" }, "it has \\p"],
+    [{ pattern: "a{2,1}" }, "{2,1}, which is in no order"],
+    [{ pattern: "a", maxLength: 3 }, "answers cannot be held to pattern and maxLength at once"],
+    [{ format: "date", pattern: "a" }, "answers cannot be held to format and pattern at once"],
+    [{ enum: ["a"], minLength: 3 }, "answers cannot be held to enum and minLength at once"],
+    [{ $ref: "#/$defs/a", type: "string", $defs: { a: {} } }, "answers cannot be held to $ref and type at once"],
+    [{ $ref: "#/nowhere" }, "there is no #/nowhere in the schema"],
+    [{ $ref: "#" }, "refers to itself and to nothing else"],
+    [
+      { anyOf: [{ properties: { a: {} } }], properties: { b: {} } },
+      "anyOf.0: answers cannot be held to it and to properties"
+    ],
+    [{ type: "integer", minimum: 5, maximum: 4 }, "the schema: no value fits it"],
+    [
+      { minimum: 1, exclusiveMinimum: 1, type: "number" },
+      "answers cannot be held to minimum and exclusiveMinimum at once"
+    ],
+    [
+      { type: "string", maxLength: 2_000_000 },
+      "too large to hold answers to: it has 0 properties, 0 values of enums, 1 objects in all, and lengths up to 2000000"
+    ]
+  ]
+  it.each(refused)("cannot be made of %j", (schema, problem) => {
+    assert.include(SchemaGrammar.problem(schema), problem)
+  })
+
+  it("grow with the properties that need not be there, and not faster", () => {
+    assert.isBelow(weight(200) / weight(50), 4.5)
+  })
+})
