@@ -18,13 +18,14 @@ import * as Sglang from "./Sglang.ts"
 import * as Trl from "./Trl.ts"
 import * as Vllm from "./Vllm.ts"
 
-interface Options extends Omit<OpenAi.Options, "identity"> {
+interface Options extends Omit<OpenAi.Options, "identity" | "tokenizer"> {
   /** Whether its answers may be trained on: only then their lack of tokens and logprobs is told. Default true. */
   readonly isTrainedOn?: boolean
 }
 
-const make = (options: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> => {
-  switch (options.identity.kind) {
+const make = (given: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> => {
+  const options = { ...given, tokenizer }
+  switch (given.identity.kind) {
     case "vllm":
       return Vllm.make(options)
     case "patched":

@@ -91,6 +91,9 @@ const likeliest = (temperature: number, mode: LogprobsMode): number => {
   return scaled[0]! - Math.log(scaled.reduce((sum, one) => sum + Math.exp(one), 0))
 }
 
+/** Of the first choice of each answer. */
+const tokensOfFirst = 2
+
 /** The first choice alone where one is asked for; its first token alone, with this logprob, where one token is. */
 const cut = (answer: unknown, n: number, logprob: number | undefined): unknown => {
   const shorten = (value: unknown, key: string): unknown => {
@@ -100,7 +103,12 @@ const cut = (answer: unknown, n: number, logprob: number | undefined): unknown =
       return list.map((one) => shorten(one, `${key}[]`))
     }
     if (typeof value !== "object" || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shorten(part, name)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, part]) => [
+        name,
+        name === "completion_tokens" && n === 1 ? Math.min(part, tokensOfFirst) : shorten(part, name)
+      ])
+    )
   }
   const shortened = Array.isArray(answer) ? (n === 1 ? answer[0] : answer) : shorten(answer, "")
   return logprob === undefined ? shortened : one(shortened, logprob)
@@ -113,6 +121,8 @@ const one = (value: unknown, logprob: number): unknown => {
   return Object.fromEntries(
     Object.entries(value).map(([name, part]): [string, unknown] => {
       if (name === "logprob") return [name, logprob]
+      if (name === "completion_tokens") return [name, 1]
+      if (name === "text" && typeof part === "string") return [name, part.slice(0, 1)]
       if (name === "token_logprobs") return [name, [logprob]]
       if (name === "logprobs" && Array.isArray(part))
         return [name, [[Array.isArray(part[0]?.[0]) ? [logprob] : logprob]]]
