@@ -43,7 +43,10 @@ const checked = ({ name, kind }: SetFlags.SetVerb, flags: SetFlags.Values) => {
 /** Text or messages; a tokenizer is loaded only where text is wanted. */
 const formOf = <R>(flags: SetFlags.Values, fallback: Effect.Effect<Tokenizer.TokenizerShape, Failure, R>) =>
   Effect.gen(function* () {
-    if (flags.saveMessages) return { _tag: "Messages" } satisfies Sample.Form
+    if (flags.saveMessages) {
+      const counting = yield* Option.match(flags.tokenizer, { onNone: () => Effect.undefined, onSome: load })
+      return { _tag: "Messages", ...(counting !== undefined && { tokenizer: counting }) } satisfies Sample.Form
+    }
     const tokenizer = yield* Option.match(flags.tokenizer, { onNone: () => fallback, onSome: load })
     return {
       _tag: "Text",

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Logger } from "effect"
+import type * as Gateway from "../../src/gateway/Gateway.ts"
 import * as SequenceLimit from "../../src/inference/SequenceLimit.ts"
 import * as TestGateway from "./TestGateway.ts"
 
