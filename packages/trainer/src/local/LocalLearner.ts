@@ -264,7 +264,12 @@ export const make = Effect.fn("LocalLearner.make")(function* (
   const weights = yield* LocalWeights.make(model)
   return {
     name: LocalWeights.engine,
-    model: { name: model.name, vocabSize: model.vocabSize, maxPositions: model.maxPositions },
+    model: {
+      name: model.name,
+      ...(model.tokenizer && { tokenizer: model.tokenizer }),
+      vocabSize: model.vocabSize,
+      maxPositions: model.maxPositions
+    },
     load: (loading) => Effect.provideService(loadWith(options, weights, loading), Executor, executor)
   }
 })
