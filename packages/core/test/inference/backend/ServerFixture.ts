@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs"
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { Effect, Schema } from "effect"
 import type { LogprobsMode } from "../../../src/Sampling.ts"
+import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"
 import * as TestServer from "../TestServer.ts"
 
 const Answer = Schema.Struct({
@@ -114,6 +115,19 @@ const cut = (answer: unknown, n: number, logprob: number | undefined): unknown =
   return logprob === undefined ? shortened : one(shortened, logprob)
 }
 
+/** An answer whose ids of the prompt, where it has some, are those of this one in bytes. */
+const withPromptIds = (value: unknown, prompt: string): unknown => {
+  if (Array.isArray(value)) return value.map((part) => withPromptIds(part, prompt))
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]): [string, unknown] =>
+      name === "prompt_token_ids" && Array.isArray(part)
+        ? [name, Tokenizer.bytes.encode(prompt)]
+        : [name, withPromptIds(part, prompt)]
+    )
+  )
+}
+
 /** An answer of one token: lists of ids and logprobs have one element. */
 const one = (value: unknown, logprob: number): unknown => {
   if (Array.isArray(value)) return value.map((part) => one(part, logprob))
@@ -181,7 +195,8 @@ export const serve = (fixture: Fixture, { apiKey, isTaciturn = false, mode = "ra
         : body["prompt_logprobs"] !== undefined
           ? "promptLogprobs"
           : ({ "/v1/chat/completions": "chat", "/v1/completions": "completions" }[path] ?? "generate")
-    return { json: cut(answers[template], Number(params["n"] ?? 1), logprob) }
+    const answer = cut(answers[template], Number(params["n"] ?? 1), logprob)
+    return { json: typeof body["prompt"] === "string" ? withPromptIds(answer, body["prompt"]) : answer }
   }
 
   return Effect.map(
