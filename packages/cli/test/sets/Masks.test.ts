@@ -10,7 +10,7 @@ const end = "<|im_end|>"
 
 const Turn = Schema.Struct({
   asked: Schema.Literals(["user", "tool", "system"]),
-  question: Schema.Literals(["", "Why?", "x".repeat(60), "日本語 🙂", `${end}`, "\n"]),
+  question: Schema.Literals(["", "Why?", "x".repeat(60), "日本語 🙂", end, "\n"]),
   answer: Schema.Literals(["", "ok", "ok", "It is 2.", "y".repeat(80), "größe", "two\nlines\n"]),
   isCall: Schema.Boolean,
   isTrained: Schema.Boolean

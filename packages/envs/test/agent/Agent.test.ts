@@ -268,7 +268,7 @@ describe("defineAgent", () => {
           yield* Effect.exit(first(environment))
           assert.strictEqual(new Set(seeds).size, 4)
           assert.notInclude(seeds, 42)
-          assert.strictEqual((yield* environment.metrics!)["agent/seeded"], 4)
+          assert.strictEqual((yield* environment.metrics)["agent/seeded"], 4)
         }),
       (request) => {
         seeds.push(request.seed)

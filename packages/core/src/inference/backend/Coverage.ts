@@ -5,6 +5,7 @@
  * the text says that more was sampled, the answer is not exact: its ids are dropped, and its sequence is made from its
  * text like that of a server without ids.
  */
+import { Effect, Struct } from "effect"
 import type { Answer, AnswerChoice } from "./Backend.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 
@@ -24,11 +25,27 @@ export const gap = (
 export const fewerThanUsage = (tokens: number | null | undefined, ids: number): string =>
   `usage says ${tokens} tokens, but there are ${ids} token ids`
 
-/** The answer without the ids of its choices. */
-export const withoutIds = (answer: Answer): Answer => ({
+const withoutIds = (answer: Answer): Answer => ({
   ...answer,
-  choices: answer.choices.map(({ sampled: _, ...choice }) => choice)
+  choices: answer.choices.map((choice) => Struct.omit(choice, ["sampled"]))
 })
+
+/** Drops the ids of answers that they do not cover; the first is reported. */
+export const keep = (server: string, tokenizer: Pick<TokenizerShape, "decode"> | undefined) => {
+  let isReported = false
+  return Effect.fnUntraced(function* (answer: Answer) {
+    const missing = gap(answer, tokenizer)
+    if (missing === undefined) return answer
+    if (!isReported) {
+      isReported = true
+      yield* Effect.logWarning("token ids do not cover the answer; its sequence is made from its text", {
+        server,
+        gap: missing
+      })
+    }
+    return withoutIds(answer)
+  })
+}
 
 const gapOf = (
   { message, sampled, text, toolCalls }: AnswerChoice,

@@ -16,7 +16,7 @@ import { type JsonReply, malformed, type Transport } from "./Transport.ts"
 type Fields = ServerEvents.Fields
 
 export interface Assembly {
-  /** Takes a line; returns the text it adds to the answer, or why it cannot be read. The stream ends in an empty one. */
+  /** Takes a line; returns the text it adds, or why it cannot be read. A stream ends with an empty one. */
   readonly take: (line: string) => Result.Result<ReadonlyArray<Piece>, string>
   /** Returns the whole body, or why the answer is not whole. */
   readonly end: () => Result.Result<unknown, string>

@@ -115,18 +115,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
       })
     ).pipe(Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })))
 
-  let isGapReported = false
-
-  /** An answer with ids only if they cover it. */
-  const covered = Effect.fnUntraced(function* (answer: Answer) {
-    const gap = Coverage.gap(answer, tokenizer)
-    if (gap === undefined) return answer
-    if (!isGapReported) {
-      isGapReported = true
-      yield* Effect.logWarning("token ids do not cover the answer; its sequence is made from its text", { server, gap })
-    }
-    return Coverage.withoutIds(answer)
-  })
+  const covered = Coverage.keep(server, tokenizer)
 
   /** Asks with the newest adapter, whose version is that of an answer which does not say its own. */
   const answer = (

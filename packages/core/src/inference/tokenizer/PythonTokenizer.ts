@@ -66,8 +66,8 @@ type Cut = (text: string, isFirst: boolean) => ReadonlyArray<string>
 const oddBlanks = /[\u0085\uFEFF]/
 
 /**
- * A pre-tokenizer as a function; `isFirst`: the whole text begins with this one. Some of the library's do not keep their
- * configuration.
+ * A pre-tokenizer as a function; `isFirst`: the whole text begins with this one. Some of the library's do not keep
+ * their configuration.
  */
 const cutter = (part: Part | null, config: Config): Cut => {
   if (part === null) return (text) => [text]

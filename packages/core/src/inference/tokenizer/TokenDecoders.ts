@@ -8,10 +8,11 @@ const encoder = new TextEncoder()
 const lossy = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true })
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
+const printable = (byte: number): boolean =>
+  (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
+
 /** The bytes of the characters that byte-level vocabularies write them with. */
 const byteOf: ReadonlyMap<string, number> = (() => {
-  const printable = (byte: number): boolean =>
-    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
   const bytes = new Map<string, number>()
   let next = 256
   for (let byte = 0; byte < 256; byte++) bytes.set(String.fromCodePoint(printable(byte) ? byte : next++), byte)

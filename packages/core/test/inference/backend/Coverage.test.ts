@@ -68,6 +68,20 @@ const covering: ReadonlyArray<readonly [what: string, reply: object]> = [
   ["there is no usage", replyOf(choiceOf("four", encode("four")))]
 ]
 
+const chunk = (content: string, ids: ReadonlyArray<number>, finish: string | null = null) => ({
+  choices: [
+    {
+      index: 0,
+      delta: { content },
+      finish_reason: finish,
+      ...(ids.length > 0 && {
+        token_ids: ids,
+        logprobs: { content: ids.map(() => ({ token: "x", logprob: -1 })) }
+      })
+    }
+  ]
+})
+
 describe("an answer with ids", () => {
   for (const [what, json] of lacking) {
     it.live(`is not exact where ${what}`, () =>
@@ -89,19 +103,6 @@ describe("an answer with ids", () => {
 
   it.live("is not exact where a streamed piece comes without its ids", () =>
     Effect.gen(function* () {
-      const chunk = (content: string, ids: ReadonlyArray<number>, finish: string | null = null) => ({
-        choices: [
-          {
-            index: 0,
-            delta: { content },
-            finish_reason: finish,
-            ...(ids.length > 0 && {
-              token_ids: ids,
-              logprobs: { content: ids.map(() => ({ token: "x", logprob: -1 })) }
-            })
-          }
-        ]
-      })
       const chunks = [chunk("fif", encode("fif")), chunk("te", []), chunk("en", encode("en"), "stop")]
       const text = chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")
       const backend = yield* backendOf({ text, headers: { "content-type": "text/event-stream" } })
@@ -124,23 +125,23 @@ describe("an answer with ids", () => {
   )
 })
 
-describe("an answer of ids alone", () => {
-  const tokenServer = (
-    make: (options: OpenAi.Options) => Effect.Effect<Backend>,
-    kind: "sglang" | "vllm",
-    json: object
-  ) =>
-    Effect.gen(function* () {
-      const server = yield* TestServer.make(() => ({ json }))
-      const backend = yield* make({
-        identity: { ...Identity.base(kind, "default"), ...(kind === "vllm" && { tokens: "/v1/completions" }) },
-        settings: ServerSettings.server.complete({ baseUrl: server.url }),
-        reasoning: Reasoning.off,
-        transport: yield* Transport.make
-      })
-      return yield* Effect.flip(backend.tokens({ inputIds: [1] }))
+const tokenServer = (
+  make: (options: OpenAi.Options) => Effect.Effect<Backend>,
+  kind: "sglang" | "vllm",
+  json: object
+) =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.make(() => ({ json }))
+    const backend = yield* make({
+      identity: { ...Identity.base(kind, "default"), ...(kind === "vllm" && { tokens: "/v1/completions" }) },
+      settings: ServerSettings.server.complete({ baseUrl: server.url }),
+      reasoning: Reasoning.off,
+      transport: yield* Transport.make
     })
+    return yield* Effect.flip(backend.tokens({ inputIds: [1] }))
+  })
 
+describe("an answer of ids alone", () => {
   it.live("is refused where SGLang counts more tokens", () =>
     Effect.gen(function* () {
       const info = { output_token_logprobs: [[-1, 7, null]], finish_reason: { type: "stop" }, completion_tokens: 2 }

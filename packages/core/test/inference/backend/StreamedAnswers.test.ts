@@ -62,8 +62,20 @@ const ask = (text: string) =>
     return { choice: choice!, usage, theirs }
   })
 
-const callsOf = (calls: ReadonlyArray<{ readonly id?: string; readonly function: object }> | undefined) =>
-  (calls ?? []).map(({ function: { arguments: text, name }, id }: any) => [id, name, text])
+interface Called {
+  readonly id?: string
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+const callsOf = (calls: ReadonlyArray<Called> = []) =>
+  calls.map(({ function: { arguments: text, name }, id }) => [id, name, text])
+
+const bodyOf = (parts: ReadonlyArray<Uint8Array>): unknown => {
+  const assembly = EventStream.make()
+  const cutter = AnswerBody.lines()
+  const lines = [...parts.flatMap((part) => cutter.take(part)), ...cutter.end(), ""]
+  for (const line of lines) assert.isTrue(Result.isSuccess(assembly.take(line)), line)
+  return Result.getOrThrow(assembly.end())
+}
 
 describe("a streamed answer", () => {
   const alike: ReadonlyArray<readonly [what: string, text: string]> = [
@@ -201,7 +213,10 @@ describe("a streamed answer", () => {
         const { choice, theirs, usage } = yield* ask(text)
         const whole = yield* theirs
         const [{ finish_reason: finish, message }] = whole.choices as [(typeof whole.choices)[0]]
-        assert.deepStrictEqual(callsOf(choice.toolCalls), callsOf(message.tool_calls as never))
+        assert.deepStrictEqual(
+          callsOf(choice.toolCalls),
+          callsOf(message.tool_calls as ReadonlyArray<Called> | undefined)
+        )
         assert.strictEqual(choice.message.content, message.content)
         assert.strictEqual(choice.message["refusal"] ?? null, message.refusal)
         assert.strictEqual(choice.finishReason, finish)
@@ -486,13 +501,6 @@ describe("a streamed answer", () => {
   )
 
   const whole = stream([chunk({ content: "vier 四 🍣" }), call({ index: 0, id: "call_a", ...look("read", a) })])
-  const bodyOf = (parts: ReadonlyArray<Uint8Array>): unknown => {
-    const assembly = EventStream.make()
-    const cutter = AnswerBody.lines()
-    const lines = [...parts.flatMap((part) => cutter.take(part)), ...cutter.end(), ""]
-    for (const line of lines) assert.isTrue(Result.isSuccess(assembly.take(line)), line)
-    return Result.getOrThrow(assembly.end())
-  }
   it.prop(
     "is the same however its bytes are cut and its lines end",
     [Schema.Literals(["\n", "\r", "\r\n"]), Schema.Array(Schema.Natural).check(Schema.isMaxLength(20))],

@@ -1,4 +1,5 @@
 /** A tokenizer that is not the server's, found out before anything is sampled with its ids. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Tokenizer } from "@atropos/core"
 import { Effect } from "effect"
@@ -69,6 +70,12 @@ const ask = (served: Served, own: Tokenizer.TokenizerShape) =>
     return { answer, backend, server }
   }).pipe(ProbedBackend.quiet)
 
+const found = (...urls: ReadonlyArray<string>) =>
+  ServedTokenizer.find(
+    urls.map((url) => ({ baseUrl: `${url}/v1` })),
+    false
+  )
+
 const comparable: ReadonlyArray<readonly [what: string, served: Omit<Served, "tokenizer">]> = [
   ["our policy's /tokenize", { owner: "atropos", has: ["/tokenize", "digest"] }],
   ["our policy's digest", { owner: "atropos", has: ["digest"] }],
@@ -117,15 +124,10 @@ describe("the tokenizer of a server", () => {
       const plain = yield* serve({ owner: "vllm", has: [], tokenizer: bytes })
       const ours = yield* serve({ owner: "atropos", has: ["digest"], tokenizer: shifted })
       const gone = yield* TestServer.nobody
-      const of = (...urls: ReadonlyArray<string>) =>
-        ServedTokenizer.find(
-          urls.map((url) => ({ baseUrl: `${url}/v1` })),
-          false
-        )
-      assert.strictEqual((yield* of(gone, plain.url, ours.url))._tag, "Some")
-      assert.deepStrictEqual(yield* of(ours.url), yield* of(plain.url, ours.url))
-      assert.strictEqual((yield* of(gone, plain.url))._tag, "None")
-    })
+      assert.strictEqual((yield* found(gone, plain.url, ours.url))._tag, "Some")
+      assert.deepStrictEqual(yield* found(ours.url), yield* found(plain.url, ours.url))
+      assert.strictEqual((yield* found(gone, plain.url))._tag, "None")
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 })
 
