@@ -3,11 +3,18 @@ import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type Reporter, type TestSpecification } from "vitest/node"
 
-/** A last line that any reader of logs understands: `740 passed, 0 failed, 0 skipped`. */
+/**
+ * Names the tests that failed once and then passed, and ends with a line that any reader of logs understands:
+ * `740 passed, 0 failed, 0 skipped`.
+ */
 const summary: Reporter = {
   onTestRunEnd(modules) {
+    const tests = modules.flatMap((module) => Array.from(module.children.allTests()))
+    const flaky = tests.filter((test) => test.diagnostic()?.flaky === true)
+    for (const test of flaky) console.log(`flaky: ${test.module.relativeModuleId} > ${test.fullName}`)
+    if (flaky.length > 0) console.log(`${flaky.length} flaky: failed once, then passed`)
     const count = (state: "passed" | "failed" | "skipped") =>
-      modules.reduce((sum, module) => sum + Array.from(module.children.allTests(state)).length, 0)
+      tests.filter((test) => test.result().state === state).length
     console.log(`${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`)
   }
 }
@@ -134,8 +141,9 @@ export default defineConfig({
           isolate: false
         }
       },
-      { extends: true, test: { name: "long", include: long, isolate: false } },
-      { extends: true, test: { name: "long own process", include: longOwnProcess } }
+      // A long test that fails is repeated once, and named in the summary if it then passes.
+      { extends: true, test: { name: "long", include: long, isolate: false, retry: 1 } },
+      { extends: true, test: { name: "long own process", include: longOwnProcess, retry: 1 } }
     ]
   }
 })

@@ -4,7 +4,8 @@
  * that does not say how many.
  */
 import { Arbitrary } from "effect"
-import { chai } from "vitest"
+import { afterAll, beforeEach, chai } from "vitest"
+import * as Waits from "./packages/core/test/base/Waits.ts"
 
 const { PROPERTY_SEED = "20261121", PROPERTY_RUNS } = process.env
 
@@ -17,3 +18,19 @@ Arbitrary.configureGlobal({
 
 // The proxy around every assertion names misspelt ones, as types do, and takes three times what the assertion takes.
 chai.config.useProxy = false
+
+// Vitest ends a test that reaches its limit by this signal, with the error that it prints.
+beforeEach(({ signal }) => {
+  signal.addEventListener("abort", () => {
+    const waits = Waits.report()
+    if (waits === undefined || !(signal.reason instanceof Error)) return
+    signal.reason.message += `\n${waits}`
+  })
+})
+
+// What a hook waited for, such as the start of a layer.
+afterAll(() => {
+  const waits = Waits.report()
+  if (waits !== undefined) console.error(waits)
+  Waits.clear()
+})

@@ -13,8 +13,9 @@ import {
   TrajectoryClientHttp,
   TrajectoryClientV0
 } from "@atropos/core"
-import { Effect, Fiber, FileSystem, Layer, Option, References, Schedule, Stream } from "effect"
+import { Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
+import * as Waits from "../../core/test/base/Waits.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 import { call, layer as serviceLayer, ServiceUrl } from "./TestService.ts"
 import * as TestStore from "./TestStore.ts"
@@ -55,10 +56,10 @@ type Json = Record<string, unknown>
 
 /** Asks until the answer is as wanted. */
 const until = (path: string, isWanted: (answer: Json) => boolean) =>
-  call(path).pipe(
-    Effect.map((answer) => answer.json()),
-    Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: isWanted }),
-    Effect.timeout("5 minutes")
+  Waits.until(
+    path,
+    Effect.map(call(path), (answer) => answer.json()),
+    isWanted
   )
 
 const indexed = (run: string) => until(`/v1/runs/${run}/rollouts?limit=1`, ({ unindexed }) => unindexed === 0)
@@ -98,7 +99,7 @@ const eventsOf = (path: string, headers: { readonly [name: string]: string }, is
       Stream.takeUntil(isEnough),
       Stream.runCollect
     )
-    return yield* Effect.forkChild(Effect.timeout(events, "5 minutes"), { startImmediately: true })
+    return yield* Effect.forkChild(Waits.named(`the last event of ${path}`)(events), { startImmediately: true })
   })
 
 const services = serviceLayer().pipe(Layer.provideMerge(TestStore.layer))
@@ -201,7 +202,7 @@ layer(services, { excludeTestServices: true })("what people see of a run", (it) 
       const fs = yield* FileSystem.FileSystem
       const trainer = yield* Effect.gen(function* () {
         for (let taken = 0; taken < 3;) {
-          const batch = yield* client.claim({ owner: "trainer", wait: "5 seconds", lease: "1 minute" })
+          const batch = yield* client.claim({ owner: "trainer", wait: "5 minutes", lease: "1 minute" })
           if (Option.isNone(batch)) continue
           yield* client.ack(batch.value)
           taken++

@@ -94,7 +94,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the atropos command", 
         return yield* Effect.forEach([0, 1], () =>
           Effect.gen(function* () {
             const batch = Option.getOrThrow(
-              yield* trainer.claim({ owner: "test", wait: "30 seconds", lease: "1 minute" })
+              yield* trainer.claim({ owner: "test", wait: "5 minutes", lease: "1 minute" })
             )
             yield* trainer.ack(batch)
             return [batch.step, batch.groups.reduce((sum, group) => sum + ScoredGroup.size(group), 0)]

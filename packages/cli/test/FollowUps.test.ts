@@ -110,7 +110,7 @@ const policy: ServerManager.Script = (request) => {
 const batches = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryClient, count: number) {
   return yield* Effect.forEach(Array.from({ length: count }).keys(), () =>
     Effect.gen(function* () {
-      const batch = Option.getOrThrow(yield* client.claim({ owner: "trainer", wait: "10 seconds", lease: "1 minute" }))
+      const batch = Option.getOrThrow(yield* client.claim({ owner: "trainer", wait: "5 minutes", lease: "1 minute" }))
       yield* client.ack(batch)
       return batch.groups
     })

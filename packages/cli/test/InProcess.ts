@@ -4,6 +4,7 @@
  */
 import { ConfigProvider, Effect, Fiber, type FileSystem, type Scope } from "effect"
 import { PassThrough } from "node:stream"
+import * as Waits from "../../core/test/base/Waits.ts"
 import * as Report from "../src/base/Report.ts"
 import * as Program from "../src/Program.ts"
 import * as Bin from "./Bin.ts"
@@ -14,9 +15,6 @@ const settings = (own: Record<string, string>) => {
     ConfigProvider.fromEnv({ env: Object.fromEntries(ours) as unknown as Record<string, string> })
   )
 }
-
-/** Below the limit of a test, so that what was said is told where it is not what was waited for. */
-const patience = "5 minutes"
 
 /** The two streams of a command, which keep what was written. */
 const streams = () => {
@@ -68,7 +66,7 @@ export const start = Effect.fn("InProcess.start")(function* (
     says: (what: RegExp) =>
       says(what).pipe(
         Effect.raceFirst(Effect.andThen(ended, silent(`it ended without ${what}`))),
-        Effect.timeoutOrElse({ duration: patience, orElse: () => silent(`no ${what} within ${patience}`) })
+        Waits.named(`${what} of ${words.join(" ")}`, () => parts.stdout + parts.stderr)
       ),
     /** What Ctrl-C does. */
     interrupt: Effect.andThen(Fiber.interrupt(fiber), ended)

@@ -39,14 +39,15 @@ const firstLine = (output: Stream.Stream<Uint8Array, unknown>, word: string) =>
   )
 
 describe("atropos up, from scratch", () => {
-  it.live("earns more and more, without a flag", () =>
+  it.live("earns more and more, without a flag that names its task", () =>
     Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* up(yield* Bin.folder, "--steps", "30", "--seed", "3")
+      const small = ["--env.letters", "3", "--env.evaluation_items", "32"]
+      const { code, stderr, stdout } = yield* up(yield* Bin.folder, "--steps", "12", "--seed", "3", ...small)
       assert.strictEqual(code, 0, stderr)
       const [before, after] = solvedIn(stdout)
-      assert.isAbove(after, before + 10, stdout)
+      // From 9% to 63%, 72% and 75% with three seeds.
+      assert.isAbove(after, before + 30, stdout)
       const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
-      assert.isBelow(Number(first), 0.2)
       assert.isAbove(Number(last), Number(first), stdout)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
@@ -56,11 +57,12 @@ describe("atropos up, from scratch", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const { code, stderr, stdout } = yield* up(cwd, "--env", larger, "--model", "scratch", "--steps", "60")
+        const small = ["--steps", "40", "--batch_size", "64", "--lr", "2e-3", "--seed", "1"]
+        const { code, stderr, stdout } = yield* up(cwd, "--env", larger, "--model", "scratch", ...small)
         assert.strictEqual(code, 0, stderr)
         const [before, after] = solvedIn(stdout)
-        assert.isBelow(before, 60, stdout)
-        assert.isAbove(after, 70, stdout)
+        // From 44% to 70%, from 48% to 76% and to 84% with three seeds.
+        assert.isAbove(after, before + 10, stdout)
 
         const policy = yield* Bin.start([...wordsOf(stdout, "policy"), "--port", "0"], { cwd })
         const url = (yield* firstLine(policy.stdout, "policy ")).replace(/.*(http:\S+).*/, "$1")
@@ -89,8 +91,9 @@ describe("atropos up, from scratch", () => {
       const { code, stderr, stdout } = yield* up(cwd, "--env", withRecipe)
       assert.strictEqual(code, 0, stderr)
       const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
-      assert.isAbove(Number(last), Number(first) + 0.3, stdout)
-      assert.include(stdout, "60 steps")
+      // From 0.3 to 0.65, 0.64 and 0.70 with three seeds.
+      assert.isAbove(Number(last), Number(first) + 0.1, stdout)
+      assert.include(stdout, "40 steps")
       // It has no evaluation: no line asks for one.
       assert.include(stdout, "policy --model")
       assert.notInclude(stdout, "evaluate --env")
@@ -101,10 +104,11 @@ describe("atropos up, from scratch", () => {
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
       const env = ["--env", "sort-letters", "--env", `${larger}:2`]
-      const words = [...env, "--model", "scratch", "--steps", "72", "--env.letters", "3", "--seed", "2"]
+      const small = ["--steps", "24", "--batch_size", "96", "--env.letters", "3", "--env.evaluation_items", "32"]
+      const words = [...env, "--model", "scratch", "--seed", "2", ...small]
       const { code, stderr, stdout } = yield* up(cwd, ...words)
       assert.strictEqual(code, 0, stderr)
-      // Which of the two learns first is chance: the second rose by 34, 15 and 1 of 100 items with three seeds.
+      // Which of the two learns first is chance: with two seeds they rose by 66 and 16, and by 31 and 8 of 100.
       const solved = ["sort-letters", "larger"].map((name) => solvedIn(stdout, `${name}: `))
       assert.isAbove(solved[0]![1] + solved[1]![1], solved[0]![0] + solved[1]![0] + 20, stdout)
       const fs = yield* FileSystem.FileSystem

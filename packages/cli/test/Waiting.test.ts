@@ -5,7 +5,7 @@ import { Effect, type FileSystem, type Scope } from "effect"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { fileURLToPath } from "node:url"
 import * as Bin from "./Bin.ts"
-import * as Atropos from "./crash/Atropos.ts"
+import * as Ports from "../../core/test/base/Ports.ts"
 import * as InProcess from "./InProcess.ts"
 import * as Service from "./crash/Service.ts"
 
@@ -34,7 +34,7 @@ describe("who waits says for what", () => {
   test(
     "train: for the service, then for batches",
     Effect.gen(function* () {
-      const port = yield* Atropos.freePort
+      const port = yield* Ports.held
       const trainer = yield* train(`http://127.0.0.1:${port}`)
       const [said] = yield* trainer.says(
         /waiting for the trajectory service \(npx @atropos\/cli api starts one\)[^}]*}/
@@ -51,7 +51,7 @@ describe("who waits says for what", () => {
   test(
     "serve: for the service, then for a trainer",
     Effect.gen(function* () {
-      const port = yield* Atropos.freePort
+      const port = yield* Ports.held
       const words = ["--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", `http://127.0.0.1:${port}`]
       const environment = yield* start("serve", ...words)
       yield* environment.says(/waiting for the trajectory service \(npx @atropos\/cli api starts one\)/)
@@ -66,7 +66,7 @@ describe("who waits says for what", () => {
     test(
       `${verb}: for an inference server`,
       Effect.gen(function* () {
-        const url = yield* Atropos.deadServer
+        const url = yield* Ports.hangingUp
         const waiting = yield* start(verb, "--env", Bin.myEnvironment, "--openai.base_url", `${url}/v1`)
         const [said] = yield* waiting.says(/waiting for an inference server: start one .*[^}]*}/)
         assert.include(said, "npx @atropos/cli policy --model")

@@ -36,7 +36,7 @@ export const trainers = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
         startImmediately: true
       })
       yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
-      const batch = yield* Fiber.join(waiting).pipe(Effect.timeout("4 minutes"))
+      const batch = yield* Fiber.join(waiting)
       assert.isTrue(Option.isSome(batch))
     })
   )
@@ -103,7 +103,7 @@ export const trainers = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
         startImmediately: true
       })
       yield* client.nack(first)
-      const second = Option.getOrThrow(yield* Fiber.join(waiting).pipe(Effect.timeout("4 minutes")))
+      const second = Option.getOrThrow(yield* Fiber.join(waiting))
       assert.strictEqual(second.id, first.id)
       assert.strictEqual(second.step, first.step)
       assert.strictEqual(second.deliveries, 2)
@@ -147,10 +147,10 @@ export const trainers = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
       const client = yield* kind.client(runOf(kind, "extend"))
       const envId = yield* started(client, runOf(kind, "extend"))
       yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
-      const first = yield* Effect.flatMap(client.claim({ ...claimed, lease: "2 seconds" }), Effect.fromOption)
-      yield* client.extend(first, "1 minute")
-      // Beyond the first lease: whoever asks in the meantime gets nothing.
-      assert.isTrue(Option.isNone(yield* client.claim({ ...claimed, wait: "2500 millis" })))
+      const first = yield* Effect.flatMap(client.claim({ ...claimed, lease: "1 millis" }), Effect.fromOption)
+      yield* client.extend(first, "1 hour")
+      // Beyond the first lease: no other trainer gets it.
+      assert.isTrue(Option.isNone(yield* client.claim({ ...claimed, wait: "20 millis" })))
       yield* client.extend(first, "1 millis")
       const second = yield* Effect.eventually(claimOne(client))
       assert.strictEqual(second.id, first.id)

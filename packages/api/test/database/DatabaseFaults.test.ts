@@ -1,8 +1,9 @@
 /** What the service says and does while its database fails: come again, in a line, and on as before when it is back. */
 import { assert, describe, it, layer as layerOf } from "@effect/vitest"
-import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
+import { Effect, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { isSqlError } from "effect/sql/SqlError"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Auth from "../../src/http/Auth.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as Failure from "../../src/postgres/base/Failure.ts"
@@ -102,10 +103,7 @@ describe.skipIf(TestPostgres.serverUrl === undefined)("a Postgres server", () =>
         assert.isTrue(lines.some((line) => line.includes("the store is unavailable")))
 
         proxy.resume()
-        yield* get("/v1/health/ready").pipe(
-          Effect.filterOrFail(({ status }) => status === 200),
-          Effect.retry({ times: 10_000, schedule: Schedule.spaced("25 millis") })
-        )
+        yield* Waits.until("a ready service", get("/v1/health/ready"), ({ status }) => status === 200)
         assert.strictEqual((yield* post("/scored_data", group)).status, 200)
       }).pipe(Effect.provide(context))
     })

@@ -3,10 +3,11 @@
  * a service.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schedule } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { request } from "node:http"
 import { gzipSync, zstdCompressSync } from "node:zlib"
-import * as ProcessorTime from "../../../core/test/base/ProcessorTime.ts"
+import * as Waits from "../../../core/test/base/Waits.ts"
+import * as Growth from "../../../core/test/base/Growth.ts"
 import * as Auth from "../../src/http/Auth.ts"
 import * as RequestBody from "../../src/http/RequestBody.ts"
 import * as TrajectoryService from "../../src/TrajectoryService.ts"
@@ -25,13 +26,10 @@ const inObjects = (bytes: number) => '{"a":'.repeat(bytes / 6) + "1" + "}".repea
 const longestTurn = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
   const context = yield* Effect.context<R>()
   const [answer, longest] = yield* Effect.promise(() =>
-    ProcessorTime.longestTurn(() => Effect.runPromiseWith(context)(effect))
+    Growth.longestTurn(() => Effect.runPromiseWith(context)(effect))
   )
   return { answer, longest }
 })
-
-/** Far above what the bodies take, far below what they once took. */
-const patienceMillis = 2000
 
 layer(serve, { excludeTestServices: true })("one body", (it) => {
   it.effect.each([
@@ -59,16 +57,21 @@ layer(serve, { excludeTestServices: true })("one body", (it) => {
   ] as const)("%s %s of %d bytes stops nobody else", ([method, path, size, make, status]) =>
     Effect.gen(function* () {
       yield* post("/register", registration)
-      const body = make(size)
-      const { answer, longest } = yield* longestTurn(
-        Effect.all([send(method, path, { body }), get("/status"), post("/scored_data", group)], { concurrency: 3 })
-      )
+      const sent = (bytes: number) =>
+        longestTurn(
+          Effect.all([send(method, path, { body: make(bytes) }), get("/status"), post("/scored_data", group)], {
+            concurrency: 3
+          })
+        )
+      const { answer } = yield* sent(size)
       assert.deepStrictEqual(
         answer.map((one) => one.status),
         [status, 200, 200]
       )
       assert.isBelow(answer[0].bytes.length, mebibyte)
-      assert.isBelow(longest, patienceMillis)
+      const context = yield* Effect.context<Effect.Services<ReturnType<typeof sent>>>()
+      const turnOf = (bytes: number) => Effect.runPromiseWith(context)(Effect.map(sent(bytes), (all) => all.longest))
+      assert.isTrue(yield* Effect.promise(() => Growth.isLinearLater(size, turnOf)))
     })
   )
 })
@@ -88,11 +91,6 @@ const small: RequestBody.Limits = {
 const bounded = serve.pipe(
   Layer.provide([Layer.succeed(RequestBody.Limits, small), Layer.succeed(RequestBody.Held, held)])
 )
-
-const until = (isSo: () => boolean) =>
-  Effect.suspend(() => (isSo() ? Effect.void : Effect.fail("not yet" as const))).pipe(
-    Effect.retry({ times: 40_000, schedule: Schedule.spaced("5 millis") })
-  )
 
 /** A body that comes but for its last byte, which comes when it is told; its status. */
 const slow = Effect.fnUntraced(function* (bytes: number, method = "POST", path = "/scored_data") {
@@ -127,7 +125,7 @@ layer(bounded, { excludeTestServices: true })("many bodies", (it) => {
       yield* post("/register", registration)
       const bytes = 900_000
       const open = yield* Effect.forEach([1, 2, 3], () => slow(bytes))
-      yield* until(() => held.bytes >= 3 * (bytes - 1))
+      yield* Waits.untilTrue("three bodies under way", () => held.bytes >= 3 * (bytes - 1))
       const large = JSON.stringify({ ...group, images: ["x".repeat(700_000)] })
       const refused = yield* send("POST", "/scored_data", { body: large })
       assert.strictEqual(refused.status, 503)
@@ -139,7 +137,7 @@ layer(bounded, { excludeTestServices: true })("many bodies", (it) => {
       // What is small goes on.
       assert.deepStrictEqual(yield* json(post("/scored_data", group)), { status: "received" })
       for (const { finish } of open) assert.strictEqual(yield* finish, 422)
-      yield* until(() => held.bytes === 0)
+      yield* Waits.untilTrue("no body under way", () => held.bytes === 0)
       assert.strictEqual((yield* send("POST", "/scored_data", { body: large })).status, 200)
     })
   )
@@ -159,7 +157,7 @@ layer(bounded, { excludeTestServices: true })("many bodies", (it) => {
         const statuses = new Set(answers.map(({ status }) => status))
         assert.isTrue(statuses.has(503), "two of them are more than there is")
         assert.isTrue([...statuses].every((status) => [400, 422, 503].includes(status)))
-        yield* until(() => held.bytes === 0)
+        yield* Waits.untilTrue("no body under way", () => held.bytes === 0)
       }
       const large = JSON.stringify({ ...group, images: ["x".repeat(600_000)] })
       const honest = yield* send("POST", "/scored_data", {

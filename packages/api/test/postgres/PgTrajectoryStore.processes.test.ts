@@ -1,10 +1,12 @@
 /** Processes that share a database, and processes that are killed. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Option, Redacted, Schedule, type Scope } from "effect"
+import { Effect, FileSystem, Layer, Option, Redacted, type Scope } from "effect"
 import { NodeServices } from "@effect/platform-node"
 import { type ChildProcess, spawn } from "node:child_process"
+import type { KillPoint } from "../../../core/test/base/KillPoint.ts"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as PgTrajectoryStore from "../../src/postgres/PgTrajectoryStore.ts"
 import { RolloutReader } from "../../src/store/RolloutReader.ts"
@@ -18,12 +20,21 @@ interface Running {
   /** Resolves when there are `count` lines that begin with `word`. */
   readonly said: (word: string, count: number) => Effect.Effect<void>
   readonly kill: Effect.Effect<void>
+  /** Waits until it has killed itself. */
+  readonly killed: Effect.Effect<void>
 }
 
-const start = (...args: ReadonlyArray<string>): Effect.Effect<Running, never, Scope.Scope> =>
+/** Starts `StoreProcess.ts`, to be killed at the point where there is one. */
+const start = (
+  mode: "write" | "train",
+  place: string,
+  name: string,
+  point?: KillPoint
+): Effect.Effect<Running, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync((): Running => {
       const script = fileURLToPath(new URL("StoreProcess.ts", import.meta.url))
+      const args = [mode, place, "run", name, ...(point === undefined ? [] : [point])]
       const child = spawn(process.execPath, ["--conditions=atropos-src", script, ...args], {
         stdio: ["ignore", "pipe", "inherit"]
       })
@@ -56,7 +67,11 @@ const start = (...args: ReadonlyArray<string>): Effect.Effect<Running, never, Sc
         child.kill("SIGKILL")
         await closed
       })
-      return { lines, child, said, kill }
+      const killed = Effect.promise(async () => {
+        await closed
+        assert.strictEqual(child.signalCode, "SIGKILL", args.join(" "))
+      })
+      return { lines, child, said, kill, killed }
     }),
     ({ kill }) => kill
   )
@@ -114,13 +129,14 @@ for (const { name, place } of places) {
       Effect.gen(function* () {
         const at = yield* place
         const answered: Array<string> = []
-        for (let round = 0; round < 2; round++) {
-          const writer = yield* start("write", at, "run", "writer")
-          yield* writer.said("stored", 150)
-          yield* writer.kill
-          answered.push(...words(writer, "stored").map(([key]) => key!))
+        // The first time it is stored and nobody knows, the second time others are on their way.
+        for (const point of ["after submit 100", "before submit 100"] as const) {
+          const writer = yield* start("write", at, "writer", point)
+          yield* writer.killed
+          const stored = words(writer, "stored").map(([key]) => key!)
+          assert.isAtLeast(stored.length, 80)
+          answered.push(...stored)
         }
-        assert.isAtLeast(answered.length, 300)
 
         // The embedded database takes one process at a time: the trainer that dies is this one, which never acks.
         const held = yield* withStore(
@@ -135,7 +151,7 @@ for (const { name, place } of places) {
             return Option.getOrThrow(yield* store.claim("run", { owner: "dead", lease: "1 second" }))
           })
         )
-        const successor = yield* start("train", at, "run", "successor", "1000000")
+        const successor = yield* start("train", at, "successor")
         yield* successor.said(`claimed ${held.step} `, 1)
         yield* successor.kill
         const claims = words(successor, "claimed").map(([step, deliveries, texts]) => ({
@@ -164,15 +180,18 @@ for (const { place } of places.filter(({ isServer }) => isServer)) {
     it.live("puts no group into two batches and numbers steps without gaps while writers and trainers die", () =>
       Effect.gen(function* () {
         const at = yield* place
-        const writers = yield* Effect.forEach(["a", "b"], (name) => start("write", at, "run", name))
+        // They send some 140 batches, of which the trainers take 65.
+        const writers = yield* Effect.all([
+          start("write", at, "a", "after submit 160"),
+          start("write", at, "b", "before submit 320")
+        ])
         yield* Effect.forEach(writers, (writer) => writer.said("stored", 1))
-        const trainers = yield* Effect.forEach(["c", "d"], (name) => start("train", at, "run", name, "1000000"))
-        yield* Effect.forEach(trainers, (trainer) => trainer.said("acked", 20))
-        yield* trainers[0]!.kill
-        yield* writers[0]!.kill
-        yield* trainers[1]!.said("acked", words(trainers[1]!, "acked").length + 20)
-        yield* writers[1]!.kill
-        yield* trainers[1]!.kill
+        // Dead with a batch that nobody knows it has, and with one that is acknowledged and not known to be.
+        const trainers = yield* Effect.all([
+          start("train", at, "c", "after claim 25"),
+          start("train", at, "d", "after ack 40")
+        ])
+        yield* Effect.forEach([...writers, ...trainers], ({ killed }) => killed)
         const claims = trainers.flatMap((trainer) => words(trainer, "claimed"))
 
         // What the dead trainers held comes out when their leases run out, before anything new.
@@ -183,12 +202,8 @@ for (const { place } of places.filter(({ isServer }) => isServer)) {
             const answered = writers.flatMap((writer) => words(writer, "stored").map(([key]) => key!))
             const outcomes = yield* resubmit(answered)
             assert.isTrue(outcomes.every(({ status }) => status === "duplicate"))
-            const idle = yield* store.summary("run").pipe(
-              Effect.repeat({
-                until: ({ leasedBatches }) => leasedBatches === 0,
-                schedule: Schedule.spaced("20 millis")
-              })
-            )
+            const summary = store.summary("run")
+            const idle = yield* Waits.until("the end of leases", summary, ({ leasedBatches }) => leasedBatches === 0)
             return yield* Effect.forEach(Array.from({ length: idle.formedBatches + 3 }), () =>
               Effect.map(store.claim("run", { owner: "last", lease: "60 seconds" }), Option.getOrThrow)
             )

@@ -1,16 +1,18 @@
 /**
  * A process of its own on a database, for tests that kill it. Says what the store has answered, one line each, as it
- * happens.
+ * happens, and dies at one of its points: submit, claim (of a batch) or ack.
  *
- *     node StoreProcess.ts write  <pglite folder | postgres URL> <run> <name>
+ *     node StoreProcess.ts write  <pglite folder | postgres URL> <run> <name> <kill point>
  *         stored <key>
- *     node StoreProcess.ts train  <pglite folder | postgres URL> <run> <name> <batches>
+ *     node StoreProcess.ts train  <pglite folder | postgres URL> <run> <name> <kill point>
  *         claimed <step> <deliveries> <texts>; acked <step>
  */
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomUUID } from "node:crypto"
 import { writeSync } from "node:fs"
 import { flushCompileCache } from "node:module"
+import * as KillPoint from "../../../core/test/base/KillPoint.ts"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as PgTrajectoryStore from "../../src/postgres/PgTrajectoryStore.ts"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
@@ -18,7 +20,8 @@ import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 // Usually written at a process's end, which these do not live to see.
 flushCompileCache()
 
-const [, , mode, place = "", run = "", name = "", batches = "0"] = process.argv
+const [, , mode, place = "", run = "", name = "", killPoint = ""] = process.argv
+const { around, reach } = KillPoint.make(killPoint)
 
 // Straight to the pipe: what was said before the process is killed has arrived.
 const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
@@ -45,17 +48,19 @@ const write = Effect.gen(function* () {
   const send = Effect.gen(function* () {
     const key = randomUUID()
     const sequences = [2, 4, 8][sent++ % 3]!
-    const [outcome] = yield* store.submit(run, [
-      {
-        sequences,
-        tokens: sequences,
-        scores: Array.from({ length: sequences }, () => 1),
-        envId: null,
-        policyStep: null,
-        key,
-        payload: { format: "json", bytes: Buffer.from(JSON.stringify({ text: key, filling: randomUUID().repeat(50) })) }
+    const group = {
+      sequences,
+      tokens: sequences,
+      scores: Array.from({ length: sequences }, () => 1),
+      envId: null,
+      policyStep: null,
+      key,
+      payload: {
+        format: "json" as const,
+        bytes: Buffer.from(JSON.stringify({ text: key, filling: randomUUID().repeat(50) }))
       }
-    ])
+    }
+    const [outcome] = yield* around("submit", store.submit(run, [group]))
     if (outcome?.status === "received") yield* say(`stored ${key}`)
   })
   yield* Effect.all(
@@ -67,18 +72,15 @@ const write = Effect.gen(function* () {
 const train = Effect.gen(function* () {
   const store = yield* TrajectoryStore.TrajectoryStore
   const decoder = new TextDecoder()
-  for (let taken = 0; taken < Number(batches);) {
-    const batch = Option.getOrUndefined(yield* store.claim(run, { owner: name, lease: "2 seconds" }))
-    if (batch === undefined) {
-      yield* Effect.sleep("5 millis")
-      continue
-    }
-    taken++
+  const claim = store.claim(run, { owner: name, lease: "2 seconds" })
+  for (;;) {
+    const batch = yield* Effect.fromOption(yield* Waits.until("a batch", claim, Option.isSome))
+    reach("after claim")
     const texts = batch.groups.map(
       ({ payload }) => (JSON.parse(decoder.decode(payload.bytes)) as { text: string }).text
     )
     yield* say(`claimed ${batch.step} ${batch.deliveries} ${texts.join(",")}`)
-    yield* store.ack(batch).pipe(
+    yield* around("ack", store.ack(batch)).pipe(
       Effect.andThen(say(`acked ${batch.step}`)),
       // A busy machine took longer than the lease: the batch comes again.
       Effect.catchTag("LeaseLost", () => say(`lost ${batch.step}`))

@@ -8,7 +8,7 @@
  * time at four times the length is over eight times as long.
  */
 import { runInThisContext } from "node:vm"
-import * as ProcessorTime from "../../../core/test/base/ProcessorTime.ts"
+import * as Growth from "../../../core/test/base/Growth.ts"
 
 /** What makes it slow: `before`, then `part` again and again, then `after`. */
 export interface Attack {
@@ -106,24 +106,23 @@ const reader = (expression: RegExp): ((text: string) => unknown) => {
       }
 }
 
-export const pumped = ({ after, before, part }: Omit<Attack, "ratio">, length: number): string =>
+const pumped = ({ after, before, part }: Omit<Attack, "ratio">, length: number): string =>
   before + part.repeat(Math.ceil(length / part.length)) + after
 
 // The first lengths lie close together: some take twice as long with every character.
 const lengths = [20, 26, 34, 44, 57, 74, 97, 126, 163, 212, 276, 359, 467, 4000]
+/** Linear time is far below it, and what is above it is measured at two lengths. */
 const suspiciousMillis = 0.5
 
 const isSuspicious = (read: (text: string) => unknown, attack: Omit<Attack, "ratio">): boolean =>
   lengths.some((length) => {
     const text = pumped(attack, length)
-    const start = performance.now()
-    read(text)
-    return performance.now() - start > suspiciousMillis
+    return Growth.millisOf(() => read(text)) > suspiciousMillis
   })
 
 /** Milliseconds of processor time, the least of some tries where it is little. */
 const millis = (read: (text: string) => unknown, text: string): number => {
-  const once = () => ProcessorTime.millisOf(() => read(text))
+  const once = () => Growth.millisOf(() => read(text))
   const first = once()
   return first > 20 ? first : Math.min(first, once(), once())
 }
@@ -148,8 +147,8 @@ const growth = (read: (text: string) => unknown, attack: Omit<Attack, "ratio">):
 /** Without a part that may be repeated often there is nothing to pump. */
 const repeats = /[*+]|\{\d+,\}|\{\d{2,}|,\d{2,}\}/
 
-/** Runs it for so long at most; false where that was not enough. V8 can be stopped in the middle of an expression. */
-const isDoneWithin = (timeout: number, work: () => void): boolean => {
+/** Runs it for so long at most; false if that was not enough. V8 can be stopped in the middle of an expression. */
+const isDoneBefore = (timeout: number, work: () => void): boolean => {
   const run = runInThisContext("(work) => { globalThis.pumping = work }") as (work: () => void) => void
   run(work)
   try {
@@ -158,6 +157,15 @@ const isDoneWithin = (timeout: number, work: () => void): boolean => {
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return false
     throw error
+  }
+}
+
+/** The same for a processor time: the clock goes on while other programs have the processor. */
+const isDoneWithin = (millis: number, work: () => void): boolean => {
+  for (let timeout = millis; ; timeout *= 2) {
+    let isDone = false
+    const spent = Growth.millisOf(() => (isDone = isDoneBefore(timeout, work)))
+    if (isDone || spent >= millis) return isDone
   }
 }
 
@@ -171,12 +179,13 @@ export const attackOn = (expression: RegExp): Attack | undefined => {
   const rest = candidates(expression)
   let found: Attack | undefined
   let tried: Omit<Attack, "ratio"> = { before: "", part: "x", after: "" }
+  let next = rest.next()
   const search = (): void => {
-    for (let next = rest.next(); next.done !== true; next = rest.next()) {
+    for (; next.done !== true; next = rest.next()) {
       for (const after of ["", "\u0000", "\n"]) {
         tried = { ...next.value, after }
         if (!isSuspicious(read, tried) || !isSuspicious(read, tried)) continue
-        // Three times: a machine that has other things to do makes one measurement steep.
+        // Other programs, and the collector, make one measurement steep.
         const ratio = Math.min(growth(read, tried), growth(read, tried), growth(read, tried))
         if (ratio > 8) {
           found = { ...tried, ratio }
@@ -185,8 +194,8 @@ export const attackOn = (expression: RegExp): Attack | undefined => {
       }
     }
   }
-  while (!isDoneWithin(turnMillis, search)) {
-    // Either it stands still on this text, or the machine has more to do than this.
+  for (let turn = turnMillis; !isDoneBefore(turn, search); turn *= 2) {
+    // Either it stands still on this text, or there are more of them than this time is enough for.
     const stalls = lengths.some((length) => !isDoneWithin(turnMillis / 4, () => void read(pumped(tried, length))))
     if (stalls) return { ...tried, ratio: Infinity }
   }

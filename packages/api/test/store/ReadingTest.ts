@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as RolloutReader from "../../src/store/RolloutReader.ts"
 import * as SampleGroups from "../SampleGroups.ts"
 import { chats, chatSubmission, indexed, search } from "./ChatGroups.ts"
@@ -153,7 +154,7 @@ export const readings = (it: StoreTests): void => {
             Stream.flattenIterable,
             Stream.take(count),
             Stream.runCollect,
-            Effect.timeout("1 minute"),
+            Waits.named(`${count} rows of metrics`),
             TestClock.withLive,
             Effect.forkChild({ startImmediately: true })
           )

@@ -1,7 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Option, Schedule } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { createConnection } from "node:net"
 import { gunzipSync, gzipSync } from "node:zlib"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import { Limits } from "../../src/http/RequestBody.ts"
 import { TrajectoryStore } from "../../src/store/TrajectoryStore.ts"
 import { layer as store } from "../TestStore.ts"
@@ -302,12 +303,10 @@ suite()("the original's endpoints", (it) => {
           resume(Effect.void)
         })
       })
-      const again = yield* json(get("/batch")).pipe(
-        Effect.repeat({
-          schedule: Schedule.spaced("10 millis"),
-          until: (reply) => (reply as { readonly batch: unknown }).batch !== null,
-          times: 20_000
-        })
+      const again = yield* Waits.until(
+        "the batch",
+        json(get("/batch")),
+        (reply) => (reply as { readonly batch: unknown }).batch !== null
       )
       assert.lengthOf((again as { readonly batch: ReadonlyArray<unknown> }).batch, 1)
     })

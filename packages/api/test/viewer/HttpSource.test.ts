@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { TrajectoryApi as Core, WireGroup } from "@atropos/core"
-import { Deferred, Effect, Layer, Redacted, Schedule, Schema } from "effect"
+import { Deferred, Effect, Layer, Redacted, Schema } from "effect"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as HttpSource from "../../viewer/src/source/HttpSource.ts"
 import { type Source, SourceError } from "../../viewer/src/source/Source.ts"
 import * as Token from "../../viewer/src/source/Token.ts"
@@ -64,9 +65,8 @@ layer(open, { excludeTestServices: true })("HttpSource", (it) => {
 
       for (const run of yield* ask((source) => source.runs())) yield* agrees(Core.RunRow, { ...unread, ...run })
       // The preview comes with the index, a moment after the group.
-      const page = yield* ask((source) => source.browse("forms", { limit: 10 })).pipe(
-        Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ unindexed }) => unindexed === 0 })
-      )
+      const browsing = ask((source) => source.browse("forms", { limit: 10 }))
+      const page = yield* Waits.until("the index", browsing, ({ unindexed }) => unindexed === 0)
       yield* agrees(Core.RolloutPage, page)
       assert.deepStrictEqual([page.total, page.rows[0]?.preview, page.rows[0]?.environment], [1, "2 + 2?", "add_0"])
       yield* agrees(Core.Rollout, yield* ask((source) => source.rollout("forms", page.rows[0]!.id)))

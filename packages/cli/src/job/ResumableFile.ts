@@ -2,10 +2,10 @@
  * A JSONL file with a checkpoint beside it (`groups.jsonl` and `groups.checkpoint.json`), so that a run can go on where
  * it ended.
  *
- * Lines are written first, then the checkpoint, which tells the file's length and the items that are done. What lies
- * behind that length (a crash came between, or in the middle of a line) is cut off on opening; its items are not done,
- * so they are rolled out again. So every item is in the file once, whatever happened. A file that no line was written
- * to goes with the scope.
+ * A first checkpoint says whose file it is. Lines are written first, then the checkpoint, which tells the file's length
+ * and the items that are done. What lies behind that length (a crash came between, or in the middle of a line) is cut
+ * off on opening; its items are not done, so they are rolled out again. So every item is in the file once, whatever
+ * happened. A file that no line was written to goes with the scope.
  */
 import { Effect, FileSystem, Option, Schema } from "effect"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
@@ -38,17 +38,17 @@ export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: strin
   const beside = checkpointPath(file)
   const exists = (path: string) => fs.exists(path).pipe(Effect.mapError(cannot("look at", path)))
   if (!(yield* exists(file))) return { exists: false, checkpoint: Option.none<Checkpoint>() }
-  if (!(yield* exists(beside))) {
-    // A run that was killed before its first line: nothing is in it that could be overwritten.
-    const { size, type } = yield* fs.stat(file).pipe(Effect.mapError(cannot("look at", file)))
-    return { exists: type !== "File" || size > 0n, checkpoint: Option.none<Checkpoint>() }
-  }
+  const { size, type } = yield* fs.stat(file).pipe(Effect.mapError(cannot("look at", file)))
+  const isEmpty = type === "File" && size === 0n
+  if (!(yield* exists(beside))) return { exists: !isEmpty, checkpoint: Option.none<Checkpoint>() }
   const text = yield* fs.readFileString(beside).pipe(Effect.mapError(cannot("read", beside)))
   const checkpoint = yield* decode(text).pipe(
     Effect.mapError(
       () => new UsageError({ message: `${beside} is not a checkpoint of this version; remove it, or use another path` })
     )
   )
+  // A run that was killed before its first line: nothing is in it that could be overwritten.
+  if (isEmpty && checkpoint.bytes === 0) return { exists: false, checkpoint: Option.none<Checkpoint>() }
   return { exists: true, checkpoint: Option.some(checkpoint) }
 })
 
@@ -107,6 +107,8 @@ export const open = Effect.fn("ResumableFile.open")(function* (
     },
     Effect.mapError(cannot("write", beside))
   )
+  // Else lines that a killed run had written before its first checkpoint would be taken for somebody else's.
+  if (Option.isNone(checkpoint)) yield* save({ cursor: Cursor.start, tally: Tally.empty })
   const append: ResumableFile["append"] = Effect.fnUntraced(function* (lines, state) {
     if (lines.length > 0) {
       const content = encoder.encode(lines.map((line) => `${line}\n`).join(""))

@@ -104,7 +104,7 @@ const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source
       .append(rows, { cursor, counts })
       .pipe(Effect.andThen(progress.update(Counts.rows(counts), `${counts.groups} groups read`)), Effect.as(true))
   })
-  if (done < number) {
+  if (done < number && !files.isFinishing) {
     yield* source.run(sink, Option.fromNullishOr(before?.cursor)).pipe(
       Effect.ensuring(Effect.ignore(files.flush)),
       Effect.onInterrupt(() =>

@@ -28,6 +28,8 @@ export interface Options extends SetPart.Format {
 export interface SetFiles {
   /** Where an earlier run ended. */
   readonly before: Option.Option<SetCheckpoint.State>
+  /** Whether that was after the source had been read: nothing may be added, files may have their names. */
+  readonly isFinishing: boolean
   readonly append: (rows: ReadonlyArray<MadeRow>, state: SetCheckpoint.State) => Effect.Effect<void, CommandFailed>
   /** Brings the checkpoint up to date. */
   readonly flush: Effect.Effect<void, CommandFailed>
@@ -108,7 +110,8 @@ export const open = Effect.fn("SetFiles.open")(function* (options: Options) {
     hasNews = false
     savedAt = yield* Clock.currentTimeMillis
   }, Effect.uninterruptible)
-  yield* save(Option.exists(saved, (checkpoint) => checkpoint.isFinishing))
+  const isFinishing = Option.exists(saved, (checkpoint) => checkpoint.isFinishing)
+  yield* save(isFinishing)
   yield* Effect.addFinalizer(() => {
     const leftovers = [SetCheckpoint.fileOf(out), ...parts.map(({ partial }) => partial)]
     const isUntouched = Option.isNone(saved) && state.counts.groups === 0
@@ -119,6 +122,7 @@ export const open = Effect.fn("SetFiles.open")(function* (options: Options) {
 
   return {
     before: Option.map(saved, (checkpoint) => checkpoint.state),
+    isFinishing,
     append: Effect.fnUntraced(
       function* (rows, next) {
         for (const part of parts) yield* SetPart.append(part, rows)

@@ -4,8 +4,9 @@
  */
 import { Effect, FileSystem, type Scope } from "effect"
 import { spawn } from "node:child_process"
-import { type AddressInfo, createServer, type Server } from "node:net"
 import { fileURLToPath } from "node:url"
+import * as Waits from "../../../core/test/base/Waits.ts"
+import * as KillMoment from "./KillMoment.ts"
 
 /** The command's own script. */
 const command = fileURLToPath(new URL("../../bin/atropos.js", import.meta.url))
@@ -23,18 +24,18 @@ export interface Running {
   /** Standard output and standard error so far, as they came. */
   readonly said: () => string
   /**
-   * Waits until the process has said something; dies with all that it did say when it ends before, or after a long
-   * time.
+   * Waits until the process has said something; dies with all that it did say when it ends before. The error of a test
+   * that ends before has it too.
    */
   readonly says: (what: string | RegExp) => Effect.Effect<RegExpExecArray>
   /** Presses these keys, where it runs on a terminal. */
   readonly type: (keys: string) => void
-  /** SIGKILL, from wherever the test is: nothing in the process runs after it. */
-  readonly killNow: () => void
   /** SIGKILL, and waits for the end. */
   readonly kill: Effect.Effect<void>
-  /** Waits for the end; dies with all that was said after a long time. */
+  /** Waits for the end; the error of a test that ends before has all that was printed. */
   readonly ended: Effect.Effect<Ended>
+  /** Waits until it has killed itself at the moment it was given; dies when it ends otherwise. */
+  readonly killed: Effect.Effect<void>
 }
 
 export interface Options {
@@ -42,20 +43,24 @@ export interface Options {
   readonly cwd: string
   /** Environment variables, beside those of the test that say nothing about Atropos. */
   readonly env?: { readonly [name: string]: string }
+  /** When it kills itself. */
+  readonly killAt?: KillMoment.KillMoment
   /** A shell's command line to run first, in the process that becomes the command: limits. */
   readonly before?: string
   /** Runs it on a terminal of this size (by `script` of util-linux), which shows both of its streams. */
   readonly terminal?: { readonly columns: number; readonly rows: number }
 }
 
-// Below the limit of a test, so that what was said is told where it is not what was waited for.
-const patience = "5 minutes"
 const ours = /^(ATROPOS_|OPENAI_|HF_|SLURM|DATABASE_URL|PG|NODE_OPTIONS|VITEST|NO_COLOR|FORCE_COLOR)/
 
-const environment = (own: Options["env"]): NodeJS.ProcessEnv => ({
+const killAtScript = new URL("killAt.ts", import.meta.url).href
+
+const environment = ({ env, killAt }: Options): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
   NO_COLOR: "1",
-  ...own
+  // By the environment: the command may hand over to another Node.
+  ...(killAt && { NODE_OPTIONS: `--import=${killAtScript}`, [KillMoment.variable]: KillMoment.encode(killAt) }),
+  ...env
 })
 
 const escaped = (what: string | RegExp): RegExp =>
@@ -75,7 +80,7 @@ const commandOf = (args: ReadonlyArray<string>, { before, terminal }: Options): 
 
 const make = (args: ReadonlyArray<string>, options: Options): Running => {
   const [program = "", ...words] = commandOf(args, options)
-  const start = { cwd: options.cwd, env: { ...environment(options.env), SHELL: "/bin/sh" } }
+  const start = { cwd: options.cwd, env: { ...environment(options), SHELL: "/bin/sh" } }
   const child =
     options.terminal === undefined
       ? spawn(program, words, { ...start, stdio: ["ignore", "pipe", "pipe"] })
@@ -119,15 +124,19 @@ const make = (args: ReadonlyArray<string>, options: Options): Running => {
       watchers.add(watcher)
       watcher()
       return Effect.sync(() => void watchers.delete(watcher))
-    }).pipe(
-      Effect.timeoutOrElse({
-        duration: patience,
-        orElse: () => Effect.die(new Error(`no ${forWhat} within ${patience}. It said:\n${all}`))
-      })
-    )
+    }).pipe(Waits.named(`${forWhat} of ${args.join(" ")}`, () => all))
 
   const ended = watch<Ended>("end", () => end, Effect.succeed)
-  const killNow = () => void child.kill("SIGKILL")
+  const kill = Effect.sync(() => void child.kill("SIGKILL"))
+  const killed = Effect.flatMap(ended, ({ code, signal }) =>
+    signal === "SIGKILL"
+      ? Effect.void
+      : Effect.die(
+          new Error(
+            `ended (${code ?? signal}), and not ${options.killAt && KillMoment.format(options.killAt)}:\n${all}`
+          )
+        )
+  )
   return {
     pid: child.pid,
     said: () => all,
@@ -140,9 +149,9 @@ const make = (args: ReadonlyArray<string>, options: Options): Running => {
       )
     },
     type: (keys) => void child.stdin?.write(keys),
-    killNow,
-    kill: Effect.andThen(Effect.sync(killNow), Effect.asVoid(ended)),
-    ended
+    kill: Effect.andThen(kill, Effect.asVoid(ended)),
+    ended,
+    killed
   }
 }
 
@@ -170,34 +179,3 @@ export const run = (words: ReadonlyArray<string>, options: Options): Effect.Effe
 
 /** A folder that goes with the scope. */
 export const folder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped({ prefix: "atropos-test-" }))
-
-const canListen = (port: number): Effect.Effect<boolean> =>
-  Effect.callback((resume) => {
-    const server = createServer()
-    server.once("error", () => resume(Effect.succeed(false)))
-    server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(true))))
-  })
-
-// Below the range from which the system takes the ports of outgoing connections: nobody takes it while its service is
-// dead. Test workers have process ids beside each other, and ports far from each other: none takes what another keeps
-// free.
-let lastPort = 20_000 + ((process.pid * 97) % 11_000)
-
-/** A server at a port that nobody else gets, which hangs up on everybody. */
-export const deadServer: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.callback<Server>((resume) => {
-    const server = createServer((socket) => socket.destroy())
-    server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-  }),
-  (server) =>
-    Effect.callback<void>((resume) => {
-      server.close(() => resume(Effect.void))
-    })
-).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
-
-/** A port of the loopback that is free, and stays so while a killed service is started again. */
-export const freePort: Effect.Effect<number> = Effect.gen(function* () {
-  do lastPort = lastPort >= 31_000 ? 20_000 : lastPort + 1
-  while (!(yield* canListen(lastPort)))
-  return lastPort
-})

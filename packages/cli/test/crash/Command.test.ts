@@ -1,42 +1,52 @@
 /**
- * An environment of programs, killed again and again while they wait for the gateway: its items are rolled out again,
- * none comes twice, and neither processes nor working folders are left.
+ * An environment of programs, killed while they wait for its gateway: its items are rolled out again, none comes twice,
+ * and neither processes nor working folders are left.
  */
 import { NodeServices } from "@effect/platform-node"
 import type { ScoredGroup, TrajectoryApi } from "@atropos/core"
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber, FileSystem, Random, Schedule } from "effect"
+import { Effect, Fiber, FileSystem, Schedule } from "effect"
 import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { bytes } from "../../../core/src/inference/tokenizer/Tokenizer.ts"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as Atropos from "./Atropos.ts"
+import type * as KillMoment from "./KillMoment.ts"
 import * as Service from "./Service.ts"
 import * as Stories from "./Stories.ts"
 
 const agent = fileURLToPath(new URL("agent.mjs", import.meta.url))
 const groupSize = 2
 const groupsPerBatch = 2
-const items = Stories.steps * groupsPerBatch
+const steps = 6
+const items = steps * groupsPerBatch
 
-const run: TrajectoryApi.RunSpec = { ...Stories.run, batchSize: groupsPerBatch * groupSize, numSteps: Stories.steps }
+const run: TrajectoryApi.RunSpec = { ...Stories.run, batchSize: groupsPerBatch * groupSize, numSteps: steps }
 
 /** The number of the item that a group is about. */
 const itemOf = ({ tokens }: ScoredGroup.ScoredGroup): number =>
   Number(/item (\d+)\./.exec(bytes.decode(tokens[0]!))?.[1])
 
-const serve = (serviceUrl: string, policyUrl: string, cwd: string) =>
+/** One life for each. */
+const kills: ReadonlyArray<KillMoment.KillMoment> = [
+  // Programs wait for the answers of their second turns, others for those of their first.
+  { of: "answered", when: "before", what: /^POST .*\/chat\/completions$/, nth: 8 },
+  // A group is delivered, and the programs of others run.
+  { of: "asked", when: "after", what: /^POST .*\/groups$/, nth: 2 }
+]
+
+const serve = (serviceUrl: string, policyUrl: string, cwd: string, killAt?: KillMoment.KillMoment) =>
   Atropos.start(
     [
       "serve --env command --env.items tasks.jsonl --env.test_items tasks.jsonl",
-      `--env.group_size ${groupSize} --env.total_steps ${Stories.steps} --env.tokenizer_name bytes`,
+      `--env.group_size ${groupSize} --env.total_steps ${steps} --env.tokenizer_name bytes`,
       "--env.max_num_workers 3 --env.max_batches_offpolicy 4",
       "--env.ensure_scores_are_not_same false --env.steps_per_eval 0",
       `--env.rollout_server_url ${serviceUrl} --openai.base_url ${policyUrl}/v1`
     ]
       .flatMap((line) => line.split(" "))
       .concat("--env.command", `'${process.execPath}' '${agent}'`),
-    { cwd, env: { TMPDIR: `${cwd}/tmp` } }
+    { cwd, env: { TMPDIR: `${cwd}/tmp` }, ...(killAt && { killAt }) }
   )
 
 /** Processes of the agents that carry this mark. */
@@ -50,7 +60,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
+      const service = yield* Service.startHere(yield* Service.fastest.make)
       yield* service.client.registerRun(run)
       const cwd = yield* Atropos.folder
       yield* fs.makeDirectory(`${cwd}/tmp`)
@@ -58,47 +68,29 @@ it.live(
       const rows = Array.from({ length: items }, (_, number) => `${JSON.stringify({ number, mark })}\n`)
       yield* fs.writeFileString(`${cwd}/tasks.jsonl`, rows.join(""))
       const got: Stories.Got = { steps: [], stories: [] }
-      const training = yield* Effect.forkChild(Stories.train(service.client, got, Stories.steps, itemOf))
+      const training = yield* Effect.forkChild(Stories.train(service.client, got, steps, itemOf))
 
-      let killAt = 0
-      let victim: Atropos.Running | undefined
-      const policy = yield* TestServer.make(({ path }, count) => {
-        if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
-        // Killed while its programs wait for answers.
-        if (count === killAt) victim?.killNow()
-        return TestServer.chatReply(["as you say"])
-      })
-      const killAfter = Effect.fnUntraced(function* (least: number, most: number) {
-        const environment = yield* serve(service.url, policy.url, cwd)
-        victim = environment
-        killAt = policy.asked.length + (yield* Random.nextIntBetween(least, most))
-        const { signal } = yield* environment.ended
-        assert.strictEqual(signal, "SIGKILL", environment.said())
-        const left = Effect.sync(() => processesWith(mark))
-        const gone = yield* Effect.repeat(left, {
-          schedule: Schedule.spaced("50 millis"),
-          until: (processes) => processes.length === 0,
-          times: 5000
-        })
-        assert.deepStrictEqual(gone, [])
-      })
-      for (const [least, most] of [
-        [2, 10],
-        [12, 20],
-        [1, 4]
-      ] as const)
-        yield* killAfter(least, most)
-      killAt = 0
+      const policy = yield* TestServer.make(({ path }) =>
+        path.endsWith("/chat/completions") ? TestServer.chatReply(["as you say"]) : { json: { data: [] } }
+      )
+      for (const killAt of kills) {
+        yield* (yield* serve(service.url, policy.url, cwd, killAt)).killed
+        // What ends them notices it, and takes as long as the machine is busy.
+        yield* Effect.repeat(
+          Effect.sync(() => processesWith(mark)),
+          { schedule: Schedule.spaced("50 millis"), until: (processes) => processes.length === 0 }
+        )
+      }
       const last = yield* serve(service.url, policy.url, cwd)
       yield* Fiber.join(training)
       const { code } = yield* last.ended
       assert.strictEqual(code, 0, last.said())
-      Stories.check(got)
+      Stories.check(got, items)
       assert.deepStrictEqual(processesWith(mark), [])
       const folders = yield* fs.readDirectory(`${cwd}/tmp`)
       assert.deepStrictEqual(
         folders.filter((name) => name.startsWith("atropos-program-")),
         []
       )
-    }).pipe(Random.withSeed(1), Effect.scoped, Effect.provide(NodeServices.layer))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )

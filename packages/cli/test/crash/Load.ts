@@ -66,10 +66,10 @@ export const sendKeyed = Effect.fnUntraced(function* (
 export const drawKeyed = (into: Ledger, count: number): ReadonlyArray<EnvironmentClient.KeyedGroup> =>
   draw(into, count).map(Groups.keyed)
 
-/** Six submitters, each until its first failure; `onAnswer` sees every answer as it comes. */
-export const submitAll = (target: Target, into: Ledger, onAnswer: () => void) => {
-  const until = <A, E, R>(once: Effect.Effect<A, E, R>) =>
-    Effect.ignore(Effect.forever(Effect.tap(once, () => Effect.sync(onAnswer))))
+const until = <A, E, R>(once: Effect.Effect<A, E, R>) => Effect.ignore(Effect.forever(once))
+
+/** Six submitters, each until its first failure. */
+export const submitAll = (target: Target, into: Ledger) => {
   const single = until(Effect.suspend(() => sendPlain(target, into, 1)))
   const list = until(Effect.suspend(() => sendPlain(target, into, 3)))
   const keyed = until(Effect.suspend(() => sendKeyed(target, into, drawKeyed(into, 2))))

@@ -4,10 +4,11 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Schedule } from "effect"
 import { readdir } from "node:fs/promises"
 import * as Atropos from "./Atropos.ts"
 import * as Disk from "./Disk.ts"
+import * as Ports from "../../../core/test/base/Ports.ts"
 import * as Service from "./Service.ts"
 import * as Stories from "./Stories.ts"
 
@@ -20,8 +21,10 @@ const outage = Effect.fnUntraced(function* (
   whileAway: (environment: Atropos.Running) => Effect.Effect<unknown>
 ) {
   const place = yield* Service.fastest.make
-  const port = yield* Atropos.freePort
-  const service = yield* Service.start(place, port)
+  const port = yield* Ports.held
+  // It has what it was sent then, and nobody knows.
+  const killAt = { of: "answered", when: "before", what: /^POST .*\/groups$/, nth: 3 } as const
+  const service = yield* Service.start(place, { port, killAt })
   yield* service.client.registerRun(Stories.run)
   const policy = yield* Stories.policy()
   const got: Stories.Got = { steps: [], stories: [] }
@@ -32,18 +35,11 @@ const outage = Effect.fnUntraced(function* (
     cwd: yield* Atropos.folder,
     spool
   })
-  yield* Effect.repeat(
-    Effect.delay(
-      Effect.sync(() => got.steps.length),
-      "10 millis"
-    ),
-    { until: (done) => done >= 3 }
-  )
 
-  yield* service.process.kill
+  yield* service.process.killed
   yield* environment.says("trajectory service is away; spooling")
   yield* whileAway(environment)
-  yield* Service.start(place, port)
+  yield* Service.startHere(place, { port })
   yield* environment.says("trajectory service is back")
 
   yield* Fiber.join(training)
@@ -59,7 +55,10 @@ it.live(
   () =>
     Effect.gen(function* () {
       const spool = yield* Atropos.folder
-      const isSpooled = Effect.repeat(Effect.delay(spooled(spool), "20 millis"), { until: (files) => files.length > 0 })
+      const isSpooled = Effect.repeat(spooled(spool), {
+        until: (files) => files.length > 0,
+        schedule: Schedule.spaced("20 millis")
+      })
       yield* outage(spool, () => isSpooled)
       assert.deepStrictEqual(yield* spooled(spool), [])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))

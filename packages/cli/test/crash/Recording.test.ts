@@ -1,12 +1,14 @@
 /**
- * A recording gateway, killed again and again in the middle of conversations: every answer that a client got is
- * recorded, in one conversation, once, with the reward that was reported.
+ * A recording gateway, killed in the middle of conversations: every answer that a client got is recorded, in one
+ * conversation, once, with the reward that was reported.
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, FileSystem, Random } from "effect"
+import { Effect, FileSystem } from "effect"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
+import * as InProcess from "../InProcess.ts"
 import * as Atropos from "./Atropos.ts"
+import type * as KillMoment from "./KillMoment.ts"
 
 interface Said {
   readonly role: string
@@ -24,14 +26,21 @@ interface Line {
   readonly messages: ReadonlyArray<Said> | ReadonlyArray<ReadonlyArray<Said>>
 }
 
-const gateway = (cwd: string, policyUrl: string) =>
-  Atropos.start(
-    ["gateway", "--port", "0", "--record", "sessions.jsonl", "--openai.base_url", `${policyUrl}/v1`].concat([
-      "--openai.model_name",
-      "m"
-    ]),
-    { cwd, env: { ATROPOS_GATEWAY_TOKENS: "" } }
-  )
+/** One life for each, while other conversations go on. */
+const kills: ReadonlyArray<KillMoment.KillMoment> = [
+  // Written down, and the client does not have it.
+  { of: "answered", when: "before", what: /^POST .*\/chat\/completions$/, nth: 15 },
+  { of: "answered", when: "after", what: /^POST .*\/chat\/completions$/, nth: 23 },
+  { of: "answered", when: "before", what: /^POST .*\/reward$/, nth: 2 }
+]
+
+const env = { ATROPOS_GATEWAY_TOKENS: "" }
+
+const gateway = (policyUrl: string) =>
+  ["gateway", "--port", "0", "--record", "sessions.jsonl", "--openai.base_url", `${policyUrl}/v1`].concat([
+    "--openai.model_name",
+    "m"
+  ])
 
 const post = async (url: string, body: unknown): Promise<unknown> => {
   const answer = await fetch(url, {
@@ -61,33 +70,26 @@ const converse = async (url: string, client: Client): Promise<void> => {
 it.live("a recording gateway that is killed loses no answer, and records none twice", () =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
-    const cwd = yield* Atropos.folder
+    const cwd = yield* InProcess.folder
     const clients: Array<Client> = []
-    let killAt = 0
-    let victim: Atropos.Running | undefined
-    const policy = yield* TestServer.make((_, count) => {
-      if (count === killAt) victim?.killNow()
-      return TestServer.chatReply([`answer ${count}`])
-    })
-    for (let round = 0; round < 4; round++) {
-      const running = yield* gateway(cwd, policy.url)
+    const policy = yield* TestServer.make((_, count) => TestServer.chatReply([`answer ${count}`]))
+    for (const [round, killAt] of kills.entries()) {
+      const running = yield* Atropos.start(gateway(policy.url), { cwd, env, killAt })
       const [, url = ""] = yield* running.says(/gateway at (\S+),/)
-      victim = running
-      killAt = policy.asked.length + (yield* Random.nextIntBetween(12, 40))
       const own = Array.from({ length: 6 }, (_, at): Client => ({
         chat: [{ role: "system", content: `client ${round} ${at}` }],
         ...(at % 2 === 0 && { reward: at + 1 })
       }))
       clients.push(...own)
       yield* Effect.promise(() => Promise.allSettled(own.map((client) => converse(url, client))))
-      assert.strictEqual((yield* running.ended).signal, "SIGKILL", running.said())
+      yield* running.killed
     }
     assert.isNotEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
-    const last = yield* gateway(cwd, policy.url)
-    yield* last.says("recorded what an earlier process left open")
+    const last = yield* InProcess.start(gateway(policy.url), env)
+    yield* last.says(/recorded what an earlier process left open/)
     yield* last.says(/gateway at/)
-    yield* last.kill
     assert.isEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
+    yield* last.interrupt
 
     const linesOf = (name: string) =>
       Effect.map(fs.readFileString(`${cwd}/${name}`), (text) =>
@@ -116,5 +118,5 @@ it.live("a recording gateway that is killed loses no answer, and records none tw
       )
       if (chat.length > 3) assert.strictEqual(found[0]!.score, reward)
     }
-  }).pipe(Random.withSeed(1), Effect.scoped, Effect.provide(NodeServices.layer))
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )

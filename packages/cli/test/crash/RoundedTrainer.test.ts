@@ -52,7 +52,7 @@ it.live.each(["int8", "int4"])("a killed trainer's successor makes the same bits
     const model = yield* ModelFolders.write(`${cwd}/model`, "qwen2")
     const api = yield* InProcess.start(["api", "--port", "0"])
     const [, url = ""] = yield* api.says(/trajectory service at (http:\S+)/)
-    const options = { cwd, env: { ATROPOS_CACHE_DIR: `${cwd}/cache` } }
+    const env = { ATROPOS_CACHE_DIR: `${cwd}/cache` }
     const wordsOf = (run: string) =>
       ["train", "--model", model, "--quantize", quantize, "--atropos-url", url, "--run", run]
         .concat(["--save-path", `${cwd}/${run}`, "--steps", String(steps), "--checkpoint-interval", String(interval)])
@@ -61,13 +61,13 @@ it.live.each(["int8", "int4"])("a killed trainer's successor makes the same bits
         .concat(["--max-mismatch", "100", "--device", "cpu", "--threads", "1", "--seed", "5"])
 
     const fillWhole = yield* sender(url, "whole")
-    const [whole] = yield* Effect.all([Atropos.run(wordsOf("whole"), options), fillWhole(0, steps)], {
+    const [whole] = yield* Effect.all([InProcess.run(wordsOf("whole"), env), fillWhole(0, steps)], {
       concurrency: "unbounded"
     })
-    assert.strictEqual(whole.code, 0, whole.err)
+    assert.strictEqual(whole.code, 0, whole.stderr)
 
     const fill = yield* sender(url, "killed")
-    const victim = yield* Atropos.start(wordsOf("killed"), options)
+    const victim = yield* Atropos.start(wordsOf("killed"), { cwd, env })
     yield* fill(0, before)
     yield* MetricsFile.read(`${cwd}/killed`).pipe(
       Effect.orElseSucceed(() => []),
@@ -75,8 +75,8 @@ it.live.each(["int8", "int4"])("a killed trainer's successor makes the same bits
     )
     yield* victim.kill
     yield* fill(before, steps)
-    const successor = yield* Atropos.run(wordsOf("killed"), options)
-    assert.strictEqual(successor.code, 0, successor.err)
+    const successor = yield* InProcess.run(wordsOf("killed"), env)
+    assert.strictEqual(successor.code, 0, successor.stderr)
     assert.deepStrictEqual(
       (yield* MetricsFile.read(`${cwd}/killed`)).map(({ step }) => step),
       [1, 2, 3, 4, 5, 5, 6]

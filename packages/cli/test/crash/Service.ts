@@ -1,11 +1,10 @@
-/**
- * The trajectory service as a process: on a data folder or database that outlives it, at an address that stays the
- * same.
- */
+/** The trajectory service as a process, on a data folder or database that outlives it. */
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, type FileSystem, Layer, type Scope } from "effect"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
+import * as InProcess from "../InProcess.ts"
 import * as Atropos from "./Atropos.ts"
+import type * as KillMoment from "./KillMoment.ts"
 
 /** Where a service keeps its data, as environment variables. */
 export interface Place {
@@ -37,16 +36,37 @@ export const fastest: Database = postgres ?? pglite
 
 export interface Service {
   readonly url: string
-  readonly process: Atropos.Running
   readonly client: TrajectoryClient.TrajectoryClient
 }
 
+export interface ServiceProcess extends Service {
+  readonly process: Atropos.Running
+}
+
+const address = /trajectory service at (http:\S+)/
+
+export interface Options {
+  /** Where it listens; by default where the system likes. */
+  readonly port?: number
+  readonly killAt?: KillMoment.KillMoment
+}
+
 /** Starts `atropos api` on a place, and waits until it listens. */
-export const start = Effect.fnUntraced(function* (place: Place, port: number) {
-  const process = yield* Atropos.start(["api", "--port", String(port)], { cwd: yield* Atropos.folder, env: place.env })
-  yield* process.says(/trajectory service at http/)
-  const url = `http://127.0.0.1:${port}`
-  return { url, process, client: yield* clientOf(url) } satisfies Service
+export const start = Effect.fnUntraced(function* (place: Place, { port = 0, killAt }: Options = {}) {
+  const process = yield* Atropos.start(["api", "--port", String(port)], {
+    cwd: yield* Atropos.folder,
+    env: place.env,
+    ...(killAt && { killAt })
+  })
+  const [, url = ""] = yield* process.says(address)
+  return { url, process, client: yield* clientOf(url) } satisfies ServiceProcess
+})
+
+/** The same in the process of the test, which is cheaper, for one that is not killed. */
+export const startHere = Effect.fnUntraced(function* (place: Place, { port = 0 }: Pick<Options, "port"> = {}) {
+  const service = yield* InProcess.start(["api", "--port", String(port)], place.env)
+  const [, url = ""] = yield* service.says(address)
+  return { url, client: yield* clientOf(url) } satisfies Service
 })
 
 /** A client whose connections live as long as the scope. */

@@ -6,6 +6,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Option, Schedule } from "effect"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as Atropos from "./Atropos.ts"
+import type * as KillMoment from "./KillMoment.ts"
 
 /** Groups of a run. */
 export const groupSize = 2
@@ -27,36 +28,39 @@ export const run: TrajectoryApi.RunSpec = {
   wandbProject: ""
 }
 
-/**
- * An inference server that takes its time; `onRequest` gets the number of each request as it comes, and may hold it.
- */
+/** An inference server; `onRequest` gets the number of each request as it comes, and may hold it. */
 export const policy = (onRequest: (count: number) => void | Promise<void> = () => {}) =>
   TestServer.make(async ({ body, path }, count) => {
     if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
     await onRequest(count)
-    await new Promise((resolve) => setTimeout(resolve, 60 + (count % 5) * 20))
     const n = Number(body["n"] ?? 1)
     return TestServer.chatReply(Array.from({ length: n }, (_, i) => `I think it is \\boxed{${i}}`))
   })
 
-/** Starts the environment against a service and an inference server, or goes on with it. */
-export const serve = (options: {
+export interface Where {
   readonly serviceUrl: string
   readonly policyUrl: string
-  readonly cwd: string
   readonly spool?: string
-}) =>
-  Atropos.start(
-    [
-      "serve --env arithmetic-stories",
-      `--env.group_size ${groupSize} --env.total_steps ${steps}`,
-      "--env.max_num_workers 3 --env.max_batches_offpolicy 4",
-      "--env.ensure_scores_are_not_same false --env.steps_per_eval 0",
-      `--env.rollout_server_url ${options.serviceUrl} --openai.base_url ${options.policyUrl}/v1`,
-      options.spool === undefined ? "" : `--spool ${options.spool}`
-    ].flatMap((line) => line.split(" ").filter((word) => word !== "")),
-    { cwd: options.cwd }
-  )
+}
+
+/** The command that runs the environment against a service and an inference server. */
+export const serving = ({ policyUrl, serviceUrl, spool }: Where): ReadonlyArray<string> =>
+  [
+    "serve --env arithmetic-stories",
+    `--env.group_size ${groupSize} --env.total_steps ${steps}`,
+    "--env.max_num_workers 3 --env.max_batches_offpolicy 4",
+    "--env.ensure_scores_are_not_same false --env.steps_per_eval 0",
+    `--env.rollout_server_url ${serviceUrl} --openai.base_url ${policyUrl}/v1`,
+    spool === undefined ? "" : `--spool ${spool}`
+  ].flatMap((line) => line.split(" ").filter((word) => word !== ""))
+
+/** Starts the environment, or goes on with it. */
+export const serve = ({
+  cwd,
+  killAt,
+  ...where
+}: Where & { readonly cwd: string; readonly killAt?: KillMoment.KillMoment }) =>
+  Atropos.start(serving(where), { cwd, ...(killAt && { killAt }) })
 
 const defaults = ArithmeticStories.settings.complete({})
 const numberOf = new Map(
@@ -84,9 +88,10 @@ export const train = Effect.fnUntraced(function* (
   numberOf: (group: ScoredGroup.ScoredGroup) => number | undefined = storyOf
 ) {
   while (got.steps.length < until) {
-    const claimed = yield* client
-      .claim({ owner: "trainer", wait: 1000, lease: "10 seconds" })
-      .pipe(Effect.catch(() => Effect.as(Effect.sleep("50 millis"), Option.none())))
+    const claimed = yield* Effect.retry(client.claim({ owner: "trainer", wait: 1000, lease: "10 seconds" }), {
+      schedule: Schedule.spaced("50 millis"),
+      while: ({ reason }) => reason === "unreachable"
+    })
     if (Option.isNone(claimed)) continue
     const { groups, step } = claimed.value
     // Its answer may be lost with the service; a repeated one is accepted.
@@ -122,13 +127,13 @@ export const savedFrontier = (client: TrajectoryClient.TrajectoryClient) =>
  * The stories of a run are there, each once, and the steps without gaps; a batch whose claim went unanswered comes
  * late.
  */
-export const check = (got: Got): void => {
+export const check = (got: Got, count = stories): void => {
   assert.deepStrictEqual(
     [...got.steps].sort((a, b) => a - b),
     got.steps.map((_, index) => index + 1)
   )
   assert.deepStrictEqual(
     [...got.stories].sort((a, b) => Number(a) - Number(b)),
-    Array.from({ length: stories }, (_, index) => index)
+    Array.from({ length: count }, (_, index) => index)
   )
 }

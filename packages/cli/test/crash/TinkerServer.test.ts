@@ -1,13 +1,24 @@
-/** A Tinker server killed twice under a run that trains on it: the run's parameters are those of a run without. */
+/** A Tinker server killed under a run that trains on it: the run's parameters are those of a run without. */
 import { NodeServices } from "@effect/platform-node"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
+import * as InProcess from "../InProcess.ts"
 import * as Atropos from "./Atropos.ts"
+import type * as KillMoment from "./KillMoment.ts"
+import * as Ports from "../../../core/test/base/Ports.ts"
 
 const steps = 12
-/** Steps after which the server is killed: one with a checkpoint before it, one in the middle of two. */
-const kills = [4, 9]
+
+/** One life of the server for each. */
+const kills: ReadonlyArray<KillMoment.KillMoment> = [
+  // All of a checkpoint is on the disk, and has no name.
+  { of: "renamed", when: "before", what: /\/weights\/step-6-[^/]*$/ },
+  // In the middle of a step.
+  { of: "answered", when: "before", what: /^POST .*\/optim_step$/, nth: 2 },
+  // The checkpoint is there, and the run does not know.
+  { of: "renamed", when: "after", what: /\/weights\/step-9-[^/]*$/ }
+]
 
 const flags = {
   env: "sort-letters",
@@ -38,37 +49,38 @@ const lastSaved = Effect.fnUntraced(function* (folder: string) {
   return yield* fs.readFile(join(folder, saved[0]!))
 })
 
-/** A run on a server that is killed at those steps, and started again each time. */
-const trained = Effect.fnUntraced(function* (kills: ReadonlyArray<number>) {
+/** A run on a server that is killed at those moments, and started again each time. */
+const trained = Effect.fnUntraced(function* (kills: ReadonlyArray<KillMoment.KillMoment>) {
   const { join } = yield* Path.Path
-  const cwd = yield* Atropos.folder
+  const cwd = yield* InProcess.folder
   const model = TinyModel.make({ characters: "abcdefghij=", seed: 1, maxPositions: 16 })
   yield* model.write(join(cwd, "model"), model.initial)
-  const port = yield* Atropos.freePort
-  const serve = Effect.tap(
-    Atropos.start(["tinker", "--model", "./model", "--port", String(port), "--threads", "1"], { cwd }),
-    (server) => server.says("Tinker's API for")
-  )
-  let server = yield* serve
-  const run = yield* Atropos.start(
-    ["up", ...words, "--engine", `tinker+http://localhost:${port}`, "--model", "./model"],
-    { cwd }
-  )
-  for (const step of kills) {
-    yield* run.says(new RegExp(`^(${step}|${step + 1}|${step + 2})/${steps} steps`, "m"))
-    yield* server.kill
-    server = yield* serve
+  const port = yield* Ports.held
+  const serving = ["tinker", "--model", "./model", "--port", String(port), "--threads", "1"]
+  const start = InProcess.start(["up", ...words, "--engine", `tinker+http://localhost:${port}`, "--model", "./model"])
+  let run: Effect.Success<typeof start> | undefined
+  for (const killAt of kills) {
+    const server = yield* Atropos.start(serving, { cwd, killAt })
+    yield* server.says("Tinker's API for")
+    run ??= yield* start
+    yield* Effect.raceFirst(
+      server.killed,
+      Effect.flatMap(run.ended, ({ stderr, stdout }) => Effect.die(new Error(`the run has ended: ${stdout}${stderr}`)))
+    )
   }
-  const { code, err, out } = yield* run.ended
-  assert.strictEqual(code, 0, out + err)
-  return { said: run.said(), state: yield* lastSaved(join(cwd, ".atropos", "tinker")) }
-})
+  const last = yield* InProcess.start(serving)
+  yield* last.says(/Tinker's API for/)
+  run ??= yield* start
+  const { code, stderr, stdout } = yield* run.ended
+  assert.strictEqual(code, 0, stdout + stderr)
+  return { said: stdout + stderr, state: yield* lastSaved(join(cwd, ".atropos", "tinker")) }
+}, Effect.scoped)
 
-it.live("a server that is killed twice leaves the run's parameters as they would have been, bit for bit", () =>
+it.live("a server that is killed leaves the run's parameters as they would have been, bit for bit", () =>
   Effect.gen(function* () {
     const undisturbed = yield* trained([])
     const killed = yield* trained(kills)
     assert.include(killed.said, "going back to the last checkpoint")
     assert.deepStrictEqual(killed.state, undisturbed.state)
-  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  }).pipe(Effect.provide(NodeServices.layer))
 )

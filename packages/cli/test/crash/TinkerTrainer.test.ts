@@ -8,10 +8,9 @@ import { type EnvironmentClient, Trajectory, TrajectoryClient, TrajectoryClientH
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Path, Schedule } from "effect"
-import type { IncomingMessage } from "node:http"
+import * as InProcess from "../InProcess.ts"
 import * as Atropos from "./Atropos.ts"
-import * as KillingProxy from "./KillingProxy.ts"
-import * as Service from "./Service.ts"
+import type * as KillMoment from "./KillMoment.ts"
 
 const steps = 12
 const groupSize = 4
@@ -19,31 +18,19 @@ const groupsPerBatch = 2
 const characters = "abcdefghij"
 const interval = 3
 
-const isPost =
-  (path: string) =>
-  ({ method, url = "" }: IncomingMessage): boolean =>
-    method === "POST" && url.endsWith(path)
-
-/** A question about the result of an operation of this kind. */
-const isAwaited =
-  (kind: string) =>
-  (request: IncomingMessage): boolean =>
-    isPost("/retrieve_future")(request) && request.headers["x-tinker-request-type"] === kind
-
-interface Kill extends KillingProxy.Moment {
-  readonly server: "tinker" | "service"
-}
-
-/** In the order in which they happen to one run; each `nth` counts from the trainer's start before it. */
-const kills: ReadonlyArray<Kill> = [
-  // The probe of the reduction makes seven gradients and six steps of its own.
-  { server: "tinker", name: "before a gradient's answer", is: isAwaited("ForwardBackward"), nth: 9, at: "answered" },
-  { server: "tinker", name: "between gradient and step", is: isPost("/optim_step"), nth: 12, at: "asked" },
-  { server: "tinker", name: "before a step's answer", is: isAwaited("OptimStep"), nth: 9, at: "answered" },
-  { server: "tinker", name: "before weights are saved", is: isPost("/save_weights"), nth: 1, at: "asked" },
-  { server: "tinker", name: "after weights were saved", is: isAwaited("SaveWeights"), nth: 1, at: "answered" },
-  { server: "service", name: "before a batch is acknowledged", is: isPost("/ack"), nth: 1, at: "asked" },
-  { server: "service", name: "after a batch was acknowledged", is: isPost("/ack"), nth: 1, at: "answered" }
+/**
+ * One life of the trainer for each, in this order. The probe of the reduction makes seven gradients and six steps of
+ * its own.
+ */
+const kills: ReadonlyArray<KillMoment.KillMoment> = [
+  // It has its gradient, and no step is made of it.
+  { of: "asked", when: "before", what: /^POST .*\/optim_step$/, nth: 9 },
+  // The step is made, and it does not know.
+  { of: "asked", when: "after", what: /^POST .*\/optim_step$/, nth: 9 },
+  // The server has the weights, and no checkpoint has their name.
+  { of: "renamed", when: "before", what: /\/step_3$/ },
+  { of: "asked", when: "before", what: /^POST .*\/ack$/ },
+  { of: "asked", when: "after", what: /^POST .*\/ack$/, nth: 5 }
 ]
 
 /** Numbers that look random, and are the same each time. */
@@ -87,12 +74,11 @@ const fill = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryCli
 })
 
 interface Place {
-  readonly cwd: string
   readonly service: string
   readonly tinker: string
 }
 
-const train = ({ cwd, service, tinker }: Place, run: string) => {
+const training = ({ service, tinker }: Place, run: string) => {
   const flags = {
     engine: `tinker+${tinker}`,
     model: "./model",
@@ -107,11 +93,9 @@ const train = ({ cwd, service, tinker }: Place, run: string) => {
     seed: "3",
     "lora.r": "4",
     threads: "1",
-    // A batch that was claimed and not yet written down comes again when its lease is over.
-    lease_seconds: "5"
+    lease_seconds: "30"
   }
-  const words = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value])
-  return Atropos.start(["train", ...words], { cwd })
+  return ["train", ...Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value])]
 }
 
 /** The weights and moments of the run's last checkpoint, as the server keeps them. */
@@ -133,47 +117,29 @@ it.live(
   () =>
     Effect.gen(function* () {
       const { join } = yield* Path.Path
-      const cwd = yield* Atropos.folder
+      const cwd = yield* InProcess.folder
       const model = TinyModel.make({ characters, seed: 1, maxPositions: 16 })
       yield* model.write(join(cwd, "model"), model.initial)
-      const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
-      const port = yield* Atropos.freePort
-      const tinker = yield* Atropos.start(["tinker", "--model", "./model", "--port", String(port), "--threads", "1"], {
-        cwd
-      })
-      yield* tinker.says("Tinker's API for")
-      const proxies = {
-        tinker: yield* KillingProxy.make(port),
-        service: yield* KillingProxy.make(Number(new URL(service.url).port))
-      }
-      const place = { cwd, service: proxies.service.url, tinker: proxies.tinker.url }
+      const api = yield* InProcess.start(["api", "--port", "0"])
+      const [, service = ""] = yield* api.says(/trajectory service at (http:\S+)/)
+      const server = yield* InProcess.start(["tinker", "--model", "./model", "--port", "0", "--threads", "1"])
+      const [, tinker = ""] = yield* server.says(/Tinker's API for .*?(http:\/\/[^\s/]+:\d+)/)
+      const place = { service, tinker }
       const filled = (run: string) =>
-        Layer.build(TrajectoryClientHttp.layer({ url: service.url, run })).pipe(
+        Layer.build(TrajectoryClientHttp.layer({ url: service, run })).pipe(
           Effect.flatMap((context) => Effect.provide(TrajectoryClient.all, context)),
           Effect.flatMap(fill),
           Effect.forkScoped
         )
 
       yield* filled("undisturbed")
-      const straight = yield* (yield* train(place, "undisturbed")).ended
-      assert.strictEqual(straight.code, 0, straight.out + straight.err)
+      const straight = yield* InProcess.run(training(place, "undisturbed"))
+      assert.strictEqual(straight.code, 0, straight.stdout + straight.stderr)
 
       yield* filled("killed")
-      for (const kill of kills) {
-        const victim = yield* train(place, "killed")
-        yield* proxies[kill.server]
-          .await(kill, victim.killNow)
-          .pipe(
-            Effect.raceFirst(
-              Effect.flatMap(victim.ended, ({ err, out }) =>
-                Effect.die(new Error(`not killed ${kill.name}: ${out}${err}`))
-              )
-            )
-          )
-        assert.strictEqual((yield* victim.ended).signal, "SIGKILL", kill.name)
-      }
-      const last = yield* (yield* train(place, "killed")).ended
-      assert.strictEqual(last.code, 0, last.out + last.err)
+      for (const killAt of kills) yield* (yield* Atropos.start(training(place, "killed"), { cwd, killAt })).killed
+      const last = yield* InProcess.run(training(place, "killed"))
+      assert.strictEqual(last.code, 0, last.stdout + last.stderr)
       assert.deepStrictEqual(yield* lastSaved(cwd, "killed"), yield* lastSaved(cwd, "undisturbed"))
     }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)))
 )

@@ -15,7 +15,7 @@ const acked = 2
 // On one database: packages/api/test has a trainer's process killed on each.
 it.live("a killed trainer's batch goes to its successor, once, when its lease is over", () =>
   Effect.gen(function* () {
-    const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
+    const service = yield* Service.startHere(yield* Service.fastest.make)
     const { client, url } = service
     const envId = yield* Trainer.begin(client)
     const ledger = Load.ledger()

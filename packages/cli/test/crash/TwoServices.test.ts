@@ -1,15 +1,20 @@
 /** Two services on one Postgres under load, and two trainers: one of each is killed. */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Latch, Layer, Random } from "effect"
+import { Effect, Latch, Layer } from "effect"
 import * as Atropos from "./Atropos.ts"
 import * as Load from "./Load.ts"
 import * as Service from "./Service.ts"
 import * as Trainer from "./Trainer.ts"
 
 const script = new URL("TrainerProcess.ts", import.meta.url)
-const groupsInAll = 400
+const groupsInAll = 200
+const groupsPerRequest = 2
 const ackedByVictim = 8
+/** As many as the trainer that is killed takes, and more. */
+const groupsBeforeItsDeath = 60
+/** By then it is dead: no service got more requests before. */
+const fatalRequest = groupsBeforeItsDeath / groupsPerRequest + 5
 
 const { postgres } = Service
 const reason = postgres === undefined ? " (skipped: no Postgres on this machine, and no DATABASE_URL)" : ""
@@ -19,20 +24,25 @@ it.live.skipIf(postgres === undefined)(
   () =>
     Effect.gen(function* () {
       const place = yield* postgres!.make
-      const dying = yield* Service.start(place, yield* Atropos.freePort)
-      const staying = yield* Service.start(place, yield* Atropos.freePort)
+      const dying = yield* Service.start(place, {
+        killAt: { of: "answered", when: "before", what: /^POST .*\/groups$/, nth: fatalRequest }
+      })
+      const staying = yield* Service.startHere(place)
       const envId = yield* Trainer.begin(dying.client)
       const ledger = Load.ledger()
       const taken: Trainer.Taken = new Map()
-      const isDead = yield* Latch.make()
+      const hasNoVictim = yield* Latch.make()
+      const hasOneService = yield* Latch.make()
 
       // Whoever meets the death of its service goes on at the other one, with the same keys.
       const submitter = (first: Service.Service) =>
         Effect.gen(function* () {
           let { client } = first
           while (ledger.next <= groupsInAll) {
-            if (ledger.next > 0.75 * groupsInAll) yield* isDead.await
-            const groups = Load.drawKeyed(ledger, 2)
+            if (ledger.next > groupsBeforeItsDeath) yield* hasNoVictim.await
+            // The service that stays leaves requests for the one that dies.
+            if (client === staying.client && ledger.next > groupsInAll / 2) yield* hasOneService.await
+            const groups = Load.drawKeyed(ledger, groupsPerRequest)
             yield* Load.sendKeyed({ client, envId }, ledger, groups).pipe(
               Effect.catchTag("TrajectoryError", () => {
                 client = staying.client
@@ -47,9 +57,12 @@ it.live.skipIf(postgres === undefined)(
       const killings = Effect.gen(function* () {
         yield* victim.says(new RegExp(`(claimed .*\\n+acked .*\\n+){${ackedByVictim}}claimed .*\\n`))
         yield* victim.kill
-        yield* Effect.sleep(yield* Random.nextIntBetween(0, 20))
-        yield* dying.process.kill
-        yield* isDead.open
+        yield* hasNoVictim.open
+        yield* dying.process.killed
+        yield* hasOneService.open
+      })
+      const taking = Effect.repeat(Trainer.takeOne(staying.client, taken, 500), {
+        until: () => ledger.answered.size >= groupsInAll
       })
       yield* Effect.all(
         [
@@ -58,9 +71,7 @@ it.live.skipIf(postgres === undefined)(
           submitter(staying),
           submitter(dying),
           submitter(staying),
-          Effect.repeat(Trainer.takeOne(staying.client, taken, 500), {
-            until: () => ledger.answered.size >= groupsInAll
-          })
+          Effect.andThen(hasNoVictim.await, taking)
         ],
         { concurrency: "unbounded", discard: true }
       )
@@ -69,9 +80,5 @@ it.live.skipIf(postgres === undefined)(
       for (const { groups, id, step } of Trainer.claimsIn(victim.said())) Trainer.note(taken, id, step, groups)
       assert.strictEqual(Trainer.checkSteps(taken), groupsInAll / 2)
       assert.strictEqual(Trainer.checkGroups(taken).size, groupsInAll)
-    }).pipe(
-      Random.withSeed(4),
-      Effect.scoped,
-      Effect.provide(Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici))
-    )
+    }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)))
 )

@@ -1,10 +1,11 @@
 /** `atropos api` with a database it cannot have, or that goes away: told clearly, at once, and nothing is lost. */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer, Result } from "effect"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
-import * as Atropos from "../crash/Atropos.ts"
 import * as Load from "../crash/Load.ts"
+import * as Ports from "../../../core/test/base/Ports.ts"
 import * as Service from "../crash/Service.ts"
 import * as Trainer from "../crash/Trainer.ts"
 import * as InProcess from "../InProcess.ts"
@@ -12,7 +13,7 @@ import * as Wires from "./Wires.ts"
 
 const api = Effect.fnUntraced(function* (env: Record<string, string>) {
   yield* InProcess.folder
-  const { code, stderr } = yield* InProcess.run(["api", "--port", String(yield* Atropos.freePort)], env)
+  const { code, stderr } = yield* InProcess.run(["api", "--port", "0"], env)
   assert.strictEqual(code, 1)
   assert.strictEqual(stderr.trim().split("\n").length, 1, stderr)
   return stderr
@@ -23,7 +24,7 @@ const parts = Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)
 layer(parts, { excludeTestServices: true })("a database that cannot be had", (it) => {
   it.effect("nobody listens at its address", () =>
     Effect.gen(function* () {
-      const port = yield* Atropos.freePort
+      const port = yield* Ports.held
       const said = yield* api({ DATABASE_URL: `postgres://me:hush-hush@127.0.0.1:${port}/rollouts` })
       assert.include(said, `cannot use the database 127.0.0.1:${port}/rollouts: connect ECONNREFUSED`)
       assert.include(said, "is the server running?")
@@ -53,14 +54,14 @@ layer(parts, { excludeTestServices: true })("a database that cannot be had", (it
   it.effect("its folder belongs to a running service, which goes on", () =>
     Effect.gen(function* () {
       const place = yield* Service.pglite.make
-      const first = yield* Service.start(place, yield* Atropos.freePort)
+      const first = yield* Service.start(place)
       const said = yield* api({ ...place.env })
       assert.match(said, /the folder \S+ is in use by a running process \(id \d+\)/)
       assert.include(said, "ATROPOS_DATA_DIR")
       assert.strictEqual((yield* first.client.runInfo).batchSize, -1)
       yield* first.process.kill
       // A lock left by the dead is no lock.
-      yield* Service.start(place, yield* Atropos.freePort)
+      yield* Service.start(place)
     }).pipe(Effect.scoped)
   )
 
@@ -93,7 +94,7 @@ layer(parts, { excludeTestServices: true })("a database on a server", (it) => {
         const url = new URL(place.env["DATABASE_URL"]!)
         const wire = yield* Wires.between(url.hostname, Number(url.port || 5432))
         url.host = `127.0.0.1:${wire.port}`
-        const service = yield* Service.start({ env: { DATABASE_URL: url.href } }, yield* Atropos.freePort)
+        const service = yield* Service.start({ env: { DATABASE_URL: url.href } })
         const envId = yield* Trainer.begin(service.client)
         const ledger = Load.ledger()
         const send = Effect.suspend(() =>
@@ -105,10 +106,8 @@ layer(parts, { excludeTestServices: true })("a database on a server", (it) => {
         assert.include(["unreachable", "overloaded"], error.reason)
         yield* wire.mend
         const [open] = ledger.open.splice(0)
-        yield* Effect.retry(Load.sendKeyed({ client: service.client, envId }, ledger, open!), {
-          schedule: Schedule.spaced("100 millis"),
-          times: 3000
-        })
+        const again = Effect.result(Load.sendKeyed({ client: service.client, envId }, ledger, open!))
+        yield* Waits.until("the database to be back", again, Result.isSuccess)
         const taken: Trainer.Taken = new Map()
         yield* Trainer.drain(service.url, service.client, taken)
         assert.strictEqual(Trainer.checkSteps(taken), 2)

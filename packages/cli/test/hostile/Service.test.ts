@@ -7,8 +7,10 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Option } from "effect"
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as Atropos from "../crash/Atropos.ts"
+import * as Ports from "../../../core/test/base/Ports.ts"
 import * as Service from "../crash/Service.ts"
 import * as Stories from "../crash/Stories.ts"
 import * as InProcess from "../InProcess.ts"
@@ -51,8 +53,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the service", (it) => 
       assert.include(malformed, "ATROPOS_TOKENS, entry 3: expected role:token")
       assert.notInclude(malformed, "hush")
 
-      const port = yield* Atropos.freePort
-      const { process, url } = yield* Service.start({ env: { ...place.env, ATROPOS_TOKENS: tokens } }, port)
+      const { process, url } = yield* Service.start({ env: { ...place.env, ATROPOS_TOKENS: tokens } })
       const without = yield* fails(serve(url))
       assert.include(without, "answered 401: this service asks for a token")
       assert.include(without, "ATROPOS_TOKEN")
@@ -84,7 +85,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
 
   it.effect("refuses a state in the service that something else has saved, and leaves it", () =>
     Effect.gen(function* () {
-      const { client, url } = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
+      const { client, url } = yield* Service.start(yield* Service.fastest.make)
       yield* client.registerRun(Stories.run)
       yield* client.claim({ owner: "trainer", wait: 0, lease: "1 second" })
       const state = { step: 0, value: { progress: "half" } }
@@ -119,7 +120,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
   it.effect("rolls out again what a damaged spool file held, and loses nothing", () =>
     Effect.gen(function* () {
       const place = yield* Service.fastest.make
-      const port = yield* Atropos.freePort
+      const port = yield* Ports.held
       const cwd = yield* Atropos.folder
       const spool = join(cwd, "spool", "arithmetic-stories")
       /** The segment with groups in it, once it has some. */
@@ -132,23 +133,19 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
       }
       const policy = yield* Stories.policy()
       const got: Stories.Got = { steps: [], stories: [] }
-      const service = yield* Service.start(place, port)
+      // It has what it was sent then, and the environment spools it.
+      const killAt = { of: "answered", when: "before", what: /^POST .*\/groups$/, nth: 3 } as const
+      const service = yield* Service.start(place, { port, killAt })
       yield* service.client.registerRun(Stories.run)
       const where = { serviceUrl: service.url, policyUrl: policy.url, cwd, spool: "spool" }
       const training = yield* Effect.forkChild(Stories.train(service.client, got))
 
       const environment = yield* Stories.serve(where)
-      yield* Effect.repeat(
-        Effect.delay(
-          Effect.sync(() => got.steps.length),
-          "10 millis"
-        ),
-        { until: (done) => done > 2 }
+      yield* Waits.untilTrue("three steps", () => got.steps.length > 2)
+      yield* service.process.killed
+      const file = yield* Effect.fromNullishOr(
+        yield* Waits.until("groups in the spool", Effect.promise(segment), (found) => found !== undefined)
       )
-      yield* service.process.kill
-      const file = yield* Effect.repeat(Effect.delay(Effect.promise(segment), "10 millis"), {
-        until: (found) => found !== undefined
-      })
       yield* environment.kill
       yield* Effect.promise(async () => {
         await writeFile(join(spool, "00000000-other.spool"), "nothing of ours")
@@ -156,7 +153,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
         const middle = Math.floor(bytes.length * 0.6)
         await writeFile(file, bytes.fill(0xff, middle, middle + 20))
       })
-      yield* Service.start(place, port)
+      yield* Service.start(place, { port })
       const again = yield* Stories.serve(where)
       yield* Fiber.join(training)
       assert.strictEqual((yield* again.ended).code, 0)

@@ -4,9 +4,9 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schedule, Stream } from "effect"
+import { Effect } from "effect"
 import { fileURLToPath } from "node:url"
-import * as Bin from "../Bin.ts"
+import * as Atropos from "../crash/Atropos.ts"
 import * as InProcess from "../InProcess.ts"
 import * as MetricsFile from "../MetricsFile.ts"
 
@@ -15,15 +15,6 @@ const longAnswers = fileURLToPath(new URL("../fixtures/long-answers.ts", import.
 
 const steps = 6
 
-const firstLine = <E>(output: Stream.Stream<Uint8Array, E>, wanted: (line: string) => boolean) =>
-  output.pipe(
-    Stream.decodeText,
-    Stream.splitLines,
-    Stream.filter(wanted),
-    Stream.runHead,
-    Effect.map(Option.getOrElse(() => assert.fail("the line did not come")))
-  )
-
 describe("atropos train on a policy server that updates weights in flight", () => {
   it.live("killed and started again goes on from its checkpoint, and the server ends with its weights", () =>
     Effect.gen(function* () {
@@ -31,9 +22,8 @@ describe("atropos train on a policy server that updates weights in flight", () =
       const api = yield* InProcess.start(["api", "--port", "0"])
       const [, service = ""] = yield* api.says(/trajectory service at (http:\S+)/)
       const flags = ["--weight-updates", "in-flight", "--speculative-tokens", "3"]
-      const policy = yield* Bin.start(["policy", "--model", model, "--port", "0", ...flags], { cwd })
-      const told = yield* firstLine(policy.stdout, (line) => line.startsWith("policy "))
-      const server = told.replace(/.*?(http:\/\/127\.0\.0\.1:\d+).*/, "$1")
+      const policy = yield* InProcess.start(["policy", "--model", model, "--port", "0", ...flags])
+      const [, server = ""] = yield* policy.says(/policy .*?(http:\/\/127\.0\.0\.1:\d+)/)
       const serving = yield* InProcess.start(
         ["serve", "--env", longAnswers, "--env.rollout_server_url", service]
           .concat(["--env.tokenizer_name", model, "--env.max_token_length", "32", "--env.total_steps", String(steps)])
@@ -41,17 +31,14 @@ describe("atropos train on a policy server that updates weights in flight", () =
           .concat(["--openai.server_type", "vllm", "--openai.base_url", `${server}/v1`])
       )
       const words = ["train", "--model", model, "--atropos-url", service, "--batch-size", "8"]
-        .concat(["--steps", String(steps), "--seq-len", "64", "--checkpoint-interval", "2", "--lease-seconds", "3"])
+        .concat(["--steps", String(steps), "--seq-len", "64", "--checkpoint-interval", "2", "--lease-seconds", "30"])
         .concat(["--threads", "1", "--device", "cpu", "--loss", "grpo", "--lr", "1e-3"])
         .concat(["--weight-sync", JSON.stringify([`policy+${server}`])])
       const folder = `${cwd}/trained_model_checkpoints`
-      const victim = yield* Bin.start(words, { cwd })
-      yield* MetricsFile.read(folder).pipe(
-        Effect.orElseSucceed(() => []),
-        Effect.repeat({ until: (lines) => lines.length >= 3, schedule: Schedule.spaced("20 millis") })
-      )
-      yield* victim.kill({ killSignal: "SIGKILL" })
-      const { code, stderr } = yield* Bin.run(words, { cwd })
+      // The server has the weights of step 3, and no checkpoint has them.
+      const killAt = { of: "asked", when: "before", what: /\/batches\/claim$/, nth: 4 } as const
+      yield* (yield* Atropos.start(words, { cwd, killAt })).killed
+      const { code, stderr } = yield* InProcess.run(words)
       assert.strictEqual(code, 0, stderr)
       // What was done after the last checkpoint is done again.
       const done = (yield* MetricsFile.read(folder)).map(({ step }) => step)
@@ -65,7 +52,7 @@ describe("atropos train on a policy server that updates weights in flight", () =
       const figures = yield* Effect.promise(() => fetch(`${server}/metrics`).then((answer) => answer.text()))
       assert.isAbove(Number(/^atropos_policy_guessed_tokens_total (\d+)$/m.exec(figures)?.[1]), 0)
       assert.strictEqual((yield* serving.ended).code, 0)
-      yield* Effect.all([api.interrupt, policy.kill()], { concurrency: "unbounded" })
+      yield* Effect.all([api.interrupt, policy.interrupt], { concurrency: "unbounded" })
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

@@ -1,25 +1,18 @@
 /**
  * OpenEnv both ways, as whole programs: `atropos up` trains on a server of the Python package `openenv`; its
  * `GenericEnvClient`, and TRL's `GRPOTrainer` by `environment_factory`, play on `atropos openenv`.
- *
- * `ATROPOS_TEST_PYTHON` names an interpreter that has `openenv` and, for the last one, `trl` and `torch` (`python3`
- * otherwise).
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"
-import { execFile, spawn, spawnSync } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { having, interpreter } from "../../../core/test/Python.ts"
 import * as Bin from "../Bin.ts"
 import * as ModelFolders from "../ModelFolders.ts"
 
-const interpreter = process.env["ATROPOS_TEST_PYTHON"] ?? "python3"
-const has = (...modules: ReadonlyArray<string>) =>
-  spawnSync(interpreter, ["-c", `import importlib.util as u; assert all(map(u.find_spec, ${JSON.stringify(modules)}))`])
-    .status === 0
-const [hasOpenEnv, hasTrl] = [has("openenv"), has("openenv", "trl", "torch")]
-const absence = (isPresent: boolean, names: string) =>
-  isPresent ? "" : ` (skipped: ${interpreter} cannot import ${names})`
+const openEnv = having("openenv")
+const trl = having("openenv", "trl", "torch")
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -91,47 +84,39 @@ const Trained = Schema.Struct({
   change: Schema.Finite
 })
 
-const limit = 600_000
-
-describe.skipIf(!hasOpenEnv)(`OpenEnv${absence(hasOpenEnv, "openenv")}`, () => {
-  it.live(
-    "trains a small model on a server with fewer sessions than episodes",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* Bin.folder
-        const { url } = yield* theirs("lettered", 3)
-        const model = yield* ModelFolders.write(`${cwd}/model`, "llama")
-        const { code, stderr, stdout } = yield* Bin.run(
-          ["up", "--port", "0", "--policy_port", "0", "--env", "openenv", "--env.url", url, "--model", model]
-            .concat(["--steps", "5", "--batch_size", "8", "--env.group_size", "4", "--env.max_answer_tokens", "16"])
-            .concat(["--env.evaluation_items", "2"]),
-          { cwd }
-        )
-        assert.strictEqual(code, 0, stdout + stderr)
-        assert.match(stdout, /openenv-1, 5 steps in/)
-        assert.notMatch(stdout + stderr, /rollout failed/)
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    limit
+describe.skipIf(!openEnv.isPresent)(`OpenEnv${openEnv.absence}`, () => {
+  it.live("trains a small model on a server with fewer sessions than episodes", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const { url } = yield* theirs("lettered", 3)
+      const model = yield* ModelFolders.write(`${cwd}/model`, "llama")
+      const { code, stderr, stdout } = yield* Bin.run(
+        ["up", "--port", "0", "--policy_port", "0", "--env", "openenv", "--env.url", url, "--model", model]
+          .concat(["--steps", "5", "--batch_size", "8", "--env.group_size", "4", "--env.max_answer_tokens", "16"])
+          .concat(["--env.evaluation_items", "2"]),
+        { cwd }
+      )
+      assert.strictEqual(code, 0, stdout + stderr)
+      assert.match(stdout, /openenv-1, 5 steps in/)
+      assert.notMatch(stdout + stderr, /rollout failed/)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live(
-    "has Python's client play a hundred episodes on ours, four at a time: the same seed, the same hand",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* served("--env", "blackjack", "--sessions", "4")
-        const { clients, full, wrong } = yield* python(file("python/openenv_client.py"), Clients, url, "100")
-        assert.strictEqual(
-          clients.reduce((sum, played) => sum + Object.keys(played).length, 0),
-          100
-        )
-        assert.deepStrictEqual(clients[0], clients[1])
-        assert.deepStrictEqual(clients[2], clients[3])
-        const rewards = clients.flatMap((played) => Object.values(played).map(([reward]) => reward))
-        assert.deepStrictEqual(new Set(rewards.map(Math.sign)), new Set([-1, 0, 1]))
-        assert.include(wrong, "VALIDATION_ERROR")
-        assert.include(full, "CAPACITY_REACHED")
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    limit
+  it.live("has Python's client play a hundred episodes on ours, four at a time: the same seed, the same hand", () =>
+    Effect.gen(function* () {
+      const url = yield* served("--env", "blackjack", "--sessions", "4")
+      const { clients, full, wrong } = yield* python(file("python/openenv_client.py"), Clients, url, "100")
+      assert.strictEqual(
+        clients.reduce((sum, played) => sum + Object.keys(played).length, 0),
+        100
+      )
+      assert.deepStrictEqual(clients[0], clients[1])
+      assert.deepStrictEqual(clients[2], clients[3])
+      const rewards = clients.flatMap((played) => Object.values(played).map(([reward]) => reward))
+      assert.deepStrictEqual(new Set(rewards.map(Math.sign)), new Set([-1, 0, 1]))
+      assert.include(wrong, "VALIDATION_ERROR")
+      assert.include(full, "CAPACITY_REACHED")
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.live(
@@ -150,29 +135,25 @@ describe.skipIf(!hasOpenEnv)(`OpenEnv${absence(hasOpenEnv, "openenv")}`, () => {
         assert.strictEqual(prompts[0], prompts[1])
         assert.include(wrong, "there is no tool none")
         assert.include(full, "Server at capacity: 1/1")
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    limit
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live.skipIf(!hasTrl)(
-    `has TRL train five steps on ours by environment_factory${absence(hasTrl, "trl and torch")}`,
-    () =>
-      Effect.gen(function* () {
-        const url = yield* served("--env", "blackjack")
-        const trained = yield* python(file("python/openenv_trl.py"), Trained, url, yield* Bin.folder)
-        assert.strictEqual(trained.steps, 5)
-        assert.lengthOf(trained.logs, 5)
-        assert.isAbove(trained.change, 0)
-        // A game that the policy left is worth 0 to TRL, and nothing to the server.
-        const logged = trained.logs.reduce((sum, log) => sum + 8 * log["reward"]!, 0)
-        assert.closeTo(
-          logged,
-          trained.rewards.reduce((sum, reward) => sum + reward, 0),
-          1e-4
-        )
-        assert.isAbove(trained.rewards.length, 10)
-        assert.isTrue(trained.logs.some((log) => log["reward_std"]! > 0))
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    limit
+  it.live.skipIf(!trl.isPresent)(`has TRL train five steps on ours by environment_factory${trl.absence}`, () =>
+    Effect.gen(function* () {
+      const url = yield* served("--env", "blackjack")
+      const trained = yield* python(file("python/openenv_trl.py"), Trained, url, yield* Bin.folder)
+      assert.strictEqual(trained.steps, 5)
+      assert.lengthOf(trained.logs, 5)
+      assert.isAbove(trained.change, 0)
+      // A game that the policy left is worth 0 to TRL, and nothing to the server.
+      const logged = trained.logs.reduce((sum, log) => sum + 8 * log["reward"]!, 0)
+      assert.closeTo(
+        logged,
+        trained.rewards.reduce((sum, reward) => sum + reward, 0),
+        1e-4
+      )
+      assert.isAbove(trained.rewards.length, 10)
+      assert.isTrue(trained.logs.some((log) => log["reward_std"]! > 0))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

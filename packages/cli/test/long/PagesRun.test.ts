@@ -1,12 +1,10 @@
-/** What README and the pages show, done: commands that need nothing but this machine, and every block of TypeScript. */
+/** Runs what README and the pages show: every command line that needs nothing but this machine. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
-import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import * as Bin from "../Bin.ts"
 import * as InProcess from "../InProcess.ts"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
-import * as Atropos from "../crash/Atropos.ts"
 import * as PageCommands from "../pages/PageCommands.ts"
 import * as PageRuns from "../pages/PageRuns.ts"
 import * as PageTypes from "../pages/PageTypes.ts"
@@ -14,9 +12,6 @@ import * as PageTypes from "../pages/PageTypes.ts"
 /** The code of a page that calls itself by this name. */
 const block = (page: string, name: string): string =>
   PageTypes.blocksOf(page).find(({ code }) => code.startsWith(`// ${name}\n`))!.code
-
-/** A dozen processes one after the other, or the compiler over all packages: minutes where much else runs. */
-const patience = 900_000
 
 layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
   describe("commands", () => {
@@ -35,37 +30,34 @@ layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
       })
     )
 
-    it.effect(
-      "do what they say, one after the other, in an empty folder",
-      () =>
-        Effect.gen(function* () {
-          const fs = yield* FileSystem.FileSystem
-          const cwd = yield* Bin.folder
-          yield* fs.writeFileString(`${cwd}/my-loss.ts`, block("docs/losses.md", "my-loss.ts"))
-          // As beside an installed command.
-          yield* fs.symlink(`${PageCommands.root}node_modules`, `${cwd}/node_modules`)
-          for (const { how, line, page } of PageRuns.all) {
-            if (how.as === "left alone" || how.as === "scripted") continue
-            const { at, text, words } = PageCommands.commandsOf(page).find(
-              (one) => !one.isMention && PageRuns.of(page, one.words)?.line === line
-            )!
-            if (how.as === "serves") {
-              yield* Atropos.start(PageRuns.atFreePort(words), { cwd }).pipe(
-                Effect.flatMap(({ says }) => says(how.says)),
-                Effect.scoped
-              )
-              continue
-            }
-            const { code, stderr, stdout } = yield* Bin.run([...words, ...(how.more ?? [])], { cwd })
-            assert.strictEqual(code, 0, `${at}: ${text}\n${stderr}`)
-            assert.notStrictEqual(stdout.trim(), "", at)
-            if (!(yield* fs.exists(`${cwd}/sessions.jsonl`)))
-              yield* fs.copyFile(`${cwd}/out.jsonl`, `${cwd}/sessions.jsonl`)
+    it.effect("do what they say, one after the other, in an empty folder", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const cwd = yield* InProcess.folder
+        yield* fs.writeFileString(`${cwd}/my-loss.ts`, block("docs/losses.md", "my-loss.ts"))
+        // As beside an installed command.
+        yield* fs.symlink(`${PageCommands.root}node_modules`, `${cwd}/node_modules`)
+        for (const { how, line, page } of PageRuns.all) {
+          if (how.as === "left alone" || how.as === "scripted") continue
+          const { at, text, words } = PageCommands.commandsOf(page).find(
+            (one) => !one.isMention && PageRuns.of(page, one.words)?.line === line
+          )!
+          if (how.as === "serves") {
+            yield* InProcess.start(PageRuns.atFreePort(words)).pipe(
+              Effect.flatMap(({ says }) => says(how.says)),
+              Effect.scoped
+            )
+            continue
           }
-          assert.strictEqual((yield* fs.readFileString(`${cwd}/out.jsonl`)).trim().split("\n").length, 50)
-          for (const made of ["my-env", "sft.jsonl"]) assert.isTrue(yield* fs.exists(`${cwd}/${made}`), made)
-        }),
-      patience
+          const { code, stderr, stdout } = yield* InProcess.run([...words, ...(how.more ?? [])])
+          assert.strictEqual(code, 0, `${at}: ${text}\n${stderr}`)
+          assert.notStrictEqual(stdout.trim(), "", at)
+          if (!(yield* fs.exists(`${cwd}/sessions.jsonl`)))
+            yield* fs.copyFile(`${cwd}/out.jsonl`, `${cwd}/sessions.jsonl`)
+        }
+        assert.strictEqual((yield* fs.readFileString(`${cwd}/out.jsonl`)).trim().split("\n").length, 50)
+        for (const made of ["my-env", "sft.jsonl"]) assert.isTrue(yield* fs.exists(`${cwd}/${made}`), made)
+      })
     )
   })
 
@@ -114,43 +106,6 @@ layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
         const one = { rationale: "Vivid. Grade: 12", rewards: { quality: 1, brief: 0.1 } }
         assert.deepStrictEqual(overrides, [one, one])
       })
-    )
-  })
-
-  describe("TypeScript", () => {
-    it.effect(
-      "is right as it stands, or within what the page says is around it",
-      () =>
-        Effect.gen(function* () {
-          const fs = yield* FileSystem.FileSystem
-          const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-          const folder = yield* fs.makeTempDirectoryScoped({
-            directory: `${PageCommands.root}node_modules`,
-            prefix: ".pages-"
-          })
-          const files = PageCommands.pages.flatMap((page) => PageTypes.blocksOf(page)).map(PageTypes.fileOf)
-          assert.isAbove(files.length, 20)
-          for (const { name, text } of files) yield* fs.writeFileString(`${folder}/${name}`, text)
-          for (const [name, text] of Object.entries(PageTypes.beside))
-            yield* fs.writeFileString(`${folder}/${name}`, text)
-          const settings = {
-            extends: `${PageCommands.root}tsconfig.json`,
-            compilerOptions: { noUnusedLocals: false, plugins: [] },
-            include: [],
-            files: [...files.map(({ name }) => name), ...Object.keys(PageTypes.beside)]
-          }
-          yield* fs.writeFileString(`${folder}/tsconfig.json`, JSON.stringify(settings))
-          const found = yield* spawner.string(
-            ChildProcess.make("node", [
-              `${PageCommands.root}node_modules/typescript/bin/tsc`,
-              "--noEmit",
-              "-p",
-              `${folder}/tsconfig.json`
-            ])
-          )
-          assert.strictEqual(found, "")
-        }),
-      patience
     )
   })
 })

@@ -1,7 +1,8 @@
 /** `atropos up` told how to sample: guessed tokens leave a run repeatable, answers may go on under new weights. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as InProcess from "../InProcess.ts"
 import * as MetricsFile from "../MetricsFile.ts"
 
@@ -65,10 +66,8 @@ describe("atropos up that is told how to sample", () => {
       const up = yield* InProcess.start([...words, ...flags])
       const [, policy = ""] = yield* up.says(/policy at (http:\S+)\/v1/)
       const folder = `${cwd}/.atropos/up/sort-letters-1`
-      yield* MetricsFile.read(folder).pipe(
-        Effect.orElseSucceed(() => []),
-        Effect.repeat({ until: (lines) => lines.length >= steps, schedule: Schedule.spaced("20 millis") })
-      )
+      const lines = Effect.orElseSucceed(MetricsFile.read(folder), () => [])
+      yield* Waits.until(`${steps} steps`, lines, ({ length }) => length >= steps)
       const [, name] = /"id":"([^"]+)"/.exec(yield* text(`${policy}/v1/models`)) ?? assert.fail("it names no model")
       const answer = { model: name, prompt: "abababab", max_tokens: 4, temperature: 0, ignore_eos: true }
       yield* text(`${policy}/v1/completions`, answer)

@@ -4,11 +4,11 @@
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Layer, Schedule } from "effect"
-import type { IncomingMessage } from "node:http"
+import { Clock, Effect, Layer, Result } from "effect"
 import { fileURLToPath } from "node:url"
+import * as MovableClock from "../../../api/test/MovableClock.ts"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Atropos from "../crash/Atropos.ts"
-import * as KillingProxy from "../crash/KillingProxy.ts"
 import * as Trainer from "../crash/Trainer.ts"
 import * as InProcess from "../InProcess.ts"
 import * as MetricsFile from "../MetricsFile.ts"
@@ -20,7 +20,7 @@ const neverDone = fileURLToPath(new URL("../fixtures/never-done.ts", import.meta
 const batchSize = 16
 
 /** A trainer tells that samplers have the weights that it made of a batch. */
-const isTold = ({ url = "" }: IncomingMessage): boolean => url.endsWith("/trained")
+const isTold = /^POST .*\/trained$/
 
 /** Service and policy server, in the folder of the test. */
 const servers = Effect.gen(function* () {
@@ -84,18 +84,16 @@ describe("atropos train --on_stale wait", () => {
       Effect.gen(function* () {
         const steps = 8
         const { cwd, metrics, service, serving, stop, training } = yield* servers
-        const proxy = yield* KillingProxy.make(Number(new URL(service).port))
         const environments = yield* Effect.forEach(["first", "second"], (name) =>
           InProcess.start(serving(longAnswers, name, steps))
         )
         // Each time the samplers have weights that no checkpoint has: those of step 3, and of step 5.
-        for (const at of ["asked", "answered"] as const) {
-          const victim = yield* Atropos.start(training(proxy.url, steps), { cwd })
-          yield* proxy.await({ name: "trained", is: isTold, nth: 3, at }, victim.killNow)
-          assert.strictEqual((yield* victim.ended).signal, "SIGKILL")
+        for (const when of ["before", "after"] as const) {
+          const killAt = { of: "asked", when, what: isTold, nth: 3 } as const
+          yield* (yield* Atropos.start(training(service, steps), { cwd, killAt })).killed
         }
-        const { code, err } = yield* Atropos.run(training(proxy.url, steps), { cwd })
-        assert.strictEqual(code, 0, err)
+        const { code, stderr } = yield* InProcess.run(training(service, steps))
+        assert.strictEqual(code, 0, stderr)
         const lines = yield* metrics
         checkSteps(lines, steps)
         assert.isAtMost(lines.length, steps + 2)
@@ -107,23 +105,18 @@ describe("atropos train --on_stale wait", () => {
   it.live("goes on half a minute after an environment was killed that held all the others up", () =>
     Effect.gen(function* () {
       const steps = 3
-      const clock = yield* Clock.Clock
-      let ahead = 0
-      const now = () => clock.currentTimeMillisUnsafe() + ahead
-      const movable: Clock.Clock = Object.assign(Object.create(clock), {
-        currentTimeMillisUnsafe: now,
-        currentTimeMillis: Effect.sync(now)
-      })
+      const { advance, clock } = yield* MovableClock.make
       const { cwd, metrics, service, serving, stop, training } = yield* Effect.provideService(
         servers,
         Clock.Clock,
-        movable
+        clock
       )
       const trainer = yield* InProcess.start(training(service, steps))
       const summaryIs = (is: (summary: Effect.Success<ReturnType<typeof Trainer.summary>>) => boolean) =>
-        Trainer.summary(service).pipe(
-          Effect.retry(Schedule.spaced("50 millis")),
-          Effect.repeat({ until: is, schedule: Schedule.spaced("50 millis") })
+        Waits.until(
+          String(is),
+          Effect.result(Trainer.summary(service)),
+          (summary) => Result.isSuccess(summary) && is(summary.success)
         )
       const victim = yield* Atropos.start(serving(neverDone, "first", steps), { cwd })
       // It has begun all that the first batch may have.
@@ -132,7 +125,7 @@ describe("atropos train --on_stale wait", () => {
       yield* victim.kill
       const { bound, queuedGroups } = yield* Trainer.summary(service)
       assert.deepStrictEqual([bound, queuedGroups], [{ maxStaleness: 0, underWay: batchSize, startable: 0 }, 0])
-      ahead = 31_000
+      yield* advance(31_000)
       assert.strictEqual((yield* trainer.ended).code, 0)
       checkSteps(yield* metrics, steps)
       assert.strictEqual((yield* second.ended).code, 0)

@@ -1,10 +1,12 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { type EnvironmentClient, ScoredGroup, TrajectoryClient, TrajectoryClientV0 } from "@atropos/core"
-import { Effect, FileSystem, Layer, Option, Schedule } from "effect"
+import { Effect, FileSystem, Layer, Option } from "effect"
 import { randomUUID } from "node:crypto"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestStore from "../../../api/test/TestStore.ts"
 import * as V0Server from "../../../api/test/v0/V0Server.ts"
+import * as Ports from "../../../core/test/base/Ports.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Service from "../crash/Service.ts"
 import * as InProcess from "../InProcess.ts"
@@ -80,7 +82,7 @@ const submit = (client: TrajectoryClient.TrajectoryClient, envId: number, from: 
 /** A batch, learned from. */
 const train = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.gen(function* () {
-    const batch = Option.getOrThrow(yield* client.claim({ owner: "trainer", wait: "10 seconds", lease: "1 minute" }))
+    const batch = Option.getOrThrow(yield* client.claim({ owner: "trainer", wait: "5 minutes", lease: "1 minute" }))
     yield* client.ack(batch)
     return batch
   })
@@ -178,7 +180,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("data sets of a service
       const unknown = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(url), "--run", "other"])
       assert.strictEqual(unknown.code, 2)
       assert.include(unknown.stderr, "has no run other (--run); runs: default")
-      const nobody = `http://127.0.0.1:${yield* Atropos.freePort}`
+      const nobody = `http://127.0.0.1:${yield* Ports.held}`
       const away = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(nobody)])
       assert.strictEqual(away.code, 1)
       assert.include(away.stderr, "cannot be reached")
@@ -215,10 +217,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("data sets of a service
 
       const running = yield* InProcess.start(taking)
       // An environment is let in once the reader has asked for a batch.
-      const envId = yield* environment(client).pipe(
-        Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: Option.isSome }),
-        Effect.map(Option.getOrThrow)
-      )
+      const envId = Option.getOrThrow(yield* Waits.until("the reader", environment(client), Option.isSome))
       assert.deepStrictEqual(yield* client.runInfo, { batchSize, maxTokenLength: 2048 })
       yield* submit(client, envId, 0, 4)
       const { code, stderr } = yield* running.ended

@@ -1,12 +1,13 @@
 /**
- * The official SDK of Tinker, unmodified, against `atropos tinker`. `ATROPOS_TEST_PYTHON` names an interpreter that has
- * the package `tinker` (`python3` otherwise); the oldest version that was run is 0.25.0, the newest 0.38.0.
+ * The official SDK of Tinker, unmodified, against `atropos tinker`: `npm run test:interop` runs this with 0.25.0 and
+ * with 0.38.0.
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
-import { execFile, spawnSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { having, interpreter } from "../../../core/test/Python.ts"
 import * as OrtWorker from "../../../trainer/src/exec/OrtWorker.ts"
 import * as LocalLearner from "../../../trainer/src/local/LocalLearner.ts"
 import * as Preset from "../../../trainer/src/loss/Preset.ts"
@@ -15,10 +16,8 @@ import * as PretrainedModel from "../../../trainer/src/model/PretrainedModel.ts"
 import * as Bin from "../Bin.ts"
 import * as ModelFolders from "../ModelFolders.ts"
 
-const interpreter = process.env["ATROPOS_TEST_PYTHON"] ?? "python3"
 const program = fileURLToPath(new URL("sdk.py", import.meta.url))
-const isPresent = spawnSync(interpreter, ["-c", "import tinker, numpy"], { stdio: "ignore" }).status === 0
-const absence = isPresent ? "" : ` (skipped: ${interpreter} cannot import tinker and numpy)`
+const { absence, isPresent } = having("tinker", "numpy")
 
 /** What the program prints last. */
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever it says

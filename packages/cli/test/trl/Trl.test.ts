@@ -1,43 +1,71 @@
 /**
- * The Python package `integrations/trl`, by its own tests: they start the service, the sampler and an environment of
- * this repository. `ATROPOS_TEST_PYTHON` names an interpreter with the package's dependencies and pytest (`python3`
- * otherwise).
+ * TRL's own GRPOTrainer on the trajectory service, by the Python package in integrations/trl: its tests, which start
+ * the command of this repository.
  */
-import { describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { execFile, spawnSync } from "node:child_process"
+import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { having, interpreter } from "../../../core/test/Python.ts"
 
-const interpreter = process.env["ATROPOS_TEST_PYTHON"] ?? "python3"
 const folder = fileURLToPath(new URL("../../../../integrations/trl", import.meta.url))
 const env = { ...process.env, PYTHONPATH: `${folder}/src`, ATROPOS_TEST_NODE: process.execPath }
+const { absence, isPresent } = having("pytest", "peft", "trl", "torch")
 
-const needed = "pytest, peft, trl.trainer.grpo_trainer, atropos_trl"
-const isPresent =
-  spawnSync(interpreter, ["-c", `import ${needed}`], { cwd: folder, env, stdio: "ignore", timeout: 120_000 }).status ===
-  0
-const absence = isPresent ? "" : ` (skipped: ${interpreter} cannot import ${needed}; see integrations/trl/README.md)`
+/** In the order in which pytest runs them. */
+const files = [
+  ["test_groups.py", "is given groups as they were sent"],
+  ["test_learning.py", "learns from an environment that its own policy answers"],
+  ["test_processes.py", "gets the batch of a killed trainer again, and loses and repeats none"],
+  ["test_training.py", "takes each batch once, with the sampler's log-probabilities in the loss"]
+] as const
 
-/** Runs a file of tests to its end; fails with what pytest wrote. */
-const pytest = (file: string) =>
-  Effect.promise(
-    (signal) =>
-      new Promise<void>((resolve, reject) => {
-        const words = ["-m", "pytest", "-q", "-x", `tests/${file}`]
-        execFile(interpreter, words, { cwd: folder, env, signal, maxBuffer: 2 ** 26 }, (error, output, complaint) => {
-          if (error === null) resolve()
-          else reject(new Error(`${output}\n${complaint}`))
-        })
+/** Runs all files in one interpreter, as TRL takes seconds to load; `after` has what it wrote when a file is done. */
+const pytest = () => {
+  const words = ["-m", "pytest", "-v", "--color=no", "-o", "console_output_style=classic", "tests"]
+  const program = spawn(interpreter, words, { cwd: folder, env })
+  const ended = new Promise<void>((resolve) => program.on("close", () => resolve()))
+  let output = ""
+  const waiting = new Set<() => void>()
+  for (const stream of [program.stdout, program.stderr]) {
+    stream.setEncoding("utf8").on("data", (part: string) => {
+      output += part
+      for (const look of waiting) look()
+    })
+  }
+  const after = async (file: string): Promise<string> => {
+    const later = files.map(([name]) => name).filter((name) => name > file)
+    await Promise.race([
+      ended,
+      new Promise<void>((resolve) => {
+        const look = (): void => {
+          if (later.some((name) => output.includes(`\ntests/${name}::`))) resolve()
+        }
+        waiting.add(look)
+        look()
       })
-  )
+    ])
+    return output
+  }
+  return { after, stop: () => void program.kill("SIGINT") }
+}
+let running: ReturnType<typeof pytest> | undefined
 
 describe.skipIf(!isPresent)(`TRL's GRPOTrainer on our service${absence}`, () => {
-  for (const [file, says] of [
-    ["test_groups.py", "is given groups as they were sent"],
-    ["test_training.py", "takes each batch once, with the sampler's log-probabilities in the loss"],
-    ["test_processes.py", "gets the batch of a killed trainer again, and loses and repeats none"],
-    ["test_learning.py", "learns from an environment that its own policy answers"]
-  ] as const) {
-    it.live(says, () => pytest(file), 900_000)
+  // Where one failed before it was through.
+  afterAll(() => running?.stop())
+
+  for (const [file, says] of files) {
+    it.live(says, () =>
+      Effect.gen(function* () {
+        running ??= pytest()
+        const output = yield* Effect.promise(() => running!.after(file))
+        const states = Array.from(output.matchAll(/^tests\/(\w+\.py)::.* ([A-Z]+)$/gm))
+          .filter(([, of]) => of === file)
+          .map(([, , state]) => state)
+        assert.isNotEmpty(states, output)
+        assert.deepStrictEqual(new Set(states), new Set(["PASSED"]), output)
+      })
+    )
   }
 })

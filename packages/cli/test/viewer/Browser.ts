@@ -2,14 +2,17 @@
  * The viewer in a real browser, started once per test file. Where there is none, suites skip themselves and say so.
  */
 import axe from "axe-core"
+import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { isDeepStrictEqual } from "node:util"
 import { gzipSync } from "node:zlib"
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core"
-import { afterAll, assert, beforeAll, vi } from "vitest"
+import { afterAll, beforeAll } from "vitest"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import { executablePath, isPresent, launch } from "./Chromium.ts"
 
 /** What a suite's name ends in: why it does not run. */
@@ -62,7 +65,7 @@ export const suite = () => {
   const open = async (url: string, options: BrowserContextOptions = {}): Promise<Opened> => {
     if (browser === undefined) throw new Error("the browser has not started")
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
-    context.setDefaultTimeout(patience)
+    context.setDefaultTimeout(0)
     const page = await context.newPage()
     const requests: Array<string> = []
     const errors: Array<string> = []
@@ -95,16 +98,25 @@ export const suite = () => {
   return { open, save }
 }
 
-/** Milliseconds; below the limit of a test, so that what was waited for is told. */
-const patience = 300_000
+/** The answer; the error if a page that is being drawn cannot give one yet. */
+const attempt = <A>(ask: () => Promise<A>): Effect.Effect<A | Error> =>
+  Effect.promise(() =>
+    ask().catch((error: unknown) => {
+      if (error instanceof Error && !error.message.includes("has been closed")) return error
+      throw error
+    })
+  )
 
-/** Asks until the answer is the expected one; tells the last answer where it never is. */
-export const becomes = <A>(ask: () => Promise<A>, expected: A): Promise<void> =>
-  vi.waitFor(async () => assert.deepStrictEqual(await ask(), expected), { timeout: patience, interval: 50 })
+/** Asks until the answer is the expected one. */
+export const becomes = async <A>(ask: () => Promise<A>, expected: A): Promise<void> => {
+  const isExpected = (answer: A | Error) => isDeepStrictEqual(answer, expected)
+  await Effect.runPromise(Waits.until(JSON.stringify(expected), attempt(ask), isExpected))
+}
 
-/** Asks until it is so. */
-export const holds = (ask: () => Promise<boolean>, what: string): Promise<void> =>
-  vi.waitFor(async () => assert.isTrue(await ask(), what), { timeout: patience, interval: 50 })
+/** Asks until the answer is true. */
+export const holds = async (ask: () => Promise<boolean>, what: string): Promise<void> => {
+  await Effect.runPromise(Waits.until(what, attempt(ask), (answer) => answer === true))
+}
 
 /** Presses a key until the chart's crosshair is at the step: one that is not drawn yet knows no keys. */
 export const goesTo = (plot: Locator, key: string, step: string): Promise<void> =>

@@ -385,18 +385,8 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     await page.waitForSelector(".rollout")
     await page.getByRole("button", { name: "Show more of 1,984,000 characters" }).click()
     await page.getByRole("button", { name: "Show more of 1,920,000 characters" }).waitFor()
-    const longest = await page.evaluate<number>(`new Promise((resolve) => {
-      let last = performance.now(), longest = 0, left = 20
-      const tick = () => {
-        const now = performance.now()
-        longest = Math.max(longest, now - last)
-        last = now
-        left-- === 0 ? resolve(longest) : setTimeout(tick, 5)
-      }
-      tick()
-    })`)
-    // The machine's other work included; without an end to what is parsed it is minutes.
-    assert.isBelow(longest, 10_000)
+    // Without an end to what is parsed there are a million of them, and the page is at work for minutes.
+    assert.isBelow(await page.evaluate<number>("document.querySelectorAll('*').length"), 20_000)
   })
 
   it("has no serious fault of accessibility", async () => {

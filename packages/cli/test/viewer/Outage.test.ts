@@ -4,6 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import * as Atropos from "../crash/Atropos.ts"
+import * as Ports from "../../../core/test/base/Ports.ts"
 import * as Browser from "./Browser.ts"
 import * as Registrations from "./Registrations.ts"
 import { mathGroup } from "./SavedRollouts.ts"
@@ -39,18 +40,18 @@ const outage = (page: Page) => page.locator(".outage")
 describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  const serving = Effect.fnUntraced(function* (cwd: string, port: number) {
+  const serving = Effect.fnUntraced(function* (cwd: string, port = 0) {
     const service = yield* Atropos.start(["api", "--port", String(port)], { cwd })
-    yield* service.says("trajectory service at")
-    return service
+    const [, url = ""] = yield* service.says(/trajectory service at (http:\S+)/)
+    return { ...service, url }
   })
 
   it.live("says so in one way on every page, keeps what it has, and goes on by itself", () =>
     Effect.gen(function* () {
       const cwd = yield* Atropos.folder
-      const port = yield* Atropos.freePort
-      const url = `http://127.0.0.1:${port}`
+      const port = yield* Ports.held
       const before = yield* serving(cwd, port)
+      const { url } = before
       yield* Effect.promise(() => fill(url, "lasting"))
       const pages = yield* Effect.promise(async () => {
         const of = async (address: string, sign: string) => {
@@ -107,9 +108,7 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
   it.live("has an address that means the same run later", () =>
     Effect.gen(function* () {
       const cwd = yield* Atropos.folder
-      const port = yield* Atropos.freePort
-      const url = `http://127.0.0.1:${port}`
-      yield* serving(cwd, port)
+      const { url } = yield* serving(cwd)
       yield* Effect.promise(async () => {
         await fill(url, "first")
         const { page } = await open(`${url}/ui`)
@@ -128,15 +127,14 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
   it.live("ends with a run that has taken its steps in that word", () =>
     Effect.gen(function* () {
       const cwd = yield* Atropos.folder
-      const port = yield* Atropos.freePort
-      const words = ["up", "--steps", "100", "--threads", "1", "--port", String(port), "--policy_port", "0"]
+      const words = ["up", "--steps", "100", "--threads", "1", "--port", "0", "--policy_port", "0"]
       const up = yield* Atropos.start(words, { cwd })
-      yield* up.says("trajectory service at")
-      const { page } = yield* Effect.promise(() => open(`http://127.0.0.1:${port}/ui`))
+      const [, url = ""] = yield* up.says(/trajectory service at (http:\S+)/)
+      const { page } = yield* Effect.promise(() => open(`${url}/ui`))
       const service = yield* Effect.promise(() => page.context().newPage())
       yield* up.says(/[1-9]\d*\/100 steps/)
       yield* Effect.promise(async () => {
-        await service.goto(`http://127.0.0.1:${port}/ui#/service`)
+        await service.goto(`${url}/ui#/service`)
         await service.getByRole("table", { name: "Environments" }).waitFor()
         await page.locator(".tile-value").first().waitFor()
       })

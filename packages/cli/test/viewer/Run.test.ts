@@ -19,9 +19,8 @@ const layerLive = Layer.effect(
   Live,
   Effect.gen(function* () {
     const cwd = yield* Atropos.folder
-    const port = yield* Atropos.freePort
     const { says } = yield* Atropos.start(
-      ["up", "--steps", String(steps), "--threads", "1", "--port", String(port), "--policy_port", "0"],
+      ["up", "--steps", String(steps), "--threads", "1", "--port", "0", "--policy_port", "0"],
       { cwd }
     )
     const [, url = ""] = yield* says(/service at (http:\S+)/)

@@ -11,9 +11,6 @@ const layerTest = Layer.effectDiscard(
   Effect.flatMap(HttpServer.addressFormattedWith(Effect.succeed), BrokenRun.fill)
 ).pipe(Layer.provideMerge(OpenService.layer))
 
-/** Milliseconds; the first test waits for the whole run to be sent, on a machine that may be busy. */
-const limit = 240_000
-
 /** Pixels by which the page, or the part of it that scrolls, is wider than what is seen. */
 const overhang = (page: Page) =>
   page.evaluate<number>(`Math.max(
@@ -36,28 +33,25 @@ const pages: ReadonlyArray<readonly [name: string, address: string, sign: string
 describe.skipIf(!Browser.isPresent)(`a tablet${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { timeout: "4 minutes", excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })((it) => {
     for (const [name, viewport] of [
       ["upright", { width: 820, height: 1180 }],
       ["across", { width: 1180, height: 820 }]
     ] as const) {
-      it.effect(
-        `shows every page whole and without serious hindrance (${name})`,
-        () =>
-          Effect.gen(function* () {
-            const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-            yield* Effect.promise(async () => {
-              const { errors, page } = await open(`${url}/ui`, { viewport, hasTouch: true })
-              for (const [what, address, sign] of pages) {
-                await page.goto(`${url}/ui#${address}`)
-                await page.locator(sign).first().waitFor()
-                assert.isAtMost(await overhang(page), 0, what)
-                assert.deepStrictEqual(await Browser.violations(page), [], what)
-              }
-              assert.deepStrictEqual(errors, [])
-            })
-          }),
-        limit
+      it.effect(`shows every page whole and without serious hindrance (${name})`, () =>
+        Effect.gen(function* () {
+          const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+          yield* Effect.promise(async () => {
+            const { errors, page } = await open(`${url}/ui`, { viewport, hasTouch: true })
+            for (const [what, address, sign] of pages) {
+              await page.goto(`${url}/ui#${address}`)
+              await page.locator(sign).first().waitFor()
+              assert.isAtMost(await overhang(page), 0, what)
+              assert.deepStrictEqual(await Browser.violations(page), [], what)
+            }
+            assert.deepStrictEqual(errors, [])
+          })
+        })
       )
     }
   })

@@ -5,6 +5,9 @@
  * that make no sense. Never tried again: any other 4xx and what a server cannot do. The next attempt goes to another
  * healthy server at once; where there is none it waits, exponentially longer with jitter, at most 10 s, or as long as
  * the server's Retry-After says.
+ *
+ * A 503 is no failed attempt: the server is there and answers later (vLLM 0.33 while it is paused for new weights, or
+ * its queue is full). It is asked again for as long as a server that is down is waited for (`serverWait`).
  */
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
 import { unsupported } from "./backend/Backend.ts"
@@ -51,6 +54,10 @@ const isRetryable = ({ reason }: InferenceError): boolean =>
 
 interface Attempts {
   count: number
+  /** Those that failed otherwise than with a 503. */
+  failures: number
+  /** When the 503s began that came since the last other failure. */
+  unavailableSince: number | undefined
   /** Times every server was tried in vain. */
   rounds: number
   /** Servers that failed in this round. */
@@ -63,20 +70,22 @@ export const over =
     Effect.suspend(() => {
       const { isEligible, split, what } = question
       if (!fleet.members.some(isEligible)) return cannot(fleet, what)
-      const state: Attempts = { count: 0, rounds: 0, failed: new Set() }
+      const state: Attempts = { count: 0, failures: 0, unavailableSince: undefined, rounds: 0, failed: new Set() }
+      const mostFailures = maxAttempts + fleet.members.length - 1
       const want: Want = { split, isEligible, prefer, avoid: state.failed }
       let malformed = 0
       return attempt(fleet, question, want, state).pipe(
         Effect.retry({
-          times: maxAttempts - 1 + fleet.members.length - 1,
           while: (error) => {
             if (
               question.isHeard?.() ||
               !isRetryable(error) ||
               (error.reason === "malformed" && ++malformed > malformedRetries)
             )
-              return false
-            return (error.retryAfterMillis ?? 0) <= longestRetryAfterMillis || fleet.hasAlternative(want)
+              return Effect.succeed(false)
+            if ((error.retryAfterMillis ?? 0) > longestRetryAfterMillis && !fleet.hasAlternative(want))
+              return Effect.succeed(false)
+            return isWorthAnother(error, state, mostFailures, fleet.serverWait)
           },
           schedule: Schedule.modifyDelay(Schedule.forever, () =>
             Effect.suspend(() => {
@@ -92,6 +101,22 @@ export const over =
         Effect.mapError((error) => (state.count > 1 ? afterAttempts(error, state.count) : error))
       )
     })
+
+/** Failures are limited by their number, 503s by time. */
+const isWorthAnother = (
+  { status }: InferenceError,
+  state: Attempts,
+  mostFailures: number,
+  serverWait: Duration.Duration
+): Effect.Effect<boolean> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    if (status !== 503) {
+      state.unavailableSince = undefined
+      return ++state.failures < mostFailures
+    }
+    state.unavailableSince ??= now
+    return now - state.unavailableSince < Duration.toMillis(serverWait)
+  })
 
 const attempt = <A>(
   fleet: Fleet,

@@ -6,7 +6,7 @@
  * slot is released, a server recovers or a weight changes (nobody polls); a wait ends in `noServer` once no
  * server has been healthy for `serverWait`; a slot is given back whatever happens to its holder.
  */
-import { Clock, Effect, type Scope } from "effect"
+import { Clock, type Duration, Effect, type Scope } from "effect"
 import type { InferenceError, ServerMetrics, Split } from "./backend/Inference.ts"
 import * as Health from "./Health.ts"
 import * as Member from "./Member.ts"
@@ -19,6 +19,8 @@ export type Outcome =
 
 export interface Fleet extends Pick<Slots.Slots, "take" | "release"> {
   readonly members: ReadonlyArray<Member.Member>
+  /** How long a request waits while no server can answer it. */
+  readonly serverWait: Duration.Duration
   /** Records how an attempt ended and what that says of the server's health. */
   readonly learn: (
     member: Member.Member,
@@ -43,6 +45,7 @@ export const make = Effect.fn("Fleet.make")(function* (
 
   return {
     members,
+    serverWait: options.serverWait,
     take: (want, restore) => Effect.andThen(health.wanted, slots.take(want, restore)),
     release: slots.release,
     learn: Effect.fnUntraced(function* (member, split, { error, isRetry, startedAt, tokens }) {

@@ -1,8 +1,8 @@
 /**
  * The health of a fleet's servers, learnt from the requests themselves: a connection that fails takes a server out at
  * once, other failures after three in a row. A server that is out is asked for its health, ever less often, only while
- * requests keep coming, and is back with one more failure to its credit. 429 and 503 with Retry-After are no ill
- * health: nothing is sent to that server before the time it named.
+ * requests keep coming, and is back with one more failure to its credit. 429 and 503 are no ill health; with a
+ * Retry-After, nothing is sent to that server before the time it named.
  */
 import { Clock, Duration, Effect, Latch, Option, Random } from "effect"
 import * as Waiting from "../base/Waiting.ts"

@@ -9,6 +9,7 @@ const grow = (): never => {
 }
 
 const hang = (): never => {
+  port?.postMessage("hanging")
   for (;;) continue
 }
 

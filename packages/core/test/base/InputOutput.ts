@@ -3,7 +3,7 @@
  * in which a busy machine may or may not get it done.
  */
 import { Effect } from "effect"
-import { TestClock } from "effect/testing"
+import * as Waits from "./Waits.ts"
 
 /** Whether this process waits for its file system. */
 const isUnderWay = (): boolean => process.getActiveResourcesInfo().some((kind) => kind.startsWith("FSReq"))
@@ -23,7 +23,7 @@ export const atRest = (turns: number): Effect.Effect<void> =>
       yield* turn
       while (isUnderWay()) {
         quiet = 0
-        yield* TestClock.withLive(Effect.sleep("1 millis"))
+        yield* Waits.untilTrue("the file system", () => !isUnderWay())
       }
     }
   })

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { having } from "../Python.ts"
 import * as Python from "./Python.ts"
 import * as TestGateway from "./TestGateway.ts"
 
@@ -45,7 +46,7 @@ print(json.dumps({"texts": texts, "counted": counted, "refused": refused}))
 
 const Told = Schema.Struct({ texts: Schema.Array(Schema.String), counted: Schema.Int, refused: Schema.String })
 
-const { absence, isPresent } = Python.having("anthropic")
+const { absence, isPresent } = having("anthropic")
 
 describe.skipIf(!isPresent)(`the gateway and Anthropic's SDK for Python${absence}`, () => {
   it.live("runs a loop of parallel tools, plain and streamed, with the engine's own ids", () =>

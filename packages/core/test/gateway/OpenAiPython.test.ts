@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { having } from "../Python.ts"
 import * as Python from "./Python.ts"
 import * as TestGateway from "./TestGateway.ts"
 
@@ -79,7 +80,7 @@ const ways = [
   "Chat Completions, streamed"
 ]
 
-const openai = Python.having("openai")
+const openai = having("openai")
 
 describe.skipIf(!openai.isPresent)(`the gateway and Python's openai package${openai.absence}`, () => {
   it.live("record turns with parallel tool calls as one sequence, whatever API is used", () =>

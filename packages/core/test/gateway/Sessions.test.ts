@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Logger } from "effect"
+import { Deferred, Effect, Fiber, Logger } from "effect"
+import * as Waits from "../base/Waits.ts"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
 import * as SequenceLimit from "../../src/inference/SequenceLimit.ts"
 import * as TestGateway from "./TestGateway.ts"
@@ -121,9 +122,7 @@ describe("sessions of the gateway", () => {
           ({ status, text }) => ({ status, message: messageOf(text) })
         )
         // What is refused is no use of the session.
-        const over = yield* Effect.repeat(Effect.delay(status, Duration.millis(5)), {
-          until: ({ status }) => status === 404
-        })
+        const over = yield* Waits.until("the end of the session", status, ({ status }) => status === 404)
         assert.match(over.message, /this session is over \(it had no request for 20ms\)/)
       })
     )
@@ -183,15 +182,7 @@ describe("sessions of the gateway", () => {
         const session = yield* gateway.open()
         const { status } = yield* post(`${session.baseURL}/chat/completions`, chat("Hi"))
         assert.strictEqual(status, 500)
-        yield* Effect.repeat(
-          Effect.delay(
-            Effect.sync(() => lines.join()),
-            Duration.millis(5)
-          ),
-          {
-            until: (all) => all.includes("session closed")
-          }
-        )
+        yield* Waits.untilTrue("a closed session", () => lines.join().includes("session closed"))
         assert.include(lines.join(), session.id)
         assert.notInclude(lines.join(), session.anthropicBaseURL.split("/").at(-1)!)
       })

@@ -239,7 +239,7 @@ const sessionWith = (logprob: number) =>
           }
     )
     const transport = yield* Transport.make
-    const session = yield* Proxy.make({ url, transport, timeout: Duration.seconds(10) }).tracked
+    const session = yield* Proxy.make({ url, transport, timeout: Duration.hours(1) }).tracked
     return yield* Effect.result(session.trajectories)
   })
 

@@ -39,12 +39,13 @@ const saying =
   (request) =>
     Effect.succeed(answerOf(Array.from({ length: request.n ?? 1 }, () => server)))
 
-const failing = (server: string, reason: ServerManager.InferenceFailure, retryAfterMillis?: number) =>
+const failing = (server: string, reason: ServerManager.InferenceFailure, retryAfterMillis?: number, status?: number) =>
   Effect.fail(
     new InferenceError({
       reason,
       server,
       message: `${server} is ${reason}`,
+      ...(status !== undefined && { status }),
       ...(retryAfterMillis === undefined ? {} : { retryAfterMillis })
     })
   )
@@ -307,6 +308,32 @@ describe("retries", () => {
       assert.isTrue(Exit.isFailure(exit))
       if (Exit.isFailure(exit)) assert.include(String(exit.cause), "(after 8 attempts)")
     })
+  )
+
+  it.effect(
+    "go on for as long as a server that is down is waited for where it answers 503, and count as no failures",
+    () =>
+      Effect.gen(function* () {
+        const paused = failing("s1", "overloaded", undefined, 503)
+        const wait = 30_000
+        const { exit, times } = yield* timesAsked(() => paused, "2 minutes")
+        assert.isTrue(Exit.isFailure(exit))
+        assert.isAtLeast(times.at(-1)!, wait)
+        assert.isBelow(times.at(-2)!, wait)
+        // Eight 503s, then every failure but one that is allowed, then a 503 again.
+        const last = 8 + options.maxAttempts - 1
+        const mixed = yield* timesAsked(
+          (count) =>
+            count <= 8 || count === last + 1
+              ? paused
+              : count <= last
+                ? failing("s1", "failed", undefined, 500)
+                : Effect.succeed(answerOf(["back"])),
+          "4 minutes"
+        )
+        assert.isTrue(Exit.isSuccess(mixed.exit))
+        assert.lengthOf(mixed.times, last + 2)
+      })
   )
 
   it.effect("wait as long as the server's Retry-After says", () =>

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, type Scope } from "effect"
+import * as Ports from "../base/Ports.ts"
 
 export interface Asked {
   readonly method: string
@@ -116,12 +117,10 @@ const send = (response: ServerResponse, reply: Reply): void => {
   response.end(text)
 }
 
-/** An address of the loopback at which nobody listens. */
-export const nobody: Effect.Effect<string> = Effect.scoped(
-  Effect.map(
-    make(() => "hang"),
-    ({ url }) => url
-  )
+/** An address of the loopback at which nobody listens while the scope is open. */
+export const nobody: Effect.Effect<string, never, Scope.Scope> = Effect.map(
+  Ports.held,
+  (port) => `http://127.0.0.1:${port}`
 )
 
 /** An OpenAI chat answer with these texts. */

@@ -2,6 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Logger, Option, References, type Scope } from "effect"
 import { TestClock } from "effect/testing"
+import * as Waits from "../base/Waits.ts"
 import * as FileSink from "../../src/metrics/FileSink.ts"
 import * as ServiceSink from "../../src/metrics/ServiceSink.ts"
 import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
@@ -289,11 +290,13 @@ describe("FileSink", () => {
       yield* fs.symlink("/dev/full", `${at}/metrics.jsonl`)
       const full = yield* FileSink.make(at)
       const { layer, said } = listening()
-      const exit = yield* record([full], (recorder) => count(recorder, 3), { flushWithin: "200 millis" }).pipe(
-        Effect.provide(layer)
-      )
+      const isRefused = () => said.some((line) => /metrics\.jsonl cannot be written: .*no space left/.test(line))
+      const exit = yield* record(
+        [full],
+        (recorder) => Effect.andThen(count(recorder, 3), Waits.untilTrue("the full disk", isRefused)),
+        { flushWithin: "200 millis" }
+      ).pipe(Effect.provide(layer))
       assert.isTrue(Exit.isSuccess(exit))
-      assert.isTrue(said.some((line) => /metrics\.jsonl cannot be written: .*no space left/.test(line)))
       assert.isTrue(said.some((line) => line.includes('"metrics lost"') && line.includes('"entries":3')))
     }).pipe(Effect.provide(quiet))
   )

@@ -1,9 +1,10 @@
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Metric, References, Schedule } from "effect"
+import { Effect, Layer, Logger, Metric, References } from "effect"
 import { HttpClient } from "effect/http"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
+import * as Waits from "../base/Waits.ts"
 import * as GaugeSink from "../../src/metrics/GaugeSink.ts"
 import * as PrometheusServer from "../../src/metrics/PrometheusServer.ts"
 import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
@@ -91,11 +92,7 @@ describe("Prometheus", () => {
       const said: Array<string> = []
       const heard = Logger.layer([Logger.make(({ message }) => said.push(JSON.stringify(message)))])
       yield* PrometheusServer.start({ host: "127.0.0.1", port }).pipe(
-        Effect.andThen(
-          Effect.suspend(() => (said.length > 0 ? Effect.void : Effect.fail("not yet"))).pipe(
-            Effect.retry({ times: 20_000, schedule: Schedule.spaced("5 millis") })
-          )
-        ),
+        Effect.andThen(Waits.untilTrue("a log line", () => said.length > 0)),
         Effect.provide(Layer.merge(heard, Layer.succeed(References.MinimumLogLevel, "Info")))
       )
       assert.match(said.join(), /not served; trying again.*another process listens there/)

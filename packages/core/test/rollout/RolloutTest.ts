@@ -2,6 +2,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import * as Waits from "../base/Waits.ts"
 import * as EnvironmentSettings from "../../src/EnvironmentSettings.ts"
 import * as Environment from "../../src/Environment.ts"
 import type { ScoredGroup } from "../../src/ScoredGroup.ts"
@@ -165,7 +166,7 @@ export const start = Effect.fnUntraced(function* (
   const statusChanges = (envId: number) =>
     client.statusChanges(envId).pipe(Stream.tap(() => Effect.sync(() => (seen.status = true))))
   const fiber = yield* launch(environment, { ...client, statusChanges }, options)
-  while (!seen.status && fiber.pollUnsafe() === undefined) yield* TestClock.withLive(Effect.sleep("1 millis"))
+  yield* Waits.untilTrue("the environment to be at work", () => seen.status || fiber.pollUnsafe() !== undefined)
   return fiber
 })
 

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
-import { Cause, Effect, Exit, Layer, Logger, Option, References, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Logger, Option, References, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import OpenAI from "openai"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import { defineAgent } from "../../src/agent/Agent.ts"
 import type { AgentModel } from "../../src/agent/AgentDefinition.ts"
 
@@ -85,8 +87,9 @@ describe("defineAgent", () => {
     )
   )
 
-  it.live("leaves runs that fail out of their group, and counts them by their kind", () => {
+  it.effect("leaves runs that fail out of their group, and counts them by their kind", () => {
     let runs = 0
+    let answered = 0
     let aborted = false
     return within(
       defineAgent({
@@ -100,16 +103,19 @@ describe("defineAgent", () => {
             given.signal.addEventListener("abort", () => {
               aborted = true
             })
-            await ask(given)
-            return new Promise<string>(() => {})
           }
-          return ask(given)
+          const answer = await ask(given)
+          answered++
+          return run === 2 ? new Promise<string>(() => {}) : answer
         },
         score: () => runs
-      })({ groupSize: 5, sessionTimeout: 0.5 }),
+      })({ groupSize: 5, sessionTimeout: 60 }),
       (environment) =>
         Effect.gen(function* () {
-          const { groups } = yield* first(environment)
+          const rolling = yield* Effect.forkChild(first(environment))
+          yield* Waits.untilTrue("three answers", () => answered === 3)
+          yield* TestClock.adjust("1 minute")
+          const { groups } = yield* Fiber.join(rolling)
           assert.strictEqual(groups[0]!.scores.length, 2)
           const {
             "agent/failed": failed,

@@ -155,7 +155,7 @@ layer(Sandbox.layerWasi({ workers: 2, timeMillis: 20_000 }), { excludeTestServic
       ].map(fenced)
       const all = yield* Effect.provide(
         firstScores,
-        environment({ ...own, groupSize: 2, maxCases: 2, seconds: 2 }, replies)
+        environment({ ...own, groupSize: 2, maxCases: 2, seconds: 5 }, replies)
       )
       assert.deepStrictEqual(all, [1, 0])
     })

@@ -165,12 +165,13 @@ describe("the command environment", () => {
   suite(
     "ends a program whose time is over: without a verdict it is left out, and a scorer may still judge its folder",
     Effect.gen(function* () {
-      const hanging = { command: `${agent} hang`, sessionTimeout: 6 }
+      const hanging = { command: `${agent} hang`, sessionTimeout: 2 }
       const late = yield* rolledOut(hanging)
       assert.isUndefined(late.group)
       assert.deepInclude(late.figures, { "agent/timeouts": 2 })
-      assert.include(late.told, "took longer than 6 seconds")
-      const judged = yield* rolledOut({ ...hanging, scorer: check })
+      assert.include(late.told, "took longer than 2 seconds")
+      // It has to come to its work on any machine.
+      const judged = yield* rolledOut({ ...hanging, sessionTimeout: 20, scorer: check })
       assert.deepStrictEqual(
         judged.group?.rewards?.map(({ correct, exit }) => [correct, exit]),
         [

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, type Scope } from "effect"
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Program from "../../src/command/Program.ts"
 import * as Warden from "../../src/command/Warden.ts"
 
@@ -30,6 +31,10 @@ const processesWith = (words: string): ReadonlyArray<string> =>
   execFileSync("ps", ["-axo", "pid=,command="], { encoding: "utf8" })
     .split("\n")
     .filter((line) => line.includes(words))
+
+/** The `sleep`s of a script, by the beginning of what they were told. */
+const sleeping = (mark: string): ReadonlyArray<string> =>
+  processesWith(`sleep ${mark}`).filter((line) => /^ *\d+ sleep \d+ *$/.test(line))
 
 const suite = (name: string, run: Effect.Effect<unknown, unknown, FileSystem.FileSystem | Scope.Scope>) =>
   it.live(name, () => run.pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
@@ -106,10 +111,10 @@ describe("a program", () => {
     Effect.gen(function* () {
       const mark = `62${process.pid}`
       const output = Program.makeOutput()
-      const late = yield* sh(`sleep ${mark}1 & trap '' TERM INT; echo begun; sleep ${mark}2`, { output }).pipe(
-        Effect.timeoutOption("500 millis")
+      yield* Effect.raceFirst(
+        sh(`sleep ${mark}1 & trap '' TERM INT; echo begun; sleep ${mark}2`, { output }),
+        Waits.untilTrue("the program and its child", () => output.stdout() === "begun\n" && sleeping(mark).length === 2)
       )
-      assert.strictEqual(late._tag, "None")
       assert.strictEqual(output.stdout(), "begun\n")
       assert.deepStrictEqual(processesWith(`sleep ${mark}`), [])
     })
@@ -129,14 +134,19 @@ describe("a program", () => {
     Effect.gen(function* () {
       const mark = `63${process.pid}`
       const warden = yield* Warden.make
-      const wardens = () =>
-        processesWith("wardenProcess").filter((line) => ofThisProcess(Number(line.trim().split(" ")[0])))
+      const wardens = () => processesWith("wardenProcess").filter((line) => ofThisProcess(pidOf(line)))
+      const gate = yield* FileSystem.FileSystem.use((fs) => fs.makeTempFileScoped({ prefix: "atropos-test-" }))
       const { ending } = yield* Effect.raceFirst(
-        sh(`sleep ${mark} & sleep 1; echo done`, { warden }),
+        // It ends when there is something in the file.
+        sh(`sleep ${mark} & until [ -s ${gate} ]; do sleep 0.1; done; echo done`, { warden }),
         Effect.gen(function* () {
-          for (const line of wardens()) process.kill(Number(line.trim().split(" ")[0]), "SIGKILL")
+          yield* Waits.untilTrue("the program", () => sleeping(mark).length === 1)
+          const old = wardens()
+          for (const line of old) process.kill(pidOf(line), "SIGKILL")
+          yield* Waits.untilTrue("another warden", () => wardens().some((line) => !old.includes(line)))
+          yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(gate, "go on"))
           return yield* Effect.never
-        }).pipe(Effect.delay("300 millis"))
+        })
       )
       assert.deepStrictEqual(ending, { _tag: "Exited", code: 0 })
       assert.strictEqual(wardens().length, 1)
@@ -144,6 +154,8 @@ describe("a program", () => {
     })
   )
 })
+
+const pidOf = (line: string): number => Number(line.trim().split(" ")[0])
 
 const ofThisProcess = (pid: number): boolean =>
   readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ")[1] === String(process.pid)

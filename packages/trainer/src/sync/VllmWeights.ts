@@ -1,7 +1,8 @@
 /**
  * All weights of a vLLM server, from a folder in the form of the hub, by the endpoints that VLLM_SERVER_DEV_MODE=1
- * opens (0.32): what has begun is finished, or aborted after a while, requests that come meanwhile wait, the weights
- * are read in place (`/collective_rpc`), the prefix cache is emptied, and the server goes on.
+ * opens (0.32, 0.33): what has begun is finished, or aborted after a while, requests that come meanwhile wait (from
+ * 0.33 on they get 503, and come again), the weights are read in place (`/collective_rpc`), the prefix cache is
+ * emptied, and the server resumes.
  *
  * No answer is of weights that nobody knows: the server's label says what it has, and that others are on their way
  * (`WeightLabel`), and becomes a version's name only when the server gives a known sequence the logprobs that the

@@ -5,8 +5,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ServerManager, Tokenizer } from "@atropos/core"
-import { Effect, FileSystem, Layer, References, Schedule } from "effect"
+import { Effect, FileSystem, Layer, References } from "effect"
 import { FetchHttpClient } from "effect/http"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as WeightSync from "../../src/sync/WeightSync.ts"
 import { serve } from "../server/TestPolicyServer.ts"
 
@@ -33,7 +34,7 @@ describe("adapter_prefix", () => {
           const servers = yield* ServerManager.ServerManager
           const group = servers.complete({ prompt: "x", n: 2, maxTokens: 16 })
           const asked = () => server.asked.at(-1)!.policy
-          yield* Effect.repeat(group, { until: () => asked() === "policy-r-v1", schedule: Schedule.spaced("2 millis") })
+          yield* Waits.until("the first version", group, () => asked() === "policy-r-v1")
 
           yield* sync.push({ version: 2, parameters: new Float32Array(1) })
           // The server gives the old ones up behind the push; the manager may not have looked again.

@@ -1,5 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream, Struct } from "effect"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import { Executor } from "../../src/exec/Executor.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
@@ -38,14 +39,15 @@ const request = (of: Partial<Engine.GenerateRequest> = {}): Engine.GenerateReque
 })
 
 /** Waits until the engine says so: a question is a round trip to its thread, where there is one at the time. */
-const until = Effect.fnUntraced(function* (engine: Engine.Shape, claim: (status: Engine.EngineStatus) => boolean) {
-  for (;;) {
-    const status = yield* engine.status
-    if (claim(status)) return status
-    // Where there is no thread it answers at once: the core is left to the one that starts.
-    if (yield* Effect.isFailure(engine.health)) yield* Effect.sleep("5 millis")
-  }
-})
+const until = (engine: Engine.Shape, claim: (status: Engine.EngineStatus) => boolean) =>
+  Effect.gen(function* () {
+    for (;;) {
+      const status = yield* engine.status
+      if (claim(status)) return status
+      // Without a thread it answers immediately: the core is left to the one that starts.
+      if (yield* Effect.isFailure(engine.health)) yield* Effect.sleep("5 millis")
+    }
+  }).pipe(Waits.named(String(claim)))
 
 const live = { excludeTestServices: true } as const
 

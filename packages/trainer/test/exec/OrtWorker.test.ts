@@ -87,22 +87,23 @@ describe("OrtWorker", () => {
   )
 
   it.live("a caller that is interrupted does not wait for its run, and the next one gets its own", () =>
-    inThread(
-      Effect.gen(function* () {
-        const program = yield* (yield* Executor).load(power(1200))
-        const small = yield* (yield* Executor).load(arithmetic())
-        const fiber = yield* Effect.forkChild(program.run({ x: square(1200) }, { keep: ["y"] }), {
-          startImmediately: true
-        })
-        const start = performance.now()
-        yield* Fiber.interrupt(fiber)
-        const waited = performance.now() - start
-        const { host } = yield* small.run({ x: floats(1), y: floats(2) })
-        assert.deepStrictEqual(host["sum"], floats(3))
-        // It stood behind the run that nobody waits for.
-        assert.isBelow(waited, (performance.now() - start) / 2)
+    Effect.gen(function* () {
+      const [executor, thread] = yield* withThread(OrtWorker.make({ device: "cpu", threads: 1 }))
+      let answers = 0
+      thread.on("message", () => answers++)
+      const program = yield* executor.load(power(1200))
+      const small = yield* executor.load(arithmetic())
+      const before = answers
+      const fiber = yield* Effect.forkChild(program.run({ x: square(1200) }, { keep: ["y"] }), {
+        startImmediately: true
       })
-    )
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(answers, before)
+      const { host } = yield* small.run({ x: floats(1), y: floats(2) })
+      assert.deepStrictEqual(host["sum"], floats(3))
+      // It was queued behind the run whose caller was interrupted.
+      assert.isAtLeast(answers, before + 2)
+    })
   )
 
   it.live("when the thread ends, what it was asked fails, and so does every later request", () =>
@@ -180,12 +181,17 @@ describe.each([
           yield* executor.free(kept["y"]!)
         })
       )
-      for (let count = 0; count < 5; count++) yield* round
-      const before = process.memoryUsage().rss
-      for (let count = 0; count < 15; count++) yield* round
-      const grown = (process.memoryUsage().rss - before) / 2 ** 20
-      // Each round takes 48 MiB: three tensors of 16.
-      assert.isBelow(grown, 240)
+      /** How many rounds' tensors, three of each, are left of so many. */
+      const left = Effect.fnUntraced(function* (rounds: number) {
+        const before = process.memoryUsage().rss
+        for (let count = 0; count < rounds; count++) yield* round
+        return (process.memoryUsage().rss - before) / (3 * 4 * length)
+      })
+      yield* left(5)
+      // Other memory of the process comes and goes; what is not given back grows every time.
+      let least = Infinity
+      for (let once = 0; once < 3 && least >= 5; once++) least = Math.min(least, yield* left(15))
+      assert.isBelow(least, 5)
     }).pipe(Effect.provide(executorLayer))
   )
 })

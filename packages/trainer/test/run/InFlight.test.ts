@@ -2,7 +2,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { type ScoredGroup, Trajectory } from "@atropos/core"
-import { Effect, Fiber, FileSystem, Layer, References, Schedule, Stream } from "effect"
+import { Effect, Fiber, FileSystem, Layer, References, Stream } from "effect"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
@@ -60,10 +61,7 @@ describe("an answer that new weights came in the middle of", () => {
       const first = groupOf(short, yield* engine.generate(short))
       const long = ask(400, 2)
       const running = yield* Effect.forkChild(engine.generate(long), { startImmediately: true })
-      yield* Effect.repeat(engine.status, {
-        until: ({ generatedTokens }) => generatedTokens > 80,
-        schedule: Schedule.spaced("5 millis")
-      })
+      yield* Waits.until("80 tokens", engine.status, ({ generatedTokens }) => generatedTokens > 80)
       yield* Stream.runDrain(trainer.steps(Stream.make(Toy.batch(1, [first]))))
       const crossed = yield* Fiber.join(running)
       // Drawn from both, and as old as the first of them.

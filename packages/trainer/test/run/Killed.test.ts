@@ -2,33 +2,68 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
-import { Context, Effect, FileSystem, Layer, Option, Schedule } from "effect"
+import { Clock, Context, Effect, FileSystem, Layer, Option, Schedule } from "effect"
 import { HttpServer } from "effect/http"
-import { spawn } from "node:child_process"
-import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
+import * as MovableClock from "../../../api/test/MovableClock.ts"
+import type { KillPoint } from "../../../core/test/base/KillPoint.ts"
+import * as ScriptProcess from "../../../core/test/base/ScriptProcess.ts"
 import * as Checkpoints from "../../src/checkpoint/Checkpoints.ts"
 import * as StateFile from "../../src/local/StateFile.ts"
-import { uniforms } from "../loss/ToyPolicy.ts"
 import * as Toy from "./ToyTraining.ts"
 
-const program = fileURLToPath(new URL("trainerProcess.ts", import.meta.url))
+const program = new URL("trainerProcess.ts", import.meta.url)
 
-const steps = 36
+const steps = 24
 const interval = 3
 const batchSize = 8
 const groupsPerBatch = 2
 
-/** Where the service of this file listens. */
-class ServiceUrl extends Context.Service<ServiceUrl, string>()("@atropos/trainer/test/ServiceUrl") {}
+/**
+ * One life of the trainer for each, in this order; each counts from its own start. The step is that of the checkpoint
+ * which it leaves.
+ */
+const kills: ReadonlyArray<readonly [point: KillPoint, savedStep: number]> = [
+  // Leased, and written down nowhere.
+  ["after claim 1", 0],
+  ["after journal 2", 0],
+  ["in prepare 1", 0],
+  ["after gradient 1", 0],
+  ["after update 1", 0],
+  // Of the step that a checkpoint is due after: the first publish is of the weights that it begins with.
+  ["after publish 4", 0],
+  // All of it is on the disk, and has no name.
+  ["after save 1", 0],
+  ["after checkpoint 1", 3],
+  ["after inherited-ack 1", 3],
+  ["after ack 2", 6],
+  ["in prepare 9", 9],
+  ["after gradient 5", 12],
+  ["after update 4", 15],
+  ["after save 2", 18]
+]
 
-const layerService = Layer.effect(ServiceUrl, HttpServer.addressFormattedWith(Effect.succeed)).pipe(
-  Layer.provide(TrajectoryService.serve({ host: "127.0.0.1", port: 0 })),
-  Layer.provide([PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite())), Auth.layerOpen])
+const leaseMillis = 30_000
+
+/** The service of this file: where it listens, and its clock. */
+class Service extends Context.Service<Service, { readonly url: string } & MovableClock.MovableClock>()(
+  "@atropos/trainer/test/Killed/Service"
+) {}
+
+const layerService = Layer.unwrap(
+  Effect.map(MovableClock.make, (clock) =>
+    Layer.effect(
+      Service,
+      HttpServer.addressFormattedWith((url) => Effect.succeed({ url, ...clock }))
+    ).pipe(
+      Layer.provide(TrajectoryService.serve({ host: "127.0.0.1", port: 0 })),
+      Layer.provide([PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite())), Auth.layerOpen]),
+      Layer.provide(Layer.succeed(Clock.Clock, clock.clock))
+    )
+  )
 )
 
 const clientOf = Effect.fnUntraced(function* (run: string) {
-  const url = yield* ServiceUrl
+  const { url } = yield* Service
   const context = yield* Layer.build(Layer.fresh(TrajectoryClientHttp.layer({ url, run })))
   return yield* Effect.provide(TrajectoryClient.all, context)
 })
@@ -53,44 +88,29 @@ const fill = Effect.fnUntraced(function* (run: string) {
   )
 })
 
-interface Ended {
-  readonly code: number | null
-  readonly lines: ReadonlyArray<string>
-}
-
-/** A trainer's process, killed so many milliseconds after it has said so many lines; not at all without a moment. */
-const trainerProcess = Effect.fnUntraced(function* (
-  run: string,
-  folder: string,
-  kill?: { readonly lines: number; readonly millis: number }
-) {
-  const url = yield* ServiceUrl
-  return yield* Effect.callback<Ended>((resume) => {
-    const given = [url, run, folder, steps, interval, batchSize].map(String)
-    const child = spawn(process.execPath, ["--conditions=atropos-src", program, ...given], {
-      stdio: ["ignore", "pipe", "inherit"]
-    })
-    const lines: Array<string> = []
-    createInterface(child.stdout).on("line", (line) => {
-      lines.push(line)
-      if (lines.length === kill?.lines) setTimeout(() => child.kill("SIGKILL"), kill.millis)
-    })
-    child.once("close", (code) => resume(Effect.succeed({ code, lines })))
-    return Effect.sync(() => child.kill("SIGKILL"))
-  })
+/** A trainer's process, until it dies at the point; without one until all steps are taken. */
+const train = Effect.fnUntraced(function* (run: string, folder: string, point = "") {
+  const { url } = yield* Service
+  const ended = yield* ScriptProcess.run(program, [url, run, folder, steps, interval, batchSize, point])
+  const { code, lines, signal } = ended
+  assert.strictEqual(String(signal ?? code), point === "" ? "0" : "SIGKILL", `${point}: ${lines.join()}`)
+  return lines.filter((line) => line.startsWith("step"))
 })
 
-const final = Effect.fnUntraced(function* (folder: string) {
-  const { newest } = yield* Checkpoints.newest(folder, (checkpoint) =>
-    Effect.result(
-      Effect.mapError(
-        StateFile.read(`${checkpoint.folder}/${checkpoint.state.weights.path}`, Toy.model.policy.layout),
-        ({ message }) => message
+const newest = (folder: string) =>
+  Effect.map(
+    Checkpoints.newest(folder, (checkpoint) =>
+      Effect.result(
+        Effect.mapError(
+          StateFile.read(`${checkpoint.folder}/${checkpoint.state.weights.path}`, Toy.model.policy.layout),
+          ({ message }) => message
+        )
       )
-    )
+    ),
+    (found) => found.newest
   )
-  return Option.getOrThrow(newest)
-})
+
+const final = (folder: string) => Effect.map(newest(folder), Option.getOrThrow)
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
@@ -98,27 +118,25 @@ layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: t
   "a trainer that is killed",
   (it) => {
     it.effect(
-      "six times at random moments ends with the parameters of one that was not, with every batch trained on once",
+      "at every point of its steps ends with the parameters of one that was not, with every batch trained on once",
       () =>
         Effect.gen(function* () {
+          const { advance } = yield* Service
           const [whole, killed] = [yield* folder, yield* folder]
           yield* Effect.forkScoped(Effect.all([fill("whole"), fill("killed")], { concurrency: 2 }))
-          const undisturbed = yield* trainerProcess("whole", whole)
-          assert.strictEqual(undisturbed.code, 0)
+          yield* train("whole", whole)
           const expected = yield* final(whole)
           assert.strictEqual(expected.state.step, steps)
 
-          const uniform = uniforms(20)
           const said: Array<string> = []
-          for (let round = 0; round < 6; round++) {
-            const moment = { lines: 1 + Math.floor(uniform() * 6), millis: Math.floor(uniform() * 25) }
-            const { code, lines } = yield* trainerProcess("killed", killed, moment)
-            assert.isNull(code, `round ${round} was to be killed, and ended by itself: ${lines.join()}`)
-            said.push(...lines.filter((line) => line.startsWith("step")))
+          for (const [point, savedStep] of kills) {
+            said.push(...(yield* train("killed", killed, point)))
+            const saved = yield* newest(killed)
+            assert.strictEqual(Option.match(saved, { onNone: () => 0, onSome: ({ state }) => state.step }), savedStep)
+            // A lease that is written down nowhere runs out.
+            if (point === "after claim 1") yield* advance(leaseMillis)
           }
-          const { code, lines } = yield* trainerProcess("killed", killed)
-          assert.strictEqual(code, 0)
-          said.push(...lines.filter((line) => line.startsWith("step")))
+          said.push(...(yield* train("killed", killed)))
           // Steps were lost and done again, or this would test nothing.
           assert.isAbove(said.length, steps)
 
@@ -132,9 +150,8 @@ layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: t
           assert.strictEqual(found.state.policyVersion, steps)
           const client = yield* clientOf("killed")
           // Every batch was acknowledged: none comes again, even after the leases have run out.
-          assert.isTrue(
-            Option.isNone(yield* client.claim({ owner: "another", wait: "2500 millis", lease: "1 second" }))
-          )
+          yield* advance(leaseMillis)
+          assert.isTrue(Option.isNone(yield* client.claim({ owner: "another", wait: 0, lease: "1 second" })))
         })
     )
   }

@@ -14,18 +14,18 @@ import {
   TrajectoryClientHttp
 } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
-import { Context, Effect, FileSystem, Layer, Option, References, Schedule, Stream } from "effect"
+import { Context, Effect, FileSystem, Layer, Option, References, Stream } from "effect"
 import { HttpServer } from "effect/http"
-import { spawn } from "node:child_process"
-import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
+import type { KillPoint } from "../../../core/test/base/KillPoint.ts"
+import * as ScriptProcess from "../../../core/test/base/ScriptProcess.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
 import type * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as Toy from "./ToyTraining.ts"
 
-const program = fileURLToPath(new URL("trainerProcess.ts", import.meta.url))
+const program = new URL("trainerProcess.ts", import.meta.url)
 const groupSize = 4
 const batchSize = 8
 
@@ -122,7 +122,8 @@ const train = Effect.fnUntraced(function* (settings: ReturnType<typeof Toy.setti
 /** Sends these many groups at once, as soon as the run has begun. */
 const fill = Effect.fnUntraced(function* (run: string, count: number) {
   const client = yield* clientOf(run)
-  const { envId } = yield* Effect.repeat(
+  const registered = yield* Waits.until(
+    "the run",
     client.registerEnvironment({
       desiredName: run,
       weight: 1,
@@ -130,8 +131,9 @@ const fill = Effect.fnUntraced(function* (run: string, count: number) {
       maxTokenLength: 16,
       minBatchAllocation: null
     }),
-    { until: Option.isSome, schedule: Schedule.spaced("10 millis") }
-  ).pipe(Effect.map(Option.getOrThrow))
+    Option.isSome
+  )
+  const { envId } = Option.getOrThrow(registered)
   yield* client.submit(
     envId,
     Array.from({ length: count }, (_, i) => ({
@@ -141,26 +143,18 @@ const fill = Effect.fnUntraced(function* (run: string, count: number) {
   )
 })
 
-/** A trainer's process, killed when it has said so many lines; answers with what it said. */
-const killedTrainer = Effect.fnUntraced(function* (
-  { batchSize, run, savePath, trainingSteps }: ReturnType<typeof Toy.settings>["trainer"],
-  lines: number
-) {
-  const url = yield* ServiceUrl
-  return yield* Effect.callback<ReadonlyArray<string>>((resume) => {
-    // No checkpoint before the end: all that it trains on is lost with it.
-    const given = [url, run, savePath, trainingSteps, 1000, batchSize].map(String)
-    const child = spawn(process.execPath, ["--conditions=atropos-src", program, ...given], {
-      stdio: ["ignore", "pipe", "inherit"]
-    })
-    const said: Array<string> = []
-    createInterface(child.stdout).on("line", (line) => {
-      said.push(line)
-      if (said.length === lines) child.kill("SIGKILL")
-    })
-    child.once("close", () => resume(Effect.succeed(said)))
-    return Effect.sync(() => child.kill("SIGKILL"))
-  })
+/** A trainer's process, which dies before its third step; without a checkpoint, all that it trained on is lost. */
+const killedTrainer = Effect.fnUntraced(function* ({
+  batchSize,
+  run,
+  savePath,
+  trainingSteps
+}: ReturnType<typeof Toy.settings>["trainer"]) {
+  const point: KillPoint = "before gradient 3"
+  const args = [yield* ServiceUrl, run, savePath, trainingSteps, 1000, batchSize, point]
+  const { lines, signal } = yield* ScriptProcess.run(program, args)
+  assert.strictEqual(signal, "SIGKILL", lines.join())
+  return lines
 })
 
 const untilVersion2 = ({ version }: LocalLearner.Weights) =>
@@ -255,9 +249,8 @@ for (const [name, database] of databases) {
     it.effect("gives a successor, once, the batches of a trainer that was killed", () =>
       Effect.gen(function* () {
         const settings = settingsOf("killed", yield* folder, { trainingSteps: 4 })
-        // "started", and two steps.
-        const [said] = yield* Effect.all([killedTrainer(settings.trainer, 3), fill("killed", 8)], together)
-        assert.isAtLeast(said.filter((line) => line.startsWith("step")).length, 2)
+        const [said] = yield* Effect.all([killedTrainer(settings.trainer), fill("killed", 8)], together)
+        assert.strictEqual(said.filter((line) => line.startsWith("step")).length, 2)
 
         const successor = yield* train(settings)
         assert.isTrue(successor.outcome._tag === "Success")

@@ -13,7 +13,8 @@ import {
   type Trajectory,
   TrajectoryClient
 } from "@atropos/core"
-import { Effect, Fiber, FileSystem, Layer, Logger, Option, References, Schedule, Stream } from "effect"
+import { Effect, Fiber, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestStore from "../../../api/test/TestStore.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
@@ -145,7 +146,8 @@ layer(layerTest, { excludeTestServices: true })("on_stale wait", (it) => {
         const trainer = yield* Toy.trainer(settings)
         const stream = ServiceTraining.steps(trainer, { settings, owner: "test" })
         const training = yield* Effect.forkScoped(Stream.runCollect(stream))
-        const { envId } = yield* Effect.repeat(
+        const registered = yield* Waits.until(
+          "the run",
           client.registerEnvironment({
             desiredName: "plain",
             weight: 1,
@@ -153,8 +155,9 @@ layer(layerTest, { excludeTestServices: true })("on_stale wait", (it) => {
             maxTokenLength: 16,
             minBatchAllocation: null
           }),
-          { until: Option.isSome, schedule: Schedule.spaced("10 millis") }
-        ).pipe(Effect.map(Option.getOrThrow))
+          Option.isSome
+        )
+        const { envId } = Option.getOrThrow(registered)
         yield* client.submit(
           envId,
           [0, 5].map((seed) => ({ key: crypto.randomUUID(), group: Toy.group(seed) }))

@@ -1,6 +1,7 @@
 /** A policy server on a free port of the loopback, over an engine that follows a script. */
 import { Context, Effect, Layer, type Scope } from "effect"
 import { HttpServer } from "effect/http"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as PolicyServer from "../../src/server/PolicyServer.ts"
 import * as ScriptedEngine from "./ScriptedEngine.ts"
 
@@ -28,16 +29,5 @@ export const serve = (
     return { ...scripted, url: HttpServer.formatAddress(address) }
   })
 
-/** Waits for what another thread or connection does; the test's own time limit ends a wait in vain. */
-export const until = (isSo: () => boolean): Effect.Effect<void> =>
-  Effect.suspend(() =>
-    isSo()
-      ? Effect.void
-      : Effect.andThen(
-          Effect.callback<void>((resume) => {
-            // A pause, for the core may be wanted by what it waits for.
-            setTimeout(() => resume(Effect.void), 1)
-          }),
-          until(isSo)
-        )
-  )
+/** Waits for what another thread or connection does. */
+export const until = (isSo: () => boolean): Effect.Effect<void> => Waits.untilTrue(String(isSo), isSo)

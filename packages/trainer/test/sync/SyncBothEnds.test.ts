@@ -5,8 +5,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Message, ServerManager, Tokenizer } from "@atropos/core"
-import { Effect, FileSystem, Layer, References, Schedule } from "effect"
+import { Effect, FileSystem, Layer, References } from "effect"
 import { FetchHttpClient } from "effect/http"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as ServerFixture from "../../../core/test/inference/backend/ServerFixture.ts"
 import * as WeightSync from "../../src/sync/WeightSync.ts"
 import { until } from "../server/TestPolicyServer.ts"
@@ -53,10 +54,7 @@ describe("a server that is pushed to and sampled from", () => {
         yield* Effect.gen(function* () {
           const { chat } = yield* ServerManager.ServerManager
           // The list is looked at in the background.
-          const rolled = yield* Effect.repeat(chat(sampling), {
-            until: ([one]) => one?.policyVersion === 2,
-            schedule: Schedule.spaced("5 millis")
-          })
+          const rolled = yield* Waits.until("version 2", chat(sampling), ([one]) => one?.policyVersion === 2)
           assert.deepStrictEqual(
             rolled.map(({ policyVersion, tokens }) => [policyVersion, tokens.at(-1)]),
             [
@@ -69,10 +67,7 @@ describe("a server that is pushed to and sampled from", () => {
           yield* push(3)
           yield* push(4)
           yield* until(() => !server.loaded.includes("policy-r-v2"))
-          const [newest] = yield* Effect.repeat(chat(sampling), {
-            until: ([one]) => one?.policyVersion === 4,
-            schedule: Schedule.spaced("5 millis")
-          })
+          const [newest] = yield* Waits.until("version 4", chat(sampling), ([one]) => one?.policyVersion === 4)
           assert.strictEqual(newest!.policyVersion, 4)
         }).pipe(Effect.provide(layer))
       }).pipe(Effect.provide(platform), Effect.provideService(References.MinimumLogLevel, "None"))

@@ -1,7 +1,8 @@
 /**
  * A stand-in of `vllm serve` with VLLM_SERVER_DEV_MODE=1, as strict as vLLM 0.32.0 was on a CPU; its answers and errors
- * are recorded from there. Paused it answers no generation until it is resumed. A folder that it cannot read costs it
- * its weights: it can be given others, and dies at the first generation without any.
+ * are recorded from there. Paused it answers no generation until it is resumed; vLLM 0.33 refuses it with 503, in the
+ * words of its source (`isRefusing`). A folder that it cannot read costs it its weights: it can be given others, and
+ * dies at the first generation without any.
  *
  * Weights are one number, in `weights.json` of a folder; the logprob of every token is minus that number.
  */
@@ -37,14 +38,19 @@ export interface Options {
   readonly isStock?: boolean
   /** What it computes in. */
   readonly dtype?: string
+  /** Paused it refuses generations, as vLLM does from 0.33 on, instead of letting them wait. */
+  readonly isRefusing?: boolean
 }
 
-export const serve = ({ dtype = "torch.float32", isStock = false }: Options = {}) =>
+const refusal = failure(503, "Generation is paused. Please retry after it resumes.", "ServiceUnavailableError")
+
+export const serve = ({ dtype = "torch.float32", isRefusing = false, isStock = false }: Options = {}) =>
   Effect.gen(function* () {
     let label = "default"
     let weights: number | undefined = 1
     let isPaused = false
     let isDead = false
+    let refused = 0
     /** Loads nothing, and says that it has. */
     let isDeaf = false
     /** Generations run until they are told to end. */
@@ -60,6 +66,10 @@ export const serve = ({ dtype = "torch.float32", isStock = false }: Options = {}
     const resumed = () => new Promise<void>((resolve) => (isPaused ? onResume.push(resolve) : resolve()))
 
     const generated = async (body: TestServer.Asked["body"]): Promise<TestServer.Reply> => {
+      if (isPaused && isRefusing) {
+        refused++
+        return refusal
+      }
       await resumed()
       if (weights === undefined) isDead = true
       if (isDead) return dead
@@ -144,7 +154,7 @@ export const serve = ({ dtype = "torch.float32", isStock = false }: Options = {}
         const [path = "", query = ""] = asked.split("?")
         if (isDead) return dead
         if (path === "/v1/models") return { json: { data: [{ id: "tiny", owned_by: "vllm", max_model_len: 512 }] } }
-        if (path === "/version") return { json: { version: "0.32.0" } }
+        if (path === "/version") return { json: { version: isRefusing ? "0.33.0" : "0.32.0" } }
         if (path === "/openapi.json") {
           const there = isStock ? paths.filter((one) => one.startsWith("/v")) : paths
           return { json: { paths: Object.fromEntries(there.map((one) => [one, {}])) } }
@@ -159,6 +169,11 @@ export const serve = ({ dtype = "torch.float32", isStock = false }: Options = {}
       label: () => label,
       isPaused: () => isPaused,
       running: () => running.length,
+      /** Generations that it refused while it was paused. */
+      refused: () => refused,
+      /** Paused and resumed by somebody who labels nothing. */
+      pause: () => void (isPaused = true),
+      resume: () => void (isPaused = false),
       hold: () => void (isHeld = true),
       /** Ends what runs; what comes later ends at once. */
       finish: () => {

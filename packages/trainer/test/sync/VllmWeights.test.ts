@@ -37,9 +37,10 @@ const synced = (more: Partial<WeightSync.Options> = {}, drainTime?: "1 millis", 
 const sampling = { inputIds: [1, 2], maxTokens: 4 }
 
 /** Samples of the stand-in: the version and the logprob of each, which is minus the weights. */
-const sampler = (url: string) =>
+const sampler = (url: string, maxAttempts = 8) =>
   Effect.gen(function* () {
     const layer = ServerManager.layer({
+      maxAttempts,
       servers: [{ baseUrl: `${url}/v1`, logprobsMode: "processed" }]
     }).pipe(Layer.provide(Tokenizer.layerBytes))
     const { tokens } = yield* Effect.provide(ServerManager.ServerManager, yield* Layer.build(layer))
@@ -80,6 +81,30 @@ describe("all weights to vLLM", () => {
       const sample = yield* sampler(server.url)
       yield* sync.push(weights(1))
       assert.deepStrictEqual(yield* sample, [1, -10])
+      server.hold()
+      const begun = yield* Effect.forkChild(sample)
+      yield* until(() => server.running() === 1)
+      const push = yield* Effect.forkChild(sync.push(weights(2)))
+      yield* until(() => server.isPaused())
+      const later = yield* Effect.forkChild(sample)
+      server.finish()
+      assert.deepStrictEqual(yield* Fiber.join(begun), [1, -10])
+      yield* Fiber.join(push)
+      assert.deepStrictEqual(yield* Fiber.join(later), [2, -20])
+    }).pipe(Effect.provide(platform), silently)
+  )
+
+  it.live("let a request that vLLM 0.33 refuses while it is paused come again once it has resumed", () =>
+    Effect.gen(function* () {
+      const { server, sync } = yield* synced({}, undefined, { isRefusing: true })
+      // One attempt: a 503 is no failed one.
+      const sample = yield* sampler(server.url, 1)
+      yield* sync.push(weights(1))
+      server.pause()
+      const refused = yield* Effect.forkChild(sample)
+      yield* until(() => server.refused() >= 2)
+      server.resume()
+      assert.deepStrictEqual(yield* Fiber.join(refused), [1, -10])
       server.hold()
       const begun = yield* Effect.forkChild(sample)
       yield* until(() => server.running() === 1)

@@ -14,6 +14,8 @@ import * as Tensor from "../../src/tinker/protocol/Tensor.ts"
 import * as ScriptedServer from "./ScriptedServer.ts"
 
 const patience = { unavailableMillis: 400, unpaidMillis: 300, pauseMillis: 10 }
+/** Whatever else the machine does: nothing is given up. */
+const patient = { ...patience, unavailableMillis: 3_600_000, unpaidMillis: 3_600_000 }
 
 const address = (url: string, key?: string): Address => ({
   url,
@@ -76,11 +78,9 @@ describe("Tinker's client", () => {
           { json: { status: "complete_metadata", response_payload_size: 10_000_000 } },
           { json: { metrics: { grad_norm: 2 } } }
         ]
-        // Whatever else the machine does: nothing is to be given up here.
-        const waiting = { ...patience, unavailableMillis: 60_000 }
         const answer: Answer = ({ path }) =>
           path === pathOf("optim_step") ? { json: { request_id: "r" } } : answers.shift()!
-        const { model, received } = yield* modelOn(answer, {}, undefined, waiting)
+        const { model, received } = yield* modelOn(answer, {}, undefined, patient)
         assert.deepStrictEqual(yield* model.optimStep(step), { grad_norm: 2 })
         const polls = received.filter(({ path }) => path === pathOf("retrieve_future")).map(ScriptedServer.jsonOf)
         assert.strictEqual(polls.length, 8)
@@ -162,10 +162,11 @@ describe("Tinker's client", () => {
     run(
       Effect.gen(function* () {
         let unpaid = 2
-        const { model } = yield* modelOn(({ path }) => {
+        const answer: Answer = ({ path }) => {
           if (path !== pathOf("optim_step")) return { json: {} }
           return unpaid-- > 0 ? { status: 402, json: { detail: "please pay" } } : { json: { request_id: "r" } }
-        })
+        }
+        const { model } = yield* modelOn(answer, {}, undefined, patient)
         yield* model.optimStep(step)
         const lost = yield* modelOn(() => ({ status: 404, json: { detail: "Model not found" } }))
         assert.strictEqual((yield* Effect.flip(lost.model.optimStep(step))).reason, "gone")

@@ -1,7 +1,7 @@
 /**
  * Suites that weigh choices, against lm-evaluation-harness with the same model: contexts, continuations, logprobs and
- * verdicts, row by row. `scripts/make-likelihood-fixture.py` asked the harness; both ran the model that comes with the
- * command.
+ * verdicts, a third of the rows (`Sample`). `scripts/make-likelihood-fixture.py` asked the harness; both ran the model
+ * that comes with the command.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Dataset, Environment, Judge, MathVerifier, Sandbox, ServerManager, Tokenizer } from "@atropos/core"
@@ -14,6 +14,7 @@ import { FetchHttpClient } from "effect/http"
 import { readFileSync } from "node:fs"
 import * as BundledModel from "../../../src/config/BundledModel.ts"
 import * as Suites from "../../../src/config/Suites.ts"
+import * as Sample from "../../../../core/test/Sample.ts"
 
 const Row = Schema.Record(Schema.String, Schema.Unknown)
 const Fixture = Schema.fromJsonString(
@@ -35,14 +36,15 @@ const Fixture = Schema.fromJsonString(
     )
   })
 )
-const { examples, suites } = Schema.decodeUnknownSync(Fixture)(
+const { examples, suites: whole } = Schema.decodeUnknownSync(Fixture)(
   readFileSync(new URL("likelihood.json", import.meta.url), "utf8")
 )
+const suites = whole.map(({ cases, suite }) => ({ suite, cases: Sample.every(3, cases) }))
 
-const Sample = Schema.Struct({
+const ScoredChoices = Schema.Struct({
   choices: Schema.Array(Schema.Struct({ text: Schema.String, logprob: Schema.Finite, tokens: Schema.Int }))
 })
-const readSample = Schema.decodeUnknownSync(Sample)
+const readSample = Schema.decodeUnknownSync(ScoredChoices)
 
 const policy = Layer.unwrap(
   Effect.map(PretrainedModel.load(BundledModel.located(BundledModel.word), { trains: "all", seed: 0 }), (model) =>
@@ -79,7 +81,7 @@ const evaluated = Effect.fnUntraced(function* (name: string, rows: ReadonlyArray
 const perToken = (context: string) => (context.length > 500 ? 5e-4 : 1e-4)
 
 describe("suites that weigh choices", () => {
-  it.layer(policy)((it) => {
+  it.layer(policy, { excludeTestServices: true })((it) => {
     it.effect.each(suites)("agree with lm-evaluation-harness: $suite", ({ cases, suite }) =>
       Effect.gen(function* () {
         const results = yield* evaluated(

@@ -1,12 +1,9 @@
-/**
- * The log of a suite, read by inspect_ai itself: `ATROPOS_TEST_PYTHON` names an interpreter that has it (`python3`
- * otherwise).
- */
+/** The log of a suite, read by inspect_ai itself. */
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem } from "effect"
 import { execFileSync } from "node:child_process"
-import { having, interpreter } from "../../../../envs/test/long/python/Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
 import * as TestServer from "../../../../core/test/inference/TestServer.ts"
 import * as InProcess from "../../InProcess.ts"
 

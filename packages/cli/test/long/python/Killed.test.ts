@@ -1,11 +1,11 @@
 /** A command whose environment is Python's, killed by -9: neither interpreters nor what they started are left. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Latch } from "effect"
 import { fileURLToPath } from "node:url"
 import * as TestServer from "../../../../core/test/inference/TestServer.ts"
 import * as Processes from "../../../../envs/test/long/python/Processes.ts"
-import { having, interpreter } from "../../../../envs/test/long/python/Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
 import * as Atropos from "../../crash/Atropos.ts"
 
 const packages = fileURLToPath(new URL("../../../../envs/test/long/python/packages", import.meta.url))
@@ -33,17 +33,14 @@ for (const { fewest, module, name, settings } of environments) {
     it.live("leaves no process behind", () =>
       Effect.gen(function* () {
         const mark = `ATROPOS_TEST_MARK=${name}-${process.pid}`
-        let victim: Atropos.Running | undefined
-        let running: ReadonlyArray<Processes.Marked> = []
+        const isAsked = yield* Latch.make()
+        // Killed while it waits for an answer.
         const policy = yield* TestServer.make(({ path }) => {
           if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
-          if (running.length === 0) {
-            running = Processes.marked(mark)
-            victim?.killNow()
-          }
-          return TestServer.chatReply(["as you say"])
+          isAsked.openUnsafe()
+          return "hang"
         })
-        victim = yield* Atropos.start(
+        const victim = yield* Atropos.start(
           [
             ["process", "--env", name],
             settings,
@@ -53,10 +50,13 @@ for (const { fewest, module, name, settings } of environments) {
           ].flat(),
           { cwd: yield* Atropos.folder }
         )
-        const { signal } = yield* victim.ended
-        assert.strictEqual(signal, "SIGKILL", victim.said())
-        assert.isAtLeast(running.length, fewest)
-        assert.deepStrictEqual(yield* Processes.left(mark), [])
+        yield* Effect.raceFirst(
+          isAsked.await,
+          Effect.flatMap(victim.ended, () => Effect.die(new Error(`it asked nothing: ${victim.said()}`)))
+        )
+        assert.isAtLeast(Processes.marked(mark).length, fewest)
+        yield* victim.kill
+        assert.deepStrictEqual(yield* Processes.gone(mark), [])
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     )
   })

@@ -10,8 +10,9 @@ import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import * as WeightSync from "@atropos/trainer/sync/WeightSync"
-import { Effect, Fiber, FileSystem, Layer, Random, References, Result, Schedule } from "effect"
+import { Effect, Fiber, FileSystem, Layer, Random, References, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
+import * as Waits from "../../../../core/test/base/Waits.ts"
 import * as WholePublisher from "../../train/WholePublisher.ts"
 import * as UntiedModel from "./UntiedModel.ts"
 import * as Vllm from "./Vllm.ts"
@@ -84,12 +85,10 @@ describe.skipIf(Vllm.executable === undefined)(`a real vLLM${Vllm.absence}`, () 
       const begun = yield* Effect.forkChild(
         Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (part) => sampled(40 * part), { concurrency: "unbounded" })
       )
-      yield* Effect.repeat(
+      yield* Waits.until(
+        "requests under way",
         Effect.promise(() => fetch(`${url}/metrics`).then((reply) => reply.text())),
-        {
-          until: (text) => /vllm:num_requests_running\{[^}]*\} [1-9]/.test(text),
-          schedule: Schedule.spaced("10 millis")
-        }
+        (text) => /vllm:num_requests_running\{[^}]*\} [1-9]/.test(text)
       )
       yield* learners[1]!.publish(1)
       const last = yield* sampled(16)

@@ -3,20 +3,12 @@
  * `vllm`). Without it, suites skip themselves and say so.
  */
 import { spawn } from "node:child_process"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
+import * as Ports from "../../../../core/test/base/Ports.ts"
+import * as Waits from "../../../../core/test/base/Waits.ts"
 
 export const executable = process.env["ATROPOS_TEST_VLLM"]
 export const absence = executable === undefined ? " (skipped: ATROPOS_TEST_VLLM names no vllm executable)" : ""
-
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 /** Ends the server and what it has started: they are one group of processes. */
 const end = (group: number) =>
@@ -30,7 +22,7 @@ const end = (group: number) =>
 
 /** Serves the model of a folder in float32 on the CPU; ends with the scope. */
 export const serve = Effect.fn("Vllm.serve")(function* (folder: string, words: ReadonlyArray<string> = []) {
-  const port = yield* freePort
+  const port = yield* Ports.held
   const log: Array<string> = []
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => {
@@ -62,7 +54,8 @@ export const serve = Effect.fn("Vllm.serve")(function* (folder: string, words: R
     ({ pid }) => (pid === undefined ? Effect.void : end(pid))
   )
   const url = `http://127.0.0.1:${port}`
-  yield* Effect.repeat(
+  yield* Waits.until(
+    "a healthy vllm",
     Effect.promise(() =>
       child.exitCode === null
         ? fetch(`${url}/health`).then(
@@ -71,7 +64,7 @@ export const serve = Effect.fn("Vllm.serve")(function* (folder: string, words: R
           )
         : Promise.reject(new Error(`vllm has ended: ${log.join("").slice(-2000)}`))
     ),
-    { until: (isThere) => isThere, schedule: Schedule.spaced("500 millis") }
+    (isThere) => isThere
   )
   return url
 })

@@ -11,13 +11,19 @@ import type { InferenceError, Listener, Piece } from "./Inference.ts"
 import * as ServerEvents from "./ServerEvents.ts"
 import * as StreamedCalls from "./StreamedCalls.ts"
 import * as StreamedText from "./StreamedText.ts"
-import { type JsonReply, malformed, type Transport } from "./Transport.ts"
+import { type JsonReply, malformed, statusError, type Transport } from "./Transport.ts"
 
 type Fields = ServerEvents.Fields
 
+/** Why an event cannot be taken, with the HTTP status that the server gives as its reason. */
+export interface Flaw {
+  readonly message: string
+  readonly status?: number
+}
+
 export interface Assembly {
   /** Takes a line; returns the text it adds, or why it cannot be read. A stream ends with an empty one. */
-  readonly take: (line: string) => Result.Result<ReadonlyArray<Piece>, string>
+  readonly take: (line: string) => Result.Result<ReadonlyArray<Piece>, Flaw>
   /** Returns the whole body, or why the answer is not whole. */
   readonly end: () => Result.Result<unknown, string>
 }
@@ -38,14 +44,19 @@ export const make = (): Assembly => {
   const tokenIds: Array<unknown> = []
   const logprobs: Array<unknown> = []
 
-  const takeChunk = ({ data, name }: ServerEvents.ServerEvent): Result.Result<Piece | undefined, string> => {
+  const takeChunk = ({ data, name }: ServerEvents.ServerEvent): Result.Result<Piece | undefined, Flaw> => {
     const { choices, error, usage: counted, ...rest } = data
     if (error || name === "error" || data["object"] === "error") {
-      return Result.fail(`the stream broke off: ${JSON.stringify(error || data).slice(0, 300)}`)
+      const message = `the stream broke off: ${JSON.stringify(error || data).slice(0, 300)}`
+      // vLLM has sent its 200 before it knows.
+      const { code } = fieldsOf(error || data)
+      return Result.fail(isErrorStatus(code) ? { message, status: code } : { message })
     }
     if (Predicate.isReadonlyObject(counted)) usage = counted
     else if (!Array.isArray(choices)) {
-      return name === "" ? Result.fail(`an event is no chunk: ${JSON.stringify(data).slice(0, 200)}`) : nothing
+      return name === ""
+        ? Result.fail({ message: `an event is no chunk: ${JSON.stringify(data).slice(0, 200)}` })
+        : nothing
     }
     // The first value of what belongs to the whole answer, as the version of the policy.
     for (const [key, value] of known(rest)) if (!head.has(key)) head.set(key, value)
@@ -53,15 +64,15 @@ export const make = (): Assembly => {
     if (first === undefined) return nothing
     const { delta, finish_reason: reason, index, logprobs: given, message, token_ids: ids, ...others } = fieldsOf(first)
     if (second !== undefined || (index ?? 0) !== 0) {
-      return Result.fail(`one choice was asked for, an event is of another: ${JSON.stringify(data).slice(0, 200)}`)
+      const message = `one choice was asked for, an event is of another: ${JSON.stringify(data).slice(0, 200)}`
+      return Result.fail({ message })
     }
     for (const [key, value] of known(others)) last.set(key, value)
     for (const id of listOf(ids)) tokenIds.push(id)
     for (const entry of listOf(fieldsOf(given)["content"])) logprobs.push(entry)
     if (typeof reason !== "string" || reason !== "") finish = reason ?? finish
-    return Predicate.isReadonlyObject(message) && !Predicate.isReadonlyObject(delta)
-      ? takeWhole(message)
-      : takeDelta(fieldsOf(delta))
+    const isWhole = Predicate.isReadonlyObject(message) && !Predicate.isReadonlyObject(delta)
+    return Result.mapError(isWhole ? takeWhole(message) : takeDelta(fieldsOf(delta)), flawOf)
   }
 
   const takeDelta = ({ function_call: old, tool_calls: called, ...words }: Fields) =>
@@ -107,7 +118,7 @@ export const make = (): Assembly => {
     take: (line) =>
       Result.gen(function* () {
         const pieces: Array<Piece> = []
-        for (const event of yield* events.take(line)) {
+        for (const event of yield* Result.mapError(events.take(line), flawOf)) {
           const piece = yield* takeChunk(event)
           if (piece !== undefined) pieces.push(piece)
         }
@@ -121,7 +132,12 @@ export const make = (): Assembly => {
   }
 }
 
-const nothing: Result.Result<Piece | undefined, string> = Result.succeed(undefined)
+const nothing: Result.Result<Piece | undefined, Flaw> = Result.succeed(undefined)
+
+const flawOf = (message: string): Flaw => ({ message })
+
+const isErrorStatus = (code: unknown): code is number =>
+  typeof code === "number" && Number.isInteger(code) && code >= 400 && code < 600
 
 export interface Options {
   readonly transport: Transport
@@ -140,15 +156,23 @@ export const post = Effect.fnUntraced(function* (
   const assembly = make()
   const url = `${server}${path}`
   const streamed = { ...body, stream: true, stream_options: { include_usage: true } }
+  let flaw: Flaw | undefined
   const take = (line: string): string | undefined => {
     const taken = assembly.take(line)
-    if (Result.isFailure(taken)) return taken.failure
+    if (Result.isFailure(taken)) return (flaw = taken.failure).message
     taken.success.forEach(hear)
     return undefined
   }
-  const { headers } = yield* transport.lines({ method: "POST", server, url, apiKey, body: streamed }, take)
-  const problem = take("")
-  const whole = problem === undefined ? assembly.end() : Result.fail(problem)
+  const broken = ({ message, status }: Flaw): InferenceError =>
+    status === undefined
+      ? malformed(server, `POST ${url}: ${message}`)
+      : statusError({ server, url, status, body: message, now: 0 })
+  const { headers } = yield* transport
+    .lines({ method: "POST", server, url, apiKey, body: streamed }, take)
+    .pipe(Effect.mapError((error) => (flaw === undefined ? error : broken(flaw))))
+  take("")
+  if (flaw !== undefined) return yield* broken(flaw)
+  const whole = assembly.end()
   return Result.isFailure(whole)
     ? yield* malformed(server, `POST ${url}: ${whole.failure}`)
     : { body: whole.success, headers }

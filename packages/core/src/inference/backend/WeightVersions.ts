@@ -1,10 +1,13 @@
 /**
- * Which weights answered, of a vLLM server that a trainer loads whole weights into (`WeightLabel`): its API says the
- * label when asked, and never with an answer.
+ * Finds which weights answered, of a vLLM server that a trainer loads whole weights into (`WeightLabel`).
  *
- * So the label is read before and after each request. Where both name the same weights, the answer is theirs: a server
- * that gets others finishes what it has begun and lets the rest wait. Where they differ nobody knows, and the request
- * is made again. While weights are on their way it waits.
+ * The label is read from `GET /weight_info` before and after each request. If both name the same weights, the answer is
+ * theirs: a server that gets others finishes what it has begun, and lets the rest wait or (0.33) refuses it with 503
+ * until it resumes. If they differ, the weights are unknown, and the request is made again. While weights are on their
+ * way it waits.
+ *
+ * From 0.33 on vLLM also names the label of every token with an answer (`weight_versions`; on `/v1/completions` and
+ * chats with `return_weight_versions`). Older versions never do, so that is not relied on.
  */
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { type Adapters, versionOf } from "./Adapters.ts"

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Sampling, ServerManager, ServerSettings, Tokenizer } from "@atropos/core"
-import { Effect, Layer, References, Schedule, Schema } from "effect"
+import { Effect, Layer, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import * as Waits from "../../base/Waits.ts"
 import * as Adapters from "../../../src/inference/backend/Adapters.ts"
 import * as Transport from "../../../src/inference/backend/Transport.ts"
 import * as TestServer from "../TestServer.ts"
@@ -54,9 +55,7 @@ const asked = (manager: ServerManager.ServerManager["Service"]) =>
 
 /** Asks until this model answers: the list is on its way. */
 const until = (manager: ServerManager.ServerManager["Service"], model: string) =>
-  TestClock.withLive(
-    Effect.repeat(asked(manager), { until: ([text]) => text === model, schedule: Schedule.spaced("2 millis") })
-  )
+  Waits.until(`the model ${model}`, asked(manager), ([text]) => text === model)
 
 describe("adapter_prefix", () => {
   it.effect(
@@ -130,12 +129,8 @@ describe("adapter_prefix", () => {
       yield* managing(server.url, (manager) =>
         Effect.gen(function* () {
           const posts = () => server.asked.filter(({ method }) => method === "POST")
-          const refusal = TestClock.withLive(
-            Effect.repeat(Effect.flip(manager.answer(hello)), {
-              until: () => posts().at(-1)!.body["model"] === "policy-v1",
-              schedule: Schedule.spaced("2 millis")
-            })
-          )
+          const isAsked = () => posts().at(-1)!.body["model"] === "policy-v1"
+          const refusal = Waits.until("the model policy-v1", Effect.flip(manager.answer(hello)), isAsked)
           assert.strictEqual((yield* refusal).reason, "rejected")
           assert.strictEqual(posts().filter(({ body }) => body["model"] === "policy-v1").length, 1)
         })

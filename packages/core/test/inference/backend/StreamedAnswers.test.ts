@@ -431,11 +431,7 @@ describe("a streamed answer", () => {
       event(begin) + `event: error\n${event({ message: "out of memory" })}`,
       "out of memory"
     ],
-    [
-      "has vLLM's error",
-      event(begin) + event({ object: "error", message: "out of memory", code: 400 }),
-      "out of memory"
-    ],
+    ["has vLLM's error", event(begin) + event({ object: "error", message: "out of memory" }), "out of memory"],
     ["has an event that is no JSON", `${event(begin)}data: ping\n\n${stream([], "stop")}`, "no JSON object"],
     ["has an event that is no chunk", event({ detail: "busy" }) + stream([], "stop"), "no chunk"],
     ["has an event that is a list", event([begin]) + stream([], "stop"), "no JSON object"],
@@ -485,6 +481,19 @@ describe("a streamed answer", () => {
       })
     )
   }
+
+  it.live("has the status that an error among its events names", () =>
+    Effect.gen(function* () {
+      for (const error of [
+        { error: { message: "paused", code: 503 } },
+        { object: "error", message: "paused", code: 503 }
+      ]) {
+        const { backend } = yield* serve(event(begin) + event(error))
+        const { reason, status } = yield* Effect.flip(backend.chat({ messages, onPiece: () => undefined }))
+        assert.deepStrictEqual([reason, status], ["overloaded", 503])
+      }
+    })
+  )
 
   it.live("is a failure where the connection breaks", () =>
     Effect.gen(function* () {

@@ -322,7 +322,7 @@ describe("managed-server proxy", () => {
       const transport = yield* Transport.make
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const session = yield* Proxy.make({ url: `${server.url}/`, transport, timeout: Duration.seconds(30) }).tracked
+          const session = yield* Proxy.make({ url: `${server.url}/`, transport, timeout: Duration.hours(1) }).tracked
           const [choice] = yield* session.chat({ messages: [{ role: "user", content: "hi" }] })
           assert.deepStrictEqual(choice!.toolCalls, [call])
           const [trajectory] = yield* session.trajectories

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Message, OutputFormat, OutputFormats } from "@atropos/core"
 import { Schema } from "effect"
-import * as ProcessorTime from "../../base/ProcessorTime.ts"
+import * as Growth from "../../base/Growth.ts"
 import { marks } from "./marks.ts"
 
 /** Each way of writing that a family has. */
@@ -102,24 +102,25 @@ describe("text that a model goes on repeating", () => {
     "</parameter>\n",
     "</arg_value>\n"
   ]
-    .map((mark) => mark.repeat(Math.ceil(size / mark.length)))
+    .map((mark) => (size: number) => mark.repeat(Math.ceil(size / mark.length)))
     .flatMap((text) => [
       text,
-      `${text}!`,
+      (size: number) => `${text(size)}!`,
       ...["<tool_call>", "<tool_call><function=a><parameter=a>", "<tool_call>a<arg_key>a</arg_key><arg_value>"].map(
-        (one) => one + text
+        (one) => (size: number) => one + text(size)
       ),
       ...["[TOOL_CALLS]", "[TOOL_CALLS]a[ARGS]", "<|python_tag|>", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>"].map(
-        (one) => one + text
+        (one) => (size: number) => one + text(size)
       ),
-      `<|channel|>commentary to=a<|message|>${text}`,
-      `<think>${text}`
+      (size: number) => `<|channel|>commentary to=a<|message|>${text(size)}`,
+      (size: number) => `<think>${text(size)}`
     ])
   for (const [way, format] of Object.entries(formats)) {
-    it(`is read in no time: ${way}`, () => {
-      const slow = pumped.filter((text) => ProcessorTime.millisOf(() => format.read(text)) > 300)
+    it(`is read in linear time: ${way}`, () => {
+      const reading = (text: string) => () => format.read(text)
+      const slow = pumped.filter((text) => !Growth.isLinear(size, (size) => reading(text(size))))
       assert.deepStrictEqual(
-        slow.map((text) => text.slice(0, 60)),
+        slow.map((text) => text(60)),
         []
       )
     })

@@ -5,9 +5,10 @@ import * as Latex from "../../../src/verify/math/Latex.ts"
 import hostile from "../../fixtures/verify/hostile.json" with { type: "json" }
 import negative from "../../fixtures/verify/negative.json" with { type: "json" }
 import positive from "../../fixtures/verify/positive.json" with { type: "json" }
-import * as ProcessorTime from "../../base/ProcessorTime.ts"
+import * as Growth from "../../base/Growth.ts"
 
 const read = await Latex.load()
+const extractAll = (text: string) => MathAnswer.extract(text, { maxBoxed: Infinity })
 const equivalent = (gold: string, prediction: string) => MathAnswer.equivalent(gold, prediction, read)
 const pairs = (fixture: Record<string, ReadonlyArray<ReadonlyArray<string>>>) =>
   Object.entries(fixture).map(
@@ -46,14 +47,10 @@ describe("MathAnswer.equivalent", () => {
     assert.deepStrictEqual(differing, [])
   })
 
-  it("takes under a millisecond for half of the comparisons", () => {
+  it("needs no engine for nearly half of the comparisons", () => {
     const all = [...Object.values(positive), ...Object.values(negative)].flat()
-    const millis = all
-      .map(([gold = "", prediction = ""]) => {
-        return ProcessorTime.millisOf(() => equivalent(gold, prediction))
-      })
-      .toSorted((a, b) => a - b)
-    assert.isBelow(millis[Math.floor(millis.length / 2)]!, 1)
+    const decided = all.filter(([gold = "", prediction = ""]) => MathAnswer.decide(gold, prediction) !== undefined)
+    assert.isAbove(decided.length, 0.45 * all.length)
   })
 
   it("rejects hostile answers whatever the reference, without an exception", () => {
@@ -180,7 +177,7 @@ describe("MathAnswer.extract", () => {
     assert.strictEqual(MathAnswer.extractReference("x^2"), "x^2")
   })
 
-  it.effect("is linear: hostile texts of 100,000 characters take a fraction of a second", () =>
+  it.effect("reads hostile texts of 100,000 characters in linear time", () =>
     Effect.sync(() => {
       const seeds = [
         "\\boxed{",
@@ -196,8 +193,7 @@ describe("MathAnswer.extract", () => {
         "answer" + " ".repeat(500)
       ]
       for (const seed of seeds) {
-        const extract = () => MathAnswer.extract(seed.repeat(100_000 / seed.length), { maxBoxed: Infinity })
-        assert.isBelow(ProcessorTime.millisOf(extract), 1_000, seed)
+        assert.isTrue(Growth.isLinearIn(100_000, seed, extractAll), seed)
       }
     })
   )

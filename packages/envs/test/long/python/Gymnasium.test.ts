@@ -6,7 +6,8 @@ import { fileURLToPath } from "node:url"
 import * as BlackjackRules from "../../../src/games/BlackjackRules.ts"
 import * as TaxiRules from "../../../src/games/TaxiRules.ts"
 import * as Bridge from "../../../src/python/Bridge.ts"
-import { having, interpreter, run } from "./Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
+import { run } from "./Python.ts"
 
 const { absence, isPresent } = having("gymnasium")
 

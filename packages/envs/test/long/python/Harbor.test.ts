@@ -6,9 +6,10 @@ import * as SessionGroup from "../../../src/agent/SessionGroup.ts"
 import * as RewardFile from "../../../src/harbor/RewardFile.ts"
 import * as Tasks from "../../../src/harbor/Tasks.ts"
 import * as Rolling from "../../harbor/Rolling.ts"
+import { having } from "../../../../core/test/Python.ts"
 import * as Python from "./Python.ts"
 
-const harbor = Python.having("harbor.models.task.task")
+const harbor = having("harbor")
 const script = fileURLToPath(new URL("harbor_tasks.py", import.meta.url))
 
 const texts: ReadonlyArray<readonly ["json" | "text", string]> = [

@@ -4,7 +4,8 @@ import { Environment, Message, ServerManager } from "@atropos/core"
 import { Effect, Layer, Option, References, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Inspect from "../../../src/Inspect.ts"
-import { having, interpreter, run } from "./Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
+import { run } from "./Python.ts"
 
 const { absence, isPresent } = having("inspect_ai")
 

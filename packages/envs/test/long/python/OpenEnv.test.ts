@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Stream } from "effect"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import * as OpenEnv from "../../../src/OpenEnv.ts"
-import { having, interpreter } from "./Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
 
 const { absence, isPresent } = having("openenv")
 const script = fileURLToPath(new URL("openenv_servers.py", import.meta.url))

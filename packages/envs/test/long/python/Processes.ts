@@ -1,6 +1,7 @@
 /** Processes that carry a mark among their variables, wherever they stand (Linux). */
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
+import * as Waits from "../../../../core/test/base/Waits.ts"
 
 export const canLook = process.platform === "linux"
 
@@ -26,9 +27,10 @@ export const marked = (mark: string): ReadonlyArray<Marked> =>
     return command === "" ? [] : [{ pid: Number(name), command }]
   })
 
-/** What is left of them after some seconds at most. */
-export const left = (mark: string) =>
-  Effect.repeat(
+/** Waits until none is left. */
+export const gone = (mark: string) =>
+  Waits.until(
+    "the end of processes",
     Effect.sync(() => marked(mark)),
-    { schedule: Schedule.spaced("50 millis"), until: ({ length }) => length === 0, times: 200 }
+    ({ length }) => length === 0
   )

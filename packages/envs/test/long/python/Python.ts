@@ -1,17 +1,6 @@
-/**
- * Tests of Python's environments: `ATROPOS_TEST_PYTHON` names an interpreter that has `reasoning-gym`,
- * `gymnasium[toy-text]`, `textarena` and `harbor` (`python3` otherwise). Where a package is absent its suite skips
- * itself and says so.
- */
-import { execFileSync, spawnSync } from "node:child_process"
-
-export const interpreter = process.env["ATROPOS_TEST_PYTHON"] ?? "python3"
-
-/** What a suite's name ends in where it cannot run, and whether it can. */
-export const having = (name: string): { readonly isPresent: boolean; readonly absence: string } => {
-  const isPresent = spawnSync(interpreter, ["-c", `import ${name}`], { stdio: "ignore" }).status === 0
-  return { isPresent, absence: isPresent ? "" : ` (skipped: ${interpreter} cannot import ${name})` }
-}
+/** Scripts of these tests, in the interpreter of tests. */
+import { execFileSync } from "node:child_process"
+import { interpreter } from "../../../../core/test/Python.ts"
 
 /** What a script prints last, which is JSON. */
 export const run = (script: string, ...words: ReadonlyArray<string>): unknown => {

@@ -3,7 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Bridge from "../../../src/python/Bridge.ts"
-import { having, interpreter, run } from "./Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
+import { run } from "./Python.ts"
 
 const { absence, isPresent } = having("reasoning_gym")
 const seed = 5
@@ -42,7 +43,7 @@ const open = (names: ReadonlyArray<string>) =>
     info: Info
   })
 
-describe.runIf(isPresent)(`reasoning-gym${absence}`, { timeout: 600_000 }, () => {
+describe.runIf(isPresent)(`reasoning-gym${absence}`, () => {
   it.live("every data set gives the package's own items, and its own scores of right and wrong answers", () =>
     Effect.gen(function* () {
       const script = fileURLToPath(new URL("bridge_scores.py", import.meta.url))
@@ -100,7 +101,7 @@ describe.runIf(isPresent)(`reasoning-gym${absence}`, { timeout: 600_000 }, () =>
     }).pipe(Effect.scoped)
   )
 
-  it.live("scores thousands of answers a second", () =>
+  it.live("scores many answers at once as it does one after the other", () =>
     Effect.gen(function* () {
       const bridge = yield* open(["leg_counting"])
       const score = (index: number) =>
@@ -109,13 +110,8 @@ describe.runIf(isPresent)(`reasoning-gym${absence}`, { timeout: 600_000 }, () =>
           { part: 0, index: index % 500, heldOut: false, completions: Array.from({ length: 8 }, () => "4") },
           Scores
         )
-      yield* score(0)
-      const start = performance.now()
-      const all = yield* Effect.forEach(Array.from({ length: 1000 }).keys(), score, { concurrency: 32 })
-      const perSecond = (all.length * 8) / ((performance.now() - start) / 1000)
-      // A tenth of what it takes: other programs may run beside it.
-      assert.isAbove(perSecond, 500, `${Math.round(perSecond)} scores a second`)
-      console.log(`reasoning-gym: ${Math.round(perSecond)} scores a second`)
+      const all = yield* Effect.forEach(Array.from({ length: 100 }).keys(), score, { concurrency: 32 })
+      assert.deepStrictEqual(all, yield* Effect.forEach(Array.from({ length: 100 }).keys(), score))
     }).pipe(Effect.scoped)
   )
 

@@ -12,7 +12,7 @@ import * as PolicyBackend from "../../../../trainer/src/server/PolicyBackend.ts"
 import * as PythonNames from "../../../src/python/Names.ts"
 import * as Verifiers from "../../../src/Verifiers.ts"
 import * as Processes from "./Processes.ts"
-import { having, interpreter } from "./Python.ts"
+import { having, interpreter } from "../../../../core/test/Python.ts"
 
 const { absence, isPresent } = having("verifiers.v1")
 
@@ -148,7 +148,7 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
         const error = yield* Effect.flip(first(environment))
         assert.match(error.message, /was ended by SIGKILL|ended with code 137/)
         assert.isAtLeast(killed, 2)
-        assert.deepStrictEqual(yield* Processes.left(mark), [])
+        assert.deepStrictEqual(yield* Processes.gone(mark), [])
         const { groups } = yield* first(environment)
         assert.strictEqual(groups.length, 2)
       }).pipe(

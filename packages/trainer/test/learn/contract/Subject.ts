@@ -22,8 +22,6 @@ export interface Subject {
   readonly refused?: Objective
   /** Makes the engine lose the weights of its learners, as a restart does, where that can be done. */
   readonly lose?: Effect.Effect<void, unknown, LearnerEngine>
-  /** Milliseconds for each test. Default: vitest's. */
-  readonly timeout?: number
 }
 
 export type Logprobs = ReadonlyArray<Float32Array>
@@ -46,7 +44,7 @@ export const learn = Effect.fnUntraced(function* (learner: Learner, batch: Weigh
 })
 
 /** What the tests of one engine are made with. */
-export const make = ({ hasOneTemperature = false, layer, learningRate, timeout, tolerance }: Subject) => ({
+export const make = ({ hasOneTemperature = false, layer, learningRate, tolerance }: Subject) => ({
   tolerance,
   rate: learningRate,
   hasOneTemperature,
@@ -59,8 +57,7 @@ export const make = ({ hasOneTemperature = false, layer, learningRate, timeout, 
   test: (
     title: string,
     effect: Effect.Effect<void, unknown, LearnerEngine | FileSystem.FileSystem | Path.Path | Scope.Scope>
-  ) =>
-    it.live(title, () => effect.pipe(Effect.scoped, Effect.provide(layer), Effect.provide(NodeServices.layer)), timeout)
+  ) => it.live(title, () => effect.pipe(Effect.scoped, Effect.provide(layer), Effect.provide(NodeServices.layer)))
 })
 
 export type Bench = ReturnType<typeof make>

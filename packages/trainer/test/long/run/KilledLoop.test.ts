@@ -7,16 +7,35 @@ import { assert, layer } from "@effect/vitest"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
 import { Context, Effect, FileSystem, Layer, Option } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
-import { spawn } from "node:child_process"
-import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
+import type { KillPoint } from "../../../../core/test/base/KillPoint.ts"
+import * as ScriptProcess from "../../../../core/test/base/ScriptProcess.ts"
 import * as Checkpoints from "../../../src/checkpoint/Checkpoints.ts"
 import * as StateFile from "../../../src/local/StateFile.ts"
-import { uniforms } from "../../loss/ToyPolicy.ts"
 import * as LoopModel from "./loopModel.ts"
 
-const program = fileURLToPath(new URL("loopProcess.ts", import.meta.url))
-const steps = 16
+const program = new URL("loopProcess.ts", import.meta.url)
+const steps = 10
+
+/**
+ * One life of the loop for each, in this order; each counts from its own start. The step is that of the checkpoint
+ * which it leaves. The first publish is of the weights that it begins with.
+ */
+const kills: { readonly [kind in LoopModel.Kind]: ReadonlyArray<readonly [point: KillPoint, savedStep: number]> } = {
+  dense: [
+    ["after rollout 3", 0],
+    // Delivered, and in no cursor.
+    ["after submit 2", 0],
+    // Samplers have weights that no checkpoint has.
+    ["after publish 4", 2],
+    ["after save 2", 4],
+    ["after ack 1", 6]
+  ],
+  mixture: [
+    ["after update 1", 0],
+    ["after publish 4", 2],
+    ["after ack 1", 4]
+  ]
+}
 
 /** Where the service of this file listens. */
 class ServiceUrl extends Context.Service<ServiceUrl, string>()("@atropos/trainer/test/long/ServiceUrl") {}
@@ -26,64 +45,41 @@ const layerService = Layer.effect(ServiceUrl, HttpServer.addressFormattedWith(Ef
   Layer.provide([PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite())), Auth.layerOpen])
 )
 
-interface Ended {
-  readonly code: number | null
-  readonly lines: ReadonlyArray<string>
-}
+/** The loop's process, until it dies at the point; without one until all steps are taken. */
+const loop = Effect.fnUntraced(function* (kind: LoopModel.Kind, folder: string, point = "") {
+  const { code, lines, signal } = yield* ScriptProcess.run(program, [yield* ServiceUrl, kind, folder, steps, point])
+  assert.strictEqual(String(signal ?? code), point === "" ? "0" : "SIGKILL", `${point}: ${lines.join()}`)
+  return lines
+})
 
-/** The loop's process, killed so many milliseconds after so many lines; not at all without a moment. */
-const loop = Effect.fnUntraced(function* (
-  kind: LoopModel.Kind,
-  folder: string,
-  kill?: { readonly lines: number; readonly millis: number }
-) {
-  const url = yield* ServiceUrl
-  return yield* Effect.callback<Ended>((resume) => {
-    const given = [url, kind, folder, String(steps)]
-    const child = spawn(process.execPath, ["--conditions=atropos-src", program, ...given], {
-      stdio: ["ignore", "pipe", "inherit"]
-    })
-    const lines: Array<string> = []
-    createInterface(child.stdout).on("line", (line) => {
-      lines.push(line)
-      if (lines.length === kill?.lines) setTimeout(() => child.kill("SIGKILL"), kill.millis)
-    })
-    child.once("close", (code) => resume(Effect.succeed({ code, lines })))
-    return Effect.sync(() => child.kill("SIGKILL"))
-  })
+const newest = Effect.fnUntraced(function* (kind: LoopModel.Kind, folder: string) {
+  const { layout } = yield* LoopModel.load(kind, `${folder}/model`)
+  const { newest } = yield* Checkpoints.newest(folder, (checkpoint) =>
+    Effect.result(
+      Effect.mapError(
+        StateFile.read(`${checkpoint.folder}/${checkpoint.state.weights.path}`, layout),
+        ({ message }) => message
+      )
+    )
+  )
+  return Option.map(newest, ({ state }) => state)
 })
 
 layer(Layer.mergeAll(layerService, NodeServices.layer, FetchHttpClient.layer), { excludeTestServices: true })(
   "a loop that is killed",
   (it) => {
-    it.effect.each(LoopModel.kinds)("three times trains every batch once and loses none: %s", (kind) =>
+    it.effect.each(LoopModel.kinds)("at points of its work trains every batch once and loses none: %s", (kind) =>
       Effect.gen(function* () {
         const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
-        // After an odd number of steps, of which the last is in no checkpoint.
-        const uniform = uniforms(7)
-        const said: Array<string> = []
-        for (let round = 0; round < 3; round++) {
-          const moment = { lines: 2 + 2 * Math.floor(uniform() * 2), millis: Math.floor(uniform() * 8) }
-          const { code, lines } = yield* loop(kind, folder, moment)
-          assert.isNull(code, `round ${round} was to be killed, and ended by itself: ${lines.join()}`)
-          said.push(...lines.filter((line) => line.startsWith("step")))
+        for (const [point, savedStep] of kills[kind]) {
+          yield* loop(kind, folder, point)
+          // What came after it is done again.
+          const saved = yield* newest(kind, folder)
+          assert.strictEqual(Option.match(saved, { onNone: () => 0, onSome: ({ step }) => step }), savedStep, point)
         }
-        const { code, lines } = yield* loop(kind, folder)
-        assert.strictEqual(code, 0)
-        said.push(...lines.filter((line) => line.startsWith("step")))
+        const said = yield* loop(kind, folder)
         assert.strictEqual(said.at(-1), `step ${steps} ${steps}`)
-        // Steps were lost and done again, or this would test nothing.
-        assert.isAbove(said.length, steps)
-        const { layout } = yield* LoopModel.load(kind, `${folder}/model`)
-        const { newest } = yield* Checkpoints.newest(folder, (checkpoint) =>
-          Effect.result(
-            Effect.mapError(
-              StateFile.read(`${checkpoint.folder}/${checkpoint.state.weights.path}`, layout),
-              ({ message }) => message
-            )
-          )
-        )
-        const { state } = Option.getOrThrow(newest)
+        const state = Option.getOrThrow(yield* newest(kind, folder))
         assert.deepStrictEqual(
           state.consumed.map(({ step }) => step),
           Array.from({ length: steps }, (_, i) => i + 1)

@@ -1,23 +1,31 @@
 /**
  * A closed loop in a process of its own, for a test that kills it: an engine that takes new weights in the middle of
  * answers and guesses tokens ahead, sampling a step ahead of training; of a mixture with the experts that were passed
- * at sampling. Says `step <n> <version>` for each.
+ * at sampling. Says `step <n> <version>` for each, and dies at a point of its work.
  *
- *     node loopProcess.ts <url> dense|mixture <folder> <steps>
+ *     node loopProcess.ts <url> dense|mixture <folder> <steps> [<kill point>]
  */
 import { NodeServices } from "@effect/platform-node"
-import { Environment, ServerManager, TrajectoryClientHttp } from "@atropos/core"
+import { Environment, ServerManager } from "@atropos/core"
 import { Effect, Layer, References, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { writeSync } from "node:fs"
+import { flushCompileCache } from "node:module"
+import * as KillPoint from "../../../../core/test/base/KillPoint.ts"
 import * as Ort from "../../../src/exec/Ort.ts"
+import { LearnerEngine } from "../../../src/learn/LearnerEngine.ts"
 import * as LocalLearner from "../../../src/local/LocalLearner.ts"
 import * as ClosedLoop from "../../../src/run/ClosedLoop.ts"
 import * as TrainerSettings from "../../../src/run/TrainerSettings.ts"
 import * as PolicyLayers from "../../../src/server/PolicyLayers.ts"
+import * as TrainerPoints from "../../run/TrainerPoints.ts"
 import * as LoopModel from "./loopModel.ts"
 
-const [, , url = "", run = "", savePath = "", steps = ""] = process.argv
+// Usually written at a process's end, which this one may not live to see.
+flushCompileCache()
+
+const [, , url = "", run = "", savePath = "", steps = "", killPoint = ""] = process.argv
+const points = KillPoint.make(killPoint)
 const groupSize = 4
 const { letters } = LoopModel
 const kind = LoopModel.kinds.find((name) => name === run) ?? "dense"
@@ -26,7 +34,10 @@ const environment = Environment.layer("letters", Environment.settings({}), () =>
   Effect.map(ServerManager.ServerManager, (servers) => ({
     items: (cursor: number) => Stream.iterate(cursor, (index) => index + 1),
     collectTrajectories: (index: number) =>
-      servers.complete({ prompt: letters.repeat(4), n: groupSize, maxTokens: 40, seed: index }),
+      points.around(
+        "rollout",
+        servers.complete({ prompt: letters.repeat(4), n: groupSize, maxTokens: 40, seed: index })
+      ),
     // No two alike, or a batch might have nothing to learn.
     score: (_: number, group: ReadonlyArray<{ readonly completion: string }>) =>
       Effect.succeed(group.map(({ completion }) => Buffer.from(completion).reduce((sum, byte) => sum + byte, 0)))
@@ -42,7 +53,7 @@ const settings = TrainerSettings.complete({
     seqLen: 64,
     lr: 1e-2,
     checkpointInterval: 2,
-    leaseSeconds: 2,
+    leaseSeconds: 30,
     routerReplay: kind === "mixture"
   },
   loss: { preset: "dr-grpo" }
@@ -53,13 +64,18 @@ const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
 
 const loop = Effect.gen(function* () {
   const { steps } = yield* ClosedLoop.make({ settings, stepsAhead: 1, owner: `process-${process.pid}` })
-  yield* say("started")
   yield* Stream.runForEach(steps, ({ policyVersion, step }) => say(`step ${step} ${policyVersion}`))
 })
 
 const settingsOfEngine = { weightUpdates: "in_flight", speculativeTokens: 3 } as const
 const parts = Effect.map(LoopModel.load(kind, `${savePath}/model`), (model) =>
-  Layer.mergeAll(environment, LocalLearner.layerInProcess({ model })).pipe(
+  Layer.mergeAll(
+    environment,
+    Layer.effect(LearnerEngine, Effect.map(LearnerEngine, TrainerPoints.engine(points))).pipe(
+      Layer.provide(LocalLearner.layerInProcess({ model }))
+    ),
+    TrainerPoints.layerFiles(points)
+  ).pipe(
     Layer.provideMerge(
       PolicyLayers.layerInProcess(model, {
         device: "cpu",
@@ -68,7 +84,7 @@ const parts = Effect.map(LoopModel.load(kind, `${savePath}/model`), (model) =>
       })
     ),
     Layer.provideMerge(Ort.layer({ threads: 1 })),
-    Layer.provideMerge(TrajectoryClientHttp.layer({ url, run }))
+    Layer.provideMerge(TrainerPoints.layerClient(points, { url, run }))
   )
 )
 const ground = Layer.mergeAll(

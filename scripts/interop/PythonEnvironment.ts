@@ -1,0 +1,126 @@
+/**
+ * Makes virtual environments of locked requirements, once for each content of their file: they stay in
+ * `$XDG_CACHE_HOME/atropos/interop` (`~/.cache` by default), under the digest of the file, Python's version and the
+ * platform.
+ *
+ * An environment appears whole: it is made in a folder of its own, and the name under which it is found is a link that
+ * is set last. Of two processes that make the same one, the second to end uses what the first made. A folder that a
+ * killed process left is removed by the next one.
+ *
+ * Every file that pip installs has a hash in the lock. The build of torch for GPUs, which an index may have instead of
+ * the one for CPUs, names libraries that the lock leaves out, each with its version: they are installed by that.
+ */
+import { spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync
+} from "node:fs"
+import { homedir } from "node:os"
+import { basename, join } from "node:path"
+import type { Python } from "./Python.ts"
+
+/** What cannot be had on this machine: no fault of what is tested. */
+export class Unavailable extends Error {}
+
+const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "atropos", "interop")
+
+const interpreterOf = (folder: string): string => join(folder, "bin", "python")
+
+/** Whether a program succeeds, and all that it said. */
+const call = (program: string, words: ReadonlyArray<string>) => {
+  const { error, status, stderr, stdout } = spawnSync(program, words, { encoding: "utf8", maxBuffer: 2 ** 26 })
+  return { succeeded: status === 0, output: error === undefined ? stdout + stderr : String(error) }
+}
+
+const must = (program: string, words: ReadonlyArray<string>): void => {
+  const { output, succeeded } = call(program, words)
+  if (!succeeded) throw new Error(`failed: ${program} ${words.join(" ")}\n${output}`)
+}
+
+/** The interpreter of an environment that was made; undefined: none was, or it went. */
+const made = (link: string): string | undefined => {
+  try {
+    const interpreter = interpreterOf(link)
+    realpathSync(interpreter)
+    return interpreter
+  } catch {
+    return undefined
+  }
+}
+
+/** Folders that no link leads to, of processes that run no more: their names end in its id and six letters. */
+const removeAbandoned = (): void => {
+  const entries = readdirSync(cache, { withFileTypes: true })
+  const used = new Set(entries.filter((one) => one.isSymbolicLink()).map(({ name }) => readlinkSync(join(cache, name))))
+  for (const { name } of entries.filter((one) => one.isDirectory() && !used.has(one.name))) {
+    const [, pid] = /\.(\d+)-\w+$/.exec(name) ?? []
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(cache, name), { recursive: true, force: true })
+  }
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM"
+  }
+}
+
+const install = (interpreter: string, requirements: string): void => {
+  const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+  const [first = ""] = /^\S+==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
+  const asked = ["--dry-run", "--ignore-installed", "--no-deps", "--retries", "1", "--timeout", "15", first]
+  const { output, succeeded } = call(interpreter, [...pip, ...asked])
+  if (!succeeded) throw new Unavailable(`no package index with ${first}: ${output.trim().split("\n").at(-1)}`)
+  must(interpreter, [...pip, "-qq", "--no-compile", "--require-hashes", "--no-deps", "-r", requirements])
+  // Nothing to do but where torch is the build for GPUs.
+  const [torch] = /^torch==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
+  if (torch !== undefined) must(interpreter, [...pip, "-qq", torch])
+  must(interpreter, ["-m", "pip", "check"])
+}
+
+/** Sets the link, unless another process has set it meanwhile; a link that leads nowhere is replaced. */
+const publish = (folder: string, link: string): boolean => {
+  try {
+    symlinkSync(basename(folder), link, "dir")
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+    if (made(link) !== undefined) return false
+    symlinkSync(basename(folder), `${folder}.link`, "dir")
+    renameSync(`${folder}.link`, link)
+    return true
+  }
+}
+
+/** The interpreter of the environment of a lock; made where it is not there yet. */
+export const ensure = (name: string, requirements: string, { path, platform, version }: Python): string => {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([readFileSync(requirements, "utf8"), version, platform]))
+    .digest("hex")
+  const link = join(cache, `${name}-${digest.slice(0, 16)}`)
+  const there = made(link)
+  if (there !== undefined) return there
+  mkdirSync(cache, { recursive: true })
+  removeAbandoned()
+  const folder = mkdtempSync(`${link}.${process.pid}-`)
+  try {
+    console.log(`making the environment ${name} in ${folder}: some minutes`)
+    must(path, ["-m", "venv", folder])
+    install(interpreterOf(folder), requirements)
+    if (!publish(folder, link)) rmSync(folder, { recursive: true, force: true })
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
+  return interpreterOf(link)
+}

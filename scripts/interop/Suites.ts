@@ -1,0 +1,79 @@
+/**
+ * Names the suites that hold the product against Python's own packages, by the environment that they run in. Packages
+ * contradict each other (verifiers takes no `openai` that inspect_ai takes, and no `mcp` that OpenEnv takes), so there
+ * are several.
+ */
+import { fileURLToPath } from "node:url"
+
+export interface Environment {
+  readonly name: string
+  /** Python 3.x or newer. */
+  readonly python: number
+  /** Hashes of every file: made from the `.in` of the same name. */
+  readonly lock: string
+  /** Packages whose versions are printed. */
+  readonly clients: ReadonlyArray<string>
+  readonly suites: ReadonlyArray<string>
+}
+
+const lock = (name: string): string => fileURLToPath(new URL(`${name}.txt`, import.meta.url))
+
+/** They have a test for each package, and each test runs where its package is. */
+const ofSeveral = ["packages/cli/test/long/python/Killed.test.ts", "packages/cli/test/long/GroupFigures.test.ts"]
+
+export const environments: ReadonlyArray<Environment> = [
+  {
+    name: "training",
+    python: 11,
+    lock: lock("requirements"),
+    clients: ["trl", "transformers", "peft", "torch", "openenv", "tinker", "openai", "anthropic"],
+    suites: [
+      "packages/cli/test/trl/Trl.test.ts",
+      "packages/cli/test/long/OpenEnv.test.ts",
+      "packages/cli/test/tinker/Sdk.test.ts",
+      "packages/envs/test/long/python/OpenEnv.test.ts",
+      "packages/core/test/gateway/OpenAiPython.test.ts",
+      "packages/core/test/gateway/AnthropicPython.test.ts"
+    ]
+  },
+  {
+    name: "environments",
+    python: 11,
+    lock: lock("requirements-environments"),
+    clients: ["inspect_ai", "reasoning-gym", "gymnasium", "textarena", "openai"],
+    suites: [
+      "packages/cli/test/long/python/ReasoningGym.test.ts",
+      ...ofSeveral,
+      "packages/cli/test/long/python/InspectLog.test.ts",
+      "packages/envs/test/long/python/Inspect.test.ts",
+      "packages/envs/test/long/python/ReasoningGym.test.ts",
+      "packages/envs/test/long/python/Gymnasium.test.ts",
+      "packages/envs/test/long/python/TextArena.test.ts"
+    ]
+  },
+  {
+    name: "verifiers",
+    python: 11,
+    lock: lock("requirements-verifiers"),
+    clients: ["verifiers", "openai"],
+    suites: [
+      "packages/envs/test/long/python/Verifiers.test.ts",
+      ...ofSeveral,
+      "packages/core/test/gateway/OpenAiPython.test.ts"
+    ]
+  },
+  {
+    name: "harbor",
+    python: 12,
+    lock: lock("requirements-harbor"),
+    clients: ["harbor"],
+    suites: ["packages/envs/test/long/python/Harbor.test.ts"]
+  },
+  {
+    name: "tinker-0.25",
+    python: 11,
+    lock: lock("requirements-tinker-0.25"),
+    clients: ["tinker"],
+    suites: ["packages/cli/test/tinker/Sdk.test.ts"]
+  }
+]

@@ -1,0 +1,68 @@
+/**
+ * Writes `requirements*.txt` from `requirements*.in`: exact versions of everything, with the hashes of all files that
+ * the package index has of them, for every platform and each Python from 3.11 on. `node scripts/interop/lock.ts` after
+ * a change of an `.in`; needs uv (`pip install uv`). `--upgrade` takes the newest of what the `.in` leaves open.
+ *
+ * torch is special. An index may have its build for GPUs or, as a folder of `PIP_FIND_LINKS` here, one for CPUs, with
+ * hashes of its own: the lock has both, and those of CPU builds that it had for the same version stay. The libraries of
+ * the build for GPUs, gigabytes, are left out (`PythonEnvironment` installs them where they are needed).
+ */
+import { execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const folder = fileURLToPath(new URL(".", import.meta.url))
+const ofGpu = /^(?:nvidia-|cuda-|triton(?:==|-))/
+const command = "node scripts/interop/lock.ts"
+
+/** A package and what belongs to it: hashes, and comments on why it is there. */
+const blocks = (lock: string): ReadonlyArray<string> => lock.split(/\n(?=[a-z0-9])/i)
+
+const torchOf = (lock: string): string | undefined => blocks(lock).find((block) => block.startsWith("torch=="))
+const versionOf = (block: string | undefined): string | undefined => /^torch==([^\s;\\]+)/.exec(block ?? "")?.[1]
+const hashesOf = (block: string | undefined): ReadonlyArray<string> =>
+  Array.from((block ?? "").matchAll(/--hash=(sha256:\w+)/g), ([, hash]) => hash!)
+
+/** Hashes of builds for CPUs in the folders that pip is given. */
+const ofCpu = (version: string): ReadonlyArray<string> =>
+  (process.env["PIP_FIND_LINKS"] ?? "")
+    .split(/\s+/)
+    .filter((path) => path !== "" && existsSync(path))
+    .flatMap((path) => readdirSync(path).map((name) => join(path, name)))
+    .filter((file) => file.includes(`/torch-${version}+cpu-`))
+    .map((file) => `sha256:${createHash("sha256").update(readFileSync(file)).digest("hex")}`)
+
+for (const source of readdirSync(folder).filter((name) => name.endsWith(".in"))) {
+  const target = join(folder, source.replace(/\.in$/, ".txt"))
+  const before = existsSync(target) ? torchOf(readFileSync(target, "utf8")) : undefined
+  const words = ["pip", "compile", "--quiet", "--universal", "--generate-hashes", "--no-emit-index-url"]
+  execFileSync(
+    "uv",
+    [
+      ...words,
+      ...`--python-version ${source.includes("harbor") ? "3.12" : "3.11"}`.split(" "),
+      "--custom-compile-command",
+      command,
+      "--output-file",
+      target,
+      source,
+      ...process.argv.slice(2)
+    ],
+    { cwd: folder, stdio: "inherit" }
+  )
+  const lock = readFileSync(target, "utf8")
+  const torch = torchOf(lock)
+  const version = versionOf(torch)
+  const kept = blocks(lock).filter((block) => !ofGpu.test(block))
+  if (version !== undefined) {
+    const known = new Set(hashesOf(torch))
+    const more = new Set([...(versionOf(before) === version ? hashesOf(before) : []), ...ofCpu(version)])
+    const added = Array.from(more.difference(known)).map((hash) => ` \\\n    --hash=${hash}`)
+    const [last = ""] = hashesOf(torch).slice(-1)
+    const at = kept.indexOf(torch!)
+    kept[at] = torch!.replace(`--hash=${last}`, `--hash=${last}${added.join("")}`)
+  }
+  writeFileSync(target, kept.join("\n"))
+}
