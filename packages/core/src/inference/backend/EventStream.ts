@@ -156,10 +156,14 @@ export const post = Effect.fnUntraced(function* (
   const assembly = make()
   const url = `${server}${path}`
   const streamed = { ...body, stream: true, stream_options: { include_usage: true } }
-  let flaw: Flaw | undefined
+  /** Reading ends with the first. */
+  const flaws: Array<Flaw> = []
   const take = (line: string): string | undefined => {
     const taken = assembly.take(line)
-    if (Result.isFailure(taken)) return (flaw = taken.failure).message
+    if (Result.isFailure(taken)) {
+      flaws.push(taken.failure)
+      return taken.failure.message
+    }
     taken.success.forEach(hear)
     return undefined
   }
@@ -169,9 +173,9 @@ export const post = Effect.fnUntraced(function* (
       : statusError({ server, url, status, body: message, now: 0 })
   const { headers } = yield* transport
     .lines({ method: "POST", server, url, apiKey, body: streamed }, take)
-    .pipe(Effect.mapError((error) => (flaw === undefined ? error : broken(flaw))))
+    .pipe(Effect.mapError((error) => (flaws[0] === undefined ? error : broken(flaws[0]))))
   take("")
-  if (flaw !== undefined) return yield* broken(flaw)
+  if (flaws[0] !== undefined) return yield* broken(flaws[0])
   const whole = assembly.end()
   return Result.isFailure(whole)
     ? yield* malformed(server, `POST ${url}: ${whole.failure}`)
