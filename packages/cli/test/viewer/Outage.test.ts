@@ -23,8 +23,8 @@ const send = async (url: string, path: string, body: object) => {
 /**
  * A run with an environment, a group that was trained on, one that waits, one that cannot, and the metrics of a step.
  */
-const fill = async (url: string, name: string) => {
-  await send(url, "", Registrations.run(name, 3))
+const fill = async (url: string, name: string, steps = 100) => {
+  await send(url, "", { ...Registrations.run(name, 3), num_steps: steps })
   await send(url, `/${name}/batches/claim`, claim)
   await send(url, `/${name}/environments`, Registrations.environment)
   const submit = (group: object) => send(url, `/${name}/groups`, { key: crypto.randomUUID(), group })
@@ -127,24 +127,22 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
   it.live("ends with a run that has taken its steps in that word", () =>
     Effect.gen(function* () {
       const cwd = yield* Atropos.folder
-      const words = ["up", "--steps", "100", "--threads", "1", "--port", "0", "--policy_port", "0"]
-      const up = yield* Atropos.start(words, { cwd })
-      const [, url = ""] = yield* up.says(/trajectory service at (http:\S+)/)
-      const { page } = yield* Effect.promise(() => open(`${url}/ui`))
+      const api = yield* serving(cwd)
+      yield* Effect.promise(() => fill(api.url, "whole", 1))
+      const { page } = yield* Effect.promise(() => open(`${api.url}/ui#/?run=whole`))
       const service = yield* Effect.promise(() => page.context().newPage())
-      yield* up.says(/[1-9]\d*\/100 steps/)
       yield* Effect.promise(async () => {
-        await service.goto(`${url}/ui#/service`)
+        await service.goto(`${api.url}/ui#/service?run=whole`)
         await service.getByRole("table", { name: "Environments" }).waitFor()
         await page.locator(".tile-value").first().waitFor()
       })
-      assert.strictEqual((yield* up.ended).code, 0)
+      yield* api.kill
       yield* Effect.promise(async () => {
         for (const tab of [page, service]) {
           await outage(tab).getByText("has taken all its steps").waitFor()
           assert.strictEqual(await tab.getByText("interrupted").count(), 0)
         }
-        assert.match(await page.locator(".tiles").innerText(), /100\s+of 100 · done/)
+        assert.match(await page.locator(".tiles").innerText(), /1\s+of 1 · done/)
         await page.context().close()
       })
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
