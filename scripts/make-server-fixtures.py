@@ -189,7 +189,7 @@ def vllm():
                 finish_reason="stop", logprobs=openai.ChatCompletionLogProbs(content=content),
                 **({"token_ids": ids} if has_ids else {})))
         return plain(openai.ChatCompletionResponse(
-            model=MODEL, choices=choices, usage=usage, **({"prompt_token_ids": PROMPT} if has_ids else {})).model_dump_json())
+            model=MODEL, choices=choices, usage=openai.UsageInfo(prompt_tokens=3, completion_tokens=2, total_tokens=5), **({"prompt_token_ids": PROMPT} if has_ids else {})).model_dump_json())
 
     logprob = importlib.import_module("vllm.logprobs" if version > "0.11" and not version.startswith("0.8") else "vllm.sequence").Logprob
     prompt_logprobs = [None, {2: logprob(-0.5, 1, "x"), 7: logprob(-1.5, 2, "y")}, {3: logprob(-0.25, 1, "z"), 8: logprob(-2.0, 2, "w")}]

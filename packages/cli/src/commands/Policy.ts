@@ -1,10 +1,12 @@
 /** `atropos policy`: a model behind the OpenAI API, with token ids and hot swap of adapters, until it is stopped. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as LocalPath from "@atropos/core/base/LocalPath"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import { OutputFormat } from "@atropos/core"
 import * as Device from "@atropos/trainer/exec/Device"
 import * as QuantizedWeights from "@atropos/trainer/model/QuantizedWeights"
+import type * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
@@ -61,6 +63,15 @@ interface Options extends ServingRoom.Given {
   readonly lora: Record<string, Option.Option<unknown>>
 }
 
+/** The model with a tokenizer by the whole path of its folder: clients elsewhere on this machine find it by that. */
+const located = Effect.fnUntraced(function* (model: Model.Model) {
+  const folder = yield* Effect.orElseSucceed(LocalPath.folder(model.tokenizer.name), () => Option.none<string>())
+  return Option.match(folder, {
+    onNone: () => model,
+    onSome: (name) => ({ ...model, tokenizer: { ...model.tokenizer, name } })
+  })
+})
+
 const serve = Effect.fn("policy.serve")(function* (options: Options) {
   const { adapter, allowInsecure, device, host, port } = options
   const quantize = options.quantize === "none" ? undefined : options.quantize
@@ -87,7 +98,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
         quantize,
         check
       })
-  const model = yield* BundledModel.named(loaded, options.model)
+  const model = yield* located(yield* BundledModel.named(loaded, options.model))
   const settings = {
     maxRows: options.maxBatch,
     maxWaiting: options.maxWaiting,

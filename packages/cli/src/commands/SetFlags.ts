@@ -86,7 +86,7 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
   ),
   tokenizer: Flag.String("tokenizer").pipe(
     Flag.withDescription(
-      `tokenizer for text: hub id, folder or "bytes" [default: the environment's with --env, else ${defaultTokenizer}]`
+      `tokenizer for text: hub id, folder or "bytes" [default: the environment's with --env, that which the files record with --from, else ${defaultTokenizer}]`
     ),
     Flag.optional
   ),

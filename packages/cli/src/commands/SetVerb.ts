@@ -1,6 +1,6 @@
 /** What `sft-gen` and `dpo-gen` do with their flags: a source, a form, and the data set made of them. */
-import { StoredRollouts, Tokenizer, TrajectoryClientV0 } from "@atropos/core"
-import { Config, Effect, Option } from "effect"
+import { SavedGroup, StoredRollouts, Tokenizer, TrajectoryClientV0 } from "@atropos/core"
+import { Config, Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as BundledModel from "../config/BundledModel.ts"
 import * as Services from "../config/Services.ts"
@@ -8,6 +8,7 @@ import * as Words from "../config/Words.ts"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import * as Generate from "../sets/Generate.ts"
 import type * as Sample from "../sets/Sample.ts"
+import * as TokenizerMatch from "../sets/TokenizerMatch.ts"
 import type * as RowFile from "../sets/RowFile.ts"
 import * as Batches from "../sets/source/Batches.ts"
 import * as Files from "../sets/source/Files.ts"
@@ -43,7 +44,10 @@ const checked = ({ name, kind }: SetFlags.SetVerb, flags: SetFlags.Values) => {
 /** Text or messages; a tokenizer is loaded only where text is wanted. */
 const formOf = <R>(flags: SetFlags.Values, fallback: Effect.Effect<Tokenizer.TokenizerShape, Failure, R>) =>
   Effect.gen(function* () {
-    if (flags.saveMessages) return { _tag: "Messages" } satisfies Sample.Form
+    if (flags.saveMessages) {
+      const counting = yield* Option.match(flags.tokenizer, { onNone: () => Effect.undefined, onSome: load })
+      return { _tag: "Messages", ...(counting !== undefined && { tokenizer: counting }) } satisfies Sample.Form
+    }
     const tokenizer = yield* Option.match(flags.tokenizer, { onNone: () => fallback, onSome: load })
     return {
       _tag: "Text",
@@ -104,12 +108,25 @@ const generate = Effect.fnUntraced(function* <R>(
   )
 })
 
+/** The tokenizer that the first group of the files records, else the original's. */
+const recordedTokenizer = Effect.fnUntraced(function* ([file]: ReadonlyArray<string>) {
+  if (file === undefined) return SetFlags.defaultTokenizer
+  const first = yield* SavedGroup.read(file).pipe(
+    Stream.filter((entry) => entry._tag !== "Fault"),
+    Stream.runHead,
+    // A file that cannot be read is reported where it is read.
+    Effect.catch(() => Effect.succeedNone)
+  )
+  const recorded = Option.flatMap(first, ({ group }) => Option.fromNullishOr(TokenizerMatch.recordedIn(group)))
+  return Option.match(recorded, { onNone: () => SetFlags.defaultTokenizer, onSome: ({ name }) => name })
+})
+
 const token = Config.option(Config.Redacted("ATROPOS_TOKEN")).pipe(Effect.orDie)
 
 /** From files or a service. */
 const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags: SetFlags.Values) {
   yield* checked(verb, flags)
-  const form = yield* formOf(flags, load(SetFlags.defaultTokenizer))
+  const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(flags.from), load))
   const { apiUrl, environment, follow, from, run, stepFrom, stepTo, takeBatches } = flags
   if (from.length > 0) {
     if (takeBatches)

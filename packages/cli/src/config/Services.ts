@@ -15,10 +15,11 @@ import {
 import type { Script } from "@atropos/core/inference/backend/Scripted"
 import * as ScriptedCalls from "@atropos/core/inference/backend/ScriptedCalls"
 import * as Reason from "@atropos/core/base/Reason"
+import * as ServedTokenizer from "@atropos/core/inference/backend/ServedTokenizer"
 import * as SampledWith from "@atropos/core/inference/SampledWith"
 import * as Reasoning from "@atropos/core/inference/backend/Reasoning"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import type { Command } from "effect/cli"
 import type { HttpClient } from "effect/http"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
@@ -77,6 +78,28 @@ const tokenizerOf = (name: string) =>
     )
   )
 
+/**
+ * The tokenizer that the settings name. If they name none, that of the server's model, if the server names it and it is
+ * found here.
+ */
+const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
+  const named = tokenizerOf(common.tokenizerName)
+  const isNamed = [servers].flat().some(({ tokenizerName }) => tokenizerName !== "none")
+  if (isNamed || given["tokenizer_name"] !== undefined) return named
+  return Layer.unwrap(
+    Effect.map(ServedTokenizer.find(servers, manager.slurm), (served) =>
+      Option.match(served, {
+        onNone: () => named,
+        onSome: ({ name }) =>
+          Tokenizer.layerNamed(BundledModel.located(name)).pipe(
+            Layer.tap(() => Effect.logInfo("using the tokenizer that the server names", { tokenizer: name })),
+            Layer.catchTag("TokenizerError", () => named)
+          )
+      })
+    )
+  )
+}
+
 /** The policy's servers, its tokenizer, and everything beside them. */
 const services = (settings: RunSettings, inference: Inference) => {
   const { common, given, manager, servers } = settings
@@ -94,7 +117,7 @@ const services = (settings: RunSettings, inference: Inference) => {
   // A scripted policy knows no vocabulary: a download would serve nothing, unless it was asked for.
   const needsNone = !isServed || (manager.testing && given["tokenizer_name"] === undefined)
   return Layer.mergeAll(policy, beside(settings)).pipe(
-    Layer.provideMerge(needsNone ? Tokenizer.layerBytes : tokenizerOf(common.tokenizerName))
+    Layer.provideMerge(needsNone ? Tokenizer.layerBytes : policyTokenizer(settings))
   )
 }
 

@@ -2,7 +2,8 @@
  * Items of the environment rolled out to groups that passed the filters, with what was dropped and why; without a
  * service.
  */
-import { Environment, ScoreAdvantage, ScoredGroup, Tokenizer } from "@atropos/core"
+import { Environment, ScoreAdvantage, ScoredGroup, ServerManager, Tokenizer } from "@atropos/core"
+import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { Effect, Option, Result } from "effect"
 import * as Tally from "../job/Tally.ts"
@@ -46,6 +47,7 @@ const droppedFor = (reason: string): Tally.Tally => ({ ...Tally.empty, dropped: 
 export const make = Effect.gen(function* () {
   const { settings, solved } = yield* Environment.Environment
   const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
+  const servers = yield* ServerManager.ServerManager
   const filterOptions: GroupFilter.FilterOptions = {
     groupSize: settings.groupSize,
     ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
@@ -53,7 +55,8 @@ export const make = Effect.gen(function* () {
     includeMessages: settings.includeMessages,
     // No run has announced a limit: like the original, long sequences are kept here.
     maxTokenLength: 0,
-    ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
+    ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) }),
+    tokenizer: servers.tokenizer && TokenizerIdentity.of(servers.tokenizer)
   }
   let isTold = false
   /** The first group that cannot be judged says why: of a source all of whose rows are like that nothing else would. */

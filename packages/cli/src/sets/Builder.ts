@@ -78,7 +78,7 @@ type Reason = Sample.Reason | Layout.Reason | "duplicate"
 
 const hasSeveralTurns = (sample: Sample.Sample): boolean =>
   sample._tag === "Text"
-    ? sample.segments.length > 2
+    ? sample.segments === undefined || sample.segments.slice(1).some(({ label, text }) => !label && text.trim() !== "")
     : sample.completion.some(({ role }) => role === "user" || role === "tool")
 
 const takeAny = () => Result.succeed(true)

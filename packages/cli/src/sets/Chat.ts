@@ -13,16 +13,7 @@ const roles: { readonly [role: string]: string } = {
 /** The name that chat templates have for a role: `agent` is the assistant, `environment` the user. */
 export const roleOf = ({ role }: Message.Message): string => roles[role] ?? role
 
-const isAssistant = (message: Message.Message): boolean => roleOf(message) === "assistant"
-
-/**
- * Messages before the first turn that the model wrote; undefined where it wrote none. `turns`: how many it wrote, where
- * masks tell (assistant messages before them were examples in the prompt); else only the last one counts as written.
- */
-export const promptLength = (chat: Chat, turns = 1): number | undefined => {
-  const written = chat.flatMap((message, index) => (isAssistant(message) ? [index] : []))
-  return written[Math.max(0, written.length - Math.max(1, turns))]
-}
+export const isAssistant = (message: Message.Message): boolean => roleOf(message) === "assistant"
 
 /** Up to the last turn that the model wrote: nothing is learned from what came behind it. */
 export const untilLastTurn = (chat: Chat): Chat => chat.slice(0, chat.findLastIndex(isAssistant) + 1)

@@ -57,6 +57,9 @@ export const reasons: { readonly [reason: string]: string } = {
   template_misfit: "the chat template does not render the prompt as a prefix of the whole",
   prompts_differ: "the two sequences answer different prompts",
   same_completion: "the two completions are the same",
+  unclear_mask: "the mask leaves out turns, and does not show which (--tokenizer counts the tokens of each)",
+  untrained_turn:
+    "the mask leaves out a turn within the completion, and TRL would train it (--format axolotl marks it)",
   several_messages: "the answer is not a single text message, and Axolotl's pairs allow nothing else",
   unknown_role: "a message has a role that Axolotl does not know",
   gone: "the service no longer had it"

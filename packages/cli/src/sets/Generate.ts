@@ -11,10 +11,12 @@ import * as Counts from "./Counts.ts"
 import * as Layout from "./Layout.ts"
 import * as Report from "./Report.ts"
 import type * as RowFile from "./RowFile.ts"
+import type * as Sample from "./Sample.ts"
 import * as SetFiles from "./SetFiles.ts"
 import type { WrittenFile } from "./SetPart.ts"
 import type { Sink, Source } from "./source/Source.ts"
 import * as Stdout from "./Stdout.ts"
+import * as TokenizerMatch from "./TokenizerMatch.ts"
 
 export interface GenerateOptions {
   readonly command: string
@@ -33,10 +35,12 @@ export interface GenerateOptions {
 /** What a source gives to; `write` answers whether more rows are wanted by whoever reads them. */
 const sinkOf = (
   builder: Builder.Builder,
+  form: Sample.Form,
   number: number,
   write: (rows: ReadonlyArray<Builder.MadeRow>, cursor: unknown) => Effect.Effect<boolean, Failure>
 ) => {
   const faults = FaultLog.make()
+  const mismatchOf = TokenizerMatch.make(form)
   const noted = new Set<string>()
   const room = (): number => Math.max(0, number - Counts.rows(builder.counts()))
   const sink: Sink = {
@@ -48,6 +52,8 @@ const sinkOf = (
       }),
     take: (groups, cursor) =>
       Effect.suspend(() => {
+        const mismatch = groups.map(mismatchOf).find((one) => one !== undefined)
+        if (mismatch !== undefined) return Effect.fail(new CommandFailed({ message: mismatch }))
         const rows = groups.flatMap((group) => builder.take(group, room()))
         return Effect.map(write(rows, cursor), (isRead) => isRead && room() > 0)
       }),
@@ -64,7 +70,9 @@ const sinkOf = (
 
 const toStdout = Effect.fnUntraced(function* <R>(options: GenerateOptions, source: Source<R>) {
   const builder = Builder.make(options.builder)
-  const { faults, sink } = sinkOf(builder, options.number, (rows) => Stdout.write(rows.map(({ row }) => row)))
+  const { faults, sink } = sinkOf(builder, options.builder.form, options.number, (rows) =>
+    Stdout.write(rows.map(({ row }) => row))
+  )
   yield* source.run(sink, Option.none())
   return { builder, faults: faults.first(), files: [] as ReadonlyArray<WrittenFile> }
 })
@@ -89,7 +97,7 @@ const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source
   if (done > 0) yield* Console.error(`resuming with ${done} rows of an earlier run`)
   const progress = yield* Progress.make({ unit: "rows", total: number, done })
   let cursor: unknown = before?.cursor ?? null
-  const { faults, sink } = sinkOf(builder, number, (rows, next) => {
+  const { faults, sink } = sinkOf(builder, rules.form, number, (rows, next) => {
     cursor = next
     const counts = builder.counts()
     return files

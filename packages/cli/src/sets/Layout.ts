@@ -16,7 +16,13 @@ export type Format = (typeof formats)[number]
 export type Row = { readonly [column: string]: unknown }
 
 /** Why two sequences make no pair, or a chat no row of a format. */
-export type Reason = "prompts_differ" | "same_completion" | "several_messages" | "unknown_role"
+export type Reason =
+  | "prompts_differ"
+  | "same_completion"
+  | "several_messages"
+  | "unknown_role"
+  | "untrained_turn"
+  | "template_misfit"
 
 /** A row, and what tells its prompt apart: rows of one prompt are never in two splits. */
 export interface Laid {
@@ -68,18 +74,25 @@ const sftChat: { readonly [F in Format]: (sample: ChatSample) => Row } = {
   original: ({ score, whole }) => ({ messages: whole, score }),
   trl: ({ completion, prompt, score }) => ({ prompt: plain(prompt), completion: plain(completion), score }),
   "trl-messages": ({ completion, prompt, score }) => ({ messages: plain([...prompt, ...completion]), score }),
-  axolotl: ({ completion, prompt, score }) => ({
+  axolotl: ({ completion, prompt, score, trained }) => ({
     messages: [
       ...plain(prompt).map((message) => Object.assign({}, message, { train: false })),
-      ...plain(completion).map((message) => Object.assign({}, message, { train: message.role === "assistant" }))
+      ...plain(completion).map((message, at) => Object.assign({}, message, { train: trained.includes(at) }))
     ],
     score
   })
 }
 
+/** A completion of which a program trains every turn of the assistant, as TRL does. */
+const hasUntrainedTurn = ({ completion, trained }: ChatSample): boolean =>
+  completion.filter(Chat.isAssistant).length > trained.length
+
 /** The row of a sequence. */
 export const sft = (format: Format, sample: Sample): Result.Result<Laid, Reason> => {
-  if (format === "axolotl" && sample._tag === "Chat" && hasUnknownRole(sample)) return Result.fail("unknown_role")
+  if (sample._tag === "Chat") {
+    if (format === "axolotl" && hasUnknownRole(sample)) return Result.fail("unknown_role")
+    if (format === "trl" && hasUntrainedTurn(sample)) return Result.fail("untrained_turn")
+  } else if (format === "axolotl" && sample.segments === undefined) return Result.fail("template_misfit")
   const row = sample._tag === "Text" ? sftText[format](sample) : sftChat[format](sample)
   return Result.succeed({ row, prompt: promptKey(sample) })
 }
@@ -92,7 +105,8 @@ const aligned = (a: ChatSample, b: ChatSample): readonly [ChatSample, ChatSample
   const from = (sample: ChatSample): ChatSample => ({
     ...sample,
     prompt: sample.whole.slice(0, length),
-    completion: Chat.untilLastTurn(sample.whole).slice(length)
+    completion: Chat.untilLastTurn(sample.whole).slice(length),
+    trained: sample.trained.map((at) => sample.prompt.length + at - length).filter((at) => at >= 0)
   })
   return [from(a), from(b)]
 }
@@ -118,6 +132,7 @@ const dpoText = (format: Format, chosen: TextSample, rejected: TextSample): Resu
 }
 
 const dpoChat = (format: Format, a: ChatSample, b: ChatSample): Result.Result<Laid, Reason> => {
+  if (format === "trl" && (hasUntrainedTurn(a) || hasUntrainedTurn(b))) return Result.fail("untrained_turn")
   const pair = aligned(a, b)
   if (pair === undefined) return Result.fail("prompts_differ")
   const [chosen, rejected] = pair

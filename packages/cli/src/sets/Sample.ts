@@ -6,11 +6,12 @@
  */
 import type { Message, ScoredGroup, Tokenizer } from "@atropos/core"
 import { Result } from "effect"
-import * as Chat from "./Chat.ts"
+import * as Rendering from "./Rendering.ts"
 import * as TokenText from "./TokenText.ts"
+import * as Turns from "./Turns.ts"
 
 /** Why a sequence cannot be in a data set of this form. */
-export type Reason = "no_messages" | "no_tokens" | "nothing_written" | "too_long" | "template_misfit"
+export type Reason = "no_messages" | "no_tokens" | "nothing_written" | "too_long" | "template_misfit" | "unclear_mask"
 
 interface Scored {
   readonly index: number
@@ -27,8 +28,8 @@ export interface TextSample extends Scored {
   readonly _tag: "Text"
   readonly prompt: string
   readonly completion: string
-  /** Prompt and completion in turns; joined they are the whole. */
-  readonly segments: ReadonlyArray<Segment>
+  /** Prompt and completion in turns; joined they are the whole. Absent if the chat template does not separate them. */
+  readonly segments?: ReadonlyArray<Segment>
 }
 
 export interface ChatSample extends Scored {
@@ -37,13 +38,19 @@ export interface ChatSample extends Scored {
   readonly whole: ReadonlyArray<Message.Message>
   readonly prompt: ReadonlyArray<Message.Message>
   readonly completion: ReadonlyArray<Message.Message>
+  /** The messages of the completion that the mask trains, by their places in it. */
+  readonly trained: ReadonlyArray<number>
 }
 
 export type Sample = TextSample | ChatSample
 
 /** What data sets are made of. */
 export type Form =
-  | { readonly _tag: "Messages" }
+  | {
+      readonly _tag: "Messages"
+      /** Counts the messages' tokens, where a mask leaves some turns out. */
+      readonly tokenizer?: Tokenizer.TokenizerShape
+    }
   | {
       readonly _tag: "Text"
       readonly tokenizer: Tokenizer.TokenizerShape
@@ -83,12 +90,12 @@ const fromTokens = ({ masks, tokens }: ScoredGroup.ScoredGroup, { dropBos, token
     if (prompt === undefined) return Result.fail("nothing_written")
     const first = addsBos && whole[0] === bos && prompt > 0 ? 1 : 0
     const spans = TokenText.spans(masks[scored.index]!)
-    // A mask that takes everything for written does not tell the turns apart.
+    // A mask that takes the prompt for written too does not separate it.
     const turns =
       spans[0]?.isTrained === true
         ? [
             { start: 0, end: prompt, isTrained: false },
-            { start: prompt, end: whole.length, isTrained: true }
+            ...spans.filter(({ end }) => end > prompt).map((span) => ({ ...span, start: Math.max(span.start, prompt) }))
           ]
         : spans
     const texts = TokenText.cut(
@@ -107,17 +114,27 @@ const fromTokens = ({ masks, tokens }: ScoredGroup.ScoredGroup, { dropBos, token
   }
 }
 
-const fromMessages = ({ masks, messages }: ScoredGroup.ScoredGroup, form: Form): Make => {
+const fromMessages = ({ masks, messages, overrides }: ScoredGroup.ScoredGroup, form: Form): Make => {
   return (scored) => {
-    const whole = messages?.[scored.index]
+    const { index } = scored
+    const whole = messages?.[index]
     if (whole === undefined || whole.length === 0) return Result.fail("no_messages")
-    const turns = TokenText.spans(masks[scored.index]!).filter(({ isTrained }) => isTrained).length
-    const length = Chat.promptLength(whole, turns)
-    if (length === undefined) return Result.fail("nothing_written")
-    const prompt = whole.slice(0, length)
-    const completion = Chat.untilLastTurn(whole).slice(length)
-    const chat: ChatSample = { _tag: "Chat", ...scored, whole, prompt, completion }
-    return form._tag === "Messages" ? Result.succeed(chat) : rendered(chat, form.tokenizer)
+    const rendering = form.tokenizer === undefined ? undefined : Rendering.make(form.tokenizer, whole)
+    const trained = Turns.trained(whole, masks[index]!, () => rendering?.extents() ?? Turns.inBytes(whole))
+    if (trained === undefined) return Result.fail("unclear_mask")
+    const [first] = trained
+    const last = trained.at(-1)
+    if (first === undefined || last === undefined) return Result.fail("nothing_written")
+    const chat: ChatSample = {
+      _tag: "Chat",
+      ...scored,
+      whole,
+      prompt: whole.slice(0, first),
+      completion: whole.slice(first, last + 1),
+      trained: trained.map((at) => at - first)
+    }
+    if (form._tag === "Messages" || rendering === undefined) return Result.succeed(chat)
+    return textOf(chat, rendering, overrides?.[index]?.["finish_reason"] === "length")
   }
 }
 
@@ -125,26 +142,24 @@ const fromMessages = ({ masks, messages }: ScoredGroup.ScoredGroup, form: Form):
  * A chat as text through the chat template; a template that renders the prompt differently once more follows has no
  * text of it.
  */
-const rendered = (chat: ChatSample, { applyChatTemplate }: Tokenizer.TokenizerShape): Result.Result<Sample, Reason> => {
-  const { completion: written, index, prompt: given, score } = chat
-  const text = Result.try(() => ({
-    prompt: applyChatTemplate(given.map(Chat.plain), { addGenerationPrompt: true }),
-    whole: applyChatTemplate([...given, ...written].map(Chat.plain), { addGenerationPrompt: false })
-  }))
-  if (Result.isFailure(text) || !text.success.whole.startsWith(text.success.prompt)) {
-    return Result.fail("template_misfit")
-  }
-  const { prompt, whole } = text.success
-  const completion = whole.slice(prompt.length)
+const textOf = (
+  { completion: written, index, prompt: given, score, trained }: ChatSample,
+  rendering: Rendering.Rendering,
+  isCut: boolean
+): Result.Result<Sample, Reason> => {
+  const turns = rendering.turns(
+    trained.map((at) => given.length + at),
+    given.length + written.length,
+    isCut
+  )
+  if (turns === undefined) return Result.fail("template_misfit")
+  const { prompt, segments, whole } = turns
   return Result.succeed({
     _tag: "Text",
     index,
     score,
     prompt,
-    completion,
-    segments: [
-      { label: false, text: prompt },
-      { label: true, text: completion }
-    ]
+    completion: whole.slice(prompt.length),
+    ...(segments !== undefined && { segments })
   })
 }

@@ -6,7 +6,9 @@ import { Effect, Option, Result } from "effect"
 import type { RolledOut, Unscorable } from "../Environment.ts"
 import type { Common } from "../EnvironmentSettings.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
+import type { ServerManagerShape } from "../inference/ServerManager.ts"
 import type { TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
+import * as TokenizerIdentity from "../inference/tokenizer/TokenizerIdentity.ts"
 import type { Connection } from "./submit/Connection.ts"
 import { groupKey } from "./submit/Delivery.ts"
 import * as GroupFilter from "./submit/GroupFilter.ts"
@@ -30,6 +32,7 @@ export interface Options {
   readonly settings: Common
   readonly connection: Pick<Connection, "maxTokenLength">
   readonly tokenizer: Option.Option<TokenizerShape>
+  readonly servers: Pick<ServerManagerShape, "tokenizer">
   readonly progress: Pick<Progress, "end" | "lineage" | "send">
   readonly submitter: Pick<Submitter, "offer">
   readonly viewers: Pick<Viewers, "wantChats">
@@ -54,7 +57,8 @@ export const make = (options: Options): GroupSender => {
     includeMessages: settings.includeMessages,
     keepMessages: options.viewers.wantChats,
     maxTokenLength: options.connection.maxTokenLength(),
-    ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
+    ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) }),
+    tokenizer: options.servers.tokenizer && TokenizerIdentity.of(options.servers.tokenizer)
   })
 
   /** Groups dropped since the last one that was kept. */

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Logger } from "effect"
 import * as Waits from "../base/Waits.ts"
+import type * as Gateway from "../../src/gateway/Gateway.ts"
 import * as SequenceLimit from "../../src/inference/SequenceLimit.ts"
 import * as TestGateway from "./TestGateway.ts"
 
@@ -126,6 +127,34 @@ describe("sessions of the gateway", () => {
           assert.deepStrictEqual(ignored, { user: 1 })
         })
       )
+  )
+
+  it.live("mix the seed of a request with their own, and count it; without one of their own they leave it", () =>
+    TestGateway.use({ script: (request) => String(request.seed) }, ({ gateway }) =>
+      Effect.gen(function* () {
+        const seedsOf = Effect.fnUntraced(function* (
+          options: Gateway.SessionOptions,
+          asked: ReadonlyArray<number | null>
+        ) {
+          const session = yield* gateway.open(options)
+          const seeds: Array<number> = []
+          for (const seed of asked) {
+            const { text } = yield* post(`${session.baseURL}/chat/completions`, chat("Hi", { seed }))
+            seeds.push(Number(JSON.parse(text).choices[0].message.content))
+          }
+          return [seeds, (yield* session.counts).overruled] as const
+        })
+        const [one, counted] = yield* seedsOf({ seed: 1 }, [7, 7, 8, null])
+        assert.deepStrictEqual(counted, { seed: 3 })
+        assert.strictEqual(one[0], one[1])
+        assert.strictEqual(new Set(one).size, 3)
+        assert.deepStrictEqual(yield* seedsOf({ seed: 1 }, [7]), [one.slice(0, 1), { seed: 1 }])
+        const [other] = yield* seedsOf({ seed: 2 }, [7, 8])
+        assert.strictEqual(new Set([...one, ...other]).size, 5)
+        assert.deepStrictEqual(yield* seedsOf({}, [7]), [[7], {}])
+        assert.deepStrictEqual(yield* seedsOf({ seed: 1, enforced: { seed: 5 } }, [7]), [[5], { seed: 1 }])
+      })
+    )
   )
 
   it.live("end after some time without a request, and say so", () =>

@@ -7,6 +7,7 @@ import * as EnvironmentSettings from "../../src/EnvironmentSettings.ts"
 import * as Environment from "../../src/Environment.ts"
 import type { ScoredGroup } from "../../src/ScoredGroup.ts"
 import { ServerManager } from "../../src/inference/ServerManager.ts"
+import { bytes } from "../../src/inference/tokenizer/Tokenizer.ts"
 import type { Trajectory } from "../../src/Trajectory.ts"
 import type { Telemetry, TelemetryClientShape } from "../../src/service/TelemetryClient.ts"
 import * as TrajectoryClient from "../../src/service/TrajectoryClient.ts"
@@ -134,6 +135,7 @@ export const folder = Effect.gen(function* () {
 export const weights: Array<number> = []
 
 export const layerServers = Layer.mock(ServerManager, {
+  tokenizer: bytes,
   serverCount: 1,
   modelName: "scripted",
   metrics: Effect.succeed([]),

@@ -17,6 +17,7 @@ export const make = (): AgentFigures => {
   let rewritten = 0
   let branched = 0
   let retried = 0
+  let seeded = 0
   const failures: Record<FailureKind, number> = { threw: 0, timeout: 0, silent: 0, unrewarded: 0 }
   return {
     add: (outcome, counts) => {
@@ -26,6 +27,7 @@ export const make = (): AgentFigures => {
         rewritten += one.rewritten
         branched += one.branched
         retried += one.retried
+        seeded += one.overruled["seed"] ?? 0
       }
       if (outcome._tag === "Failed") failures[outcome.kind]++
     },
@@ -42,9 +44,10 @@ export const make = (): AgentFigures => {
         "agent/branched": branched,
         "agent/rewritten": rewritten,
         "agent/retried": retried,
+        "agent/seeded": seeded,
         ...(sessions > 0 && { "agent/paths": paths / sessions })
       }
-      sessions = paths = rewritten = branched = retried = 0
+      sessions = paths = rewritten = branched = retried = seeded = 0
       for (const kind of ["threw", "timeout", "silent", "unrewarded"] as const) failures[kind] = 0
       return taken
     })

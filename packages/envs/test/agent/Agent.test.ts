@@ -383,6 +383,33 @@ describe("defineAgent", () => {
     ).pipe(Effect.provide(Logger.layer([])))
   )
 
+  it.effect("samples the runs of a group differently although the agent sends one seed, and counts that", () => {
+    const seeds: Array<number | undefined> = []
+    return within(
+      defineAgent({
+        name: "seeded",
+        items: () => ["ab"],
+        run: async ({ model }) => {
+          const openai = new OpenAI({ baseURL: model.baseURL, apiKey: model.apiKey, maxRetries: 0 })
+          const answer = await openai.chat.completions.create({ model: model.name, messages: [user("hi")], seed: 42 })
+          return answer.choices[0]?.message.content
+        },
+        score: ({ result }) => Number(result) % 2
+      })({ groupSize: 4 }),
+      (environment) =>
+        Effect.gen(function* () {
+          yield* Effect.exit(first(environment))
+          assert.strictEqual(new Set(seeds).size, 4)
+          assert.notInclude(seeds, 42)
+          assert.strictEqual((yield* environment.metrics)["agent/seeded"], 4)
+        }),
+      (request) => {
+        seeds.push(request.seed)
+        return String(seeds.length)
+      }
+    )
+  })
+
   it.effect("goes on with a generator's items from any cursor, and shuffles rows by the seed", () =>
     Effect.gen(function* () {
       const labels = (items: () => Generator<string> | AsyncGenerator<string>, cursor: number) =>

@@ -10,6 +10,7 @@
  * has the weights; nothing but loading again helps. `checkpoint`: a copy cannot be written or restored. `settings`: it
  * cannot do what is asked, by name. All else is as `TrainerError` says.
  */
+import type { TokenizerIdentity } from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import { Context, type Effect, type Scope } from "effect"
 import type { Remat } from "../model/Decoder.ts"
 import type { Objective } from "../loss/Objective.ts"
@@ -126,6 +127,8 @@ export interface LearnerEngineShape {
   readonly model: {
     /** Folder, hub id or base model of a server; a checkpoint of another model is refused. */
     readonly name: string
+    /** What ids mean to it, where that is known. */
+    readonly tokenizer?: TokenizerIdentity
     readonly vocabSize: number
     /** Longest row, tokens. */
     readonly maxPositions: number

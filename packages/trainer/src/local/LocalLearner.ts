@@ -259,12 +259,12 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
 export const make = Effect.fn("LocalLearner.make")(function* (
   options: Options
 ): Effect.fn.Return<LocalEngine, never, Executor | FileSystem.FileSystem | Path.Path> {
-  const { model } = options
+  const { maxPositions, name, tokenizer, vocabSize } = options.model
   const executor = yield* Executor
-  const weights = yield* LocalWeights.make(model)
+  const weights = yield* LocalWeights.make(options.model)
   return {
     name: LocalWeights.engine,
-    model: { name: model.name, vocabSize: model.vocabSize, maxPositions: model.maxPositions },
+    model: { name, vocabSize, maxPositions, ...(tokenizer && { tokenizer }) },
     load: (loading) => Effect.provideService(loadWith(options, weights, loading), Executor, executor)
   }
 })

@@ -6,6 +6,7 @@
  * `decodable` as the generation engine does, `trainable` as the trainer does.
  */
 import type { Tokenizer } from "@atropos/core"
+import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import type { Effect, FileSystem, Path } from "effect"
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -146,6 +147,7 @@ export const trainable = (model: Model): TrainableModel => ({
   ...roundedOf(model.weights),
   name: model.identity ?? model.name,
   policy: policy(model),
+  tokenizer: TokenizerIdentity.of(model.tokenizer),
   vocabSize: model.config.vocabSize,
   hiddenSize: model.config.hiddenSize,
   shape: model.config,

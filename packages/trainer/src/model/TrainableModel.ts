@@ -1,4 +1,5 @@
 /** A model as the trainer sees it: a graph to learn through, the values to start from, and a way to write them down. */
+import type { TokenizerIdentity } from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import type { Effect, FileSystem, Path } from "effect"
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -43,6 +44,8 @@ export interface TrainableModel {
   /** Folder or hub id; a checkpoint of another model is refused. */
   readonly name: string
   readonly policy: Policy
+  /** What ids mean to it; absent for a model without a tokenizer. */
+  readonly tokenizer?: TokenizerIdentity
   readonly vocabSize: number
   readonly hiddenSize: number
   /** What the graph's memory is estimated from; without it whole parts are computed again. */

@@ -1,12 +1,16 @@
 /** What the trainer makes of a sampler that disagrees with it, or that says too little: it stops, or it tells. */
 import type { Batch } from "@atropos/core"
 import { Effect } from "effect"
+import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
+import type { LearnerEngineShape } from "../learn/LearnerEngine.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
 import type { Objective } from "../loss/Objective.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { TrainerFields } from "./TrainerSettings.ts"
 
 export interface SamplerCheck {
+  /** Fails at the first group whose ids are another tokenizer's. */
+  readonly checkTokenizer: (batch: Batch.Batch) => Effect.Effect<void, TrainerError>
   /** Fails where the first steps disagree, warns where later ones do. */
   readonly judge: (batch: Batch.Batch, compared: Mismatch.ByEnvironment) => Effect.Effect<void, TrainerError>
   /** Warns once of trained tokens that no logprob of the sampler's is known of. */
@@ -15,7 +19,8 @@ export interface SamplerCheck {
 
 export const make = (
   { maxMismatch, temperature }: TrainerFields,
-  { isPolicyGradient, oldPolicy }: Objective
+  { isPolicyGradient, oldPolicy }: Objective,
+  model: LearnerEngineShape["model"]
 ): SamplerCheck => {
   const guards = new Map<number | undefined, ReturnType<typeof Mismatch.guard>>()
   const guardOf = (environment: number | undefined) => {
@@ -25,6 +30,22 @@ export const make = (
   }
   let hasWarned = false
   return {
+    checkTokenizer: ({ groups }) => {
+      const mine = model.tokenizer
+      const theirs = groups
+        .map(({ groupOverrides }) => TokenizerIdentity.read(groupOverrides?.["tokenizer"]))
+        .find((one) => one !== undefined && mine !== undefined && one.digest !== mine.digest)
+      return theirs === undefined || mine === undefined
+        ? Effect.void
+        : Effect.fail(
+            new TrainerError({
+              reason: "mismatch",
+              message:
+                `the environment encodes with the tokenizer ${theirs.name}, the model ${model.name} has ${mine.name}: ` +
+                `the token ids of its groups mean something else to the model. Start the environment with --env.tokenizer_name ${mine.name}`
+            })
+          )
+    },
     judge: Effect.fnUntraced(function* (batch, compared) {
       for (const [environment, part] of compared) {
         const verdict = guardOf(environment)(part)

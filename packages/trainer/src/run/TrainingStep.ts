@@ -63,7 +63,7 @@ interface Update extends BatchUpdates.Made {
 export const make = ({ model, reject, resolved, resumed, settings }: Options): TrainingStep => {
   const { objective, rate } = resolved
   const { learner, progress, save } = resumed
-  const sampler = SamplerCheck.make(settings, objective)
+  const sampler = SamplerCheck.make(settings, objective, model)
   const prepare = BatchPreparation.make({ model, settings, ...resolved })
   const updating = BatchUpdates.make(learner, settings.updatesPerBatch)
 
@@ -115,6 +115,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
         message: `the schedule gave ${lr} as the learning rate of step ${progress.step + 1}: a number from 0 up is needed`
       })
     }
+    yield* sampler.checkTokenizer(batch)
     const [prepareSeconds, prepared] = yield* clock.part(
       "prepare",
       Effect.try({

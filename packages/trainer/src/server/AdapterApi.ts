@@ -10,6 +10,7 @@
 import { Clock, Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import type { LoadedPolicy } from "../engine/Engine.ts"
+import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as SamplingRequest from "./SamplingRequest.ts"
@@ -85,6 +86,7 @@ const models = Effect.fnUntraced(function* (served: ServedPolicy) {
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const { policies } = yield* engine.status
   const newest = new Map(policies.map(({ policy, policyVersion }) => [policy, policyVersion]))
+  const tokenizer = TokenizerIdentity.of(served.tokenizer)
   const model = (id: string, parent: string | null, policyVersion: number) => ({
     id,
     object: "model",
@@ -93,7 +95,8 @@ const models = Effect.fnUntraced(function* (served: ServedPolicy) {
     root: id,
     parent,
     max_model_len: maxSequenceTokens,
-    policy_version: policyVersion
+    policy_version: policyVersion,
+    tokenizer
   })
   return [
     model(modelName, null, newestOf(policies)),

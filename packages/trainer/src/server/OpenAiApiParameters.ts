@@ -108,7 +108,7 @@ const isEmpty = (value: unknown): boolean =>
   value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0)
 
 /** Parameters that are not here, with what they may be all the same. */
-const neutral: { readonly [parameter: string]: (value: unknown, body: Body) => boolean } = {
+const neutralValues: { readonly [parameter: string]: (value: unknown, body: Body) => boolean } = {
   length_penalty: (value) => value === 1,
   min_tokens: (value) => value === 0,
   use_beam_search: (value) => value === false,
@@ -125,6 +125,8 @@ const neutral: { readonly [parameter: string]: (value: unknown, body: Body) => b
   echo: (value) => value === false,
   stream: (value) => value === false
 }
+/** A parameter may have any name, those that every object inherits too. */
+const neutral = new Map(Object.entries(neutralValues))
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -141,7 +143,7 @@ export const reader = <A>(
       for (const [parameter, value] of Object.entries(body)) {
         if (known.has(parameter)) {
           if (!apart.includes(parameter)) own[parameter] = value
-        } else if (!harmless.has(parameter) && neutral[parameter]?.(value, body) !== true) {
+        } else if (!harmless.has(parameter) && neutral.get(parameter)?.(value, body) !== true) {
           return Effect.fail(refusal(parameter, value))
         }
       }
@@ -154,7 +156,7 @@ export const reader = <A>(
 }
 
 const refusal = (parameter: string, value: unknown): OpenAiApiError =>
-  neutral[parameter] === undefined
+  !neutral.has(parameter)
     ? unsupported(parameter, `unsupported parameter: '${parameter}'; leave it out`)
     : unsupported(
         parameter,

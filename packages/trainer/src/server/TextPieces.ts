@@ -39,21 +39,25 @@ const pending = (text: string, tokens: number): number => {
 export const make = (tokenizer: Tokenizer.TokenizerShape, { skipSpecialTokens = true }: Options = {}): TextPieces => {
   const decode = (tokens: ReadonlyArray<number>): string => tokenizer.decode(tokens, { skipSpecialTokens })
   let window: Array<number> = []
-  /** Tokens of the window that were there when the text was last whole. */
+  /** Tokens of the window that were there when its text last grew and was whole. */
   let settled = 0
+  /** Tokens of the window that were there when its text was last whole. */
+  let whole = 0
   /** Characters of the window's text that `feed` has returned. */
   let shown = 0
   const feed = (token: number): string => {
     window.push(token)
     const text = decode(window)
-    const isWhole = !text.endsWith(incomplete)
-    const piece = text.slice(shown, text.length - pending(text, window.length - settled))
+    const piece = text.slice(shown, text.length - pending(text, window.length - whole))
     shown += piece.length
-    if (isWhole) {
+    if (text.endsWith(incomplete)) return piece
+    // A token without text stays: what follows would begin a text of its own without it.
+    if (piece !== "") {
       window = window.slice(settled)
       settled = window.length
       shown = decode(window).length
     }
+    whole = window.length
     return piece
   }
   const rest = (): string => {

@@ -223,7 +223,11 @@ describe("SamplerCheck", () => {
   it.effect("judges each environment by itself: one with few tokens does not hide behind the others", () =>
     Effect.gen(function* () {
       const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
-      const { judge } = SamplerCheck.make(TrainerSettings.complete({}).trainer, objective)
+      const { judge } = SamplerCheck.make(TrainerSettings.complete({}).trainer, objective, {
+        name: "tiny",
+        vocabSize: 8,
+        maxPositions: 8
+      })
       const groups = [groupOf(1, 1), groupOf(2, 0.7)]
       const batch: Batch.Batch = { id: "b", step: 0, leaseToken: "l", leaseUntil: 0, deliveries: 1, groups }
       const parts = new Map([

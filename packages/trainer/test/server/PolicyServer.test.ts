@@ -162,6 +162,8 @@ describe("policy server", () => {
     ["/v1/chat/completions", { messages: message, max_tokens: "8" }, 400, "max_tokens"],
     ["/v1/chat/completions", { messages: message, top_logprobs: 2 }, 400, "top_logprobs"],
     ["/v1/chat/completions", { messages: message, stream_options: {} }, 400, "stream_options"],
+    ["/v1/chat/completions", '{"messages": [{"role": "user", "content": "a"}], "__proto__": 1}', 400, "__proto__"],
+    ["/v1/completions", '{"prompt": "a", "hasOwnProperty": "echo"}', 400, "hasOwnProperty"],
     ["/v1/chat/completions", { messages: [] }, 400, "messages"],
     ["/v1/chat/completions", { messages: [{ role: "user", content: 5 }] }, 400, "messages.0.content"],
     [

@@ -12,7 +12,10 @@ export interface SessionOptions {
   readonly defaults?: SamplingOptions
   /** What every request is sampled with, whatever it says. A request that said otherwise is counted. */
   readonly enforced?: SamplingOptions
-  /** Request k that says no seed is sampled with one made of this and k, so that a session can be repeated. */
+  /**
+   * Makes a session repeatable: request k is sampled with a seed made of this and k, or of this and the seed that the
+   * request brings, which is then counted as overruled.
+   */
   readonly seed?: number
 }
 
@@ -32,7 +35,7 @@ export interface SessionCounts {
   readonly started: number
   /** Parameters that were passed over, by the dialect's names. */
   readonly ignored: { readonly [parameter: string]: number }
-  /** Parameters that `enforced` set otherwise than the request, by our names. */
+  /** Parameters that `enforced` or the session's seed set otherwise than the request, by our names. */
   readonly overruled: { readonly [parameter: string]: number }
   /** Requests that got no answer, by the reason of their failure. */
   readonly failed: { readonly [reason: string]: number }

@@ -74,16 +74,28 @@ export const flaw = (json: string): Unacceptable | undefined =>
     ? new Unacceptable("the answer is nested deeper, or holds more lists and maps, than an answer can mean")
     : undefined
 
-/** The lines of an answer, as its bytes come. */
+/** The lines of an answer as its bytes come; CR, LF and CRLF end a line. Linear in the bytes. */
 export const lines = () => {
   const decoder = new TextDecoder()
-  let rest = ""
+  let begun: Array<string> = []
+  let isAfterReturn = false
+  const cut = (decoded: string): ReadonlyArray<string> => {
+    if (decoded === "") return []
+    const text = isAfterReturn && decoded.startsWith("\n") ? decoded.slice(1) : decoded
+    isAfterReturn = decoded.endsWith("\r")
+    const parts = text.split(/\r\n|\r|\n/)
+    const rest = parts.pop() ?? ""
+    const [first, ...others] = parts
+    const whole = first === undefined ? [] : [[...begun, first].join(""), ...others]
+    if (first !== undefined) begun = []
+    if (rest !== "") begun.push(rest)
+    return whole
+  }
   return {
-    take: (bytes: Uint8Array): ReadonlyArray<string> => {
-      const parts = (rest + decoder.decode(bytes, { stream: true })).split(/\r?\n/)
-      rest = parts.pop() ?? ""
-      return parts
-    },
-    end: (): ReadonlyArray<string> => (rest === "" ? [] : [rest])
+    take: (bytes: Uint8Array): ReadonlyArray<string> => cut(decoder.decode(bytes, { stream: true })),
+    end: (): ReadonlyArray<string> => {
+      const whole = cut(decoder.decode())
+      return begun.length === 0 ? whole : [...whole, begun.join("")]
+    }
   }
 }

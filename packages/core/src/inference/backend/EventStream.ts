@@ -1,142 +1,140 @@
 /**
- * Server-sent events of an OpenAI-compatible server, put together again: what a streamed chat completion comes to is
- * the body of the same completion when it is not streamed, so that both are read alike (`Reply`).
+ * Assembles the server-sent events of a streamed chat completion into the body of the same completion when it is not
+ * streamed, so that both are read alike (`Reply`).
  *
- * Ids, logprobs and calls add up over the chunks; of everything else the last word counts. An event that is no JSON, an
- * error in the middle and a stream without an end are failures.
+ * Accumulates as OpenAI's own client does: text, logprobs, ids and the arguments of calls are appended, of other fields
+ * the last value counts, and an empty `finish_reason` is none. An event that cannot be read, an error among the events
+ * and a stream that ends before a `finish_reason` are failures.
  */
-import { Effect, Option, Predicate, Result } from "effect"
-import * as Nesting from "../../base/Nesting.ts"
+import { Effect, Predicate, Result } from "effect"
 import type { InferenceError, Listener, Piece } from "./Inference.ts"
+import * as ServerEvents from "./ServerEvents.ts"
+import * as StreamedCalls from "./StreamedCalls.ts"
+import * as StreamedText from "./StreamedText.ts"
 import { type JsonReply, malformed, statusError, type Transport } from "./Transport.ts"
 
-type Fields = { readonly [key: string]: unknown }
+type Fields = ServerEvents.Fields
 
-interface Call {
-  id: string | undefined
-  readonly function: { name: string; arguments: string }
-}
-
-/** Why a line cannot be taken, with the HTTP status that the server gives as its reason. */
+/** Why an event cannot be taken, with the HTTP status that the server gives as its reason. */
 export interface Flaw {
   readonly message: string
   readonly status?: number
 }
 
 export interface Assembly {
-  /** Takes a line; what it adds to the words of the answer, or why it cannot be taken. */
-  readonly take: (line: string) => Result.Result<Piece | undefined, Flaw>
-  /** The whole body; undefined where the answer has not ended. */
-  readonly body: () => unknown
+  /** Takes a line; returns the text it adds, or why it cannot be read. A stream ends with an empty one. */
+  readonly take: (line: string) => Result.Result<ReadonlyArray<Piece>, Flaw>
+  /** Returns the whole body, or why the answer is not whole. */
+  readonly end: () => Result.Result<unknown, string>
 }
-
-const decodeJson = (text: string): Option.Option<Fields> =>
-  Nesting.isDeep(text)
-    ? Option.none()
-    : Option.filter(Result.getSuccess(Result.try((): unknown => JSON.parse(text))), Predicate.isReadonlyObject)
 
 const fieldsOf = (value: unknown): Fields => (Predicate.isReadonlyObject(value) ? value : {})
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
-const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "")
+const known = (fields: Fields) => Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)
 
-/** Of one choice. */
+/** An assembly of one choice. */
 export const make = (): Assembly => {
-  let head: Fields = {}
-  let last: Fields = {}
-  let content: string | undefined
-  let reasoning = ""
-  let reasoningKey = "reasoning_content"
+  const events = ServerEvents.make()
+  const head = new Map<string, unknown>()
+  const last = new Map<string, unknown>()
+  let calls = StreamedCalls.make()
+  let text = StreamedText.make()
   let finish: unknown
   let usage: unknown
-  const calls: Array<Call> = []
   const tokenIds: Array<unknown> = []
-  const others: Array<string> = []
   const logprobs: Array<unknown> = []
 
-  const takeCall = (given: unknown): void => {
-    const { function: called, id, index = calls.length } = fieldsOf(given)
-    if (typeof index !== "number" || !Number.isSafeInteger(index) || index < 0 || index > calls.length) return
-    const call = (calls[index] ??= { id: undefined, function: { name: "", arguments: "" } })
-    const { arguments: text, name } = fieldsOf(called)
-    if (typeof id === "string" && id !== "") call.id = id
-    call.function.name += wordsOf(name)
-    call.function.arguments += wordsOf(text)
+  const takeChunk = ({ data, name }: ServerEvents.ServerEvent): Result.Result<Piece | undefined, Flaw> => {
+    const { choices, error, usage: counted, ...rest } = data
+    if (error || name === "error" || data["object"] === "error") {
+      const message = `the stream broke off: ${JSON.stringify(error || data).slice(0, 300)}`
+      // vLLM has sent its 200 before it knows.
+      const { code } = fieldsOf(error || data)
+      return Result.fail(isErrorStatus(code) ? { message, status: code } : { message })
+    }
+    if (Predicate.isReadonlyObject(counted)) usage = counted
+    else if (!Array.isArray(choices)) {
+      return name === ""
+        ? Result.fail({ message: `an event is no chunk: ${JSON.stringify(data).slice(0, 200)}` })
+        : nothing
+    }
+    // The first value of what belongs to the whole answer, as the version of the policy.
+    for (const [key, value] of known(rest)) if (!head.has(key)) head.set(key, value)
+    const [first, second] = listOf(choices)
+    if (first === undefined) return nothing
+    const { delta, finish_reason: reason, index, logprobs: given, message, token_ids: ids, ...others } = fieldsOf(first)
+    if (second !== undefined || (index ?? 0) !== 0) {
+      const message = `one choice was asked for, an event is of another: ${JSON.stringify(data).slice(0, 200)}`
+      return Result.fail({ message })
+    }
+    for (const [key, value] of known(others)) last.set(key, value)
+    for (const id of listOf(ids)) tokenIds.push(id)
+    for (const entry of listOf(fieldsOf(given)["content"])) logprobs.push(entry)
+    if (typeof reason !== "string" || reason !== "") finish = reason ?? finish
+    const isWhole = Predicate.isReadonlyObject(message) && !Predicate.isReadonlyObject(delta)
+    return Result.mapError(isWhole ? takeWhole(message) : takeDelta(fieldsOf(delta)), flawOf)
   }
 
-  const takeChunk = (chunk: Fields): Piece | undefined => {
-    const { choices, usage: told, ...rest } = chunk
-    head = { ...rest, ...head }
-    if (Predicate.isReadonlyObject(told)) usage = told
-    const choice = fieldsOf(listOf(choices)[0])
-    const { delta, finish_reason: reason, logprobs: given, token_ids: ids, ...others } = choice
-    last = { ...last, ...others }
-    const { content: words, reasoning: thoughts, reasoning_content: thought, tool_calls: called } = fieldsOf(delta)
-    if (typeof words === "string") content = (content ?? "") + words
-    const thinking = wordsOf(thought) || wordsOf(thoughts)
-    if (thinking !== "") {
-      reasoning += thinking
-      reasoningKey = wordsOf(thought) === "" ? "reasoning" : "reasoning_content"
-    }
-    listOf(called).forEach(takeCall)
-    tokenIds.push(...listOf(ids))
-    logprobs.push(...listOf(fieldsOf(given)["content"]))
-    finish = reason ?? finish
-    return wordsOf(words) === "" && thinking === ""
-      ? undefined
-      : {
-          ...(wordsOf(words) !== "" && { content: wordsOf(words) }),
-          ...(thinking !== "" && { reasoning: thinking })
-        }
+  const takeDelta = ({ function_call: old, tool_calls: called, ...words }: Fields) =>
+    calls.take(called).pipe(
+      Result.andThen(() => calls.take(old === undefined || old === null ? [] : [{ index: 0, function: old }])),
+      Result.andThen(() => text.take(words))
+    )
+
+  /** Takes a message that is sent whole: it replaces the deltas, and adds what they did not have. */
+  const takeWhole = (message: Fields): Result.Result<Piece | undefined, string> => {
+    const { content, thinking } = text.words()
+    calls = StreamedCalls.make()
+    text = StreamedText.make()
+    return Result.flatMap(takeDelta(message), () => {
+      const whole = text.words()
+      return whole.content.startsWith(content) && whole.thinking.startsWith(thinking)
+        ? Result.succeed(
+            StreamedText.pieceOf({
+              content: whole.content.slice(content.length),
+              thinking: whole.thinking.slice(thinking.length)
+            })
+          )
+        : Result.fail("the message at its end is not the one that was streamed")
+    })
   }
+
+  const body = (message: Fields, called: ReadonlyArray<StreamedCalls.Call>): Fields => ({
+    ...Object.fromEntries(head),
+    ...(usage !== undefined && { usage }),
+    choices: [
+      {
+        ...Object.fromEntries(last),
+        index: 0,
+        finish_reason: finish,
+        message: { ...message, ...(called.length > 0 && { tool_calls: called }) },
+        ...(tokenIds.length > 0 && { token_ids: tokenIds }),
+        ...(logprobs.length > 0 && { logprobs: { content: logprobs } })
+      }
+    ]
+  })
 
   return {
-    take: (line) => {
-      if (!line.startsWith("data:")) {
-        others.push(line)
-        return Result.succeed(undefined)
-      }
-      const data = line.slice("data:".length).trim()
-      if (data === "[DONE]" || data === "") return Result.succeed(undefined)
-      const parsed = Option.getOrUndefined(decodeJson(data))
-      if (parsed === undefined) return Result.fail({ message: `an event is no JSON object: ${data.slice(0, 200)}` })
-      const { error } = parsed
-      if (error === undefined || error === null) return Result.succeed(takeChunk(parsed))
-      const { code } = fieldsOf(error)
-      const message = `it broke off: ${JSON.stringify(error).slice(0, 300)}`
-      // vLLM has sent its 200 before it knows.
-      return Result.fail(isErrorStatus(code) ? { message, status: code } : { message })
-    },
-    body: () =>
-      finish === undefined || finish === null
-        ? // A server that knows no streams says the whole at once.
-          Option.getOrUndefined(decodeJson(others.join("\n")))
-        : {
-            ...head,
-            ...(usage !== undefined && { usage }),
-            choices: [
-              {
-                ...last,
-                index: 0,
-                finish_reason: finish,
-                message: {
-                  role: "assistant",
-                  content: content ?? null,
-                  ...(reasoning !== "" && { [reasoningKey]: reasoning }),
-                  ...(calls.length > 0 && {
-                    tool_calls: calls.map(({ function: called, id }) => ({
-                      ...(id !== undefined && { id }),
-                      type: "function",
-                      function: called
-                    }))
-                  })
-                },
-                ...(tokenIds.length > 0 && { token_ids: tokenIds }),
-                ...(logprobs.length > 0 && { logprobs: { content: logprobs } })
-              }
-            ]
-          }
+    take: (line) =>
+      Result.gen(function* () {
+        const pieces: Array<Piece> = []
+        for (const event of yield* Result.mapError(events.take(line), flawOf)) {
+          const piece = yield* takeChunk(event)
+          if (piece !== undefined) pieces.push(piece)
+        }
+        return pieces
+      }),
+    end: () =>
+      finish === undefined
+        ? // A server that does not stream sends a body of JSON.
+          Result.fromOption(ServerEvents.decodeObject(events.others()), () => "the stream ended before the answer did")
+        : Result.map(calls.calls(), (called) => body(text.message(), called))
   }
 }
+
+const nothing: Result.Result<Piece | undefined, Flaw> = Result.succeed(undefined)
+
+const flawOf = (message: string): Flaw => ({ message })
 
 const isErrorStatus = (code: unknown): code is number =>
   typeof code === "number" && Number.isInteger(code) && code >= 400 && code < 600
@@ -148,7 +146,7 @@ export interface Options {
   readonly apiKey: string
 }
 
-/** A request whose answer is heard while it comes, and read as one that came whole. */
+/** Makes a request, passes its answer on while it comes, and returns it as one that came whole. */
 export const post = Effect.fnUntraced(function* (
   { apiKey, server, transport }: Options,
   path: string,
@@ -158,23 +156,28 @@ export const post = Effect.fnUntraced(function* (
   const assembly = make()
   const url = `${server}${path}`
   const streamed = { ...body, stream: true, stream_options: { include_usage: true } }
-  let flaw: Flaw | undefined
+  /** Reading ends with the first. */
+  const flaws: Array<Flaw> = []
+  const take = (line: string): string | undefined => {
+    const taken = assembly.take(line)
+    if (Result.isFailure(taken)) {
+      flaws.push(taken.failure)
+      return taken.failure.message
+    }
+    taken.success.forEach(hear)
+    return undefined
+  }
+  const broken = ({ message, status }: Flaw): InferenceError =>
+    status === undefined
+      ? malformed(server, `POST ${url}: ${message}`)
+      : statusError({ server, url, status, body: message, now: 0 })
   const { headers } = yield* transport
-    .lines({ method: "POST", server, url, apiKey, body: streamed }, (line) => {
-      const taken = assembly.take(line)
-      if (Result.isFailure(taken)) return (flaw = taken.failure).message
-      if (taken.success !== undefined) hear(taken.success)
-      return undefined
-    })
-    .pipe(
-      Effect.mapError((error) =>
-        flaw?.status === undefined
-          ? error
-          : statusError({ server, url, status: flaw.status, body: flaw.message, now: 0 })
-      )
-    )
-  const whole = assembly.body()
-  return whole === undefined
-    ? yield* malformed(server, `POST ${url}: the stream ended before the answer did`)
-    : { body: whole, headers }
+    .lines({ method: "POST", server, url, apiKey, body: streamed }, take)
+    .pipe(Effect.mapError((error) => (flaws[0] === undefined ? error : broken(flaws[0]))))
+  take("")
+  if (flaws[0] !== undefined) return yield* broken(flaws[0])
+  const whole = assembly.end()
+  return Result.isFailure(whole)
+    ? yield* malformed(server, `POST ${url}: ${whole.failure}`)
+    : { body: whole.success, headers }
 })

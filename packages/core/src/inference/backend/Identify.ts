@@ -15,6 +15,7 @@ import { InferenceError } from "./Inference.ts"
 import { isOfficial, type Server } from "./ServerSettings.ts"
 import type { Backend } from "./Backend.ts"
 import * as Identity from "./Identity.ts"
+import * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
 import type { Transport } from "./Transport.ts"
 
 const patience = Duration.seconds(10)
@@ -45,7 +46,8 @@ const Models = Schema.Struct({
       id: Schema.String,
       owned_by: Schema.optionalKey(Schema.NullOr(Schema.String)),
       parent: Schema.optionalKey(Schema.NullOr(Schema.String)),
-      max_model_len: Schema.optionalKey(Schema.NullOr(Schema.Finite))
+      max_model_len: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
+      tokenizer: Schema.optionalKey(Schema.Unknown)
     })
   )
 })
@@ -186,7 +188,8 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
     version,
     models: kind === "transformers" ? [] : models.map(({ id }) => id),
     modelName: own ?? (kind === "transformers" ? undefined : (parentless[0]?.id ?? modelName)),
-    contextLength: (parentless.find(({ id }) => id === own) ?? parentless[0])?.max_model_len ?? undefined
+    contextLength: (parentless.find(({ id }) => id === own) ?? parentless[0])?.max_model_len ?? undefined,
+    tokenizer: TokenizerIdentity.read((parentless.find(({ id }) => id === own) ?? parentless[0])?.tokenizer)
   }
   if (kind === "vllm") {
     const inference = paths.has("/inference/v1/generate")

@@ -5,6 +5,7 @@
  */
 import * as Docs from "../../base/Docs.ts"
 import type { LogprobsMode } from "../../Sampling.ts"
+import type * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
 import type { Server } from "./ServerSettings.ts"
 
 export type Kind =
@@ -41,6 +42,8 @@ export interface Identity {
   readonly models: ReadonlyArray<string>
   /** The name to ask for; absent: none is sent. */
   readonly modelName: string | undefined
+  /** The tokenizer of the model, if the server names it. */
+  readonly tokenizer?: TokenizerIdentity.TokenizerIdentity | undefined
   /** Fields of the requests of `trl vllm-serve`, which changed with its versions. */
   readonly fields: ReadonlySet<string>
 }

@@ -17,9 +17,11 @@ import type { Server } from "./ServerSettings.ts"
 import * as Adapters from "./Adapters.ts"
 import * as AnswerBody from "./AnswerBody.ts"
 import { type Answer, type Backend, type Exact, unsupported } from "./Backend.ts"
+import * as Coverage from "./Coverage.ts"
 import type { Identity } from "./Identity.ts"
 import * as Reply from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
+import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import { type JsonReply, malformed, statusError, type Transport, unacceptable } from "./Transport.ts"
 
 export interface Options {
@@ -30,6 +32,8 @@ export interface Options {
   readonly identity: Identity
   /** Default: none, the model itself is asked. */
   readonly adapters?: Adapters.Adapters
+  /** Of the model, to compare token ids with text. */
+  readonly tokenizer?: TokenizerShape | undefined
 }
 
 /** How a request names its adapter, as keys of the body. */
@@ -61,7 +65,7 @@ const changed = (server: string) =>
 const noLimit = 2 ** 31 - 1
 
 export const make = Effect.fn("OpenAi.make")(function* (
-  { adapters = Adapters.none, identity, reasoning, settings, transport }: Options,
+  { adapters = Adapters.none, identity, reasoning, settings, tokenizer, transport }: Options,
   naming: Naming = asModel
 ) {
   const { default: OpenAI } = yield* Effect.promise(() => import("#openai"))
@@ -111,6 +115,8 @@ export const make = Effect.fn("OpenAi.make")(function* (
       })
     ).pipe(Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })))
 
+  const covered = Coverage.keep(server, tokenizer)
+
   /** Asks with the newest adapter, whose version is that of an answer which does not say its own. */
   const answer = (
     path: string,
@@ -135,6 +141,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
             Reply.withSampling(SamplingBody.recorded(request, Reply.logprobsMode(reply), identity))
           )
         ),
+        Effect.flatMap(covered),
         Effect.map(Reply.withVersion(adapter?.policyVersion))
       )
     })

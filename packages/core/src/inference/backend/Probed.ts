@@ -15,16 +15,18 @@ import * as Identity from "./Identity.ts"
 import * as OpenAi from "./OpenAi.ts"
 import * as Patched from "./Patched.ts"
 import * as Sglang from "./Sglang.ts"
+import * as TokenizerCheck from "./TokenizerCheck.ts"
 import * as Trl from "./Trl.ts"
 import * as Vllm from "./Vllm.ts"
 
-interface Options extends Omit<OpenAi.Options, "identity"> {
+interface Options extends Omit<OpenAi.Options, "identity" | "tokenizer"> {
   /** Whether its answers may be trained on: only then their lack of tokens and logprobs is told. Default true. */
   readonly isTrainedOn?: boolean
 }
 
-const make = (options: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> => {
-  switch (options.identity.kind) {
+const make = (given: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> => {
+  const options = { ...given, tokenizer }
+  switch (given.identity.kind) {
     case "vllm":
       return Vllm.make(options)
     case "patched":
@@ -98,6 +100,9 @@ export const warnings = (
   ]
 }
 
+const always = (): boolean => true
+const never = (): boolean => false
+
 const nothing: Capabilities = { tokens: false, promptLogprobs: false }
 
 export const backend = (options: Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> =>
@@ -120,10 +125,34 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
           )
     )
     const probe = Effect.suspend(() => (known !== undefined ? Effect.succeed(known) : one.withPermits(1)(ask)))
+    /** Before the first answer with tokens: whether they mean the same here and there. */
+    let comparison: { readonly mismatch: InferenceError | undefined } | undefined
+    const compare = Effect.suspend(() => {
+      if (tokenizer === undefined || known === undefined || comparison !== undefined) return Effect.void
+      const { backend, identity } = known
+      if (identity.tokens === undefined && identity.idsBy === undefined) return Effect.void
+      return TokenizerCheck.check({ backend, identity, settings, tokenizer, transport }).pipe(
+        Effect.matchEffect({
+          onSuccess: () => Effect.sync(() => void (comparison = { mismatch: undefined })),
+          onFailure: (error) =>
+            error.reason === "rejected"
+              ? Effect.sync(() => void (comparison = { mismatch: error }))
+              : Effect.fail(error)
+        })
+      )
+    })
+    const compared = Effect.suspend(() => (comparison === undefined ? one.withPermits(1)(compare) : Effect.void)).pipe(
+      Effect.andThen(Effect.suspend(() => (comparison?.mismatch === undefined ? Effect.void : comparison.mismatch)))
+    )
     const using =
-      <R, A>(use: (backend: Backend) => (request: R) => Effect.Effect<A, InferenceError>) =>
+      <R, A>(
+        use: (backend: Backend) => (request: R) => Effect.Effect<A, InferenceError>,
+        isExact: (request: R) => boolean
+      ) =>
       (request: R) =>
-        Effect.flatMap(probe, (one) => use(one.backend)(request))
+        Effect.flatMap(probe, (one) =>
+          isExact(request) ? Effect.andThen(compared, use(one.backend)(request)) : use(one.backend)(request)
+        )
 
     return {
       server,
@@ -135,10 +164,17 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
       get identity() {
         return known?.identity
       },
-      chat: using(({ chat }) => chat),
-      complete: using(({ complete }) => complete),
-      tokens: using(({ tokens }) => tokens),
-      promptLogprobs: using(({ promptLogprobs }) => promptLogprobs),
+      chat: using(
+        ({ chat }) => chat,
+        ({ exact = false }) => exact
+      ),
+      complete: using(
+        ({ complete }) => complete,
+        ({ exact = false }) => exact
+      ),
+      tokens: using(({ tokens }) => tokens, always),
+      // What tokenizer a teacher has is for its own check.
+      promptLogprobs: using(({ promptLogprobs }) => promptLogprobs, never),
       health: Effect.suspend(() =>
         known !== undefined
           ? known.backend.health

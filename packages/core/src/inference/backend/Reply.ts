@@ -50,6 +50,8 @@ const AssistantMessage = Schema.StructWithRest(
     role: nullable(Schema.String),
     content: nullable(Schema.Union([Schema.String, Schema.Array(Message.ContentPart)])),
     tool_calls: nullable(Schema.Array(Message.ToolCall)),
+    // The old form of a single call.
+    function_call: nullable(Schema.Struct({ name: Schema.String, arguments: Schema.String })),
     reasoning_content: nullable(Schema.String)
   }),
   [Schema.Record(Schema.String, Schema.Unknown)]
@@ -188,7 +190,9 @@ const policyVersionOf = (
 ): number | undefined => choice.policy_version ?? body.policy_version ?? headerPolicyVersion(reply)
 
 const messageOf = (message: typeof AssistantMessage.Type): Message.Message => {
-  const { content = null, reasoning_content: own, role, tool_calls: calls, ...rest } = message
+  const { content = null, function_call: old, reasoning_content: own, role, tool_calls: several, ...rest } = message
+  const calls =
+    several && several.length > 0 ? several.map(withoutEmptyId) : old ? [{ type: "function", function: old }] : []
   // A think block stays in the text, where the model wrote it; what a provider took out of the text is put in one
   // place.
   const reasoning = Reasoning.read({ ...rest, role: "assistant", content: null, reasoning_content: own ?? null })
@@ -196,10 +200,13 @@ const messageOf = (message: typeof AssistantMessage.Type): Message.Message => {
     ...rest,
     role: role ?? "assistant",
     content,
-    ...(calls && calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning })
   }
 }
+
+/** An empty id names no call: it counts as none. */
+const withoutEmptyId = ({ id, ...call }: Message.ToolCall): Message.ToolCall => ({ ...(id && { id }), ...call })
 
 const toChoice = (
   message: Message.Message,
@@ -207,7 +214,7 @@ const toChoice = (
   sampled: Omit<TokenChoice, "finishReason"> | undefined,
   policyVersion: number | undefined
 ): AnswerChoice => {
-  const finishReason = choice.finish_reason ?? "unknown"
+  const finishReason = choice.finish_reason || "unknown"
   const version = policyVersion === undefined ? {} : { policyVersion }
   return {
     message,
@@ -255,7 +262,8 @@ const sampledOf = Effect.fnUntraced(function* (
   const tokens = choice.token_ids ?? (named?.every((id) => id !== undefined) ? named.map(Number) : undefined)
   if (!tokens || !logprobs) return undefined
   const finite = logprobs.filter((logprob): logprob is number => logprob !== null)
-  if (finite.length !== tokens.length) {
+  // More logprobs than ids are a matter of `Coverage`.
+  if (finite.length < tokens.length) {
     return yield* malformed(server, `answer of ${server}: ${tokens.length} token ids but ${finite.length} logprobs`)
   }
   return yield* Positions.complete(server, { tokens, logprobs: finite })

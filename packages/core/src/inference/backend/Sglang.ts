@@ -13,8 +13,9 @@ import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { isAtLeast, rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
 import * as Positions from "./Positions.ts"
-import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
+import { checkCount, decode, headerPolicyVersion, nullable } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
+import { malformed } from "./Transport.ts"
 
 const Generated = Schema.Struct({
   meta_info: Schema.Struct({
@@ -22,6 +23,7 @@ const Generated = Schema.Struct({
       Schema.TupleWithRest(Schema.Tuple([Schema.Finite, Schema.Natural]), [Schema.Unknown])
     ),
     finish_reason: Schema.NullOr(Schema.Union([Schema.String, Schema.Struct({ type: Schema.String })])),
+    completion_tokens: nullable(Schema.Natural),
     policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
     /** A label, `default` at first, that whoever updates the weights may set. */
     weight_version: Schema.optionalKey(Schema.NullOr(Schema.String))
@@ -66,6 +68,11 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
     const sequences: ReadonlyArray<typeof Generated.Type> = Array.isArray(body) ? body : [body]
     yield* checkCount(server, request.n ?? 1, sequences.length)
     return yield* Effect.forEach(sequences, ({ meta_info: info }) => {
+      const ids = info.output_token_logprobs.length
+      if ((info.completion_tokens ?? 0) > ids) {
+        const problem = `answer of ${server}: ${info.completion_tokens} tokens but ${ids} ids and logprobs`
+        return Effect.fail(malformed(server, problem))
+      }
       const policyVersion =
         info.policy_version ?? headerPolicyVersion(reply) ?? reply.adapterVersion ?? numberIn(info.weight_version)
       return Positions.complete<TokenChoice>(server, {

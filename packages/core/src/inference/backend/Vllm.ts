@@ -10,6 +10,7 @@ import { Effect, Schema } from "effect"
 import { InferenceError, type PromptLogprobs, type PromptRequest, type TokenChoice } from "./Inference.ts"
 import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
+import * as Coverage from "./Coverage.ts"
 import { rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
 import * as Positions from "./Positions.ts"
@@ -20,6 +21,7 @@ import * as WeightVersions from "./WeightVersions.ts"
 
 const Content = Schema.Struct({ content: nullable(Schema.Array(Schema.Struct({ logprob: Schema.Finite }))) })
 const Generated = Schema.Struct({
+  usage: nullable(Schema.Struct({ completion_tokens: nullable(Schema.Natural) })),
   choices: Schema.Array(
     Schema.Struct({
       index: Schema.Int,
@@ -71,9 +73,13 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
       token_ids: request.inputIds,
       sampling_params: { ...SamplingBody.vllm(limited(request)), logprobs: 0, output_kind: finalOnly }
     })
-    const { choices } = yield* decodeGenerated(server, reply.body)
+    const { choices, usage } = yield* decodeGenerated(server, reply.body)
     yield* checkCount(server, request.n ?? 1, choices.length)
     yield* checkWhole(server, choices)
+    const ids = choices.reduce((sum, choice) => sum + (choice.token_ids?.length ?? 0), 0)
+    if ((usage?.completion_tokens ?? 0) > ids) {
+      return yield* malformed(server, `answer of ${server}: ${Coverage.fewerThanUsage(usage?.completion_tokens, ids)}`)
+    }
     return yield* Effect.forEach(
       choices.toSorted((a, b) => a.index - b.index),
       ({ finish_reason: finish, logprobs, token_ids: tokens }) => {
@@ -104,6 +110,8 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
       ...SamplingBody.vllm(limited(request))
     })
     const answer = withVersion(version)(yield* readCompletion(server, request.n ?? 1, reply))
+    const gap = Coverage.gap(answer, options.tokenizer)
+    if (gap !== undefined) return yield* malformed(server, `answer of ${server}: ${gap}`)
     return yield* Effect.forEach(answer.choices, ({ sampled }) =>
       sampled === undefined
         ? Effect.fail(noIds(server))

@@ -76,7 +76,8 @@ export const isAnswer = (message: Message, { message: given, text }: Given): boo
   // Some keep the text itself, thinking, calls and all.
   if (reasoning === "" && calls.length === 0 && isSameButBlanks(words, text)) return true
   return (
-    (reasoning === "" || reasoning === (given.reasoning_content ?? "").trim()) &&
+    // OpenAI's client keeps the last piece of streamed thinking alone; none of it is the end too.
+    (given.reasoning_content ?? "").trim().endsWith(reasoning) &&
     isSameButBlanks(words, textOf(given)) &&
     areSameCalls(calls, given.tool_calls)
   )

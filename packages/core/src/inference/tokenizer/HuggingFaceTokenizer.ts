@@ -3,9 +3,9 @@
  * `ChatTemplate`. What `transformers` does around them is done here: special tokens of the configuration, named
  * templates, and which of these tools ask for.
  */
-import { Tokenizer } from "@huggingface/tokenizers"
 import { Result } from "effect"
 import * as ChatTemplate from "./ChatTemplate.ts"
+import * as PythonTokenizer from "./PythonTokenizer.ts"
 
 /** What stands in `tokenizer_config.json`, as far as it is read here. */
 type Config = { readonly [key: string]: unknown }
@@ -66,13 +66,13 @@ const templateOf = (given: unknown): ((hasTools: boolean) => string) | undefined
  * configuration does not name.
  */
 export const make = (
-  tokenizerJson: object,
+  tokenizerJson: PythonTokenizer.File,
   config: Config,
   separateTemplate: string | undefined,
   ofProcessor?: string,
   specialTokensMap: Config = {}
 ): HuggingFaceTokenizer => {
-  const tokenizer = new Tokenizer(tokenizerJson, config)
+  const tokenizer = PythonTokenizer.make(tokenizerJson, config)
   const cleanUp = config["clean_up_tokenization_spaces"] === true
   const ofConfig = templateOf(config["chat_template"]) ?? templateOf(ofProcessor)
   const template = separateTemplate === undefined ? ofConfig : () => separateTemplate
@@ -93,9 +93,20 @@ export const make = (
     bosTokenId: idOf(special["bos_token"]),
     eosTokenId: idOf(special["eos_token"]),
     vocabulary: () => tokenizer.get_vocab(),
-    encode: (text, addSpecialTokens) => tokenizer.encode(text, { add_special_tokens: addSpecialTokens }).ids,
-    decode: (ids, skipSpecialTokens) =>
-      tokenizer.decode(ids, { skip_special_tokens: skipSpecialTokens, clean_up_tokenization_spaces: cleanUp }),
+    encode: (text, addSpecialTokens) => {
+      const { ids, tokens } = tokenizer.encode(text, { add_special_tokens: addSpecialTokens })
+      // The library's types do not have it: a tokenizer may have no token for the unknown.
+      const at = ids.findIndex((id: number | undefined) => id === undefined)
+      if (at === -1) return ids
+      throw new Error(`the tokenizer has no token for ${JSON.stringify(tokens[at])}, and none for the unknown`)
+    },
+    decode: (given, skipSpecialTokens) => {
+      // Ids of no token have no text.
+      const ids = given.filter((id) => tokenizer.id_to_token(id) !== undefined)
+      return ids.length === 0
+        ? ""
+        : tokenizer.decode(ids, { skip_special_tokens: skipSpecialTokens, clean_up_tokenization_spaces: cleanUp })
+    },
     // One of several without a name that fits is missing for chats too, which say so.
     templateOf: (hasTools) => Result.getOrUndefined(Result.try(() => template?.(hasTools))),
     render:

@@ -11,6 +11,7 @@
  * is where every answer ends that its limit cut off.) A group with nothing but such sequences is dropped.
  */
 import { Result } from "effect"
+import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"
 import type { ContentPart, Message } from "../../Message.ts"
 import type { Overrides, ScoredGroup } from "../../ScoredGroup.ts"
 import { isTooShort, notSampled, trainedTokens } from "../../Trajectory.ts"
@@ -42,11 +43,16 @@ export interface FilterOptions {
   readonly maxTokenLength: number
   /** Synthesises the chat of a sequence from its tokens, where a tokenizer is at hand. */
   readonly decode?: (tokens: Int32Array) => string
+  /** What the ids mean; recorded with the group (`group_overrides.tokenizer`). */
+  readonly tokenizer?: TokenizerIdentity | undefined
 }
 
 /** The group as it is to be sent, or why it is not. */
-export const filter = (group: ScoredGroup, options: FilterOptions): Result.Result<ScoredGroup, DropReason> => {
-  const { tokens } = group
+export const filter = (given: ScoredGroup, options: FilterOptions): Result.Result<ScoredGroup, DropReason> => {
+  const { tokenizer } = options
+  const { tokens } = given
+  const group: ScoredGroup =
+    tokenizer === undefined ? given : { ...given, groupOverrides: { tokenizer, ...given.groupOverrides } }
   if (tokens.length !== expectedSize(group, options.groupSize)) return Result.fail("wrong_size")
   if (tokens.some((sequence) => sequence.length === 0)) return Result.fail("no_tokens")
   if (!isAligned(group)) return Result.fail("misaligned")

@@ -156,6 +156,32 @@ describe("OpenAI back end", () => {
     })
   )
 
+  it.live("reads a call in the old form, calls with an empty id and an empty finish reason", () =>
+    Effect.gen(function* () {
+      const called = { name: "look", arguments: "{}" }
+      const server = yield* TestServer.make(() => ({
+        json: {
+          choices: [
+            { index: 0, finish_reason: "", message: { content: null, function_call: called } },
+            {
+              index: 1,
+              finish_reason: "tool_calls",
+              message: { content: "", tool_calls: [{ id: "", function: called }] }
+            }
+          ]
+        }
+      }))
+      const { choices } = yield* (yield* backendOf({ baseUrl: server.url })).chat({ ...hello, n: 2 })
+      assert.deepStrictEqual(
+        choices.map(({ finishReason, toolCalls }) => [finishReason, toolCalls]),
+        [
+          ["unknown", [{ type: "function", function: called }]],
+          ["tool_calls", [{ function: called }]]
+        ]
+      )
+    })
+  )
+
   const lies: ReadonlyArray<readonly [what: string, reply: TestServer.Reply, complaint: string]> = [
     ["no JSON", { text: "<html>" }, "not JSON"],
     ["no choices", { json: { error: "busy" } }, "choices"],

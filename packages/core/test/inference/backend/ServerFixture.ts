@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs"
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { Effect, Schema } from "effect"
 import type { LogprobsMode } from "../../../src/Sampling.ts"
+import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"
 import * as TestServer from "../TestServer.ts"
 
 const Answer = Schema.Struct({
@@ -91,6 +92,9 @@ const likeliest = (temperature: number, mode: LogprobsMode): number => {
   return scaled[0]! - Math.log(scaled.reduce((sum, one) => sum + Math.exp(one), 0))
 }
 
+/** Of the first choice of each answer. */
+const tokensOfFirst = 2
+
 /** The first choice alone where one is asked for; its first token alone, with this logprob, where one token is. */
 const cut = (answer: unknown, n: number, logprob: number | undefined): unknown => {
   const shorten = (value: unknown, key: string): unknown => {
@@ -100,10 +104,28 @@ const cut = (answer: unknown, n: number, logprob: number | undefined): unknown =
       return list.map((one) => shorten(one, `${key}[]`))
     }
     if (typeof value !== "object" || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shorten(part, name)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, part]) => [
+        name,
+        name === "completion_tokens" && n === 1 ? Math.min(part, tokensOfFirst) : shorten(part, name)
+      ])
+    )
   }
   const shortened = Array.isArray(answer) ? (n === 1 ? answer[0] : answer) : shorten(answer, "")
   return logprob === undefined ? shortened : one(shortened, logprob)
+}
+
+/** An answer whose ids of the prompt, where it has some, are those of this one in bytes. */
+const withPromptIds = (value: unknown, prompt: string): unknown => {
+  if (Array.isArray(value)) return value.map((part) => withPromptIds(part, prompt))
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]): [string, unknown] =>
+      name === "prompt_token_ids" && Array.isArray(part)
+        ? [name, Tokenizer.bytes.encode(prompt)]
+        : [name, withPromptIds(part, prompt)]
+    )
+  )
 }
 
 /** An answer of one token: lists of ids and logprobs have one element. */
@@ -113,6 +135,8 @@ const one = (value: unknown, logprob: number): unknown => {
   return Object.fromEntries(
     Object.entries(value).map(([name, part]): [string, unknown] => {
       if (name === "logprob") return [name, logprob]
+      if (name === "completion_tokens") return [name, 1]
+      if (name === "text" && typeof part === "string") return [name, part.slice(0, 1)]
       if (name === "token_logprobs") return [name, [logprob]]
       if (name === "logprobs" && Array.isArray(part))
         return [name, [[Array.isArray(part[0]?.[0]) ? [logprob] : logprob]]]
@@ -171,7 +195,8 @@ export const serve = (fixture: Fixture, { apiKey, isTaciturn = false, mode = "ra
         : body["prompt_logprobs"] !== undefined
           ? "promptLogprobs"
           : ({ "/v1/chat/completions": "chat", "/v1/completions": "completions" }[path] ?? "generate")
-    return { json: cut(answers[template], Number(params["n"] ?? 1), logprob) }
+    const answer = cut(answers[template], Number(params["n"] ?? 1), logprob)
+    return { json: typeof body["prompt"] === "string" ? withPromptIds(answer, body["prompt"]) : answer }
   }
 
   return Effect.map(

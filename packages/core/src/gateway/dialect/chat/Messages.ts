@@ -116,13 +116,14 @@ const assistantOf = Effect.fnUntraced(function* (given: Given, at: string) {
   }
   const { content, name } = given
   const isSilent = content === undefined || content === null
+  const reasoning = given["reasoning_content"] ?? given["reasoning"] ?? undefined
   const text = isSilent ? "" : yield* contentOf(content, `${at}.content`)
   if (typeof text !== "string") return yield* unsupported(`${at}.content`, "an assistant's content is text here")
   const toolCalls = yield* toolCallsOf(given, at)
-  if (isSilent && toolCalls.length === 0 && given["tool_calls"] === undefined) {
+  // An answer that says nothing, or was only thought, has null.
+  if (content === undefined && toolCalls.length === 0 && given["tool_calls"] === undefined && reasoning === undefined) {
     return yield* invalid(`${at}.content`, "an assistant's message without tool_calls needs content")
   }
-  const reasoning = given["reasoning_content"] ?? given["reasoning"] ?? undefined
   if (reasoning !== undefined && typeof reasoning !== "string") {
     return yield* invalid(`${at}.reasoning_content`, `expected a string, got ${said(reasoning)}`)
   }

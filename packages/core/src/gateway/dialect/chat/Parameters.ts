@@ -49,11 +49,15 @@ const harmless = new Set([
   "verbosity"
 ])
 
+/** A parameter may have any name, those that every object inherits too. */
+const byName = <A>(values: { readonly [parameter: string]: A }): ReadonlyMap<string, A> =>
+  new Map(Object.entries(values))
+
 const isEmpty = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.keys(value).length === 0
 
 /** Parameters that are not here, with what they may be all the same. */
-const neutral: { readonly [parameter: string]: (value: unknown) => boolean } = {
+const neutral = byName<(value: unknown) => boolean>({
   audio: () => false,
   function_call: (value) => value === "none" || value === "auto",
   functions: isEmpty,
@@ -61,16 +65,16 @@ const neutral: { readonly [parameter: string]: (value: unknown) => boolean } = {
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === "text",
   top_logprobs: (value) => value === 0,
   web_search_options: () => false
-}
+})
 
 /** Why, where the name does not say it. */
-const reasons: { readonly [parameter: string]: string } = {
+const reasons = byName<string>({
   function_call: "use tool_choice",
   functions: "use tools",
   logprobs: "the logprobs of every token are recorded with the session",
   parallel_tool_calls: "a model is not kept from calling several tools at once: say so in its instructions",
   top_logprobs: "the logprobs of every token are recorded with the session"
-}
+})
 
 type Check = (value: unknown) => boolean
 
@@ -91,7 +95,7 @@ const isBias = (value: unknown): value is LogitBias =>
   Predicate.isReadonlyObject(value) &&
   Object.entries(value).every(([id, bias]) => /^\d+$/.test(id) && isFinite(bias) && Math.abs(bias) <= 100)
 
-const kinds: { readonly [parameter: string]: Kind } = {
+const kinds = byName<Kind>({
   frequency_penalty: penalty,
   logit_bias: { is: isBias, right: "an object of token ids with numbers from -100 to 100" },
   max_completion_tokens: count,
@@ -117,7 +121,7 @@ const kinds: { readonly [parameter: string]: Kind } = {
   temperature: { is: (value) => isFinite(value) && value >= 0, right: "a number from 0" },
   top_k: { is: (value) => isWhole(value) && value >= -1, right: "a whole number from -1" },
   top_p: { is: (value) => isFinite(value) && value > 0 && value <= 1, right: "a number above 0, at most 1" }
-}
+})
 
 /** What a value is, cut short. */
 export const said = (value: unknown): string => {
@@ -126,9 +130,9 @@ export const said = (value: unknown): string => {
 }
 
 const refusal = (parameter: string, value: unknown): Failure => {
-  const reason = reasons[parameter]
+  const reason = reasons.get(parameter)
   const why = reason === undefined ? "" : ` (${reason})`
-  return neutral[parameter] === undefined
+  return !neutral.has(parameter)
     ? unsupported(parameter, "there is no such parameter here; leave it out")
     : unsupported(parameter, `${said(value)} cannot be honoured here${why}; leave it out`)
 }
@@ -144,12 +148,12 @@ const check = Effect.fnUntraced(function* (body: Body) {
   const ignored: Array<string> = []
   for (const [parameter, value] of Object.entries(body)) {
     if (apart.has(parameter)) continue
-    const kind = kinds[parameter]
+    const kind = kinds.get(parameter)
     if (kind !== undefined) {
       if (!kind.is(value)) return yield* invalid(parameter, `expected ${kind.right}, got ${said(value)}`)
     } else if (harmless.has(parameter)) ignored.push(parameter)
     else if (parameter === "response_format") yield* isJsonAsked(value)
-    else if (neutral[parameter]?.(value) !== true) return yield* refusal(parameter, value)
+    else if (neutral.get(parameter)?.(value) !== true) return yield* refusal(parameter, value)
   }
   return ignored
 })

@@ -69,15 +69,15 @@ export const blocks = ({ message }: Choice, id: string): ReadonlyArray<Written> 
   ]
 }
 
-const reasons: { readonly [finishReason: string]: string } = {
-  length: "max_tokens",
-  tool_calls: "tool_use",
-  content_filter: "refusal"
-}
+const reasons: ReadonlyMap<string, string> = new Map([
+  ["length", "max_tokens"],
+  ["tool_calls", "tool_use"],
+  ["content_filter", "refusal"]
+])
 
 /** Why an answer ended, and at which of the request's stop sequences. */
 export const ended = ({ finishReason, stop, text, toolCalls }: Choice, stops: ReadonlyArray<string>): Ended => {
-  const reason = reasons[finishReason] ?? (toolCalls.length > 0 ? "tool_use" : "end_turn")
+  const reason = reasons.get(finishReason) ?? (toolCalls.length > 0 ? "tool_use" : "end_turn")
   // Some servers leave the stop sequence in the text instead of naming it.
   const matched = reason === "end_turn" ? (stop ?? stops.find((one) => text.endsWith(one))) : undefined
   return matched === undefined

@@ -59,13 +59,15 @@ const wishes = ["effort", "format", "task_budget"]
 
 const thinkingTypes = ["enabled", "disabled", "adaptive", "between_tools"]
 
-const instead: { readonly [parameter: string]: string } = {
-  thread: "no conversation is kept for you here: send all of its messages, without thread",
-  mcp_servers: "no MCP server is called from here: give its tools in tools, and run them in your program",
-  container: "there are no containers here: run code in your program, by a tool in tools",
-  context_management: "the history is taken as it is sent: shorten it in your program",
-  compaction: "the history is taken as it is sent: shorten it in your program"
-}
+const instead: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    thread: "no conversation is kept for you here: send all of its messages, without thread",
+    mcp_servers: "no MCP server is called from here: give its tools in tools, and run them in your program",
+    container: "there are no containers here: run code in your program, by a tool in tools",
+    context_management: "the history is taken as it is sent: shorten it in your program",
+    compaction: "the history is taken as it is sent: shorten it in your program"
+  })
+)
 
 const present = (body: unknown): Effect.Effect<Given, Failure> =>
   Predicate.isReadonlyObject(body)
@@ -99,7 +101,7 @@ const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
     else if (key !== "output_config" && !ofHistory.includes(key) && !ofSampling.includes(key)) {
       return yield* MessagesErrors.unsupported(
         key,
-        instead[key] ?? "this parameter is not known here, or cannot be honoured: leave it out"
+        instead.get(key) ?? "this parameter is not known here, or cannot be honoured: leave it out"
       )
     }
   }

@@ -63,15 +63,17 @@ const harmless: ReadonlySet<string> = new Set([
 ])
 
 /** What might be asked for, and what to do instead. */
-const advice: { readonly [parameter: string]: string } = {
-  conversation: "send the items, or previous_response_id",
-  prompt: "send the prompt's text as instructions or input",
-  context_management: "the agent decides what it leaves out of its input",
-  n: "a response is one answer; ask again for another",
-  messages: "it is called input here",
-  max_tokens: "it is called max_output_tokens here",
-  response_format: "it is called text.format here"
-}
+const advice: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    conversation: "send the items, or previous_response_id",
+    prompt: "send the prompt's text as instructions or input",
+    context_management: "the agent decides what it leaves out of its input",
+    n: "a response is one answer; ask again for another",
+    messages: "it is called input here",
+    max_tokens: "it is called max_output_tokens here",
+    response_format: "it is called text.format here"
+  })
+)
 
 /** A request's parameters, and those whose reading is another module's. */
 export interface Read {
@@ -93,7 +95,7 @@ export const decode = Effect.fnUntraced(function* (body: unknown): Effect.fn.Ret
     if (value === null) continue
     if (harmless.has(parameter)) ignored.push(parameter)
     else if (!known.has(parameter)) {
-      const instead = advice[parameter] ?? "leave it out"
+      const instead = advice.get(parameter) ?? "leave it out"
       return yield* OpenAiFailure.unsupported(parameter, `this parameter is not supported; ${instead}`)
     } else if (Object.hasOwn(Parameters.fields, parameter)) own[parameter] = value
     else others[parameter] = value

@@ -1,0 +1,91 @@
+/**
+ * A chat as text through a chat template, in turns: what each message adds to what stands before it.
+ *
+ * A trained message's text ends with the end-of-sequence token, as the model writes it; what the template adds behind
+ * it belongs to no turn of the model.
+ */
+import type { Message, Tokenizer } from "@atropos/core"
+import { Result } from "effect"
+import * as Chat from "./Chat.ts"
+import type { Segment } from "./Sample.ts"
+import type { Extents } from "./Turns.ts"
+
+export interface Turned {
+  readonly prompt: string
+  readonly whole: string
+  /** Absent if the template renders earlier turns differently once more follows. */
+  readonly segments: ReadonlyArray<Segment> | undefined
+}
+
+export interface Rendering {
+  /** The extents of the messages in tokens; undefined if the template does not take the chat. */
+  readonly extents: () => Extents | undefined
+  /**
+   * The first `length` messages, of which those at `trained` (ascending) were written by the model; undefined if the
+   * prompt is not the beginning of the whole. `isCut`: the last of them has no end-of-sequence token.
+   */
+  readonly turns: (trained: ReadonlyArray<number>, length: number, isCut: boolean) => Turned | undefined
+}
+
+export const make = (tokenizer: Tokenizer.TokenizerShape, chat: ReadonlyArray<Message.Message>): Rendering => {
+  const plain = chat.map(Chat.plain)
+  const render = (count: number, addGenerationPrompt: boolean): string | undefined =>
+    Result.getOrUndefined(Result.try(() => tokenizer.applyChatTemplate(plain.slice(0, count), { addGenerationPrompt })))
+  const end = tokenizer.eosTokenId === undefined ? "" : tokenizer.decode([tokenizer.eosTokenId])
+
+  /** Where what the model wrote of a text ends. */
+  const written = (text: string, isCut: boolean): number => {
+    const at = end === "" ? -1 : text.lastIndexOf(end)
+    if (at === -1 || text.slice(at + end.length).trim() !== "") return text.length
+    return isCut ? at : at + end.length
+  }
+
+  const extents = (): Extents | undefined => {
+    const lengths: Array<number> = []
+    for (const [index, message] of chat.entries()) {
+      const text = render(index, Chat.isAssistant(message))
+      if (text === undefined) return undefined
+      lengths.push(tokenizer.encode(text, { addSpecialTokens: false }).length)
+    }
+    const text = render(chat.length, false)
+    if (text === undefined) return undefined
+    const total = tokenizer.encode(text, { addSpecialTokens: false }).length
+    return { total, messages: lengths.map((start, index) => ({ start, end: lengths[index + 1] ?? total })) }
+  }
+
+  const segmentsOf = (
+    trained: ReadonlyArray<number>,
+    whole: string,
+    isCut: boolean
+  ): ReadonlyArray<Segment> | undefined => {
+    const segments: Array<Segment> = []
+    let from = 0
+    const add = (label: boolean, to: number): void => {
+      if (to > from) segments.push({ label, text: whole.slice(from, to) })
+      from = Math.max(from, to)
+    }
+    for (const index of trained) {
+      const before = render(index, true)
+      const isLast = index === trained.at(-1)
+      const after = isLast ? whole : render(index + 1, false)
+      if (before === undefined || after === undefined) return undefined
+      if (!whole.startsWith(before) || !whole.startsWith(after) || before.length < from) return undefined
+      add(false, before.length)
+      add(true, before.length + written(after.slice(before.length), isCut && isLast))
+    }
+    add(false, whole.length)
+    return segments
+  }
+
+  return {
+    extents,
+    turns: (trained, length, isCut) => {
+      const prompt = render(trained[0]!, true)
+      const full = render(length, false)
+      if (prompt === undefined || full === undefined || !full.startsWith(prompt)) return undefined
+      const cut = isCut ? prompt.length + written(full.slice(prompt.length), true) : full.length
+      const whole = full.slice(0, cut)
+      return { prompt, whole, segments: segmentsOf(trained, whole, false) }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Checks that text is made of tokens with the tokenizer they were made by: another one decodes them to something, too.
+ *
+ * Groups record their tokenizer. Of those that do not, the first one with chats is compared with its text.
+ */
+import { Message, type ScoredGroup } from "@atropos/core"
+import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
+import * as Chat from "./Chat.ts"
+import type { Form } from "./Sample.ts"
+
+/** Says why the tokenizer is not that of a group; undefined if it is, or if that cannot be seen. */
+export const make = (form: Form): ((group: ScoredGroup.ScoredGroup) => string | undefined) => {
+  if (form._tag !== "Text" || form.from !== "tokens") return () => undefined
+  const { tokenizer } = form
+  let isCompared = false
+  return (group) => {
+    const recorded = recordedIn(group)
+    if (recorded !== undefined) {
+      return recorded.digest === TokenizerIdentity.of(tokenizer).digest
+        ? undefined
+        : `the groups are made with the tokenizer ${recorded.name}, not with ${tokenizer.name}: give --tokenizer ${recorded.name}`
+    }
+    if (isCompared) return undefined
+    const answers = answersOf(group)
+    isCompared = answers.length > 0
+    return isCompared && answers.every(({ text, tokens }) => !squeezed(tokenizer.decode(tokens)).includes(text))
+      ? `the tokens are not the text of the messages when ${tokenizer.name} decodes them: give the policy's tokenizer (--tokenizer), or --text-from messages`
+      : undefined
+  }
+}
+
+/** The tokenizer that a group records. */
+export const recordedIn = ({
+  groupOverrides
+}: Pick<ScoredGroup.ScoredGroup, "groupOverrides">): TokenizerIdentity.TokenizerIdentity | undefined =>
+  TokenizerIdentity.read(groupOverrides?.["tokenizer"])
+
+/** Each sequence with the text of its last answer, where that is long enough to tell tokenizers apart. */
+const answersOf = ({ messages = [], tokens }: ScoredGroup.ScoredGroup) =>
+  messages.flatMap((chat, index) => {
+    const answer = chat.findLast(Chat.isAssistant)
+    const text = squeezed(answer === undefined ? "" : Message.text(answer))
+    const ids = tokens[index]
+    return text.length < shortest || ids === undefined || ids.length === 0 ? [] : [{ text, tokens: ids }]
+  })
+
+const shortest = 2
+
+const squeezed = (text: string): string => text.replace(/[\s\uFFFD]+/gu, "")

@@ -1,0 +1,110 @@
+/**
+ * Finds the messages of a chat that the loss mask of its tokens trains.
+ *
+ * The mask trains each such message in one span. Where there are fewer spans than messages of the assistant (examples
+ * in a prompt, answers that another sequence trains), the spans are matched with the messages in their order, by where
+ * they lie: the extents of messages are in tokens where a tokenizer renders the chat, else in bytes of their text. A
+ * group without tokens, or whose mask takes everything, trains the last message of the assistant.
+ */
+import type { Message } from "@atropos/core"
+import * as Chat from "./Chat.ts"
+import * as TokenText from "./TokenText.ts"
+
+/** Where a message lies in its chat, in some unit. */
+export interface Extent {
+  readonly start: number
+  readonly end: number
+}
+
+export interface Extents {
+  /** Of each message. */
+  readonly messages: ReadonlyArray<Extent>
+  readonly total: number
+}
+
+const encoder = new TextEncoder()
+
+/** The extents of messages in bytes: their text, and some for the marks around it. */
+export const inBytes = (chat: ReadonlyArray<Message.Message>): Extents => {
+  const messages: Array<Extent> = []
+  let total = 0
+  for (const message of chat) {
+    const { content, reasoning_content: reasoning, tool_calls: calls } = Chat.plain(message)
+    const parts = [typeof content === "string" ? content : (JSON.stringify(content) ?? "")]
+    if (reasoning) parts.push(reasoning)
+    for (const { function: called } of calls ?? []) parts.push(called.name, called.arguments)
+    const start = total + marks
+    total = start + encoder.encode(parts.join("")).length + (calls ?? []).length * callMarks
+    messages.push({ start, end: total })
+  }
+  return { messages, total }
+}
+/** What templates write around a message and around a call, about. */
+const marks = 16
+const callMarks = 40
+
+/** The indices of the trained messages, ascending; undefined if the mask does not show which they are. */
+export const trained = (
+  chat: ReadonlyArray<Message.Message>,
+  mask: Uint8Array,
+  extents: () => Extents
+): ReadonlyArray<number> | undefined => {
+  const written = chat.flatMap((message, index) => (Chat.isAssistant(message) ? [index] : []))
+  const all = TokenText.spans(mask)
+  const spans = all.filter(({ isTrained }) => isTrained)
+  if (mask.length > 0 && spans.length === 0) return []
+  if (all.length <= 1) return written.slice(-1)
+  if (spans.length >= written.length) return written
+  const { messages, total } = extents()
+  return matched(
+    spans.map(({ end, start }) => ({ start: start / mask.length, end: end / mask.length })),
+    written.map((index) => ({ start: messages[index]!.start / total, end: messages[index]!.end / total }))
+  )?.map((place) => written[place]!)
+}
+
+interface Match {
+  readonly cost: number
+  readonly place: number
+  readonly before: Match | undefined
+}
+
+/** For each span a place, later than that of the span before, so that they lie as close as they can. */
+const matched = (spans: ReadonlyArray<Extent>, places: ReadonlyArray<Extent>): ReadonlyArray<number> | undefined => {
+  /** By the number of spans: the closest match of the first so many with the places so far. */
+  const best: Array<Match | undefined> = []
+  for (const [place, there] of places.entries()) {
+    for (let at = Math.min(spans.length - 1, place); at >= 0; at--) {
+      const span = spans[at]!
+      const before = at === 0 ? undefined : best[at - 1]
+      if (at > 0 && before === undefined) continue
+      const cost = (before?.cost ?? 0) + distance(span, there)
+      const known = best[at]
+      // The later place where both are as close.
+      if (known === undefined || cost <= known.cost) best[at] = { cost, place, before }
+    }
+  }
+  const chosen: Array<number> = []
+  for (let match = best[spans.length - 1]; match !== undefined; match = match.before) chosen.push(match.place)
+  const matches = chosen.toReversed()
+  return matches.every((place, at) => isClear(spans[at]!, places, place, matches[at - 1], matches[at + 1]))
+    ? matches
+    : undefined
+}
+
+const distance = (span: Extent, place: Extent): number =>
+  Math.abs(span.start - place.start) + Math.abs(span.end - place.end)
+
+/** Whether no other place that the span could have is nearly as close. */
+const isClear = (
+  span: Extent,
+  places: ReadonlyArray<Extent>,
+  chosen: number,
+  before = -1,
+  after = places.length
+): boolean => {
+  const own = distance(span, places[chosen]!)
+  for (let place = before + 1; place < after; place++) {
+    if (place !== chosen && distance(span, places[place]!) < 3 * own) return false
+  }
+  return true
+}

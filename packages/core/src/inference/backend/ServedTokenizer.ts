@@ -1,0 +1,43 @@
+/**
+ * Asks inference servers which tokenizer their model has: ours list it with the model, so that an environment need not
+ * be given its name.
+ */
+import { Duration, Effect, Option, Schema } from "effect"
+import * as ServerSettings from "./ServerSettings.ts"
+import * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
+import * as Transport from "./Transport.ts"
+
+const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ tokenizer: Schema.optionalKey(Schema.Unknown) })) })
+const decodeModels = Schema.decodeUnknownOption(Models)
+
+/** A server that is not there yet is not waited for. */
+const patience = Duration.seconds(2)
+
+/** The tokenizer of the first server that names one. */
+export const find = Effect.fn("ServedTokenizer.find")(function* (
+  given: Partial<ServerSettings.Server> | ReadonlyArray<Partial<ServerSettings.Server>> | undefined,
+  slurm: boolean
+) {
+  const { servers } = yield* ServerSettings.resolve(given, slurm)
+  const transport = yield* Transport.make
+  const found = yield* Effect.forEach(
+    servers.filter(({ baseUrl }) => baseUrl !== null && !ServerSettings.isOfficial(baseUrl)),
+    ({ apiKey, baseUrl }) => {
+      const server = baseUrl ?? ""
+      return transport.json({ method: "GET", server, url: `${server}/models`, apiKey: apiKey ?? "" }).pipe(
+        Effect.timeoutOption(patience),
+        Effect.map((reply) =>
+          Option.flatMap(reply, ({ body }) =>
+            Option.flatMap(decodeModels(body), ({ data }) =>
+              Option.fromNullishOr(data.map(({ tokenizer }) => TokenizerIdentity.read(tokenizer)).find(Boolean))
+            )
+          )
+        ),
+        // A server that does not answer is reported where it is used.
+        Effect.catch(() => Effect.succeedNone)
+      )
+    },
+    { concurrency: "unbounded" }
+  )
+  return Option.firstSomeOf(found)
+}, Effect.scoped)

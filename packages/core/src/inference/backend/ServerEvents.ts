@@ -1,0 +1,72 @@
+/**
+ * Cuts lines into the JSON objects of server-sent events.
+ *
+ * The data lines of an event are one text, as the specification has it. Where that text is not JSON, each of its lines
+ * is an event: some servers leave out the empty lines. Comments are skipped, those too that a proxy has put behind
+ * `data:`. What follows `[DONE]` is ignored. An event that is not a JSON object is a failure.
+ */
+import { Option, Predicate, Result } from "effect"
+import * as Nesting from "../../base/Nesting.ts"
+
+export type Fields = { readonly [key: string]: unknown }
+
+export interface ServerEvent {
+  /** Of the `event:` line; empty if there is none. */
+  readonly name: string
+  readonly data: Fields
+}
+
+export interface ServerEvents {
+  /** Takes a line; returns the events it completes, or why it cannot be read. An empty line completes them. */
+  readonly take: (line: string) => Result.Result<ReadonlyArray<ServerEvent>, string>
+  /** The lines that belong to no event, as of a server that answers without streaming. */
+  readonly others: () => string
+}
+
+/** A JSON object that is not too deep to read. */
+export const decodeObject = (text: string): Option.Option<Fields> =>
+  Nesting.isDeep(text)
+    ? Option.none()
+    : Option.filter(Result.getSuccess(Result.try((): unknown => JSON.parse(text))), Predicate.isReadonlyObject)
+
+export const make = (): ServerEvents => {
+  const others: Array<string> = []
+  let data: Array<string> = []
+  let name = ""
+  let isDone = false
+
+  const eventsOf = (lines: ReadonlyArray<string>): Result.Result<ReadonlyArray<Fields>, string> => {
+    const meant = lines.map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith(":"))
+    const joined = Option.firstSomeOf([decodeObject(lines.join("\n")), decodeObject(meant.join("\n"))])
+    if (Option.isSome(joined)) return Result.succeed([joined.value])
+    const objects: Array<Fields> = []
+    for (const text of meant) {
+      isDone = text === "[DONE]"
+      if (isDone) break
+      const object = Option.getOrUndefined(decodeObject(text))
+      if (object === undefined) return Result.fail(`an event is no JSON object: ${lines.join("\n").slice(0, 200)}`)
+      objects.push(object)
+    }
+    return Result.succeed(objects)
+  }
+
+  const complete = (): Result.Result<ReadonlyArray<ServerEvent>, string> => {
+    const [ended, itsName] = [data, name]
+    data = []
+    name = ""
+    if (isDone || ended.length === 0) return Result.succeed([])
+    return Result.map(eventsOf(ended), (objects) => objects.map((object) => ({ name: itsName, data: object })))
+  }
+
+  return {
+    take: (line) => {
+      if (line === "") return complete()
+      const [, field = "", value = ""] = /^(data|event): ?(.*)$/s.exec(line) ?? []
+      if (field === "data") data.push(value)
+      else if (field === "event") name = value.trim()
+      else others.push(line)
+      return Result.succeed([])
+    },
+    others: () => others.join("\n")
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Joins the tool-call deltas of a streamed chat completion into whole calls.
+ *
+ * Follows OpenAI's own client: arguments are appended, a name that is sent again replaces the former one, calls are in
+ * the order of their `index`. Servers also send several whole calls under one index, calls without an index, and a new
+ * id with every piece, so a delta begins another call only if it has a name and what was sent under its index cannot go
+ * on: another id, or no id and arguments that are already whole. A delta that cannot be assigned is a failure.
+ */
+import { Option, Predicate, Result, Schema } from "effect"
+import * as Nesting from "../../base/Nesting.ts"
+
+export interface Call {
+  readonly id?: string
+  readonly type: "function"
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+interface OpenCall {
+  id: string
+  name: string
+  text: string
+}
+
+interface Delta {
+  readonly index: number | undefined
+  readonly id: string
+  readonly name: string
+  readonly text: string
+}
+
+export interface StreamedCalls {
+  /** Takes the `tool_calls` of one delta; fails with why they cannot be read. */
+  readonly take: (deltas: unknown) => Result.Result<void, string>
+  readonly calls: () => Result.Result<ReadonlyArray<Call>, string>
+}
+
+const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
+const decodeDelta = Schema.decodeUnknownOption(
+  Schema.Struct({
+    index: Schema.optionalKey(Schema.NullOr(Schema.Natural)),
+    id: Text,
+    function: Schema.optionalKey(Schema.NullOr(Schema.Struct({ name: Text, arguments: Text }))),
+    custom: Schema.optionalKey(Schema.Null)
+  })
+)
+
+const read = (given: unknown): Delta | undefined =>
+  Option.getOrUndefined(
+    Option.map(decodeDelta(given), ({ function: called, id, index }) => ({
+      index: index ?? undefined,
+      id: id ?? "",
+      name: called?.name ?? "",
+      text: called?.arguments ?? ""
+    }))
+  )
+
+/** More than these no answer means; looking a call up takes time linear in their number. */
+const maxCalls = 1024
+
+export const make = (): StreamedCalls => {
+  /** The calls under each index, in the order they began; those without an index have none. */
+  const begun: Array<{ readonly index: number | undefined; readonly call: OpenCall }> = []
+
+  const latest = (index: number | undefined, id: string): OpenCall | undefined =>
+    (index === undefined
+      ? (begun.findLast(({ call }) => id !== "" && call.id === id) ?? begun.at(-1))
+      : begun.findLast((one) => one.index === index)
+    )?.call
+
+  const takeOne = (given: unknown, isAfterOther: boolean): string | undefined => {
+    const delta = read(given)
+    if (delta === undefined) return `a tool call cannot be read: ${written(given)}`
+    const { id, index, name, text } = delta
+    const call = latest(index, id)
+    if (call === undefined || beginsAnother(call, delta, isAfterOther)) {
+      if (index === undefined && name === "") return `a piece of a tool call belongs to no call: ${written(given)}`
+      if (begun.length === maxCalls) return `it has more than ${maxCalls} tool calls`
+      begun.push({ index, call: { id, name, text } })
+      return undefined
+    }
+    if (id !== "") call.id = id
+    if (name !== "") call.name = name
+    call.text += text
+    return undefined
+  }
+
+  return {
+    take: (deltas) => {
+      if (deltas === undefined || deltas === null) return Result.void
+      if (!Array.isArray(deltas)) return Result.fail(`tool_calls is no list: ${written(deltas)}`)
+      for (const [at, delta] of deltas.entries()) {
+        const problem = takeOne(delta, at > 0)
+        if (problem !== undefined) return Result.fail(problem)
+      }
+      return Result.void
+    },
+    calls: () => {
+      const inOrder = begun.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ call }) => call)
+      const nameless = inOrder.find(({ name }) => name === "")
+      if (nameless !== undefined) return Result.fail(`a tool call has no name: ${written(nameless)}`)
+      return Result.succeed(
+        inOrder.map(({ id, name, text }) => ({
+          ...(id !== "" && { id }),
+          type: "function",
+          function: { name, arguments: text }
+        }))
+      )
+    }
+  }
+}
+
+const beginsAnother = (call: OpenCall, { id, index, name, text }: Delta, isAfterOther: boolean): boolean => {
+  if (name === "" || call.name === "") return false
+  if (id !== "" && call.id !== "")
+    return id !== call.id && !(index !== undefined && name === call.name && isUnfinished(call.text))
+  if (index === undefined) return isAfterOther || name !== call.name || (text !== "" && isWhole(call.text))
+  return text !== "" && isWhole(call.text)
+}
+
+const isUnfinished = (text: string): boolean => text !== "" && !isWhole(text)
+
+/** Whether arguments are a whole JSON object. */
+const isWhole = (text: string): boolean =>
+  text.trimEnd().endsWith("}") && !Nesting.isDeep(text) && Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
+
+const written = (value: unknown): string =>
+  (Predicate.isString(value) ? value : (JSON.stringify(value) ?? String(value))).slice(0, 200)

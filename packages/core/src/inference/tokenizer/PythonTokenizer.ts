@@ -1,0 +1,201 @@
+/**
+ * The library's tokenizer, made to do what Python's `tokenizers` does with the same file.
+ *
+ * The library's parts are kept where they do the same; where they do not, their functions are replaced
+ * (`AddedTokens`, `TextNormalizers`, `PreTokenizers`, `TokenDecoders`, and models here). What neither can do is refused
+ * by name. `scripts/make-tokenizer-kinds.py` records what Python makes of every kind.
+ */
+import { Tokenizer } from "@huggingface/tokenizers"
+import { Predicate } from "effect"
+import * as AddedTokens from "./AddedTokens.ts"
+import * as PreTokenizers from "./PreTokenizers.ts"
+import * as TextNormalizers from "./TextNormalizers.ts"
+import * as TokenDecoders from "./TokenDecoders.ts"
+
+type Config = { readonly [key: string]: unknown }
+
+/** A part of the library as far as it is used here; sequences hold others. */
+interface Part {
+  readonly config?: Config
+  pattern?: RegExp | null | undefined
+  end_of_word_suffix?: string | null
+  readonly tokenizers?: ReadonlyArray<Part | null>
+  readonly normalizers?: ReadonlyArray<Part | null>
+  readonly decoders?: ReadonlyArray<Part>
+  normalize?: TextNormalizers.Normalize
+  decode_chain?: (tokens: ReadonlyArray<string>) => Array<string>
+  readonly pre_tokenize_text?: (text: string, options: { readonly section_index: number }) => ReadonlyArray<string>
+}
+
+interface Model {
+  readonly config: Config
+  readonly vocab: Array<string | undefined>
+  readonly tokens_to_ids: Map<string, number>
+  unk_token: string | undefined
+  unk_token_id: number | undefined
+  encode: Encode
+  (tokens: ReadonlyArray<string>): Array<string>
+}
+
+/** What of the library's tokenizer is not in its types. */
+interface Internals {
+  readonly normalizer: (Part & TextNormalizers.Normalize) | null
+  readonly pre_tokenizer: Part | null
+  readonly decoder: Part | null
+  readonly model: Model
+  readonly added_tokens: ReadonlyArray<AddedTokens.AddedToken & { readonly normalized: boolean }>
+  readonly splitter_unnormalized: { readonly split: (text: string) => ReadonlyArray<string> }
+  readonly splitter_normalized: { readonly split: (text: string) => ReadonlyArray<string> }
+  encode_text: (text: string | null) => Array<string> | null
+}
+
+/** The contents of `tokenizer.json`. */
+export type File = { readonly [component in "model" | "normalizer" | "post_processor" | "pre_tokenizer"]?: unknown }
+
+const encoder = new TextEncoder()
+
+/** A part with those inside it. */
+const inside = (part: Part | null): ReadonlyArray<Part> =>
+  part === null
+    ? []
+    : [part, ...[part.tokenizers, part.normalizers, part.decoders].flatMap((list) => (list ?? []).flatMap(inside))]
+
+type Cut = (text: string, isFirst: boolean) => ReadonlyArray<string>
+
+/** Blanks that the library's pattern takes for none, or the reverse. */
+const oddBlanks = /[\u0085\uFEFF]/
+
+/**
+ * A pre-tokenizer as a function; `isFirst`: the whole text begins with this one. Some of the library's do not keep
+ * their configuration.
+ */
+const cutter = (part: Part | null, config: Config): Cut => {
+  if (part === null) return (text) => [text]
+  if (part.tokenizers !== undefined) {
+    const configs = Array.isArray(config["pretokenizers"]) ? config["pretokenizers"] : []
+    const all = part.tokenizers.map((one, at) => cutter(one, configs[at] ?? {}))
+    return (text, isFirst) =>
+      all.reduce<ReadonlyArray<string>>(
+        (texts, cut) => texts.flatMap((one, at) => cut(one, isFirst && at === 0 && text.startsWith(one))),
+        [text]
+      )
+  }
+  const own = PreTokenizers.cutOf(config, part.pattern)
+  const usual = part.pattern
+  return (text, isFirst) => {
+    if (own !== undefined) return own(text, isFirst)
+    if (config["type"] === "ByteLevel") part.pattern = oddBlanks.test(text) ? PreTokenizers.byteLevel : usual
+    return part.pre_tokenize_text?.(text, { section_index: isFirst ? 0 : 1 }) ?? [text]
+  }
+}
+
+type Encode = (tokens: ReadonlyArray<string>) => Array<string>
+type Ids = ReadonlyMap<string, number>
+
+/** Unknown pieces of Unigram as bytes, where all of them are tokens. */
+const withBytes =
+  (encode: Encode, ids: Ids): Encode =>
+  (tokens) =>
+    encode(tokens).flatMap((piece) => {
+      if (ids.has(piece)) return [piece]
+      const bytes = Array.from(
+        encoder.encode(piece),
+        (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`
+      )
+      return bytes.every((byte) => ids.has(byte)) ? bytes : [piece]
+    })
+
+/** Characters without a token are left out where BPE has none for the unknown: what is around them merges. */
+const withoutUnknown =
+  (encode: Encode, ids: Ids): Encode =>
+  (tokens) =>
+    encode(
+      tokens.map((token) =>
+        Array.from(token)
+          .filter((character) => ids.has(character))
+          .join("")
+      )
+    )
+
+const settleModel = (model: Model): void => {
+  const { config, tokens_to_ids: ids } = model
+  const encode: Encode = (tokens) => Object.getPrototypeOf(model).encode.call(model, tokens)
+  if (config["type"] === "Unigram" && config["byte_fallback"] === true) model.encode = withBytes(encode, ids)
+  if (config["type"] === "BPE" && config["unk_token"] == null && config["byte_fallback"] !== true) {
+    model.encode = withoutUnknown(encode, ids)
+  }
+  if (config["type"] === "WordLevel" && typeof config["unk_token"] === "string") {
+    model.unk_token = config["unk_token"]
+    model.unk_token_id = ids.get(model.unk_token)
+  }
+}
+
+const models: ReadonlySet<unknown> = new Set(["BPE", "Unigram", "WordLevel", "WordPiece", undefined])
+
+const configOf = (value: unknown): Config => (Predicate.isReadonlyObject(value) ? value : {})
+
+/** All parts of a component in the file, sequences and what is in them. */
+const listed = (value: unknown): ReadonlyArray<Config> => {
+  const config = configOf(value)
+  const lists = [config["normalizers"], config["pretokenizers"], config["processors"], config["decoders"]]
+  return [config, ...lists.flatMap((list) => (Array.isArray(list) ? list.flatMap(listed) : []))]
+}
+
+/** Why the file cannot be followed exactly; undefined if it can. The library itself refuses types that it lacks. */
+const refusal = (json: File): string | undefined => {
+  const model = configOf(json.model)
+  const type = model["type"]
+  if (!models.has(type)) return `the model ${String(type)} is not supported`
+  if (type === "BPE" && model["continuing_subword_prefix"]) {
+    return "BPE with continuing_subword_prefix is not supported"
+  }
+  if (type === "BPE" && model["dropout"]) return "BPE with dropout is not supported: its ids are drawn at random"
+  if (listed(json.normalizer).some((one) => one["type"] === "Precompiled")) {
+    return "the normalizer Precompiled is not supported"
+  }
+  const template = listed(json.post_processor).find((one) => one["type"] === "TemplateProcessing")
+  const several = Object.entries(configOf(template?.["special_tokens"])).find(
+    ([token, special]) => JSON.stringify(configOf(special)["tokens"]) !== JSON.stringify([token])
+  )
+  return several === undefined ? undefined : `the post-processor's token ${several[0]} stands for others`
+}
+
+/** Makes a tokenizer of the contents of `tokenizer.json` and `tokenizer_config.json`. */
+export const make = (json: File, config: Config): Tokenizer => {
+  const refused = refusal(json)
+  if (refused !== undefined) throw new Error(`tokenizer.json: ${refused}`)
+  const made = new Tokenizer(json, config)
+  // Its functions are replaced, which its types do not have.
+  const library = made as unknown as Internals
+  const { decoder, model, normalizer } = library
+  settleModel(model)
+  for (const part of inside(normalizer)) {
+    const own = TextNormalizers.normalizeOf(part.config ?? {}, part.pattern)
+    if (own !== undefined) part.normalize = own
+  }
+  for (const part of inside(decoder)) {
+    const own = TokenDecoders.joinOf(part.config ?? {})
+    if (own !== undefined) part.decode_chain = own
+    part.end_of_word_suffix = null
+  }
+  const cut = cutter(library.pre_tokenizer, configOf(json.pre_tokenizer))
+  const written = new Map<string, AddedTokens.AddedToken>()
+  const normalizedTokens = new Map<string, AddedTokens.AddedToken>()
+  for (const token of library.added_tokens) {
+    if (token.normalized && normalizer !== null) normalizedTokens.set(normalizer(token.content), token)
+    else written.set(token.content, token)
+  }
+  library.encode_text = (text) =>
+    text === null
+      ? null
+      : AddedTokens.sections(text, library.splitter_unnormalized.split(text), written).flatMap((section) => {
+          if ("token" in section) return [section.token]
+          const normalized = normalizer === null ? section.text : normalizer(section.text)
+          return AddedTokens.sections(
+            normalized,
+            library.splitter_normalized.split(normalized),
+            normalizedTokens
+          ).flatMap((part) => ("token" in part ? [part.token] : model(cut(part.text, section.isFirst && part.isFirst))))
+        })
+  return made
+}

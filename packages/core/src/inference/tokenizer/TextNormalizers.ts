@@ -1,0 +1,54 @@
+/** How normalizers of `tokenizer.json` write a text anew, as Python's `tokenizers` does where the library differs. */
+
+type Config = { readonly [key: string]: unknown }
+
+export type Normalize = (text: string) => string
+
+const blanks = { left: /^\p{White_Space}+/u, right: /\p{White_Space}+$/u }
+
+/** Each character for itself: the end of a word changes nothing. */
+const lowercase: Normalize = (text) => Array.from(text, (character) => character.toLowerCase()).join("")
+
+const withoutAccents: Normalize = (text) => text.replace(/\p{Mn}/gu, "")
+
+const chinese =
+  /[\u{4E00}-\u{9FFF}\u{3400}-\u{4DBF}\u{20000}-\u{2A6DF}\u{2A700}-\u{2B73F}\u{2B740}-\u{2B81F}\u{2B920}-\u{2CEAF}\u{F900}-\u{FAFF}\u{2F800}-\u{2FA1F}]/gu
+
+const cleaned: Normalize = (text) => text.replace(/(?![\t\n\r])[\p{C}\uFFFD]/gu, "").replace(/\p{White_Space}/gu, " ")
+
+const bert = (config: Config): Normalize => {
+  const lowercases = config["lowercase"] === true
+  const strips = config["strip_accents"] ?? lowercases
+  return (text) => {
+    const clean = config["clean_text"] === true ? cleaned(text) : text
+    const spaced = config["handle_chinese_chars"] === true ? clean.replace(chinese, " $& ") : clean
+    const stripped = strips === true ? withoutAccents(spaced.normalize("NFD")) : spaced
+    return lowercases ? lowercase(stripped) : stripped
+  }
+}
+
+/**
+ * How a normalizer writes a text, where the library does it otherwise; `pattern` is the one that the library made of a
+ * replacement.
+ */
+export const normalizeOf = (config: Config, pattern: RegExp | null | undefined): Normalize | undefined => {
+  switch (config["type"]) {
+    case "BertNormalizer":
+      return bert(config)
+    case "Lowercase":
+      return lowercase
+    case "StripAccents":
+      return withoutAccents
+    case "Strip":
+      return (text) => {
+        const left = config["strip_left"] === true ? text.replace(blanks.left, "") : text
+        return config["strip_right"] === true ? left.replace(blanks.right, "") : left
+      }
+    case "Replace": {
+      const content = typeof config["content"] === "string" ? config["content"] : ""
+      return pattern ? (text) => text.replace(pattern, () => content) : undefined
+    }
+    default:
+      return undefined
+  }
+}

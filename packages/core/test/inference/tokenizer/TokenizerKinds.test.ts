@@ -1,0 +1,93 @@
+/** Small tokenizers of every kind, held against what Python's `tokenizers` makes of the same files. */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { readFileSync } from "node:fs"
+import * as HuggingFaceTokenizer from "../../../src/inference/tokenizer/HuggingFaceTokenizer.ts"
+
+const Ids = Schema.Array(Schema.Int)
+const decoded = { ids: Ids, decoded: Schema.String, skipped: Schema.String }
+const Kinds = Schema.Struct({
+  texts: Schema.Array(Schema.String),
+  kinds: Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      tokenizer: Schema.Record(Schema.String, Schema.Unknown),
+      texts: Schema.Array(Schema.Struct({ ...decoded, framed: Ids })),
+      sequences: Schema.Array(Schema.Struct(decoded))
+    })
+  )
+})
+const file = new URL("../../fixtures/tokenizer-kinds.json", import.meta.url)
+const { kinds, texts } = Schema.decodeSync(Schema.fromJsonString(Kinds))(readFileSync(file, "utf8"))
+
+describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_, { sequences, texts: expected, tokenizer }) => {
+  const { decode, encode } = HuggingFaceTokenizer.make(tokenizer, {}, undefined)
+
+  it("encodes every text to the ids of Python, plain and framed", () => {
+    for (const [at, { framed, ids }] of expected.entries()) {
+      assert.deepStrictEqual(encode(texts[at]!, false), [...ids], texts[at])
+      assert.deepStrictEqual(encode(texts[at]!, true), [...framed], texts[at])
+    }
+  })
+
+  it("decodes ids of texts, ids at random and ids of no token as Python does", () => {
+    for (const { decoded, ids, skipped } of [...expected, ...sequences]) {
+      assert.strictEqual(decode([...ids], false), decoded, ids.join(" "))
+      assert.strictEqual(decode([...ids], true), skipped, ids.join(" "))
+    }
+  })
+})
+
+describe("a tokenizer that cannot be followed exactly", () => {
+  const [kind] = kinds
+  const whole = kind!.tokenizer
+  const model = { type: "BPE", vocab: { a: 0 }, merges: [] }
+  const refused: ReadonlyArray<readonly [what: string, changed: object, complaint: RegExp]> = [
+    ["a model of an unknown type", { model: { ...model, type: "Hashed" } }, /the model Hashed is not supported/],
+    [
+      "prefixes of continued words",
+      { model: { ...model, continuing_subword_prefix: "##" } },
+      /continuing_subword_prefix/
+    ],
+    ["merges at random", { model: { ...model, dropout: 0.1 } }, /dropout/],
+    ["a table of replacements", { normalizer: { type: "Precompiled", precompiled_charsmap: "" } }, /Precompiled/],
+    [
+      "a table of replacements in a sequence",
+      { normalizer: { type: "Sequence", normalizers: [{ type: "Precompiled", precompiled_charsmap: "" }] } },
+      /Precompiled/
+    ],
+    ["an unknown normalizer", { normalizer: { type: "Nmt" } }, /Nmt/],
+    ["an unknown pre-tokenizer", { pre_tokenizer: { type: "UnicodeScripts" } }, /UnicodeScripts/],
+    ["an unknown decoder", { decoder: { type: "Mirror" } }, /Mirror/],
+    ["an unknown post-processor", { post_processor: { type: "Mirror" } }, /Mirror/],
+    [
+      "a frame of other tokens",
+      {
+        post_processor: {
+          type: "TemplateProcessing",
+          single: [],
+          pair: [],
+          special_tokens: { "<s>": { id: "<s>", ids: [1, 2], tokens: ["<s>", "</s>"] } }
+        }
+      },
+      /<s> stands for others/
+    ]
+  ]
+  for (const [what, changed, complaint] of refused) {
+    it(`is refused by name: ${what}`, () => {
+      assert.throws(() => HuggingFaceTokenizer.make({ ...whole, ...changed }, {}, undefined), complaint)
+    })
+  }
+
+  it("refuses a text with characters it has no token for, where it has none for the unknown", () => {
+    const words = {
+      ...whole,
+      model: { type: "WordLevel", vocab: { a: 0 }, unk_token: "[UNK]" },
+      pre_tokenizer: null,
+      added_tokens: []
+    }
+    const { encode } = HuggingFaceTokenizer.make(words, {}, undefined)
+    assert.deepStrictEqual(encode("a", false), [0])
+    assert.throws(() => encode("b", false), /no token for "b"/)
+  })
+})
