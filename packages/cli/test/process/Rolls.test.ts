@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Environment, type Trajectory } from "@atropos/core"
+import { Environment, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Stream } from "effect"
 import * as Tally from "../../src/job/Tally.ts"
 import * as Rolls from "../../src/process/Rolls.ts"
@@ -39,7 +39,8 @@ const tallyOf = (scoreRange?: readonly [number, number]) =>
         })
       )({ groupSize: 2, includeMessages: true }),
       { local: true }
-    )
+    ),
+    Effect.provide(ServerManager.layerScripted([]))
   )
 
 describe("rollouts that are several sequences", () => {

@@ -54,7 +54,7 @@ const isFolder = Effect.fnUntraced(function* (
   const path = join(root, ...names)
   const { type } = yield* fs.lstat(path)
   if (type === "SymbolicLink") yield* follow(root, path, names.slice(0, -1), yield* fs.readLink(path))
-  else if (type !== "File" && type !== "Directory") yield* refuse(path, "this is neither a file nor a folder")
+  else if (type !== "File" && type !== "Directory") return yield* refuse(path, "this is neither a file nor a folder")
   return type === "Directory"
 })
 
@@ -91,7 +91,7 @@ export const checkFile = (root: string, name: string): Effect.Effect<void, Harbo
     const path = join(root, name)
     yield* isFolder(root, [name])
     const { type } = yield* FileSystem.FileSystem.use((fs) => fs.stat(path))
-    if (type !== "File") yield* refuse(path, "this must be a file")
+    if (type !== "File") return yield* refuse(path, "this must be a file")
   }).pipe(named(join(root, name)))
 
 /** Checks a folder and copies it to where nothing is yet. */
