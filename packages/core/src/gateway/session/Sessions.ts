@@ -65,6 +65,13 @@ const longestIdle = (held: ReadonlySet<string>, open: ReadonlyMap<string, Opened
   return oldest
 }
 
+const full = (sessions: number) =>
+  new GatewayError({
+    message:
+      `the gateway has ${sessions} sessions open, as many as it may have, and none that is idle: close some, or raise ` +
+      `the limit of sessions`
+  })
+
 const unknown = new Failure({
   reason: "unknownPath",
   message:
@@ -114,13 +121,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
   const makeRoom = Effect.gen(function* () {
     if (open.size < limits.sessions) return
     const oldest = longestIdle(held, open)
-    if (oldest === undefined) {
-      return yield* new GatewayError({
-        message:
-          `the gateway has ${open.size} sessions open, as many as it may have, and none that is idle: close some, or ` +
-          `raise the limit of sessions`
-      })
-    }
+    if (oldest === undefined) return yield* full(open.size)
     yield* Effect.logWarning("idle session closed: the gateway has as many as it may have", {
       session: open.get(oldest)?.open.id,
       sessions: limits.sessions
