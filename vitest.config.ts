@@ -125,7 +125,7 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 600_000,
     // More than a small machine has cores: much of a file's time is waiting, for processes, leases and browsers.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // Room for what files leave behind at once: a twentieth less work than collecting it as it comes.
     execArgv: ["--initial-heap-size=512", "--min-semi-space-size=32", "--max-semi-space-size=64"],
     sequence: isShuffled ? {} : { sequencer: LongestFirst },

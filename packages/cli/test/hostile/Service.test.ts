@@ -141,7 +141,6 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
       const training = yield* Effect.forkChild(Stories.train(service.client, got))
 
       const environment = yield* Stories.serve(where)
-      yield* Waits.untilTrue("three steps", () => got.steps.length > 2)
       yield* service.process.killed
       const file = yield* Effect.fromNullishOr(
         yield* Waits.until("groups in the spool", Effect.promise(segment), (found) => found !== undefined)
