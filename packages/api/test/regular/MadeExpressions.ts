@@ -40,6 +40,8 @@ for (const file of process.argv.slice(2)) await import(file)
 
 const { Effect, Result } = await import("effect")
 const { Rewards, Thinking } = await import("@atropos/core")
+const TypeScriptSource = await import("../../../cli/src/config/TypeScriptSource.ts")
+const PreTokenizers = await import("../../../core/src/inference/tokenizer/PreTokenizers.ts")
 const Normalise = await import("../../../core/src/verify/math/Normalise.ts")
 const Checkers = await import("../../../envs/src/instructions/Checkers.ts")
 const Counting = await import("../../../envs/src/instructions/Counting.ts")
@@ -96,4 +98,8 @@ const Languages = await import("../../../envs/src/regex/Languages.ts")
 const { SeededRandom } = await import("@atropos/core")
 const random = SeededRandom.seeded(1, 0)
 for (let language = 0; language < 40; language++) Languages.texts(Languages.draw(random), random, 1)
+TypeScriptSource.moduleOf("import { a } from 'b'\nrequire(__filename, __dirname, a)", "/a.ts", "file:///a.ts")
+for (const type of ["Metaspace", "Punctuation", "Whitespace", "BertPreTokenizer"]) {
+  PreTokenizers.cutOf({ type }, undefined)?.("a b", true)
+}
 console.log(JSON.stringify(made))

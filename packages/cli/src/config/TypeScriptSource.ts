@@ -18,7 +18,7 @@ export const loader = 'npm install --save-dev tsx, and NODE_OPTIONS="--import ts
 /** The module, or undefined if the text has no import or export: then it is for Node to say what it is. */
 export const moduleOf = (source: string, file: string, url: string): string | undefined => {
   const plain = /\.[jt]sx$/.test(file) ? withoutJsx(source, file, url) : javaScript(source, url)
-  return /^\s*(?:import|export)\b/m.test(plain) ? withCommonNames(withoutUnused(plain)) : undefined
+  return /^[ \t]*(?:import|export)\b/m.test(plain) ? withCommonNames(withoutUnused(plain)) : undefined
 }
 
 const withoutJsx = (source: string, file: string, url: string): string => {
@@ -59,10 +59,14 @@ const code = (source: string): string => {
     .join("\n")
 }
 
-const importOf = /^[ \t]*import\s+([\w$\s{},*]+?)\s*from\s*(["'])([^"'\n]+)\2([^\n]*)$/gm
+const importOf = /^[ \t]*import(\s[\w$\s{},*]{1,1000}?)from\s{0,100}(["'])([^"'\n]+)\2([^\n]*)$/gm
 
 /** What an imported name is called in the file. */
-const localOf = (name: string): string => name.split(/\s+as\s+/).at(-1)!
+const localOf = (name: string): string =>
+  name
+    .split(/\sas\s/)
+    .at(-1)!
+    .trim()
 
 /**
  * Drops imported names that appear nowhere else: they were types. As in TypeScript, an import of which nothing is left
@@ -72,7 +76,7 @@ const withoutUnused = (source: string): string => {
   const words = new Set(code(source.replace(importOf, "")).match(/[\w$]+/g))
   const isUnused = (name: string): boolean => name !== "" && !words.has(name)
   return source.replace(importOf, (whole, clause: string, quote: string, specifier: string, tail: string) => {
-    const [, outer = "", inner = ""] = /^([^{*]*)(?:\{([^}]*)\})?$/.exec(clause) ?? []
+    const [, outer = "", inner = ""] = /^([^{*]*)(?:\{([^}]*)\})?$/.exec(clause.trim()) ?? []
     const imported = outer.replace(",", "").trim()
     const names = inner.split(",").map((one) => one.trim())
     if (!isUnused(imported) && !names.some((one) => isUnused(localOf(one)))) return whole
@@ -98,10 +102,14 @@ const commonNames: { readonly [name: string]: string } = {
 
 /** Defines those of the names that are used and not declared, on the first line: the others stay where they are. */
 const withCommonNames = (source: string): string => {
+  const imported = new Set(
+    Array.from(source.matchAll(importOf)).flatMap(([, clause = ""]) => clause.match(/[\w$]+/g) ?? [])
+  )
   const missing = Object.keys(commonNames).filter(
     (name) =>
-      new RegExp(`(?<![\\w$.])${name}(?![\\w$])(?!\\s*:)`).test(code(source)) &&
-      !new RegExp(`\\b(?:const|let|var|function|as)\\s+${name}\\b|import[^"';]*\\b${name}\\b`).test(source)
+      !imported.has(name) &&
+      new RegExp(`(?<![\\w$.])${name}(?![\\w$])(?!\\s{0,100}:)`).test(code(source)) &&
+      !new RegExp(`\\b(?:const|let|var|function)\\s{1,100}${name}\\b`).test(source)
   )
   return missing.map((name) => `const ${name} = ${commonNames[name]};`).join("") + source
 }

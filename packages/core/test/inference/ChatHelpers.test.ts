@@ -132,7 +132,6 @@ describe("ToolCalls.Translator", () => {
     "no call",
     "<tool_call>not JSON</tool_call>",
     '<tool_call>{"name": "a", "arguments": {}}',
-    '<tool_call>{"name": "a"}</tool_call>',
     '<tool_call>{"name": "a", "arguments": {}}</tool_call> and <tool_call>{"na'
   ]
   for (const text of texts) {

@@ -51,7 +51,7 @@ type Item = Conversation.Conversation
 const asText: Columns.Kind<string> = {
   expected: "a text or a number",
   read: (value) => {
-    const written = Columns.asWritten(value ?? "")
+    const written = value === null ? "" : Columns.asWritten(value)
     return typeof written === "string" ? written : undefined
   }
 }

@@ -5,7 +5,7 @@
  * A compilation has a time limit; a schema that passes it is refused with what is large in it, and refused at once when
  * it comes again. Large grammars are compiled where no answer waits meanwhile; small ones anywhere.
  */
-import { ExactJson } from "@atropos/core"
+import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Deferred, Duration, Effect, Result, Semaphore } from "effect"
 import { GrammarError, GrammarThread, type Matcher } from "./GrammarThread.ts"
 import * as SchemaGrammar from "./SchemaGrammar.ts"

@@ -2,7 +2,7 @@
  * Checks that a JSON schema has keywords that a grammar can hold an answer to, with values of the right kind: an answer
  * must not keep to another schema than was asked for, so everything else is refused by name.
  */
-import { ExactJson } from "@atropos/core"
+import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Predicate } from "effect"
 
 /** Keywords that change nothing. */

@@ -1,5 +1,5 @@
 /** Constants, strings and numbers of JSON schemas as grammars. */
-import { ExactJson } from "@atropos/core"
+import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Result } from "effect"
 import * as Ebnf from "./Ebnf.ts"
 import * as NumberRules from "./NumberRules.ts"

@@ -25,7 +25,7 @@ export const decimal = (text: string): Decimal => {
   const point = whole.length + shift
   const padded = point > 0 ? digits.padEnd(point, "0") : "0".repeat(1 - point) + digits
   const at = Math.max(point, 1)
-  const behind = padded.slice(at).replace(/0+$/, "")
+  const behind = padded.slice(at).replace(/(?<!0)0+$/, "")
   const value = BigInt(padded.slice(0, at))
   return { isNegative: sign === "-" && (value > 0n || behind !== ""), whole: value, fraction: behind }
 }
@@ -120,7 +120,7 @@ const fractionBetween = (low: Bound, high: Bound): Ebnf.Expression | undefined =
   while (from[at] === to[at]) at++
   const shared = Ebnf.literal(`.${from.slice(0, at)}`)
   const [x, y] = [Number(from[at]), Number(to[at])]
-  const rest = (digits: string) => digits.slice(at + 1).replace(/0+$/, "")
+  const rest = (digits: string) => digits.slice(at + 1).replace(/(?<!0)0+$/, "")
   const above = (rest: string): Ebnf.Expression | undefined => {
     const parts: Array<Ebnf.Expression> = []
     for (let i = 0; i < rest.length; i++) {

@@ -1,5 +1,5 @@
 /** Problems of JSON schemas with their place, and what else all that reads schemas has in common. */
-import { ExactJson } from "@atropos/core"
+import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Predicate } from "effect"
 
 export type Schema = Readonly<Record<string, unknown>>

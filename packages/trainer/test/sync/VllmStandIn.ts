@@ -88,10 +88,10 @@ export const serve = ({ dtype = "torch.float32", isRefusing = false, isStock = f
           choices: [
             {
               index: 0,
-              text: "x",
+              text: "\u0007",
               finish_reason: finish,
               token_ids: [7],
-              logprobs: { tokens: ["x"], token_logprobs: [value], text_offset: [0], top_logprobs: null },
+              logprobs: { tokens: ["\u0007"], token_logprobs: [value], text_offset: [0], top_logprobs: null },
               prompt_logprobs: isLook ? [null, ...prompt.slice(1).map(position)] : null
             }
           ]

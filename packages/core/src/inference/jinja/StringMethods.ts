@@ -114,7 +114,7 @@ const fill = (all: string, { positional }: Arguments, place: "left" | "right" | 
 
 const format = (all: string, { named, positional }: Arguments): string => {
   let next = 0
-  return all.replace(/\{\{|\}\}|\{(\w*)\}|\{[^}]*\}/g, (whole, name: string | undefined) => {
+  return all.replace(/\{\{|\}\}|\{(\w*)\}|\{[^{}]*\}/g, (whole, name: string | undefined) => {
     if (whole === "{{" || whole === "}}") return whole[0]!
     if (name === undefined) return refuse(`the format ${whole} is not supported`)
     const value = name === "" ? positional[next++] : /^\d+$/.test(name) ? positional[Number(name)] : named.get(name)

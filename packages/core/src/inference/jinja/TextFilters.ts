@@ -72,7 +72,7 @@ const int: Filter = (value, given) => {
 
 const asFloat = (given: string): number | undefined => {
   const text = StringMethods.strip(given, undefined, "both")
-  if (/^[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return Number(text.replaceAll("_", ""))
+  if (/^[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return Number(text.replaceAll("_", ""))
   const [, sign, word] = /^([+-]?)(inf|infinity|nan)$/i.exec(text) ?? []
   return word === undefined
     ? undefined

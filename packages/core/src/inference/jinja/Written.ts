@@ -128,7 +128,7 @@ export const json = (value: Value, options: JsonOptions, depth = 0): string => {
   )
 }
 
-const directive = /%(?:\((\w+)\))?([-+ 0#]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])/g
+const directive = /%(?:\((\w+)\))?([-+ 0#]*)([1-9]\d*)?(?:\.(\d+))?([a-zA-Z%])/g
 
 const padded = (text: string, flags: string, width: number): string =>
   flags.includes("-")

@@ -22,7 +22,7 @@ export type Section =
 const letter = "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]"
 const endsInWord = new RegExp(`${letter}$`, "u")
 const beginsWithWord = new RegExp(`^${letter}`, "u")
-const blanksAtEnd = /\p{White_Space}+$/u
+const blanksAtEnd = /(?<!\p{White_Space})\p{White_Space}+$/u
 const blanksAtStart = /^\p{White_Space}+/u
 
 /** The last character, whole: a pattern over all that stands before would take time for every token. */

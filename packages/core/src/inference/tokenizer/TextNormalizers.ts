@@ -4,7 +4,7 @@ type Config = { readonly [key: string]: unknown }
 
 export type Normalize = (text: string) => string
 
-const blanks = { left: /^\p{White_Space}+/u, right: /\p{White_Space}+$/u }
+const blanks = { left: /^\p{White_Space}+/u, right: /(?<!\p{White_Space})\p{White_Space}+$/u }
 
 /** Each character for itself: the end of a word changes nothing. */
 const lowercase: Normalize = (text) => Array.from(text, (character) => character.toLowerCase()).join("")
