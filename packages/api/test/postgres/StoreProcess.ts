@@ -9,7 +9,7 @@
  */
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomUUID } from "node:crypto"
-import { writeSync } from "node:fs"
+import * as Say from "../../../core/test/base/Say.ts"
 import { flushCompileCache } from "node:module"
 import * as KillPoint from "../../../core/test/base/KillPoint.ts"
 import * as Waits from "../../../core/test/base/Waits.ts"
@@ -23,8 +23,7 @@ flushCompileCache()
 const [, , mode, place = "", run = "", name = "", killPoint = ""] = process.argv
 const { around, reach } = KillPoint.make(killPoint)
 
-// Straight to the pipe: what was said before the process is killed has arrived.
-const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
+const say = (line: string) => Effect.sync(() => Say.line(line))
 
 const database = place.startsWith("postgres://")
   ? Database.layerPostgres(Redacted.make(place), { maxConnections: 4 })

@@ -7,7 +7,7 @@
  */
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Option } from "effect"
-import { writeSync } from "node:fs"
+import * as Say from "../../../core/test/base/Say.ts"
 import { flushCompileCache } from "node:module"
 import * as Groups from "./Groups.ts"
 
@@ -16,8 +16,7 @@ flushCompileCache()
 
 const [, , url = "", count = "0"] = process.argv
 
-// Straight to the pipe: what was said before the process is killed has arrived.
-const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
+const say = (line: string) => Effect.sync(() => Say.line(line))
 
 const trainer = Effect.gen(function* () {
   const client = yield* TrajectoryClient.all

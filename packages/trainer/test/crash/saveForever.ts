@@ -7,7 +7,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
-import { writeSync } from "node:fs"
+import * as Say from "../../../core/test/base/Say.ts"
 import * as KillPoint from "../../../core/test/base/KillPoint.ts"
 import * as Checkpoints from "../../src/checkpoint/Checkpoints.ts"
 import * as Samples from "../checkpoint/Samples.ts"
@@ -23,8 +23,7 @@ const layerFiles = KillPoint.layerRenames(KillPoint.make(killPoint), [
 const saveForever = Effect.gen(function* () {
   for (let step = Number(from); ; step++) {
     yield* Checkpoints.save(Samples.options(folder, Samples.snapshotOf(step)), Samples.stateOf(step))
-    // Straight to the pipe: what was said before the process is killed has arrived.
-    writeSync(1, `${step}\n`)
+    Say.line(`${step}`)
   }
 })
 

@@ -6,7 +6,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Stream } from "effect"
-import { writeSync } from "node:fs"
+import * as Say from "../../../core/test/base/Say.ts"
 import { flushCompileCache } from "node:module"
 import * as KillPoint from "../../../core/test/base/KillPoint.ts"
 import * as Ort from "../../src/exec/Ort.ts"
@@ -28,8 +28,7 @@ const settings = Toy.settings(folder, {
   leaseSeconds: 30
 })
 
-// Straight to the pipe: what was said before the process is killed has arrived.
-const say = (line: string) => writeSync(1, `${line}\n`)
+const say = (line: string) => Say.line(line)
 
 const points = KillPoint.make(killPoint)
 

@@ -9,7 +9,7 @@ import { NodeServices } from "@effect/platform-node"
 import { Environment, ServerManager } from "@atropos/core"
 import { Effect, Layer, References, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { writeSync } from "node:fs"
+import * as Say from "../../../../core/test/base/Say.ts"
 import { flushCompileCache } from "node:module"
 import * as KillPoint from "../../../../core/test/base/KillPoint.ts"
 import * as Ort from "../../../src/exec/Ort.ts"
@@ -59,8 +59,7 @@ const settings = TrainerSettings.complete({
   loss: { preset: "dr-grpo" }
 })
 
-// Straight to the pipe: what was said before the process is killed has arrived.
-const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
+const say = (line: string) => Effect.sync(() => Say.line(line))
 
 const loop = Effect.gen(function* () {
   const { steps } = yield* ClosedLoop.make({ settings, stepsAhead: 1, owner: `process-${process.pid}` })
