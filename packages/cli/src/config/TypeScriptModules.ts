@@ -38,7 +38,9 @@ export const register = (): void => {
     load: (url, context, next) => {
       if (!isUsers(url)) return next(url, context)
       const file = fileURLToPath(pathname(url))
-      if (extname(file) === ".json" && context.importAttributes["type"] === undefined) {
+      // What `require` reads of JSON is Node's to parse.
+      const isImported = !context.conditions.includes("require") && context.importAttributes["type"] === undefined
+      if (extname(file) === ".json" && isImported) {
         return { format: "module", source: `export default ${readFileSync(file, "utf8")}`, shortCircuit: true }
       }
       const source = /\.(?:m?ts|[jt]sx)$/.test(file)

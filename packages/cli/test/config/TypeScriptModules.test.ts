@@ -1,0 +1,15 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect, FileSystem } from "effect"
+import { createRequire } from "node:module"
+import * as TypeScriptModules from "../../src/config/TypeScriptModules.ts"
+
+it.effect("JSON is the same to a user's `require` as without these hooks", () =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
+    yield* fs.writeFileString(`${folder}/data.json`, '{"a": [1, 2]}')
+    TypeScriptModules.register()
+    assert.deepStrictEqual(createRequire(`${folder}/agent.cjs`)("./data.json"), { a: [1, 2] })
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
