@@ -9,6 +9,7 @@
  * V3.1 writes `<｜tool▁call▁begin｜>search<｜tool▁sep｜>{"q": "cats"}<｜tool▁call▁end｜>`. Both are read.
  */
 import * as CallJson from "./CallJson.ts"
+import * as CallSection from "./CallSection.ts"
 import * as Marked from "./Marked.ts"
 import type { OutputFormat, ReadCall } from "./OutputFormat.ts"
 import * as ThinkTags from "./ThinkTags.ts"
@@ -46,20 +47,7 @@ const make = (isFenced: boolean): OutputFormat =>
     ends: ["<｜end▁of▁sentence｜>"],
     separator: "",
     opens: [allOpen],
-    readCalls: (text) => {
-      const first = text.indexOf(allOpen)
-      if (first === -1) return undefined
-      const calls: Array<ReadCall> = []
-      for (let at = CallJson.skipBlanks(text, first + allOpen.length); !text.startsWith(allClose, at);) {
-        const read = text.startsWith(open, at) ? readCall(text, at + open.length) : undefined
-        if (read === undefined) return undefined
-        calls.push(read.call)
-        at = CallJson.skipBlanks(text, read.end)
-        // Some leave out the last mark, as the end token says the same.
-        if (at === text.length) break
-      }
-      return { at: first, calls }
-    },
+    readCalls: (text) => CallSection.read(text, { allOpen, allClose, open, mayEndOpen: true }, readCall),
     writeCalls: (calls) => {
       const written = calls.map(({ json, name }) =>
         isFenced

@@ -7,6 +7,7 @@
  * The model writes all of it in one line.
  */
 import * as CallJson from "./CallJson.ts"
+import * as CallSection from "./CallSection.ts"
 import * as Marked from "./Marked.ts"
 import type { OutputFormat, ReadCall } from "./OutputFormat.ts"
 import * as ThinkTags from "./ThinkTags.ts"
@@ -36,18 +37,7 @@ export const format: OutputFormat = Marked.make({
   ends: ["<|im_end|>", "[EOS]"],
   separator: "",
   opens: [allOpen],
-  readCalls: (text) => {
-    const first = text.indexOf(allOpen)
-    if (first === -1) return undefined
-    const calls: Array<ReadCall> = []
-    for (let at = CallJson.skipBlanks(text, first + allOpen.length); !text.startsWith(allClose, at);) {
-      const read = text.startsWith(open, at) ? readCall(text, at + open.length) : undefined
-      if (read === undefined) return undefined
-      calls.push(read.call)
-      at = CallJson.skipBlanks(text, read.end)
-    }
-    return { at: first, calls }
-  },
+  readCalls: (text) => CallSection.read(text, { allOpen, allClose, open, mayEndOpen: false }, readCall),
   writeCalls: (calls) => {
     const written = calls.map(
       ({ json, name }, index) => `${open}functions.${name}:${index}${middle}${CallJson.rewrite(json)}${close}`

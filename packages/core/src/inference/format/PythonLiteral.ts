@@ -2,6 +2,7 @@
  * Python's literals as models write them in calls (lists, tuples, dicts, texts, numbers, True, False, None), and the
  * JSON text that they stand for; JSON's own words count too. Linear in the text, and never throws.
  */
+import * as PythonString from "../../base/PythonString.ts"
 import * as CallJson from "./CallJson.ts"
 
 /** A literal, and where the text goes on behind it. */
@@ -23,31 +24,8 @@ const string = /[uU]?(?:'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*")/y
 const number = /[+-]?(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d+)?/y
 const word = /[A-Za-z]+/y
 
-const escapes: { readonly [letter: string]: string } = {
-  n: "\n",
-  t: "\t",
-  r: "\r",
-  a: "\u0007",
-  b: "\b",
-  f: "\f",
-  v: "\v",
-  "\\": "\\",
-  "'": "'",
-  '"': '"',
-  "\n": ""
-}
-
-const textOf = (literal: string): string =>
-  literal
-    .replace(/^[uU]/, "")
-    .slice(1, -1)
-    .replace(
-      /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U0*([\da-fA-F]{1,6})|([0-7]{1,3})|([\s\S]))/g,
-      (whole, two?: string, four?: string, eight?: string, octal?: string, one?: string) => {
-        const code = octal === undefined ? Number.parseInt(two ?? four ?? eight ?? "", 16) : Number.parseInt(octal, 8)
-        return one === undefined ? (code <= 0x10ffff ? String.fromCodePoint(code) : whole) : (escapes[one] ?? whole)
-      }
-    )
+/** An escape that Python refuses stays as it is. */
+const textOf = (literal: string): string => PythonString.unescape(literal.replace(/^[uU]/, ""), (escape) => escape)
 
 /** A number as JSON writes it: without underscores, a plus sign or a point at either end. */
 const numberOf = (text: string): string => {

@@ -2,6 +2,7 @@
  * Cuts a Jinja template into text and the tokens of its tags, as Jinja does with `trim_blocks` and `lstrip_blocks`:
  * the line break behind a tag goes, and so do the blanks before one that begins its line; `-` and `+` change that.
  */
+import * as PythonString from "../../base/PythonString.ts"
 
 export interface Token {
   /** `text`, `begin` and `end` of a statement or an expression, and what stands within. */
@@ -25,35 +26,11 @@ const string = /'(?:[^'\\]|\\[\s\S])*'|"(?:[^"\\]|\\[\s\S])*"/y
 const endOfRaw = /\{%([-+]?)\s*endraw\s*([-+]?)%\}\n?/g
 const raw = /\{%[-+]?\s*raw\s*([-+]?)%\}/y
 
-const simple: { readonly [letter: string]: string } = {
-  n: "\n",
-  t: "\t",
-  r: "\r",
-  a: "\u0007",
-  b: "\b",
-  f: "\f",
-  v: "\v",
-  "\\": "\\",
-  "'": "'",
-  '"': '"',
-  "\n": ""
-}
-
 /** A literal with Python's escapes; one that Python does not know stays as it is. */
 const unescaped = (literal: string): string =>
-  literal
-    .slice(1, -1)
-    .replace(
-      /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})|([\s\S]))/g,
-      (whole, two?: string, four?: string, eight?: string, octal?: string, one = "") => {
-        const hex = two ?? four ?? eight
-        if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16))
-        if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8))
-        if (one === "N" || one === "x" || one === "u" || one === "U")
-          throw new TemplateError(`the escape \\${one} cannot be read`)
-        return simple[one] ?? whole
-      }
-    )
+  PythonString.unescape(literal, (escape) => {
+    throw new TemplateError(`the escape ${escape} cannot be read`)
+  })
 
 const lineOf = (source: string, at: number): number => source.slice(0, at).split("\n").length
 
