@@ -53,7 +53,7 @@ export const faultOf = (given: unknown): string | undefined => {
 
 /**
  * The same for components that are all there is of a score: at least one is needed, as nothing would count as 0 without
- * anybody noticing.
+ * notice.
  */
 export const faultOfScore = (given: unknown): string | undefined =>
   faultOf(given) ??

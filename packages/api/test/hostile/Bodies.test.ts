@@ -23,10 +23,10 @@ const nested = (bytes: number) => `${"[".repeat(bytes / 2)}${"]".repeat(bytes / 
 const inObjects = (bytes: number) => '{"a":'.repeat(bytes / 6) + "1" + "}".repeat(bytes / 6)
 
 /** The longest turn of the event loop while something happens, milliseconds of processor time. */
-const longestTurn = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
+const maxTurnMillis = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
   const context = yield* Effect.context<R>()
   const [answer, longest] = yield* Effect.promise(() =>
-    Growth.longestTurn(() => Effect.runPromiseWith(context)(effect))
+    Growth.maxTurnMillis(() => Effect.runPromiseWith(context)(effect))
   )
   return { answer, longest }
 })
@@ -58,7 +58,7 @@ layer(serve, { excludeTestServices: true })("one body", (it) => {
     Effect.gen(function* () {
       yield* post("/register", registration)
       const sent = (bytes: number) =>
-        longestTurn(
+        maxTurnMillis(
           Effect.all([send(method, path, { body: make(bytes) }), get("/status"), post("/scored_data", group)], {
             concurrency: 3
           })

@@ -9,6 +9,6 @@ import { HttpRouter } from "effect/http"
 /** As in the original's service. */
 const routerConfig = { ignoreDuplicateSlashes: false, caseSensitive: true, ignoreTrailingSlash: true }
 
-/** The handler of all requests; whoever serves it gives it a server. */
+/** The handler of all requests; the caller provides the server. */
 export const app = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
   Effect.provideService(HttpRouter.toHttpEffect(routes), HttpRouter.RouterConfig, routerConfig)

@@ -71,7 +71,7 @@ export const over =
       const { isEligible, split, what } = question
       if (!fleet.members.some(isEligible)) return cannot(fleet, what)
       const state: Attempts = { count: 0, failures: 0, unavailableSince: undefined, rounds: 0, failed: new Set() }
-      const mostFailures = maxAttempts + fleet.members.length - 1
+      const maxFailures = maxAttempts + fleet.members.length - 1
       const want: Want = { split, isEligible, prefer, avoid: state.failed }
       let malformed = 0
       return attempt(fleet, question, want, state).pipe(
@@ -85,7 +85,7 @@ export const over =
               return Effect.succeed(false)
             if ((error.retryAfterMillis ?? 0) > longestRetryAfterMillis && !fleet.hasAlternative(want))
               return Effect.succeed(false)
-            return isWorthAnother(error, state, mostFailures, fleet.serverWait)
+            return isWorthAnother(error, state, maxFailures, fleet.serverWait)
           },
           schedule: Schedule.modifyDelay(Schedule.forever, () =>
             Effect.suspend(() => {
@@ -106,13 +106,13 @@ export const over =
 const isWorthAnother = (
   { status }: InferenceError,
   state: Attempts,
-  mostFailures: number,
+  maxFailures: number,
   serverWait: Duration.Duration
 ): Effect.Effect<boolean> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     if (status !== 503) {
       state.unavailableSince = undefined
-      return ++state.failures < mostFailures
+      return ++state.failures < maxFailures
     }
     state.unavailableSince ??= now
     return now - state.unavailableSince < Duration.toMillis(serverWait)

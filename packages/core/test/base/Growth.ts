@@ -62,7 +62,7 @@ export const isLinearLater = async (
  * What a promise gives, and the milliseconds that this thread computed at a stretch until then: of the longest turn of
  * its event loop, or of short ones within a few milliseconds.
  */
-export const longestTurn = async <A>(work: () => Promise<A>): Promise<readonly [A, number]> => {
+export const maxTurnMillis = async <A>(work: () => Promise<A>): Promise<readonly [A, number]> => {
   let longest = 0
   let before = process.threadCpuUsage()
   const look = () => {

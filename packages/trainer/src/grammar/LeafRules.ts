@@ -49,7 +49,7 @@ export const string = (rules: Ebnf.Rules, schema: Schema, where: string): Ebnf.E
   return to !== undefined && from > to ? undefined : StringRules.ofLength(rules, from, to)
 }
 
-/** Numbers, or `integer`s, between bounds; undefined if there is none. */
+/** Numbers, or `integer`s, between bounds; undefined if the bounds allow no number. */
 export const number = (schema: Schema, type: string, where: string): Ebnf.Expression | undefined => {
   const bound = (word: string): NumberRules.Bound | undefined => {
     const value = schema[word]

@@ -30,7 +30,7 @@ export const decimal = (text: string): Decimal => {
   return { isNegative: sign === "-" && (value > 0n || behind !== ""), whole: value, fraction: behind }
 }
 
-/** Exponents of bounds beyond which they are no numbers for anybody. */
+/** Whether a bound is a finite number that is written in fewer than 400 characters. */
 export const isBound = (text: string): boolean => Number.isFinite(Number(text)) && text.length < 400
 
 const digit = "[0-9]"
@@ -69,15 +69,15 @@ const wholes = (low: bigint, high: bigint | undefined): Ebnf.Expression | undefi
   return Ebnf.choice(parts)
 }
 
-const mostFraction = 10
+const maxFractionDigits = 10
 
 const point = Ebnf.literal(".")
-const anyFraction = Ebnf.optional(`(${point} ${Ebnf.repeat(digit, 1, mostFraction)})`)
-const tail = (used: number): Ebnf.Expression => Ebnf.repeat(digit, 0, Math.max(1, mostFraction - used))
+const anyFraction = Ebnf.optional(`(${point} ${Ebnf.repeat(digit, 1, maxFractionDigits)})`)
+const tail = (used: number): Ebnf.Expression => Ebnf.repeat(digit, 0, Math.max(1, maxFractionDigits - used))
 /** Digits of which one is not 0. */
 const aboveZero = (used: number): Ebnf.Expression => {
-  const zeros = Ebnf.repeat(Ebnf.literal("0"), 0, Math.max(1, mostFraction - used - 1))
-  return Ebnf.sequence(zeros, "[1-9]", tail(mostFraction - 1))
+  const zeros = Ebnf.repeat(Ebnf.literal("0"), 0, Math.max(1, maxFractionDigits - used - 1))
+  return Ebnf.sequence(zeros, "[1-9]", tail(maxFractionDigits - 1))
 }
 
 /** What may stand behind a whole part that equals the bound's: nothing less (or more) than the bound. */
@@ -94,7 +94,7 @@ const fractionAbove = (fraction: string, isExclusive: boolean): Ebnf.Expression 
 }
 
 const fractionBelow = (fraction: string, isExclusive: boolean): Ebnf.Expression | undefined => {
-  const zeros = Ebnf.repeat(Ebnf.literal("0"), 1, mostFraction)
+  const zeros = Ebnf.repeat(Ebnf.literal("0"), 1, maxFractionDigits)
   if (fraction === "") return isExclusive ? undefined : Ebnf.optional(`(${point} ${zeros})`)
   const parts: Array<Ebnf.Expression> = [Ebnf.empty]
   for (let at = 0; at < fraction.length; at++) {
@@ -185,7 +185,7 @@ const zero = (isExclusive: boolean): Bound => ({ value: decimal("0"), isExclusiv
 const positive = ({ isExclusive, value }: Bound): Bound => ({ isExclusive, value: { ...value, isNegative: false } })
 const minus = Ebnf.literal("-")
 
-/** Numbers between the bounds; undefined if there is none. */
+/** Numbers between the bounds; undefined if no number is. */
 export const between = (low: Bound | undefined, high: Bound | undefined): Ebnf.Expression | undefined => {
   if (low === undefined && high === undefined) {
     const exponent = Ebnf.optional(`([eE] ${Ebnf.optional("[\\u002b\\u002d]")} ${Ebnf.repeat(digit, 1, 2)})`)
@@ -216,7 +216,7 @@ const flooring = ({ isExclusive, value }: Bound): bigint => {
   return value.isNegative ? whole - 1n : whole
 }
 
-/** Whole numbers between the bounds; undefined if there is none. */
+/** Integers between the bounds; undefined if no integer is. */
 export const integers = (low: Bound | undefined, high: Bound | undefined): Ebnf.Expression | undefined => {
   const from = low && ceiling(low)
   const to = high && flooring(high)

@@ -16,7 +16,7 @@ export interface Property {
 
 export interface Shape {
   readonly properties: ReadonlyArray<Property>
-  /** Values of other keys; undefined: there are none. */
+  /** Values of other keys; undefined if not allowed. */
   readonly others: Ebnf.Expression | undefined
   readonly min: number
   readonly max: number | undefined

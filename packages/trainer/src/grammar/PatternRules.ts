@@ -52,7 +52,7 @@ const sets: { readonly [letter: string]: Ebnf.Ranges } = {
 }
 
 /** More repetitions than this are no pattern of a short text. */
-const mostRepeats = 1000
+const maxRepeats = 1000
 
 class Reader {
   private readonly text: ReadonlyArray<string>
@@ -128,7 +128,7 @@ class Reader {
       if (counted === null) return undefined
       const from = Number(counted[1])
       const to = counted[2] === undefined ? from : counted[3] === "" ? undefined : Number(counted[3])
-      if (Math.max(from, to ?? 0) > mostRepeats) throw new Unsupported(`${counted[0]}, more than ${mostRepeats} times`)
+      if (Math.max(from, to ?? 0) > maxRepeats) throw new Unsupported(`${counted[0]}, more than ${maxRepeats} times`)
       if (to !== undefined && to < from) throw new Unsupported(`${counted[0]}, which is in no order`)
       found = [from, to]
       this.at += counted[0].length - 1

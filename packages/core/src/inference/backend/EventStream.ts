@@ -3,8 +3,8 @@
  * streamed, so that both are read alike (`Reply`).
  *
  * Accumulates as OpenAI's own client does: text, logprobs, ids and the arguments of calls are appended, of other fields
- * the last value counts, and an empty `finish_reason` is none. An event that cannot be read, an error among the events
- * and a stream that ends before a `finish_reason` are failures.
+ * the last value counts, and an empty `finish_reason` is ignored. An event that cannot be read, an error among the
+ * events and a stream that ends before a `finish_reason` are failures.
  */
 import { Effect, Predicate, Result } from "effect"
 import type { InferenceError, Listener, Piece } from "./Inference.ts"

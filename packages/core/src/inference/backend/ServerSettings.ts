@@ -10,7 +10,7 @@ import { field, fromFields } from "../../base/Settings.ts"
 import * as OutputFormat from "../format/OutputFormat.ts"
 import * as Slurm from "./Slurm.ts"
 
-/** Empty, or an address that requests can be sent to: `localhost:9001` is none, though it reads as a URL. */
+/** Empty, or an address that requests can be sent to: `localhost:9001` is refused, although it parses as a URL. */
 const Address = Schema.String.check(
   Schema.makeFilter(
     (url: string) =>

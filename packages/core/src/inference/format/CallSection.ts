@@ -12,7 +12,8 @@ export interface Marks {
 }
 
 /**
- * The calls, and where they begin in the text; undefined if there are none, or if one cannot be read. `readCall` gets
+ * The calls, and where they begin in the text; undefined if no section begins, or if a call cannot be read.
+ * `readCall` gets
  * the place behind a call's `open`.
  */
 export const read = (

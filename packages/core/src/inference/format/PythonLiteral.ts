@@ -5,7 +5,7 @@
 import * as PythonString from "../../base/PythonString.ts"
 import * as CallJson from "./CallJson.ts"
 
-/** A literal, and where the text goes on behind it. */
+/** A literal, and the index behind it. */
 export interface Literal {
   readonly json: string
   readonly end: number

@@ -28,11 +28,11 @@ const remainder = (a: number, b: number): number => {
 }
 
 /** Factors and exponents beyond this are no prompt. */
-const mostTimes = 1_000_000
+const maxRepeats = 1_000_000
 
 const times = (count: Value): number => {
   const number = Number(count)
-  return number > mostTimes ? refuse(`a value is repeated ${number} times`) : Math.max(0, number)
+  return number > maxRepeats ? refuse(`a value is repeated ${number} times`) : Math.max(0, number)
 }
 
 const arithmetic = (operator: string, a: Number_, b: Number_): Value => {

@@ -12,7 +12,7 @@ const count = (value: Value, otherwise: number): number =>
       ? Number(numberOf(value))
       : refuse(`an int is expected, not ${typeOf(value)}`)
 
-/** Separators of ASCII are blanks, a byte order mark is none. */
+/** ASCII separators count as blanks, a byte order mark does not. */
 const separators = "\x1c\x1d\x1e\x1f\x85"
 const isBlank = (one: string): boolean => separators.includes(one) || (/\s/.test(one) && one !== "\ufeff")
 
@@ -24,7 +24,7 @@ export const strip = (all: string, characters: string | undefined, ends: "both" 
   return from === -1 ? "" : points.slice(from, to).join("")
 }
 
-/** At blanks, of which there are none at the ends. */
+/** Splits at blanks, ignoring those at the ends. */
 const splitBlanks = (all: string, most: number): ReadonlyArray<string> => {
   const parts: Array<string> = []
   let rest = strip(all, undefined, "left")

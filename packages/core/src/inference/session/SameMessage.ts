@@ -15,7 +15,7 @@ const isNumber = (value: unknown): value is number | bigint => typeof value === 
 /** Equal as JSON: objects in any order of their keys, numbers by their value, integers exactly. */
 export const isSameJson = (a: unknown, b: unknown): boolean => {
   if (a === b) return true
-  // 1e20 is a double, and equal to an integer that is none.
+  // 1e20 is a double, and equal to an integer with the same value.
   if (typeof a === "bigint" || typeof b === "bigint") return isNumber(a) && isNumber(b) && a == b
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((one, at) => isSameJson(one, b[at]))
   if (!Predicate.isReadonlyObject(a) || !Predicate.isReadonlyObject(b)) return false

@@ -6,7 +6,7 @@ import { Interpreter } from "../jinja/Interpreter.ts"
 import { parse } from "../jinja/Parser.ts"
 import * as Values from "../jinja/Values.ts"
 
-const mostInRange = 100_000
+const maxRangeLength = 100_000
 
 const range = ({ positional }: Values.Arguments): Values.View => {
   const whole = positional.map((one) =>
@@ -17,7 +17,7 @@ const range = ({ positional }: Values.Arguments): Values.View => {
   const [start, stop, step = 1] = whole.length === 1 ? [0, whole[0]!] : [whole[0] ?? 0, whole[1] ?? 0, whole[2]]
   if (step === 0) return Values.refuse("range() arg 3 must not be zero")
   const length = Math.max(0, Math.ceil((stop - start) / step))
-  if (length > mostInRange) return Values.refuse(`range() of ${length} numbers is too long`)
+  if (length > maxRangeLength) return Values.refuse(`range() of ${length} numbers is too long`)
   const text = `range(${start}, ${stop}${step === 1 ? "" : `, ${step}`})`
   return new Values.View(
     "range",

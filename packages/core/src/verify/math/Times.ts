@@ -12,7 +12,7 @@ export interface Time {
 
 const pattern = /^(\d{1,2})(?:\s?:\s?([0-5]\d)(?:\s?:\s?([0-5]\d))?)?\s*(?:([ap])\s?\.?\s?m\.?)?$/i
 
-/** The time that a normalised text is; undefined where it is none. */
+/** Parses a normalised text as a time; undefined if it is not a time. */
 export const read = (text: string): Time | undefined => {
   const plain = text.replaceAll(/\\text\s?\{([^{}]*)\}/g, "$1").trim()
   const [match, hour = "", minute, second = "0", half] = pattern.exec(plain) ?? []

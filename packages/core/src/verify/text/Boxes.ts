@@ -93,7 +93,7 @@ const formulasAround = (text: string, { end, start }: Found): ReadonlyArray<Foun
 const alternative =
   /^(?:[\s*_`$),]|\\?%){0,20}\(?or\s{1,9}\$?(-?\\d?frac\s?\{[^{}]{1,40}\}\s?\{[^{}]{1,40}\}|-?[\d.,/]*\d(?:\s?\\?%)?)(?![\d^!])/
 
-/** The box that counts, with the boxes it is listed with; undefined where there is none. */
+/** The box that counts, with the boxes it is listed with; undefined if no box counts. */
 export const last = (text: string): Found | undefined => {
   const found = lastGroup(text)
   if (found === undefined || Wording.isDeniedBy(text.slice(Math.max(0, found.start - 300), found.start)))

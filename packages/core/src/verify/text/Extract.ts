@@ -84,7 +84,7 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
   return isBare ? trimmed : numberAnswer
 }
 
-/** The line behind the last `####`, or the next one with something in it. A heading above a box is none. */
+/** The line behind the last `####`, or the next one with something in it. A heading above a box does not count. */
 const hashed = (reference: string): string | undefined => {
   const marker = reference.lastIndexOf("####")
   const behind = marker < 0 ? "" : reference.slice(marker + 4)

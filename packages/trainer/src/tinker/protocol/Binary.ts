@@ -4,7 +4,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { Effect } from "effect"
 import { WireError } from "./WireError.ts"
 
-/** Inner messages and packed numbers of a message and all in it, up to more than `most`. Throws where it is none. */
+/** Counts inner messages and packed numbers, at all depths, and stops above `most`. Throws if it is not a message. */
 const partsOf = (desc: DescMessage, bytes: Uint8Array, most: number): number => {
   const fields = new Map(desc.fields.map((field) => [field.number, field]))
   const reader = new BinaryReader(bytes)
