@@ -143,7 +143,7 @@ export const make = Effect.fn("S3.make")(function* (
               Effect.fail(
                 failed(
                   `GET ${pathOf(name)}`,
-                  `404, not found: ${between(body, "Code").join()}`,
+                  `404, there is none: ${between(body, "Code").join()}`,
                   false,
                   undefined,
                   !between(body, "Code").includes("NoSuchBucket")
