@@ -50,9 +50,12 @@ const services = (policy: Layer.Layer<ServerManager.ServerManager>) =>
 const command = ({ pythonPath }: World): string =>
   pythonPath === undefined ? Python.interpreter : `env 'PYTHONPATH=${pythonPath}' ${Python.interpreter}`
 
+/** The module of Python that an environment needs; undefined where it needs none. */
+export const pythonOf = (name: string): string | undefined => worlds[name]?.python
+
 /** Why the figure of an environment cannot be made on this machine, in words for a reader; undefined: it can be. */
 export const absence = (name: string): string | undefined => {
-  const { python } = worlds[name] ?? {}
+  const python = pythonOf(name)
   if (python !== undefined && !Python.having(python).isPresent) return `${Python.interpreter} cannot import ${python}`
   return name === "harbor" && Result.isFailure(Result.try(Jail.bubblewrap)) ? "there is no bubblewrap" : undefined
 }

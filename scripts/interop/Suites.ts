@@ -19,7 +19,7 @@ export interface Environment {
 const lock = (name: string): string => fileURLToPath(new URL(`${name}.txt`, import.meta.url))
 
 /** They have a test for each package, and each test runs where its package is. */
-const ofSeveral = ["packages/cli/test/long/python/Killed.test.ts", "packages/cli/test/long/GroupFigures.test.ts"]
+const ofSeveral = ["packages/cli/test/long/python/Killed.test.ts", "packages/cli/test/long/python/GroupFigures.test.ts"]
 
 export const environments: ReadonlyArray<Environment> = [
   {

@@ -27,8 +27,9 @@ const taken = (source: string, flags: string): ReadonlyArray<string> => {
   return fitting.length === 0 ? ["x"] : [fitting[0]!, fitting.at(-1)!]
 }
 
+/** A word that is asked for as a whole is one place: a part of it repeats nothing. */
 const token =
-  /\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|k<[^>]*>|[^])|\[|\((?:\?(?:<[^=!>]*>|<?[=!]|[:a-z-]+:?))?|\{\d+(?:,\d*)?\}|[^]/gu
+  /\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|k<[^>]*>|[^])|\[|\((?:\?(?:<[^=!>]*>|<?[=!]|[:a-z-]+:?))?|\{\d+(?:,\d*)?\}|\p{L}{2,}(?![*+?{])|[^]/gu
 
 /** Where a class that begins here ends. */
 const classEnd = ({ flags, source }: RegExp, from: number): number => {
@@ -48,7 +49,7 @@ interface Material {
   readonly starts: ReadonlySet<number>
 }
 
-/** What the expression asks for, character by character, groups and choices written one after the other. */
+/** What the expression asks for, place by place, groups and choices written one after the other. */
 const materialOf = (expression: RegExp): Material => {
   const { flags, source } = expression
   const places: Array<ReadonlyArray<string>> = []
@@ -70,12 +71,14 @@ const materialOf = (expression: RegExp): Material => {
   return { places, starts }
 }
 
-const longestPart = 40
+const longestPart = 16
 const mostPaired = 16
 
-const candidates = function* (expression: RegExp): Generator<Pick<Attack, "before" | "part">> {
+type Candidate = Pick<Attack, "before" | "part">
+
+const allCandidates = function* (expression: RegExp): Generator<Candidate> {
   const { places, starts } = materialOf(expression)
-  const single = Array.from(new Set(places.flat()))
+  const single = Array.from(new Set(places.flat())).toSorted((a, b) => a.length - b.length)
   for (const part of single) yield { before: "", part }
   for (const pick of [(some: ReadonlyArray<string>) => some[0]!, (some: ReadonlyArray<string>) => some.at(-1)!]) {
     const line = places.map(pick)
@@ -96,6 +99,12 @@ const candidates = function* (expression: RegExp): Generator<Pick<Attack, "befor
   }
 }
 
+/** Each once: places that take one character only give the same from both ends. */
+const candidates = (expression: RegExp): ReadonlyArray<Candidate> => {
+  const all = Array.from(allCandidates(expression), (one) => [`${one.before}\u0001${one.part}`, one] as const)
+  return Array.from(new Map(all).values())
+}
+
 const reader = (expression: RegExp): ((text: string) => unknown) => {
   const { flags } = expression
   return flags.includes("g") && !flags.includes("y")
@@ -109,18 +118,31 @@ const reader = (expression: RegExp): ((text: string) => unknown) => {
 const pumped = ({ after, before, part }: Omit<Attack, "ratio">, length: number): string =>
   before + part.repeat(Math.ceil(length / part.length)) + after
 
-// The first lengths lie close together: some take twice as long with every character.
-const lengths = [20, 26, 34, 44, 57, 74, 97, 126, 163, 212, 276, 359, 467, 8000]
+// They lie close together: some take twice as long with every character.
+const shortLengths = [20, 26, 34, 44, 57, 74, 97, 126, 163, 212, 276, 359, 467]
+const longLength = 8000
+const lengths = [...shortLengths, longLength]
 /** Linear time is far below it, and what is above it is measured at two lengths. */
 const suspiciousMillis = 0.5
 
-const isSuspicious = (read: (text: string) => unknown, attack: Omit<Attack, "ratio">): boolean => {
-  const texts = lengths.map((length) => pumped(attack, length))
-  // The clock costs a hundredth of asking for processor time, which takes longer than most expressions do.
+/** Whether work takes longer than that, by a clock that costs far less than asking for processor time. */
+const isLonger = (millis: number, work: () => void): boolean => {
   const from = performance.now()
-  for (const text of texts) read(text)
-  if (performance.now() - from <= suspiciousMillis) return false
-  return texts.some((text) => Growth.millisOf(() => read(text)) > suspiciousMillis)
+  work()
+  return performance.now() - from > millis
+}
+
+/**
+ * Whether a text is worth a measurement at two lengths. `linear` are the milliseconds that the expression takes for a
+ * long text where it is linear: some need more than others for a character.
+ */
+const isSuspicious = (read: (text: string) => unknown, attack: Omit<Attack, "ratio">, linear: number): boolean => {
+  const short = shortLengths.map((length) => pumped(attack, length))
+  const long = pumped(attack, longLength)
+  const longMillis = Math.max(suspiciousMillis, 2 * linear)
+  const isShortSlow = isLonger(suspiciousMillis, () => short.forEach((text) => read(text)))
+  if (isShortSlow && short.some((text) => Growth.millisOf(() => read(text)) > suspiciousMillis)) return true
+  return isLonger(longMillis, () => read(long)) && Growth.millisOf(() => read(long)) > longMillis
 }
 
 /** Milliseconds of processor time, the least of some tries where it is little. */
@@ -172,29 +194,30 @@ const isDoneWithin = (millis: number, work: () => void): boolean => {
   }
 }
 
-const turnMillis = 4000
+const turnMillis = 1000
 
 /** A text that takes it more than linear time; undefined where none was found. */
 export const attackOn = (expression: RegExp): Attack | undefined => {
   if (!repeats.test(expression.source)) return undefined
   const read = reader(expression)
   for (const text of ["warm", "warm".repeat(20), "wärm…"]) read(text)
-  // An array: a generator that is interrupted in the middle cannot be continued.
-  const rest = Array.from(candidates(expression))
+  const rest = candidates(expression)
   let found: Attack | undefined
+  let linear = 0
   let tried: Omit<Attack, "ratio"> = { before: "", part: "x", after: "" }
   let at = 0
   const search = (): void => {
     for (; at < rest.length; at++) {
       for (const after of ["", "\u0000", "\n"]) {
         tried = { ...rest[at]!, after }
-        if (!isSuspicious(read, tried) || !isSuspicious(read, tried)) continue
+        if (!isSuspicious(read, tried, linear) || !isSuspicious(read, tried, linear)) continue
         // Other programs, and the collector, make one measurement steep.
         const ratio = Math.min(growth(read, tried), growth(read, tried), growth(read, tried))
         if (ratio > 8) {
           found = { ...tried, ratio }
           return
         }
+        linear = Math.max(linear, millis(read, pumped(tried, longLength)))
       }
     }
   }
