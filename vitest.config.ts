@@ -68,8 +68,11 @@ const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !one
 
 /** What takes longest, to begin with: a long file that came last would run when the other workers have nothing left. */
 const longest = [
+  "api/test/regular",
   "cli/test/UpScratch",
   "cli/test/UpAgent",
+  "cli/test/long/BundledCurve",
+  "cli/test/UpModel",
   "cli/test/UpSelfPlay",
   "cli/test/long/evaluate/",
   "cli/test/viewer/",
@@ -80,7 +83,6 @@ const longest = [
   "cli/test/long/",
   "core/test/sandbox/Sandbox",
   "examples/test/",
-  "cli/test/UpModel",
   "trainer/test/run/ClosedLoop",
   "trainer/test/loss/",
   "cli/test/Registry",
@@ -88,7 +90,6 @@ const longest = [
   "cli/test/hostile/",
   "cli/test/sets/",
   "cli/test/Bin",
-  "api/test/regular",
   "envs/test/PythonTests",
   "trainer/test/run/SharedService"
 ]
