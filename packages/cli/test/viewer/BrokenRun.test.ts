@@ -27,7 +27,7 @@ const says = (page: Page, text: string) =>
 describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })("in a browser", (it) => {
     /** A test that visits the run's page. */
     const seen = (name: string, look: (page: Page) => Promise<void>) =>
       it.effect(name, () =>

@@ -42,7 +42,7 @@ describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
     return opened
   }
 
-  it.layer(layerTest, { excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })("in a browser", (it) => {
     it.effect("is asked for by name, done for administrators alone, and refused in words while a run is at work", () =>
       Effect.gen(function* () {
         const url = yield* HttpServer.addressFormattedWith(Effect.succeed)

@@ -44,7 +44,7 @@ const fill = async (url: string) => {
 describe.skipIf(!Browser.isPresent)(`distributions of a run${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(OpenService.layer, { excludeTestServices: true })((it) => {
+  it.layer(OpenService.layer, { excludeTestServices: true })("in a browser", (it) => {
     it.effect("open exactly the groups that have a rollout in a cell, and none from an empty one", () =>
       Effect.gen(function* () {
         const url = yield* HttpServer.addressFormattedWith(Effect.succeed)

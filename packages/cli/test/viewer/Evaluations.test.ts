@@ -91,7 +91,7 @@ const walkItems = async (page: Page) => {
 describe.skipIf(!Browser.isPresent)(`evaluations of a service${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })("in a browser", (it) => {
     const seen = (name: string, look: (page: Page) => Promise<void>, options = {}) =>
       it.effect(name, () =>
         Effect.gen(function* () {

@@ -89,7 +89,7 @@ const byField = async (page: Page, label: string, value: string, expected: strin
 describe.skipIf(!Browser.isPresent)(`filters of groups${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(OpenService.layer, { excludeTestServices: true })((it) => {
+  it.layer(OpenService.layer, { excludeTestServices: true })("in a browser", (it) => {
     it.effect("find groups by presets, orders and fields, which the address keeps, on a phone too", () =>
       Effect.gen(function* () {
         const url = yield* HttpServer.addressFormattedWith(Effect.succeed)

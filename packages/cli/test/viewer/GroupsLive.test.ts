@@ -35,7 +35,7 @@ const count = (page: Page) => page.locator(".groups-count").innerText()
 describe.skipIf(!Browser.isPresent)(`groups of a live service${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })("in a browser", (it) => {
     it.effect("are shown to who has a token, as they come", () =>
       Effect.gen(function* () {
         const url = yield* HttpServer.addressFormattedWith(Effect.succeed)

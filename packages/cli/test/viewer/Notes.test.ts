@@ -34,7 +34,7 @@ const saved = async (page: Page, name: string): Promise<string> => {
 describe.skipIf(!Browser.isPresent)(`notes on rollouts${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })("in a browser", (it) => {
     it.effect("are written by keyboard, kept by the service, listed, and saved as JSON lines", () =>
       Effect.gen(function* () {
         const url = yield* HttpServer.addressFormattedWith(Effect.succeed)

@@ -87,7 +87,7 @@ const cells = (page: Page, table: string) =>
 describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerLive, { excludeTestServices: true })((it) => {
+  it.layer(layerLive, { excludeTestServices: true })("in a browser", (it) => {
     /** A test that visits the service. */
     const seen = (name: string, look: (visit: (address: string) => Promise<Page>, url: string) => Promise<void>) =>
       it.effect(name, () =>

@@ -29,7 +29,7 @@ const found = (page: Page) => page.locator(".groups-count").innerText()
 describe.skipIf(!Browser.isPresent)(`the tools of a run's pages${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })("in a browser", (it) => {
     /** A test that visits a page of the run. */
     const seen = (
       name: string,

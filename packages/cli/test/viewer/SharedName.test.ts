@@ -23,7 +23,7 @@ const fill = async (url: string, score: number) => {
 describe.skipIf(!Browser.isPresent)(`a name that had a run before${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(OpenService.layer, { excludeTestServices: true })((it) => {
+  it.layer(OpenService.layer, { excludeTestServices: true })("in a browser", (it) => {
     it.effect("has only the newest run's groups behind its curves, and those of all runs when asked", () =>
       Effect.gen(function* () {
         const url = yield* HttpServer.addressFormattedWith(Effect.succeed)

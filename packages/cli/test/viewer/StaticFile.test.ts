@@ -50,7 +50,7 @@ const layerWritten = Layer.effect(
 describe.skipIf(!Browser.isPresent)(`saved pages without a network${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerWritten, { excludeTestServices: true })((it) => {
+  it.layer(layerWritten, { excludeTestServices: true })("in a browser", (it) => {
     const seen = (name: string, file: string, look: (opened: Browser.Opened) => Promise<void>) =>
       it.effect(name, () =>
         Effect.gen(function* () {

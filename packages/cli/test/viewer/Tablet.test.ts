@@ -33,7 +33,7 @@ const pages: ReadonlyArray<readonly [name: string, address: string, sign: string
 describe.skipIf(!Browser.isPresent)(`a tablet${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(layerTest, { excludeTestServices: true })((it) => {
+  it.layer(layerTest, { excludeTestServices: true })("in a browser", (it) => {
     for (const [name, viewport] of [
       ["upright", { width: 820, height: 1180 }],
       ["across", { width: 1180, height: 820 }]

@@ -9,7 +9,7 @@ import * as Registrations from "./Registrations.ts"
 describe.skipIf(!Browser.isPresent)(`environments that wait for the trainer${Browser.absence}`, () => {
   const { open } = Browser.suite()
 
-  it.layer(OpenService.layer, { excludeTestServices: true })((it) => {
+  it.layer(OpenService.layer, { excludeTestServices: true })("in a browser", (it) => {
     it.effect("are seen on the service's page as they begin rollouts and come to the bound", () =>
       Effect.gen(function* () {
         const url = yield* HttpServer.addressFormattedWith(Effect.succeed)

@@ -81,7 +81,7 @@ const evaluated = Effect.fnUntraced(function* (name: string, rows: ReadonlyArray
 const perToken = (context: string) => (context.length > 500 ? 5e-4 : 1e-4)
 
 describe("suites that weigh choices", () => {
-  it.layer(policy, { excludeTestServices: true })((it) => {
+  it.layer(policy, { excludeTestServices: true })("on the bundled model", (it) => {
     it.effect.each(suites)("agree with lm-evaluation-harness: $suite", ({ cases, suite }) =>
       Effect.gen(function* () {
         const results = yield* evaluated(

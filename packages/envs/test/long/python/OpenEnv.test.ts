@@ -67,7 +67,7 @@ const failed = (error: { readonly cause?: unknown }): string =>
   error.cause instanceof Error ? error.cause.message : String(error.cause)
 
 describe.runIf(isPresent)(`an OpenEnv server${absence}`, () => {
-  layer(Servers.layer, { excludeTestServices: true })((it) => {
+  layer(Servers.layer, { excludeTestServices: true })("of the package", (it) => {
     it.effect("is asked by more episodes than it has sessions: none fails, and the limit rises again", () =>
       Effect.gen(function* () {
         const { reasoning: url } = yield* Servers
