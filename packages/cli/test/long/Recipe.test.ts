@@ -11,7 +11,7 @@ const mean = (rewards: ReadonlyArray<number>): number =>
   rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
 
 describe("recipes", () => {
-  it.live("letter-counting starts near chance and earns more within 40 steps", () =>
+  it.live("letter-counting starts near chance and earns more within 12 steps", () =>
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
       const words = [
@@ -21,7 +21,7 @@ describe("recipes", () => {
         "--seed",
         "1",
         "--steps",
-        "40",
+        "12",
         "--lr",
         "2e-3",
         "--batch-size",
@@ -35,11 +35,11 @@ describe("recipes", () => {
       const text = yield* fs.readFileString(`${cwd}/.atropos/up/letter-counting-1/metrics.jsonl`)
       const lines = yield* Effect.forEach(text.trim().split("\n"), (line) => decodeLine(line))
       const rewards = lines.map((line) => line["reward/mean"])
-      assert.strictEqual(rewards.length, 40)
+      assert.strictEqual(rewards.length, 12)
       // Right by chance: 0.25.
       assert.isBelow(mean(rewards.slice(0, 4)), 0.45)
-      // Seeds 1 to 3 on one thread: 0.29 to 0.33, 0.27 to 0.35, 0.39 to 0.47.
-      assert.isAbove(mean(rewards.slice(-10)), mean(rewards.slice(0, 4)) + 0.02)
+      // Seeds 1 to 3 on one thread: 0.29 to 0.38, 0.28 to 0.33, 0.39 to 0.45.
+      assert.isAbove(mean(rewards.slice(-6)), mean(rewards.slice(0, 4)) + 0.02)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -13,7 +13,7 @@ import * as Toy from "./ToyTraining.ts"
 
 const program = new URL("trainerProcess.ts", import.meta.url)
 
-const steps = 24
+const steps = 15
 const interval = 3
 const batchSize = 8
 const groupsPerBatch = 2
@@ -36,10 +36,7 @@ const kills: ReadonlyArray<readonly [point: KillPoint, savedStep: number]> = [
   ["after checkpoint 1", 3],
   ["after inherited-ack 1", 3],
   ["after ack 2", 6],
-  ["in prepare 9", 9],
-  ["after gradient 5", 12],
-  ["after update 4", 15],
-  ["after save 2", 18]
+  ["after save 2", 9]
 ]
 
 const leaseMillis = 30_000
