@@ -44,6 +44,23 @@ layer(engineLayer, { excludeTestServices: true })("answers to schemas", (it) => 
     })
   )
 
+  it.effect("go on while the grammar of a large one is compiled, free ones and small ones", () =>
+    Effect.gen(function* () {
+      const engine = yield* Engine.Engine
+      // All is loaded, so that what follows takes milliseconds, and this schema seconds.
+      yield* engine.generate(request({ const: "ready" }))
+      const properties = Object.fromEntries(Array.from({ length: 800 }, (_, at) => [`q${at}`, { type: "string" }]))
+      const large = yield* Effect.forkChild(engine.generate(request({ type: "object", properties })), {
+        startImmediately: true
+      })
+      assert.lengthOf(yield* engine.generate(request()), 2)
+      const [small] = yield* engine.generate(request({ const: 3 }))
+      assert.strictEqual(bytes.decode(small!.tokens.slice(0, -1)), "3")
+      assert.isUndefined(large.pollUnsafe())
+      yield* Fiber.interrupt(large)
+    })
+  )
+
   it.effect("that are cancelled while their grammar is compiled leave nothing behind", () =>
     Effect.gen(function* () {
       const engine = yield* Engine.Engine
