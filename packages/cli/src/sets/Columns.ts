@@ -4,8 +4,8 @@ import * as Predicate from "effect/Predicate"
 import type { ParquetWriter } from "hyparquet-writer"
 
 /**
- * `any`: nothing but nulls so far. `whole`: integers that doubles hold. `long`: those and others of 64 bits. `json`: values of different kinds, written as JSON text. `parts`: words, or lists of
- * content parts.
+ * `any`: nothing but nulls so far. `whole`: integers that doubles hold. `long`: those and others of 64 bits. `json`:
+ * values of different kinds, written as JSON text. `parts`: words, or lists of content parts.
  */
 export type Type =
   | { readonly kind: "any" | "boolean" | "whole" | "long" | "number" | "text" | "json" }

@@ -1,6 +1,6 @@
 /**
- * Remembers in which order a JSON text has the keys of its objects. A JavaScript object moves keys that are digits to the
- * front, so that a template would show `{"b": …, "1": …}` otherwise than Python does.
+ * Remembers in which order a JSON text has the keys of its objects. A JavaScript object moves keys that are digits to
+ * the front, so that a template would show `{"b": …, "1": …}` otherwise than Python does.
  *
  * The order is kept beside an object, not in it: whoever copies the object says so (`copy`), and whoever writes or
  * renders it asks for `entries`.

@@ -2,8 +2,8 @@
  * The result of a query, and whether two results are the same.
  *
  * Rows are a bag: how often one is there counts, their order only where it is asked for. Columns are found whatever
- * their order and their names. Integers are equal exactly, other numbers to twelve digits, texts are equal as they are written, and NULL is equal
- * to NULL alone.
+ * their order and their names. Integers are equal exactly, other numbers to twelve digits, texts as they are written,
+ * and NULL is equal to NULL alone.
  */
 export type Value = string | number | bigint | null
 

@@ -1,7 +1,7 @@
 /** Grammars in threads beside the engine: other requests go on, and what is refused stands in the error. */
 import { Tokenizer } from "@atropos/core"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as TinyDecoder from "./TinyDecoder.ts"
@@ -50,14 +50,20 @@ layer(engineLayer, { excludeTestServices: true })("answers to schemas", (it) => 
       // All is loaded, so that what follows takes milliseconds, and this schema seconds.
       yield* engine.generate(request({ const: "ready" }))
       const properties = Object.fromEntries(Array.from({ length: 800 }, (_, at) => [`q${at}`, { type: "string" }]))
-      const large = yield* Effect.forkChild(engine.generate(request({ type: "object", properties })), {
-        startImmediately: true
-      })
-      assert.lengthOf(yield* engine.generate(request()), 2)
-      const [small] = yield* engine.generate(request({ const: 3 }))
-      assert.strictEqual(bytes.decode(small!.tokens.slice(0, -1)), "3")
-      assert.isUndefined(large.pollUnsafe())
-      yield* Fiber.interrupt(large)
+      const ended: Array<string> = []
+      const ask = (name: string, schema?: unknown) =>
+        Effect.exit(
+          Effect.ensuring(
+            engine.generate(request(schema)),
+            Effect.sync(() => ended.push(name))
+          )
+        )
+      const [large, free, small] = yield* Effect.all(
+        [ask("large", { type: "object", properties }), ask("free"), ask("small", { const: 3 })],
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(ended.at(-1), "large", ended.join())
+      assert.isTrue([large, free, small].every(Exit.isSuccess))
     })
   )
 

@@ -13,9 +13,9 @@
  *     </｜DSML｜invoke>
  *     </｜DSML｜function_calls>
  *
- * DeepSeek says of each value whether it is a text; MiniMax leaves that to the tool's schema. As in vLLM's parsers names
- * of MiniMax may have other quotes or none, a value may end at the next parameter, and the tags around all calls may be
- * missing.
+ * DeepSeek says of each value whether it is a text; MiniMax leaves that to the tool's schema. As in vLLM's parsers
+ * names of MiniMax may have other quotes or none, a value may end at the next parameter, and the tags around all calls
+ * may be missing.
  */
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"

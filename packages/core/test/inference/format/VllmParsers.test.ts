@@ -1,6 +1,6 @@
 /**
- * Answers with calls, as vLLM's own parsers read them (fixtures/vllm-calls.json: text, content, and each call's name and
- * arguments).
+ * Answers with calls, as vLLM's own parsers read them (fixtures/vllm-calls.json: text, content, and each call's name
+ * and arguments).
  *
  * Where the two differ we read more: Phi's lists with a bracket in a text or a list, Python's calls over several lines,
  * Gemma's lists of numbers, and calls of tools that a request does not have, which are for the environment to judge.
