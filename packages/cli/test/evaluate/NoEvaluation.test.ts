@@ -41,7 +41,15 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos evaluate", (it
       const fs = yield* FileSystem.FileSystem
       yield* fs.symlink(modules, "node_modules")
       yield* fs.writeFileString(file, text)
-      const words = ["evaluate", "--env", `./${file}`, "--openai.base_url", "http://127.0.0.1:9/v1"]
+      const words = [
+        "evaluate",
+        "--env",
+        `./${file}`,
+        "--env.tokenizer_name",
+        "bytes",
+        "--openai.base_url",
+        "http://127.0.0.1:9/v1"
+      ]
       const { code, stderr } = yield* InProcess.run([...words, "--openai.health_check", "false"])
       assert.notStrictEqual(code, 0)
       assert.match(stderr, says)

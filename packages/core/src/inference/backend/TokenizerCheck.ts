@@ -114,7 +114,7 @@ const isSame = (ids: ReadonlyArray<number>, expected: ReadonlyArray<number>): bo
 }
 
 /** What was compared: the ids or the digest; how many tokens the probe has; nothing. */
-export type Comparison = "exact" | "count" | "none"
+type Comparison = "exact" | "count" | "none"
 
 /** Fails if the server has another tokenizer, as far as it can be compared. */
 export const check = Effect.fn("TokenizerCheck.check")(function* (options: Options) {
