@@ -1,6 +1,7 @@
 /** A gateway's recording, and what the other commands make of it. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { ServerManager } from "@atropos/core"
+import { ServerManager, Tokenizer } from "@atropos/core"
+import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import * as Gateway from "@atropos/core/gateway/Gateway"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer } from "effect"
@@ -100,6 +101,19 @@ describe("a recording of a gateway", () => {
             score_rejected: 0.5
           }
         ])
+      })
+    )
+  )
+
+  it.effect("says which tokenizer its ids are of, so that no other one reads them", () =>
+    withRecording((file, folder) =>
+      Effect.gen(function* () {
+        for (const row of yield* rowsOf(file)) {
+          assert.deepInclude(row["group_overrides"], { tokenizer: TokenizerIdentity.of(Tokenizer.bytes) })
+        }
+        const other = yield* atropos("sft-gen", `${folder}/sft.jsonl`, "--from", file, "--tokenizer", "bundled")
+        assert.strictEqual(other.code, 1, other.stdout)
+        assert.match(other.stderr, /made with the tokenizer bytes, not with/)
       })
     )
   )

@@ -30,10 +30,12 @@ interface Line {
   readonly count: number
   readonly grown: ReadonlyArray<Grown>
   readonly rewards: Rewards
+  /** What the ids mean, where that is known. */
+  readonly tokenizer?: Gateway.Session["tokenizer"]
 }
 
 /** A session as it was when its process ended. */
-export type Unfinished = Pick<Gateway.Session, "id" | "recording" | "rewards">
+export type Unfinished = Pick<Gateway.Session, "id" | "recording" | "rewards" | "tokenizer">
 
 export interface OpenSessions {
   readonly write: (session: Gateway.Session) => Effect.Effect<void, { readonly message: string }>
@@ -141,6 +143,7 @@ const after = (before: Trajectory.Trajectory | undefined, grown: Grown): Traject
 export const read = (id: string, text: string): Unfinished => {
   let sequences: ReadonlyArray<Trajectory.Trajectory> = []
   let rewards: Rewards = []
+  let tokenizer: Line["tokenizer"]
   for (const one of text.split("\n")) {
     // Our own process wrote it; only its last line may be cut off.
     const line = Result.try(() => JSON.parse(one) as Line)
@@ -149,9 +152,11 @@ export const read = (id: string, text: string): Unfinished => {
     for (const grown of line.success.grown) next[grown.at] = after(sequences[grown.at], grown)
     sequences = next
     rewards = line.success.rewards
+    tokenizer = line.success.tokenizer
   }
   return {
     id,
+    ...(tokenizer && { tokenizer }),
     rewards: Effect.succeed(rewards),
     recording: Effect.succeed({
       sequences: sequences.map((trajectory, sequence) => ({ sequence, trajectory })),
@@ -175,7 +180,8 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
     const rewards = yield* session.rewards
     const known = written.get(session.id)
     const grown = sequences.flatMap(({ trajectory }, at) => grownOf(trajectory, known?.[at], at) ?? [])
-    const line: Line = { count: sequences.length, grown, rewards }
+    const { tokenizer } = session
+    const line: Line = { count: sequences.length, grown, rewards, ...(tokenizer && { tokenizer }) }
     if (known === undefined) yield* fs.makeDirectory(folder, { recursive: true })
     const file = fileOf(session.id)
     const text = `${JSON.stringify(line)}\n`

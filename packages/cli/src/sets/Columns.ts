@@ -1,13 +1,14 @@
 /** Types of parquet columns, found from values: what all values of a place fit, lists and structs included. */
+import * as ExactJson from "@atropos/core/base/ExactJson"
 import * as Predicate from "effect/Predicate"
 import type { ParquetWriter } from "hyparquet-writer"
 
 /**
- * `any`: nothing but nulls so far. `json`: values of different kinds, written as JSON text. `parts`: words, or lists of
- * content parts.
+ * `any`: nothing but nulls so far. `whole`: integers that doubles hold. `long`: those and others of 64 bits. `json`:
+ * values of different kinds, written as JSON text. `parts`: words, or lists of content parts.
  */
 export type Type =
-  | { readonly kind: "any" | "boolean" | "number" | "text" | "json" }
+  | { readonly kind: "any" | "boolean" | "whole" | "long" | "number" | "text" | "json" }
   | { readonly kind: "list" | "parts"; readonly element: Type }
   | { readonly kind: "struct"; readonly fields: ReadonlyMap<string, Type> }
 
@@ -18,12 +19,27 @@ const json: Type = { kind: "json" }
 export const typeOf = (value: unknown): Type => {
   if (value === null || value === undefined) return any
   if (typeof value === "boolean") return { kind: "boolean" }
-  if (typeof value === "number") return { kind: "number" }
+  if (typeof value === "number") return { kind: Number.isSafeInteger(value) ? "whole" : "number" }
+  if (value instanceof ExactJson.Numeral) return { kind: kindOf(value.text) }
   if (typeof value === "string") return { kind: "text" }
   if (Array.isArray(value)) return { kind: "list", element: value.map(typeOf).reduce(common, any) }
   if (!Predicate.isReadonlyObject(value)) return json
   const fields = new Map(Object.entries(value).map(([key, entry]) => [key, typeOf(entry)]))
   return fields.size === 0 ? json : { kind: "struct", fields }
+}
+
+/** A number by its text: integers beyond 64 bits are written as JSON. */
+const kindOf = (text: string): "whole" | "long" | "number" | "json" => {
+  if (!/^-?\d+$/.test(text)) return "number"
+  if (Number.isSafeInteger(Number(text))) return "whole"
+  return BigInt.asIntN(64, BigInt(text)) === BigInt(text) ? "long" : "json"
+}
+
+/** What numbers of both kinds fit; a double would change what is long. */
+const commonNumber = (a: Type, b: Type): Type | undefined => {
+  const kinds = new Set([a.kind, b.kind])
+  if (kinds.has("whole") && kinds.has("long")) return { kind: "long" }
+  return kinds.has("whole") && kinds.has("number") ? { kind: "number" } : undefined
 }
 
 const isPart = (type: Type): boolean => type.kind === "struct" && type.fields.has("type")
@@ -54,7 +70,7 @@ export const common = (a: Type, b: Type): Type => {
     }
     return { kind: "parts", element: common(part, first.element) }
   }
-  return a.kind === b.kind ? a : json
+  return a.kind === b.kind ? a : (commonNumber(a, b) ?? json)
 }
 
 /** A value in the form that its column's type asks for. */
@@ -62,7 +78,12 @@ export const conform = (value: unknown, type: Type): unknown => {
   if (value === null || value === undefined) return undefined
   switch (type.kind) {
     case "json":
-      return JSON.stringify(value)
+      return ExactJson.write(value)
+    case "long":
+      return BigInt(String(value))
+    case "whole":
+    case "number":
+      return Number(value)
     case "parts":
     case "list": {
       const list = typeof value === "string" ? [{ type: "text", text: value }] : value
@@ -80,6 +101,8 @@ export const conform = (value: unknown, type: Type): unknown => {
 const leaves = {
   any: { type: "BYTE_ARRAY", converted_type: "UTF8" },
   boolean: { type: "BOOLEAN" },
+  whole: { type: "DOUBLE" },
+  long: { type: "INT64" },
   number: { type: "DOUBLE" },
   text: { type: "BYTE_ARRAY", converted_type: "UTF8" },
   json: { type: "BYTE_ARRAY", converted_type: "UTF8" }

@@ -2,6 +2,7 @@
  * Writes the rows of a JSON Lines file to a parquet file, in a thread of its own: compressing a row group takes long.
  * Reads the file twice, for the types and for the rows, and keeps a thousand rows at a time.
  */
+import * as ExactJson from "@atropos/core/base/ExactJson"
 import { ParquetWriter, fileWriter } from "hyparquet-writer"
 import { closeSync, createReadStream, fsyncSync, openSync } from "node:fs"
 import { createInterface } from "node:readline"
@@ -23,7 +24,7 @@ const rowsPerGroup = 1000
 async function* rowsOf(path: string): AsyncGenerator<Row> {
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
     // Written by this command, an object per line.
-    if (line !== "") yield JSON.parse(line) as Row
+    if (line !== "") yield ExactJson.parseWritten(line) as Row
   }
 }
 

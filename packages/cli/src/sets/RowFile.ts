@@ -1,4 +1,5 @@
 /** Rows as lines, and the rows of a file that is to be added to. */
+import * as ExactJson from "@atropos/core/base/ExactJson"
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import { Effect, Predicate, Schema, Stream } from "effect"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
@@ -10,7 +11,7 @@ export type Container = "jsonl" | "parquet"
 /** Scores are written with a point: readers that guess types from the first rows would else take them for integers. */
 const valueText = (column: string, value: unknown): string => {
   const isWholeScore = scoreColumns.has(column) && Number.isInteger(value) && Math.abs(Number(value)) < 1e15
-  return isWholeScore ? `${Number(value)}.0` : JSON.stringify(value)
+  return isWholeScore ? `${Number(value)}.0` : (ExactJson.write(value) ?? "null")
 }
 
 /** A row as a line, without its line break. */

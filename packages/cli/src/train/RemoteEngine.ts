@@ -2,6 +2,7 @@
  * Training on a Tinker server: what of the settings it can follow, and its layers. The tokenizer and the chat template
  * are this machine's, of the folder or hub id of `--model`; weights stay with the server.
  */
+import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import * as Address from "@atropos/trainer/tinker/client/Address"
 import * as TinkerEngine from "@atropos/trainer/tinker/TinkerEngine"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
@@ -56,6 +57,7 @@ export const make = Effect.fn("RemoteEngine.make")(function* ({ lora, trainer }:
   const engine = TinkerEngine.layer({
     address,
     baseModel: trainer.model,
+    tokenizer: TokenizerIdentity.of(model.tokenizer),
     vocabSize,
     maxPositions,
     rank: lora.r,

@@ -19,13 +19,47 @@ const solvedOf = ({ after, before }: UpResult): ReadonlyArray<readonly [string, 
     return [isNew ? what : "", `${whose}${was}${Curve.showSolved(last)} after`]
   })
 
+export interface Ran {
+  /** The words that start a policy server of what was trained, if there is one. */
+  readonly policy: string | undefined
+  /** The environments as they were named. */
+  readonly words: ReadonlyArray<string>
+  /** Those that have held-out items, and the files with their settings. */
+  readonly evaluated: ReadonlyArray<{ readonly config: string; readonly word: string }>
+}
+
+/** Lines for what can be done with a run, and only with that: what each does. */
+export const next = ({ evaluated, policy, words }: Ran): ReadonlyArray<readonly [line: string, what: string]> => {
+  const isOwn = words.some(UserFile.isPath)
+  return [
+    ...(policy === undefined
+      ? []
+      : [[CommandLine.of(`policy ${policy}`), "serve the trained model over the OpenAI API"] as const]),
+    ...(policy === undefined ? [] : evaluated).map(
+      ({ config, word }) =>
+        [
+          CommandLine.of(`evaluate --env ${word} --config ${config}`),
+          "evaluate that policy on held-out items (in another shell)"
+        ] as const
+    ),
+    [CommandLine.of("api"), "browse its curves and rollouts, at /ui"],
+    ...(words.includes("sort-letters")
+      ? [[CommandLine.of("up --env addition"), "train on a harder task"] as const]
+      : []),
+    ...(isOwn
+      ? [[Docs.path("reward-does-not-rise.md"), "what to change if the reward does not rise"] as const]
+      : [[CommandLine.of("envs"), "list the environments"] as const]),
+    [Docs.path("training.md"), "use your own model and a GPU"],
+    ...(isOwn ? [] : [[Docs.path("writing-an-environment.md"), "write your own environment"] as const])
+  ]
+}
+
 /** Prints it. */
 export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
   const { after, curve, run, seconds, trained } = result
   // Of the others `evaluate` would only say that there is nothing to evaluate.
   const evaluated = trained.configs.filter(({ environment }) => after.some((one) => one.environment === environment))
   const words = trained.configs.map(({ word }) => word)
-  const isOwn = words.some(UserFile.isPath)
   const { rewards, sequences, tokens } = curve
   const best = Curve.best(rewards)
   const window = Curve.windowOf(rewards)
@@ -52,30 +86,6 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
     ])
   )
   yield* Console.log(
-    [
-      "",
-      "next:",
-      Table.pairs([
-        ...(trained.policy === undefined
-          ? []
-          : [[CommandLine.of(`policy ${trained.policy}`), "serve the trained model over the OpenAI API"] as const]),
-        ...(trained.policy === undefined ? [] : evaluated).map(
-          ({ config, word }) =>
-            [
-              CommandLine.of(`evaluate --env ${word} --config ${config}`),
-              "evaluate that policy on held-out items (in another shell)"
-            ] as const
-        ),
-        [CommandLine.of("api"), "browse its curves and rollouts, at /ui"],
-        ...(words.includes("sort-letters")
-          ? [[CommandLine.of("up --env addition"), "train on a harder task"] as const]
-          : []),
-        ...(isOwn
-          ? [[Docs.path("reward-does-not-rise.md"), "what to change if the reward does not rise"] as const]
-          : [[CommandLine.of("envs"), "list the environments"] as const]),
-        [Docs.path("training.md"), "use your own model and a GPU"],
-        ...(isOwn ? [] : [[Docs.path("writing-an-environment.md"), "write your own environment"] as const])
-      ]).replace(/^/gm, "  ")
-    ].join("\n")
+    ["", "next:", Table.pairs(next({ policy: trained.policy, words, evaluated })).replace(/^/gm, "  ")].join("\n")
   )
 })

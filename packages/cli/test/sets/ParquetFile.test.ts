@@ -1,5 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
+import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Effect, FileSystem, Schema, type Scope } from "effect"
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet"
 import * as Columns from "../../src/sets/Columns.ts"
@@ -13,7 +14,7 @@ const written = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>, columns: 
   const folder = yield* Bin.folder
   const from = `${folder}/rows.jsonl`
   const to = `${folder}/rows.parquet`
-  yield* fs.writeFileString(from, rows.map((row) => `${JSON.stringify(row)}\n`).join(""))
+  yield* fs.writeFileString(from, rows.map((row) => `${ExactJson.write(row)}\n`).join(""))
   yield* ParquetFile.write({ from, to, columns })
   return yield* Effect.promise(async () => parquetReadObjects({ file: await asyncBufferFromFile(to) }))
 })
@@ -45,6 +46,28 @@ describe("parquet files of rows", () => {
           { messages: [], score: -1 }
         ]
         assert.deepStrictEqual((yield* written(rows)).map(strip), rows.map(strip))
+      })
+    )
+  )
+
+  it.effect("hold integers beyond 2^53 as they are", () =>
+    run(
+      Effect.gen(function* () {
+        const long = "123456789012345678901"
+        const rows = [
+          {
+            id: 9007199254740993n,
+            plain: 3,
+            mixed: 9007199254740993n,
+            beyond: new ExactJson.Numeral(long),
+            score: 1.5
+          },
+          { id: 7, plain: 4, mixed: 0.5, beyond: 1, score: new ExactJson.Numeral("2.0") }
+        ]
+        assert.deepStrictEqual(yield* written(rows), [
+          { id: 9007199254740993n, plain: 3, mixed: "9007199254740993", beyond: long, score: 1.5 },
+          { id: 7n, plain: 4, mixed: "0.5", beyond: "1", score: 2 }
+        ])
       })
     )
   )

@@ -4,10 +4,12 @@
  *
  * `parse` gives values as Python does: integers are exact at any length (a `bigint` beyond 2^53), fractions are
  * doubles. `parseWritten` also keeps the text: a number that `String` would write differently (`1.0`, `1e5`,
- * `2432902008176640001`) becomes a `Numeral`, which every `JSON.stringify` writes back as it was. `plain` turns the
+ * `2432902008176640001`) becomes a `Numeral`, which every `JSON.stringify` writes back as it was; the
+ * order of keys is remembered (`KeyOrder`), for templates and `write`. `plain` turns the
  * second form into the first. Both throw `SyntaxError` where `JSON.parse` does.
  */
-import { Predicate } from "effect"
+import * as Predicate from "effect/Predicate"
+import * as KeyOrder from "./KeyOrder.ts"
 
 /** ES2026, which Node has had since 21; not yet in TypeScript's library. */
 interface SourceJson {
@@ -62,7 +64,9 @@ export const parse = (text: string): unknown =>
       )
     : JSON.parse(text)
 
-export const parseWritten = (text: string): unknown =>
+export const parseWritten = (text: string): unknown => KeyOrder.remember(text, withNumerals(text))
+
+const withNumerals = (text: string): unknown =>
   unusual.test(text)
     ? json.parse(text, (_, value, { source }) =>
         typeof value === "number" && source !== undefined ? numeral(source) : value
@@ -78,14 +82,16 @@ export const plain = (value: unknown): unknown => {
   }
   if (!isRecord(value)) return value
   const entries = Object.entries(value).map(([key, one]) => [key, plain(one)] as const)
-  return entries.some(([key, one]) => one !== value[key]) ? Object.fromEntries(entries) : value
+  return entries.some(([key, one]) => one !== value[key]) ? KeyOrder.copy(value, Object.fromEntries(entries)) : value
 }
 
 /** The value with a numeral for each `bigint`, for a foreign library that calls `JSON.stringify`. */
 export const sendable = (value: unknown): unknown => {
   if (typeof value === "bigint") return new Numeral(String(value))
   if (Array.isArray(value)) return value.map(sendable)
-  return isRecord(value) ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sendable(one)])) : value
+  return isRecord(value)
+    ? KeyOrder.copy(value, Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sendable(one)])))
+    : value
 }
 
 /** Members whose numbers matter as they are written: tools and their arguments, schemas. */
@@ -104,7 +110,10 @@ const doubles = (value: unknown): unknown => {
   if (value instanceof Numeral) return Number(value.text)
   if (Array.isArray(value)) return value.map(doubles)
   if (!isRecord(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, isExact(key, one) ? one : doubles(one)]))
+  return KeyOrder.copy(
+    value,
+    Object.fromEntries(Object.entries(value).map(([key, one]) => [key, isExact(key, one) ? one : doubles(one)]))
+  )
 }
 
 /**
@@ -112,7 +121,11 @@ const doubles = (value: unknown): unknown => {
  * which are rendered and sent on as they were written.
  */
 export const parseRequest = (text: string): unknown =>
-  unusual.test(text) && hasExact.test(text) ? doubles(parseWritten(text)) : JSON.parse(text)
+  !hasExact.test(text)
+    ? JSON.parse(text)
+    : unusual.test(text)
+      ? doubles(parseWritten(text))
+      : KeyOrder.remember(text, JSON.parse(text))
 
 /** An object that JSON can hold, not bytes, a date or another instance. */
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -120,6 +133,21 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   !Array.isArray(value) &&
   (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null)
 
-/** JSON text of a value of either form; undefined where `JSON.stringify` gives none. */
-export const write = (value: unknown): string | undefined =>
-  JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? json.rawJSON(String(one)) : one))
+/**
+ * JSON text of a value of either form, with keys in the order in which they were read; undefined where `JSON.stringify`
+ * gives none.
+ */
+export const write = (value: unknown): string | undefined => {
+  if (KeyOrder.isMoved(value)) return inOrder(value)
+  return JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? json.rawJSON(String(one)) : one))
+}
+
+const inOrder = (value: unknown): string | undefined => {
+  if (Array.isArray(value)) return `[${value.map((one) => inOrder(one) ?? "null").join(",")}]`
+  if (!isRecord(value)) return write(value)
+  const members = KeyOrder.entries(value).flatMap(([key, one]) => {
+    const text = inOrder(one)
+    return text === undefined ? [] : [`${JSON.stringify(key)}:${text}`]
+  })
+  return `{${members.join(",")}}`
+}

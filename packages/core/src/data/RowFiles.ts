@@ -175,7 +175,13 @@ const csv = (source: string, path: string): Rows =>
         // A parser that is destroyed leaves the file it reads from open.
         (stream) => Effect.sync(() => stream.destroy())
       )
-      const records = parse({ bom: true, columns: true, info: true, skip_empty_lines: true })
+      // Of two columns with one name a record has the second alone.
+      let names: ReadonlyArray<string> = []
+      const columns = (heading: ReadonlyArray<string>): Array<string> => {
+        names = heading
+        return [...heading]
+      }
+      const records = parse({ bom: true, columns, info: true, skip_empty_lines: true })
       file.on("error", (error) => records.destroy(error)).pipe(records)
       return Stream.fromAsyncIterable<CsvRecord, DatasetError>(records, (cause) => {
         const line = cause instanceof Error && "lines" in cause ? Number(cause.lines) : undefined
@@ -184,7 +190,7 @@ const csv = (source: string, path: string): Rows =>
           : new DatasetError({ source, row: line, message: `${path}, line ${line}: ${Reason.of(cause)}`, cause })
       }).pipe(
         Stream.mapEffect(({ info, record }) => {
-          const problem = headingProblem(Object.keys(record))
+          const problem = headingProblem(names)
           return problem === undefined
             ? Effect.succeed<Row>({ value: record, row: info.lines, unit: "line" })
             : Effect.fail(new DatasetError({ source, row: 1, message: `${path}, line 1: ${problem}` }))
@@ -207,7 +213,11 @@ const headingProblem = (names: ReadonlyArray<string>): string | undefined => {
     return `one column is named ${JSON.stringify(only)}: values must be separated by commas, and these are by ${separator}`
   }
   const empty = names.findIndex((name) => name.trim() === "")
-  return empty === -1 ? undefined : `column ${empty + 1} has no name (the names are ${names.join(", ")})`
+  if (empty !== -1) return `column ${empty + 1} has no name (the names are ${names.join(", ")})`
+  const twice = names.find((name, at) => names.indexOf(name) < at)
+  return twice === undefined
+    ? undefined
+    : `two columns are named ${JSON.stringify(twice)}: give one of them another name`
 }
 
 const workerFile = Thread.fileBeside(import.meta.url, "parquetWorker")

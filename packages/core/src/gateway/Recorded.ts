@@ -21,7 +21,7 @@ export type Recorded =
   | { readonly _tag: "LeftOut"; readonly reason: string }
 
 export const of = Effect.fn("Recorded.of")(function* (
-  session: Pick<Session, "id" | "recording" | "rewards">,
+  session: Pick<Session, "id" | "recording" | "rewards" | "tokenizer">,
   /** The score of a session that reports none. */
   unrewarded: number | undefined
 ): Effect.fn.Return<Recorded> {
@@ -43,7 +43,10 @@ export const of = Effect.fn("Recorded.of")(function* (
   }
   const judged = { score, ...(rewards !== undefined && { rewards }) }
   const group = Judgement.toScoredGroup(
-    { trajectories, groupOverrides: { session: session.id } },
+    {
+      trajectories,
+      groupOverrides: { session: session.id, ...(session.tokenizer && { tokenizer: session.tokenizer }) }
+    },
     trajectories.map(() => judged),
     { origin: { startedAt: Math.min(...trajectories.flatMap(({ turns = [] }) => turns.map(({ asked }) => asked))) } }
   )

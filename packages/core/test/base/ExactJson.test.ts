@@ -24,6 +24,15 @@ describe("ExactJson", () => {
     )
   })
 
+  it("keeps the order of keys that are digits, through copies and in what it writes", () => {
+    const tools = '{"tools":[{"properties":{"b":1.0,"10":{"z":1,"2":2},"a":[{"x":1,"0":9007199254740993}]}}],"n":1}'
+    assert.strictEqual(ExactJson.write(ExactJson.parseRequest(tools)), tools)
+    assert.strictEqual(ExactJson.write(ExactJson.parseWritten(tools)), tools)
+    const sent = ExactJson.sendable(ExactJson.plain(ExactJson.parseWritten(tools)))
+    assert.strictEqual(ExactJson.write(sent), tools.replace("1.0", "1"))
+    assert.strictEqual(ExactJson.write(ExactJson.parseWritten('{"a":1,"1":2,"a":3}')), '{"1":2,"a":3}')
+  })
+
   const written = [
     "2432902008176640001",
     "1.0",

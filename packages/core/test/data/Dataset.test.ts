@@ -277,6 +277,7 @@ describe("Dataset, files", () => {
   for (const [name, text, says] of [
     ["semicolons.csv", "question;answer\na;1\n", /one column is named "question;answer": .*these are by semicolons/],
     ["tabs.csv", "question\tanswer\na\t1\n", /these are by tabs/],
+    ["twice.csv", "question,answer,answer\na,1,2\n", /two columns are named "answer": give one of them another name/],
     ["nameless.csv", "question,answer,\na,1,\n", /column 3 has no name/],
     ["rows.json", JSON.stringify({ rows: problems }), /is one object, whose "rows" holds the rows/],
     ["named.json", JSON.stringify({ version: 1, data: problems }), /whose "data" holds the rows/],

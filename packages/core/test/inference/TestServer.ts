@@ -10,6 +10,8 @@ export interface Asked {
   readonly headers: IncomingMessage["headers"]
   /** The parsed JSON body, `{}` where there is none. */
   readonly body: { readonly [key: string]: unknown }
+  /** The body as it was sent. */
+  readonly text: string
 }
 
 export type Reply =
@@ -65,6 +67,7 @@ export const make = (
             method: request.method ?? "",
             path: request.url ?? "",
             headers: request.headers,
+            text,
             body: text === "" ? {} : JSON.parse(text)
           }
           const path = one.path.split("?")[0]!

@@ -92,7 +92,15 @@ const announced: ReadonlyArray<(n: string) => string> = [
   (n) => `The answer is ${n}, because she had some before.`,
   (n) => `The final answer is that Tom pays ${n}, including tax.`,
   (n) => `Answer: ${n} (in April and May combined)`,
-  (n) => `#### ${n}, in total`
+  (n) => `#### ${n}, in total`,
+  (n) => `The answer is ${n}: 3 times 4.`,
+  (n) => `The answer is ${n}: three times four.`,
+  (n) => `The answer is ${n}: 3*4 + 1`,
+  (n) => `The answer is ${n} clips: 48 in April plus 24 in May.`,
+  (n) => `The answer is **${n}**: we multiply 3 by 4.`,
+  (n) => `Answer: ${n} (3 times 4)`,
+  (n) => `The answer is ${n}: $3 \\times 4$`,
+  (n) => `#### ${n}: half of them`
 ]
 const minusSigns = "-\u2212\u2010\u2011\u2012\u2013\u2014\u2015\uff0d\ufe63\ufe58"
 

@@ -11,6 +11,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
 // Not all of effect: a thread should start fast.
 import * as Result from "effect/Result"
+import * as ExactKeywords from "./ExactKeywords.ts"
 
 /** A schema and an answer, both JSON texts. */
 export interface Question {
@@ -33,27 +34,38 @@ const withFormats = (validator: Validator): Validator => addFormats.default(vali
 const modern = withFormats(new Ajv2020(options))
 const draft07 = withFormats(new Ajv(options))
 
-const dialects: ReadonlyArray<readonly [name: RegExp, validator: Validator]> = [
-  [/draft-0[67]\/schema/, draft07],
-  [/draft\/20(?:19-09|20-12)\/schema/, modern]
+/** The same for integers beyond 2^53. */
+const exactModern = ExactKeywords.install(withFormats(new Ajv2020(options)))
+const exactDraft07 = ExactKeywords.install(withFormats(new Ajv(options)))
+
+interface Dialect {
+  readonly name: RegExp
+  readonly validator: Validator
+  readonly exact: Validator
+}
+const newest: Dialect = { name: /draft\/20(?:19-09|20-12)\/schema/, validator: modern, exact: exactModern }
+const dialects: ReadonlyArray<Dialect> = [
+  { name: /draft-0[67]\/schema/, validator: draft07, exact: exactDraft07 },
+  newest
 ]
 
-const validatorFor = (schema: object): Validator => {
+const dialectOf = (schema: object): Dialect => {
   const dialect = "$schema" in schema ? schema.$schema : undefined
-  if (dialect === undefined) return modern
+  if (dialect === undefined) return newest
   const written = typeof dialect === "string" ? dialect : JSON.stringify(dialect)
-  const known = dialects.find(([name]) => name.test(written))
+  const known = dialects.find(({ name }) => name.test(written))
   if (known === undefined)
     throw new Error(`the dialect ${written} is not known: draft-06, draft-07, 2019-09 or 2020-12`)
-  return known[1]
+  return known
 }
 
-const compile = (text: string): Result.Result<Validate, string> =>
+const compile = (text: string, isExact: boolean): Result.Result<Validate, string> =>
   Result.try({
     try: () => {
       // An object: the other side has looked.
-      const schema = JSON.parse(text) as object
-      const validator = validatorFor(schema)
+      const schema = ExactKeywords.read(text)[""] as object
+      const dialect = dialectOf(schema)
+      const validator = isExact ? dialect.exact : dialect.validator
       const validate = validator.compile(schema)
       // The library would keep every schema it ever saw.
       validator.removeSchema(schema)
@@ -65,24 +77,25 @@ const compile = (text: string): Result.Result<Validate, string> =>
 const remembered = new Map<string, Result.Result<Validate, string>>()
 const mostRemembered = 64
 
-const validateFor = (text: string): Result.Result<Validate, string> => {
-  const before = remembered.get(text)
+const validateFor = (text: string, isExact: boolean): Result.Result<Validate, string> => {
+  const key = `${isExact ? "exact" : ""}${text}`
+  const before = remembered.get(key)
   if (before !== undefined) return before
-  const compiled = compile(text)
+  const compiled = compile(text, isExact)
   const [oldest] = remembered.keys()
   if (remembered.size >= mostRemembered && oldest !== undefined) remembered.delete(oldest)
-  remembered.set(text, compiled)
+  remembered.set(key, compiled)
   return compiled
 }
 
 const judge = ({ answer, schema }: Question): Verdict => {
-  const validate = validateFor(schema)
+  const validate = validateFor(schema, ExactKeywords.isLong(schema) || ExactKeywords.isLong(answer))
   if (Result.isFailure(validate)) return { _tag: "unusable", problem: validate.failure }
-  const parsed = Result.try(() => JSON.parse(answer) as unknown)
+  const parsed = Result.try(() => ExactKeywords.read(answer))
   if (Result.isFailure(parsed)) return { _tag: "invalid", problem: "not JSON" }
   const twice = RepeatedKeys.find(answer)
   if (twice !== undefined) return { _tag: "invalid", problem: `the key ${JSON.stringify(twice)} is given twice` }
-  const outcome = Result.try(() => validate.success(parsed.success) === true)
+  const outcome = Result.try(() => validate.success(parsed.success[""], ExactKeywords.whole(parsed.success)) === true)
   if (Result.isFailure(outcome)) return { _tag: "invalid", problem: "cannot be followed to its end" }
   const [first] = validate.success.errors ?? []
   return outcome.success

@@ -2,8 +2,8 @@
  * The result of a query, and whether two results are the same.
  *
  * Rows are a bag: how often one is there counts, their order only where it is asked for. Columns are found whatever
- * their order and their names. Numbers are equal to nine digits, texts are equal as they are written, and NULL is equal
- * to NULL alone.
+ * their order and their names. Integers are equal exactly, other numbers to twelve digits, texts as they are written,
+ * and NULL is equal to NULL alone.
  */
 export type Value = string | number | bigint | null
 
@@ -13,16 +13,16 @@ export interface Table {
 }
 
 /** How far a number may be from an integer, as a share of it, to be taken for that. */
-const rounding = 1e-9
+const rounding = 1e-12
 
-/** A value as it is compared: integers exactly, also those that doubles come to; other numbers by nine digits. */
+/** A value as it is compared: integers exactly, also those that doubles come to; other numbers by twelve digits. */
 const key = (value: Value): string => {
   if (value === null) return "∅"
   if (typeof value === "string") return `'${value}`
   if (typeof value === "bigint") return `#${value}`
   const nearest = Math.round(value)
   const isInteger = Number.isFinite(value) && Math.abs(value - nearest) <= rounding * Math.max(1, Math.abs(value))
-  return `#${isInteger ? BigInt(nearest) : Number(value.toPrecision(9))}`
+  return `#${isInteger ? BigInt(nearest) : Number(value.toPrecision(12))}`
 }
 
 const columnOf = ({ rows }: Table, at: number): ReadonlyArray<string> => rows.map((row) => key(row[at] ?? null))

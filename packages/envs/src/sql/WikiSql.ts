@@ -7,7 +7,8 @@
  */
 import { Option, Result, Schema } from "effect"
 
-const value = Schema.Union([Schema.String, Schema.Finite])
+const value = Schema.Union([Schema.String, Schema.Finite, Schema.BigInt])
+type Value = typeof value.Type
 
 const Wiki = Schema.Struct({
   table: Schema.Struct({
@@ -29,7 +30,7 @@ const Wiki = Schema.Struct({
   })
 })
 
-type Condition = readonly [column: number, operator: number | undefined, given: string | number | undefined]
+type Condition = readonly [column: number, operator: number | undefined, given: Value | undefined]
 
 export interface Made {
   readonly database: string
@@ -42,10 +43,28 @@ const operators = ["=", ">", "<"]
 const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** A number as people write it: `1,234`. */
-const numberOf = (given: string | number): number | undefined => {
+/** A number as people write it, `1,234`, as SQL has it. */
+const numberOf = (given: Value): string | undefined => {
   const text = String(given).replaceAll(",", "").trim()
-  return /^[-+]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})$/.test(text) ? Number(text) : undefined
+  if (integer.test(text)) return String(BigInt(text.replace("+", "")))
+  return /^[-+]?(?:\d{1,400}\.\d{0,400}|\.\d{1,400}|\d(?:\.\d{1,20})?e[-+]?\d{1,3})$/i.test(text)
+    ? String(Number(text))
+    : undefined
+}
+
+const integer = /^[-+]?\d{1,400}$/
+
+/** How a column holds its cells. */
+type Held = "REAL" | "INTEGER" | "TEXT" | "TEXT COLLATE NOCASE"
+
+/** How a column of numbers is held: by the longest integer in its cells and conditions. */
+const heldAs = (values: ReadonlyArray<Value>): Held => {
+  const integers = values.flatMap((one) => {
+    const text = numberOf(one)
+    return text !== undefined && integer.test(text) ? [BigInt(text)] : []
+  })
+  if (integers.some((one) => BigInt.asIntN(64, one) !== one)) return "TEXT"
+  return integers.some((one) => BigInt(Number(one)) !== one || !Number.isSafeInteger(Number(one))) ? "INTEGER" : "REAL"
 }
 
 /** Columns may have the same name: further ones are numbered. */
@@ -71,9 +90,6 @@ export const made = (row: { readonly table: unknown; readonly sql: unknown }): R
   }
   const { sql, table } = found.value
   const names = named(table.header)
-  const isReal = (at: number): boolean => table.types[at] === "real"
-  const stored = (given: string | number, at: number): string =>
-    isReal(at) ? String(numberOf(given) ?? literal(String(given))) : literal(String(given))
   const { conds } = sql
   const conditions: ReadonlyArray<Condition> =
     "column_index" in conds
@@ -81,6 +97,25 @@ export const made = (row: { readonly table: unknown; readonly sql: unknown }): R
       : conds
   const odd = [sql.sel, ...conditions.map(([column]) => column)].find((at) => at >= names.length)
   if (odd !== undefined) return Result.fail(`its query is of column ${odd}, and there are ${names.length}`)
+  const cellsOf = (at: number): ReadonlyArray<Value> => [
+    ...table.rows.flatMap((cells) => cells.slice(at, at + 1)),
+    ...conditions.flatMap(([column, , given]) => (column === at && given !== undefined ? [given] : []))
+  ]
+  const held = names.map((_, at): Held => (table.types[at] === "real" ? heldAs(cellsOf(at)) : "TEXT COLLATE NOCASE"))
+  const stored = (given: Value, at: number): string => {
+    const number = held[at] === "TEXT COLLATE NOCASE" ? undefined : numberOf(given)
+    return number === undefined || held[at] === "TEXT" ? literal(number ?? String(given)) : number
+  }
+  const computed = [
+    sql.agg === 0 || sql.agg === 3 ? -1 : sql.sel,
+    ...conditions.map(([column, at]) => (at === 0 ? -1 : column))
+  ]
+  const long = computed.find((at) => held[at] === "TEXT")
+  if (long !== undefined) {
+    return Result.fail(
+      `its query computes with "${names[long]}", which holds integers of more than 64 bits: SQLite would round them`
+    )
+  }
   const wheres = conditions.map(([column, operator, given]) =>
     operator === undefined || given === undefined || operators[operator] === undefined
       ? undefined
@@ -91,7 +126,7 @@ export const made = (row: { readonly table: unknown; readonly sql: unknown }): R
   const aggregate = aggregates[sql.agg]!
   return Result.succeed({
     database: [
-      `CREATE TABLE data (${names.map((name, at) => `${identifier(name)} ${isReal(at) ? "REAL" : "TEXT COLLATE NOCASE"}`).join(", ")});`,
+      `CREATE TABLE data (${names.map((name, at) => `${identifier(name)} ${held[at]}`).join(", ")});`,
       `INSERT INTO data VALUES\n${table.rows.map((cells) => `(${names.map((_, at) => stored(cells[at] ?? "", at)).join(", ")})`).join(",\n")};`
     ].join("\n"),
     gold: `SELECT ${aggregate === "" ? selected : `${aggregate}(${selected})`} FROM data${wheres.length === 0 ? "" : ` WHERE ${wheres.join(" AND ")}`}`

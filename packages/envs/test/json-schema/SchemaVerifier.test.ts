@@ -64,6 +64,42 @@ layer(layerWith({ workers: 1 }), { excludeTestServices: true })("SchemaVerifier"
     })
   )
 
+  it.effect("compares integers exactly at any length", () =>
+    Effect.gen(function* () {
+      const rows: ReadonlyArray<readonly [schema: string, answer: string, tag: "valid" | "invalid"]> = [
+        ['{"const": 9007199254740993}', "9007199254740993", "valid"],
+        ['{"const": 9007199254740993}', "9007199254740992", "invalid"],
+        ['{"const": 9007199254740993}', "9007199254740993.0", "valid"],
+        ['{"enum": [1, 2432902008176640001]}', "2432902008176640000", "invalid"],
+        ['{"enum": [1, 2432902008176640001]}', "2432902008176640001", "valid"],
+        ['{"enum": [1, 2432902008176640001]}', "1", "valid"],
+        ['{"const": {"id": [12345678901234567890]}}', '{"id": [12345678901234567890]}', "valid"],
+        ['{"const": {"id": [12345678901234567890]}}', '{"id": [12345678901234567891]}', "invalid"],
+        ['{"const": {"": 9007199254740993}}', '{"": 9007199254740992}', "invalid"],
+        ['{"const": {"": 9007199254740993}}', '{"": 9007199254740993}', "valid"],
+        ['{"minimum": 9007199254740993}', "9007199254740992", "invalid"],
+        ['{"exclusiveMaximum": 9007199254740993}', "9007199254740992", "valid"],
+        ['{"maximum": 9007199254740992}', "9007199254740993", "invalid"],
+        ['{"exclusiveMinimum": 9007199254740992}', "9007199254740993", "valid"],
+        ['{"uniqueItems": true}', "[9007199254740992, 9007199254740993]", "valid"],
+        ['{"uniqueItems": true}', "[9007199254740993, 9007199254740993]", "invalid"],
+        ['{"const": 0.1}', "0.1000000000000000055511151231257827", "valid"],
+        ['{"properties": {"a": {"const": 9007199254740993}}}', '{"a": 9007199254740993}', "valid"],
+        ['{"properties": {"a": {"const": 9007199254740993}}}', '{"a": 9007199254740994}', "invalid"],
+        [
+          '{"$schema": "http://json-schema.org/draft-07/schema#", "const": 9007199254740993}',
+          "9007199254740992",
+          "invalid"
+        ],
+        ['{"type": "integer", "minLength": 3}', "123456789012345678901234567890", "valid"]
+      ]
+      const judging = yield* Verifier
+      for (const [schema, answer, tag] of rows) {
+        assert.strictEqual((yield* judging(schema, answer))._tag, tag, `${answer} for ${schema}`)
+      }
+    })
+  )
+
   it.effect("passes unknown keywords and formats over", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* tagOf({ type: "string", "x-order": 1, format: "never-heard-of" }, '"a"'), "valid")

@@ -2,11 +2,12 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset, Environment, Laws, SeededRandom, ServerManager, Tokenizer } from "@atropos/core"
 import { TextToSql } from "@atropos/envs"
-import { Effect, FileSystem, Layer, Schema, Stream } from "effect"
+import { Effect, FileSystem, Layer, Result, Schema, Stream } from "effect"
 import { DatabaseSync } from "node:sqlite"
 import * as Bank from "../../src/sql/Bank.ts"
 import * as SqlVerifier from "../../src/sql/SqlVerifier.ts"
 import * as Table from "../../src/sql/Table.ts"
+import * as WikiSql from "../../src/sql/WikiSql.ts"
 import { claimsHold, firstScores, labels, lawsHold } from "../TestItems.ts"
 
 const table = {
@@ -17,7 +18,22 @@ const table = {
     ["Bo", "7", "y"]
   ]
 }
+/** A column of numbers whose identifiers doubles do not tell apart, and one of more than 64 bits. */
+const long = {
+  header: ["Player", "Id", "Serial", "Price"],
+  types: ["text", "real", "real", "real"],
+  rows: [
+    ["Ann", 9007199254740992n, "123456789012345678901", 0.1],
+    ["Bo", 9007199254740993n, "123456789012345678902", 0.2],
+    ["Cy", "9,007,199,254,740,995", "123456789012345678903", "1,234.5"]
+  ]
+}
+const sums = { question: "What do all serials add up to?", table: long, sql: { sel: 2, agg: 4, conds: [] } }
 const tables = {
+  id: [{ question: "Who has it?", table: long, sql: { sel: 0, agg: 0, conds: [[1, 0, 9007199254740993n]] } }],
+  largest: [{ question: "The largest id?", table: long, sql: { sel: 1, agg: 1, conds: [] } }],
+  serial: [{ question: "What is Bo's?", table: long, sql: { sel: 2, agg: 0, conds: [[0, 0, "bo"]] } }],
+  price: [{ question: "What do all cost?", table: long, sql: { sel: 3, agg: 4, conds: [] } }],
   wiki: [{ question: "Who has number 7?", table, sql: { sel: 0, agg: 0, conds: [[1, 0, "7"]] } }],
   struct: [
     {
@@ -76,6 +92,25 @@ describe("TextToSql's rows", () => {
     'SELECT "player" FROM data WHERE "No." < 10',
     'SELECT "Player 2" FROM data WHERE "No." = 7'
   ])
+  scoresOf("may name integers of WikiSQL that doubles round", { source: "id", testSource: "id" }, [
+    'SELECT "Player" FROM data WHERE "Id" > 9007199254740992 AND "Id" < 9007199254740994',
+    'SELECT "Player" FROM data WHERE "Id" = 9007199254740992'
+  ])
+  scoresOf("may ask for integers of WikiSQL that doubles round", { source: "largest", testSource: "largest" }, [
+    "SELECT 9007199254740995",
+    "SELECT 9007199254740996"
+  ])
+  scoresOf("may ask for integers of WikiSQL of more than 64 bits", { source: "serial", testSource: "serial" }, [
+    "SELECT '123456789012345678902'",
+    "SELECT '123456789012345678903'"
+  ])
+  scoresOf("compare fractions of WikiSQL as such", { source: "price", testSource: "price" }, [
+    "SELECT 0.1 + 0.2 + 1234.5",
+    "SELECT 1234.80000001"
+  ])
+  it("whose query computes with integers of more than 64 bits are refused", () => {
+    assert.match(String(WikiSql.made(sums).pipe(Result.flip, Result.getOrUndefined)), /computes with "Serial".*64 bits/)
+  })
   scoresOf("may be WikiSQL's as the datasets library has them", { source: "struct", testSource: "struct" }, [
     "SELECT \"No.\" FROM data WHERE Player LIKE 'Ann%'",
     'SELECT "No." FROM data'
@@ -225,6 +260,7 @@ describe("results", () => {
     assert.isTrue(Table.areEqual(of([1 / 3]), of([0.333333333333]), false))
     assert.isTrue(Table.areEqual(of([1234567891]), of([1234567891.0000002]), false))
     assert.isFalse(Table.areEqual(of([1234567891]), of([1234567892]), false))
+    assert.isFalse(Table.areEqual(of([123456789.1]), of([123456789.2]), false))
     assert.isFalse(Table.areEqual(of([9007199254740993n]), of([9007199254740992]), false))
     assert.isFalse(Table.areEqual(of([9007199254740993n]), of(["9007199254740993"]), false))
     assert.isTrue(Table.areEqual(of([9007199254740993n]), of([9007199254740993n]), false))

@@ -95,10 +95,13 @@ const inOrder = Effect.fnUntraced(function* (options: Options, leases: Leases.Le
     while (batch !== undefined && isEarly(batch)) {
       if ((yield* Clock.currentTimeMillis) > deadline) {
         isOrdered = false
-        yield* Effect.logWarning("an earlier batch did not come; is another trainer on this run?", {
-          expected: nextStep,
-          step: batch.step
-        })
+        yield* Effect.logWarning(
+          "an earlier batch did not come: another trainer is on this run, or its groups are lost. Going on without it",
+          {
+            expected: nextStep,
+            step: batch.step
+          }
+        )
         return batch
       }
       yield* leases.giveBack(batch)

@@ -5,6 +5,7 @@
  *
  * gives `LearnerEngine` and `Engine`: what the learner publishes is what is sampled from next.
  */
+import type { TokenizerIdentity } from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import { Context, Effect, Layer } from "effect"
 import * as Engine from "../engine/Engine.ts"
 import { Executor } from "../exec/Executor.ts"
@@ -24,6 +25,8 @@ export interface Options {
   readonly address: Address
   /** The model as the server calls it, or a folder or hub id of that name. */
   readonly baseModel: string
+  /** What ids mean to the model, where that is known. */
+  readonly tokenizer?: TokenizerIdentity
   readonly vocabSize: number
   /** Longest sequence the model has positions for, tokens. */
   readonly maxPositions: number
@@ -112,7 +115,12 @@ export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) 
     engine: sampler.engine,
     learner: {
       name: session.server,
-      model: { name: baseModel, vocabSize: options.vocabSize, maxPositions },
+      model: {
+        name: baseModel,
+        vocabSize: options.vocabSize,
+        maxPositions,
+        ...(options.tokenizer && { tokenizer: options.tokenizer })
+      },
       load: (loading) =>
         Effect.gen(function* () {
           yield* TinkerLearner.check(session.server, loading)

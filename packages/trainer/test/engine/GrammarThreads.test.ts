@@ -1,7 +1,7 @@
 /** Grammars in threads beside the engine: other requests go on, and what is refused stands in the error. */
 import { Tokenizer } from "@atropos/core"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as TinyDecoder from "./TinyDecoder.ts"
@@ -41,6 +41,29 @@ layer(engineLayer, { excludeTestServices: true })("answers to schemas", (it) => 
         words.map((word) => [JSON.stringify(word), JSON.stringify(word)])
       )
       assert.strictEqual((yield* Fiber.join(free)).length, 2)
+    })
+  )
+
+  it.effect("go on while the grammar of a large one is compiled, free ones and small ones", () =>
+    Effect.gen(function* () {
+      const engine = yield* Engine.Engine
+      // All is loaded, so that what follows takes milliseconds, and this schema seconds.
+      yield* engine.generate(request({ const: "ready" }))
+      const properties = Object.fromEntries(Array.from({ length: 800 }, (_, at) => [`q${at}`, { type: "string" }]))
+      const ended: Array<string> = []
+      const ask = (name: string, schema?: unknown) =>
+        Effect.exit(
+          Effect.ensuring(
+            engine.generate(request(schema)),
+            Effect.sync(() => ended.push(name))
+          )
+        )
+      const [large, free, small] = yield* Effect.all(
+        [ask("large", { type: "object", properties }), ask("free"), ask("small", { const: 3 })],
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(ended.at(-1), "large", ended.join())
+      assert.isTrue([large, free, small].every(Exit.isSuccess))
     })
   )
 

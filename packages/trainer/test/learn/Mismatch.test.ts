@@ -242,6 +242,41 @@ describe("SamplerCheck", () => {
   )
 })
 
+describe("a tokenizer that is not the model's", () => {
+  const mine = { name: "tiny", digest: "0123456789abcdef" }
+  const { checkTokenizer } = SamplerCheck.make(
+    TrainerSettings.complete({}).trainer,
+    Result.getOrThrow(Preset.resolve({ preset: "grpo" })),
+    { name: "models/tiny", tokenizer: mine, vocabSize: 8, maxPositions: 8 }
+  )
+  const batchOf = (...tokenizers: ReadonlyArray<unknown>): Batch.Batch => ({
+    id: "b",
+    step: 0,
+    leaseToken: "l",
+    leaseUntil: 0,
+    deliveries: 1,
+    groups: tokenizers.map((tokenizer) => ({
+      ...groupOf(1, 1),
+      ...(tokenizer !== undefined && { groupOverrides: { tokenizer } })
+    }))
+  })
+
+  it.effect("stops training with both names, whichever group has it", () =>
+    Effect.gen(function* () {
+      const other = { name: "bytes", digest: "fedcba9876543210" }
+      for (const batch of [batchOf(other), batchOf(mine, undefined, other)]) {
+        const error = yield* Effect.flip(checkTokenizer(batch))
+        assert.strictEqual(error.reason, "mismatch")
+        assert.match(error.message, /tokenizer bytes, the model models\/tiny has tiny[^]*--env\.tokenizer_name tiny/)
+      }
+    })
+  )
+
+  it.effect("is none where groups say the same, whatever it is called, or say nothing", () =>
+    checkTokenizer(batchOf(mine, { ...mine, name: "/elsewhere/tiny" }, undefined, "tiny"))
+  )
+})
+
 describe("Mismatch.guard", () => {
   it("judges the first steps together, and says of later ones once that they have drifted", () => {
     const judge = Mismatch.guard(0.02)

@@ -158,6 +158,17 @@ layer(NodeServices.layer)("Deliveries", (it) => {
     })
   )
 
+  it.effect("goes on over a batch that is gone for good, and in order behind it", () =>
+    Effect.gen(function* () {
+      const client = yield* serviceWith(4)
+      // As the service drops one whose groups are lost.
+      yield* client.ack(yield* Effect.flatMap(client.claim(claimed), Effect.fromOption))
+      const deliveries = yield* deliveriesOf(client)
+      const taking = yield* Effect.forkChild(take(deliveries, 3), { startImmediately: true })
+      assert.deepStrictEqual(stepsOf(yield* joinAsTimePasses(taking)), [6, 7, 8])
+    })
+  )
+
   it.effect("ends with the service's reason where it refuses", () =>
     Effect.gen(function* () {
       const client = MemoryTrajectoryClient.make()

@@ -121,6 +121,36 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
     })
   )
 
+  it.effect("goes on over steps that are missing", () =>
+    Effect.gen(function* () {
+      const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { trainingSteps: 3 }))
+      const metrics = yield* collect(trainer, Stream.make(Toy.batch(0), Toy.batch(2), Toy.batch(5)))
+      assert.deepStrictEqual(
+        metrics.map(({ batchId, step }) => [step, batchId]),
+        [
+          [1, "batch-0"],
+          [2, "batch-2"],
+          [3, "batch-5"]
+        ]
+      )
+    })
+  )
+
+  it.effect("stops before it learns from ids of another tokenizer, and names both", () =>
+    Effect.gen(function* () {
+      const tokenizer = { name: "toy", digest: "0123456789abcdef" }
+      const trainer = yield* Toy.trainer(Toy.settings(yield* folder), { model: { ...Toy.model, tokenizer } })
+      const groupOf = (one: object) => Toy.group(1, { groupOverrides: { tokenizer: one } })
+      const other = { name: "bytes", digest: "fedcba9876543210" }
+      const source = Stream.make(Toy.batch(0, [groupOf(tokenizer)]), Toy.batch(1, [groupOf(tokenizer), groupOf(other)]))
+      const steps: Array<number> = []
+      const noted = Stream.tap(trainer.steps(source), ({ step }) => Effect.sync(() => steps.push(step)))
+      const error = yield* Effect.flip(Stream.runDrain(noted))
+      assert.deepStrictEqual(steps, [1])
+      assert.match(error.message, /tokenizer bytes, the model toy has toy/)
+    })
+  )
+
   it.effect("counts what the token limit cut off, whether or not it is trained on", () =>
     Effect.gen(function* () {
       const cut = [{ finish_reason: "length" }, { truncated: true }, {}, { finish_reason: "stop" }]

@@ -1,6 +1,7 @@
 /** What whoever opens a session sets, holds and reads. */
 import { type Effect, Schema } from "effect"
 import type { InferenceError, Recording, SamplingOptions } from "../../inference/backend/Inference.ts"
+import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"
 import type { Message } from "../../Message.ts"
 import type { Trajectory } from "../../Trajectory.ts"
 
@@ -55,6 +56,8 @@ export interface Session {
   /** Any key will do; SDKs want one. */
   readonly apiKey: string
   readonly modelName: string
+  /** What the recorded ids mean, where that is known. */
+  readonly tokenizer?: TokenizerIdentity
   /** The sequences recorded so far, one for each path from a root to a leaf. */
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
   /** The same, with the answers that each of them trains, and what is left out and why. */

@@ -12,6 +12,7 @@ import { Failure } from "../dialect/Dialect.ts"
 import type { InferenceError, TrackedSession } from "../../inference/backend/Inference.ts"
 import * as Limits from "./Limits.ts"
 import * as OpenSession from "./OpenSession.ts"
+import * as TokenizerIdentity from "../../inference/tokenizer/TokenizerIdentity.ts"
 import type { ServerManagerShape } from "../../inference/ServerManager.ts"
 import { GatewayError, type Session, type SessionOptions } from "./Session.ts"
 
@@ -118,6 +119,8 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
     yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced(Duration.millis(Math.max(1, idle / 8)))))
   }
 
+  const identity = servers.tokenizer && TokenizerIdentity.of(servers.tokenizer)
+
   const makeRoom = Effect.gen(function* () {
     if (open.size < limits.sessions) return
     const oldest = longestIdle(held, open)
@@ -152,7 +155,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
         Effect.mapError(({ message }) => new Failure({ reason: "failed", message }))
       )
     })
-    const opened: Opened = { open: session, session: handle(`${url}/s/${secret}`, session) }
+    const opened: Opened = { open: session, session: handle(`${url}/s/${secret}`, session, identity) }
     open.set(digest, opened)
     if (isHeld) held.add(digest)
     digests.set(session.id, digest)
@@ -196,13 +199,18 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
   } satisfies Sessions
 })
 
-const handle = (url: string, open: OpenSession.OpenSession): Session => ({
+const handle = (
+  url: string,
+  open: OpenSession.OpenSession,
+  tokenizer: TokenizerIdentity.TokenizerIdentity | undefined
+): Session => ({
   id: open.id,
   baseURL: `${url}/v1`,
   anthropicBaseURL: url,
   rewardURL: `${url}/reward`,
   apiKey: "any",
   modelName: open.modelName,
+  ...(tokenizer && { tokenizer }),
   trajectories: open.tracked.trajectories,
   recording: open.tracked.recording,
   messages: open.messages,

@@ -9,6 +9,8 @@
  */
 import { Clock, Effect } from "effect"
 import * as Docs from "../../base/Docs.ts"
+import * as ExactJson from "../../base/ExactJson.ts"
+import * as KeyOrder from "../../base/KeyOrder.ts"
 import * as Reason from "../../base/Reason.ts"
 import * as EventStream from "./EventStream.ts"
 import { type ChatRequest, InferenceError, type Listener, type Piece, type TextRequest } from "./Inference.ts"
@@ -107,10 +109,16 @@ export const make = Effect.fn("OpenAi.make")(function* (
     return new InferenceError({ reason: "unreachable", server, message: `POST ${url}: ${problem}`, cause })
   }
 
+  /** Written here where the package would move keys of the tools. */
+  const sent = (body: { readonly [key: string]: unknown }) =>
+    KeyOrder.isMoved(body["tools"])
+      ? { body: ExactJson.write(body), headers: { "content-type": "application/json" } }
+      : { body }
+
   const post = (path: string, body: { readonly [key: string]: unknown }): Effect.Effect<JsonReply, InferenceError> =>
     Clock.clockWith((clock) =>
       Effect.tryPromise({
-        try: (signal) => client.post<unknown>(path, { body, signal }).withResponse(),
+        try: (signal) => client.post<unknown>(path, { ...sent(body), signal }).withResponse(),
         catch: (cause) => failure(path, cause, clock.currentTimeMillisUnsafe())
       })
     ).pipe(Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })))

@@ -132,6 +132,14 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
       const { backend, identity } = known
       if (identity.tokens === undefined && identity.idsBy === undefined) return Effect.void
       return TokenizerCheck.check({ backend, identity, settings, tokenizer, transport }).pipe(
+        Effect.tap((what) =>
+          what === "none"
+            ? Effect.logWarning(
+                "the server's tokenizer cannot be compared with ours: it has no /tokenize and reports no tokens of a prompt. Make sure that its model has this one",
+                { server, tokenizer: tokenizer.name }
+              )
+            : Effect.void
+        ),
         Effect.matchEffect({
           onSuccess: () => Effect.sync(() => void (comparison = { mismatch: undefined })),
           onFailure: (error) =>

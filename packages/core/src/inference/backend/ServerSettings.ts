@@ -14,17 +14,30 @@ import * as Slurm from "./Slurm.ts"
 const Address = Schema.String.check(
   Schema.makeFilter(
     (url: string) =>
-      url === "" ||
-      (/^https?:\/\//i.test(url) && URL.canParse(url)) ||
-      `must be a URL such as ${URL.canParse(`http://${url}`) ? `http://${url}` : "http://localhost:9001/v1"}`
+      url === "" || (/^https?:\/\//i.test(url) && URL.canParse(url)) || `must be a URL such as ${suggested(url)}`
   )
 )
 
+/** The address that was meant: HTTP in the place of another scheme, and a path. */
+const suggested = (url: string): string => {
+  const meant = `http://${url.replace(/^[a-z][a-z\d+.-]{0,20}:\/\//i, "")}`
+  if (!URL.canParse(meant)) return "http://localhost:9001/v1"
+  return new URL(meant).pathname === "/" ? `${withoutSlash(meant)}/v1` : meant
+}
+
+/** Routes of OpenAI's API, which clients put behind a base URL themselves. */
+const route = /\/(?:chat\/completions|completions|responses|models|messages)\/?$/
+
 /** What is missing in an address of OpenAI's API, in words; undefined: nothing is known to be. */
-export const missingIn = ({ baseUrl, serverType }: Server): string | undefined =>
-  baseUrl !== null && serverType !== "trl" && URL.canParse(baseUrl) && new URL(baseUrl).pathname === "/"
+export const missingIn = ({ baseUrl, serverType }: Server): string | undefined => {
+  if (baseUrl === null || !URL.canParse(baseUrl)) return undefined
+  if (route.test(new URL(baseUrl).pathname)) {
+    return `the base URL ${baseUrl} is that of one route, and requests would go to others below it: ${baseUrl.replace(route, "")}`
+  }
+  return serverType !== "trl" && new URL(baseUrl).pathname === "/"
     ? `the base URL ${baseUrl} has no path, and OpenAI-compatible servers answer below /v1: ${withoutSlash(baseUrl)}/v1`
     : undefined
+}
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const positiveSeconds = Schema.Finite.check(Schema.isGreaterThan(0))

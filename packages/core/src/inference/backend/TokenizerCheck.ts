@@ -2,8 +2,9 @@
  * Compares our tokenizer with that of an inference server, on one text: ids of another tokenizer are prompts that mean
  * nothing to the model, and what it answers would be trained on without an error.
  *
- * vLLM, SGLang and our policy server have `POST /tokenize`; where that is missing, the ids that a completion reports of
- * its prompt are compared, and then the digest that our servers list. A server with none of these cannot be compared.
+ * vLLM, SGLang and our policy server have `POST /tokenize`. Without it the ids that a completion, or SGLang's
+ * `/generate`, reports of its prompt are compared, then the digest that our servers list, then at least how many tokens
+ * the prompt has (`usage`). A server with none of these cannot be compared.
  */
 import { Effect, Option, Schema } from "effect"
 import type { Backend } from "./Backend.ts"
@@ -37,34 +38,66 @@ const orNone = <A>(asking: Effect.Effect<Option.Option<A>, InferenceError>) =>
     () => Effect.succeedNone
   )
 
+/** SGLang's `[[logprob, id, text], …]` of a prompt. */
+const Prompted = Schema.Struct({
+  meta_info: Schema.Struct({
+    input_token_logprobs: Schema.Array(
+      Schema.TupleWithRest(Schema.Tuple([Schema.Unknown, Schema.Natural]), [Schema.Unknown])
+    )
+  })
+})
+const decodePrompted = Schema.decodeUnknownOption(Prompted)
+
 const endpointKinds: ReadonlySet<string> = new Set(["vllm", "sglang", "policy"])
 
-/** The ids that the server makes of the probe, if it reports them. */
-const idsOf = Effect.fnUntraced(function* ({ backend, identity, settings, transport }: Options) {
+/** What the server makes of the probe, as far as it reports it: the ids, or how many there are. */
+const reported = Effect.fnUntraced(function* ({ backend, identity, settings, transport }: Options) {
   const server = settings.baseUrl ?? ""
-  const named = identity.modelName === undefined ? {} : { model: identity.modelName }
-  const body = { ...named, prompt: TokenizerIdentity.probe, add_special_tokens: false }
-  const tokenized = endpointKinds.has(identity.kind)
-    ? yield* orNone(
-        Effect.map(
-          transport.json({
-            method: "POST",
-            server,
-            url: `${rootOf(server)}/tokenize`,
-            apiKey: settings.apiKey ?? "",
-            body
-          }),
-          (reply) => Option.map(decodeTokenized(reply.body), ({ tokens }) => tokens)
-        )
+  const post = <A>(
+    path: string,
+    body: { readonly [key: string]: unknown },
+    read: (body: unknown) => Option.Option<A>
+  ) =>
+    orNone(
+      Effect.map(
+        transport.json({
+          method: "POST",
+          server,
+          url: `${rootOf(server)}${path}`,
+          apiKey: settings.apiKey ?? "",
+          body
+        }),
+        (reply) => read(reply.body)
       )
-    : Option.none()
-  if (Option.isSome(tokenized) || identity.idsBy !== "return_token_ids") return tokenized
-  return yield* orNone(
-    Effect.map(
-      backend.complete({ prompt: TokenizerIdentity.probe, n: 1, maxTokens: 1, temperature: 0, exact: true }),
-      ({ promptTokens }) => Option.fromNullishOr(promptTokens)
+    )
+  if (endpointKinds.has(identity.kind)) {
+    const named = identity.modelName === undefined ? {} : { model: identity.modelName }
+    const body = { ...named, prompt: TokenizerIdentity.probe, add_special_tokens: false }
+    const tokenized = yield* post("/tokenize", body, decodeTokenized)
+    if (Option.isSome(tokenized)) return { ids: tokenized.value.tokens }
+  }
+  if (identity.kind === "sglang") {
+    const sampling = { max_new_tokens: 1, temperature: 0 }
+    const body = {
+      text: TokenizerIdentity.probe,
+      sampling_params: sampling,
+      return_logprob: true,
+      logprob_start_len: 0
+    }
+    const prompted = yield* post("/generate", body, decodePrompted)
+    if (Option.isSome(prompted)) return { ids: prompted.value.meta_info.input_token_logprobs.map(([, id]) => id) }
+  }
+  if (identity.idsBy !== "return_token_ids" && identity.tokenizer !== undefined) return {}
+  const completed = yield* orNone(
+    Effect.asSome(
+      backend.complete({ prompt: TokenizerIdentity.probe, n: 1, maxTokens: 1, temperature: 0, exact: true })
     )
   )
+  const { promptTokens: ids, usage } = Option.getOrElse(completed, () => ({
+    promptTokens: undefined,
+    usage: undefined
+  }))
+  return { ...(ids && { ids }), ...(usage !== undefined && usage.promptTokens > 0 && { count: usage.promptTokens }) }
 })
 
 /** How many special tokens a server may put around a text. */
@@ -80,17 +113,25 @@ const isSame = (ids: ReadonlyArray<number>, expected: ReadonlyArray<number>): bo
   return false
 }
 
-/** Fails if the server has another tokenizer; succeeds if it has the same one, or cannot be compared. */
+/** What was compared: the ids or the digest; how many tokens the probe has; nothing. */
+type Comparison = "exact" | "count" | "none"
+
+/** Fails if the server has another tokenizer, as far as it can be compared. */
 export const check = Effect.fn("TokenizerCheck.check")(function* (options: Options) {
   const { identity, settings, tokenizer } = options
-  const ids = yield* idsOf(options)
+  const { count, ids }: { readonly ids?: ReadonlyArray<number>; readonly count?: number } = yield* reported(options)
   const expected = tokenizer.encode(TokenizerIdentity.probe, { addSpecialTokens: false })
-  const isEqual = Option.match(ids, {
-    onSome: (tokens) => isSame(tokens, expected),
-    onNone: () =>
-      identity.tokenizer === undefined || identity.tokenizer.digest === TokenizerIdentity.of(tokenizer).digest
-  })
-  if (isEqual) return
+  const digest = identity.tokenizer?.digest
+  const outcome = (comparison: Comparison, isEqual: boolean) => ({ comparison, isEqual })
+  const { comparison, isEqual } =
+    ids !== undefined
+      ? outcome("exact", isSame(ids, expected))
+      : digest !== undefined
+        ? outcome("exact", digest === TokenizerIdentity.of(tokenizer).digest)
+        : count !== undefined
+          ? outcome("count", count >= expected.length && count <= expected.length + 2 * maxFrame)
+          : outcome("none", true)
+  if (isEqual) return comparison
   const server = settings.baseUrl ?? ""
   const theirs = identity.tokenizer?.name ?? identity.modelName
   return yield* new InferenceError({

@@ -7,6 +7,8 @@
  * connection, which makes servers stop generating.
  */
 import { Clock, Effect, Schema, type Scope, Stream } from "effect"
+import * as ExactJson from "../../base/ExactJson.ts"
+import * as KeyOrder from "../../base/KeyOrder.ts"
 import * as Reason from "../../base/Reason.ts"
 import { HttpClientRequest } from "effect/http"
 import { InferenceError, type InferenceFailure } from "./Inference.ts"
@@ -79,7 +81,7 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
   return {
     json: Effect.fn("Transport.json")(function* ({ apiKey, body, method, server, url }: JsonRequest) {
       const bare = HttpClientRequest.make(method)(url)
-      const request = authorized(body === undefined ? bare : HttpClientRequest.bodyJsonUnsafe(bare, body), apiKey)
+      const request = authorized(body === undefined ? bare : withBody(bare, body), apiKey)
       const { headers, status, text } = yield* answerOf(request, server)
       if (status < 200 || status >= 300) {
         const now = yield* Clock.currentTimeMillis
@@ -101,7 +103,7 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
       return { body: parsed, headers }
     }),
     lines: Effect.fn("Transport.lines")(function* ({ apiKey, body = {}, method, server, url }: JsonRequest, take) {
-      const bare = HttpClientRequest.bodyJsonUnsafe(HttpClientRequest.make(method)(url), body)
+      const bare = withBody(HttpClientRequest.make(method)(url), body)
       const request = HttpClientRequest.accept(authorized(bare, apiKey), "text/event-stream")
       const failed = (error: { readonly message: string }) =>
         new InferenceError({
@@ -178,6 +180,12 @@ const isServerError = (status: number): boolean => status >= 500
 
 const authorized = (request: HttpClientRequest.HttpClientRequest, apiKey: string) =>
   apiKey === "" ? request : HttpClientRequest.bearerToken(request, apiKey)
+
+/** With the keys of tools in their order. */
+const withBody = (request: HttpClientRequest.HttpClientRequest, body: { readonly [key: string]: unknown }) =>
+  KeyOrder.isMoved(body["tools"])
+    ? HttpClientRequest.bodyText(request, ExactJson.write(body) ?? "", "application/json")
+    : HttpClientRequest.bodyJsonUnsafe(request, body)
 
 const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 

@@ -15,6 +15,8 @@ const quote = '<|"|>'
 const called = /call:([\w.-]+)(?=\{)/y
 const bare = /[^,\]}]*/y
 const word = new Map([
+  ["true", "true"],
+  ["false", "false"],
   ["null", "null"],
   ["none", "null"],
   ["nil", "null"]
@@ -33,8 +35,7 @@ const plain = (text: string, at: number): Literal | undefined => {
   bare.lastIndex = at
   const written = bare.exec(text)?.[0] ?? ""
   const trimmed = written.trim()
-  if (trimmed === "") return undefined
-  const known = word.get(trimmed.toLowerCase()) ?? trimmed
+  const known = word.get(trimmed.toLowerCase()) ?? trimmed.replace(/^(-?)\.(?=\d)/, "$10.")
   const json = Option.isSome(CallJson.decode(known)) && !/^["[{]/.test(known) ? known : JSON.stringify(trimmed)
   return { json, end: at + written.length }
 }
@@ -98,14 +99,17 @@ export const format: OutputFormat = Marked.make({
   separator: "",
   hasSpecialMarks: true,
   opens: [open],
-  readCalls: (text) => {
+  readCalls: (text, { finishReason }) => {
     const first = text.indexOf(open)
     const calls: Array<ReadCall> = []
     for (let from = first; from !== -1;) {
       called.lastIndex = from + open.length
       const name = called.exec(text)?.[1]
       const given = name === undefined ? undefined : object(text, called.lastIndex, 0)
-      if (name === undefined || given === undefined || !text.startsWith(close, given.end)) return undefined
+      if (name === undefined || given === undefined) return undefined
+      // The end of the answer may stand for that of the call, as in vLLM's parser.
+      const isWhole = given.end === text.length && finishReason !== "length"
+      if (!isWhole && !text.startsWith(close, given.end)) return undefined
       const call = CallJson.argumentsOf(name, given.json)
       if (call === undefined) return undefined
       calls.push(call)

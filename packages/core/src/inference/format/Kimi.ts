@@ -4,7 +4,8 @@
  *     <|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>{"q": "cats"}
  *     <|tool_call_end|><|tool_calls_section_end|>
  *
- * The model writes all of it in one line.
+ * The model writes all of it in one line. As in vLLM's parser a call without arguments has none, and the end of the
+ * section, or of the answer, may stand for that of the call.
  */
 import * as CallJson from "./CallJson.ts"
 import * as CallSection from "./CallSection.ts"
@@ -24,11 +25,14 @@ const readCall = (text: string, from: number): { readonly call: ReadCall; readon
   if (parted === -1) return undefined
   const [, name] = /^(?:functions\.)?(.+):\d+$/.exec(text.slice(from, parted).trim()) ?? []
   const start = CallJson.skipBlanks(text, parted + middle.length)
-  const end = text[start] === "{" ? CallJson.endOf(text, start) : undefined
+  const isEmpty = text.startsWith(close, start) || text.startsWith(allClose, start)
+  const end = isEmpty ? start : text[start] === "{" ? CallJson.endOf(text, start) : undefined
   if (name === undefined || end === undefined) return undefined
   const closing = CallJson.skipBlanks(text, end)
-  const call = text.startsWith(close, closing) ? CallJson.argumentsOf(name, text.slice(start, end)) : undefined
-  return call && { call, end: closing + close.length }
+  const isClosed = text.startsWith(close, closing)
+  if (!isClosed && !text.startsWith(allClose, closing)) return undefined
+  const call = CallJson.argumentsOf(name, isEmpty ? "{}" : text.slice(start, end))
+  return call && { call, end: isClosed ? closing + close.length : closing }
 }
 
 export const format: OutputFormat = Marked.make({
@@ -37,7 +41,8 @@ export const format: OutputFormat = Marked.make({
   ends: ["<|im_end|>", "[EOS]"],
   separator: "",
   opens: [allOpen],
-  readCalls: (text) => CallSection.read(text, { allOpen, allClose, open, mayEndOpen: false }, readCall),
+  readCalls: (text, { finishReason }) =>
+    CallSection.read(text, { allOpen, allClose, open, mayEndOpen: finishReason !== "length" }, readCall),
   writeCalls: (calls) => {
     const written = calls.map(
       ({ json, name }, index) => `${open}functions.${name}:${index}${middle}${CallJson.rewrite(json)}${close}`

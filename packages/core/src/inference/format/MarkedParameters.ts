@@ -13,7 +13,9 @@
  *     </｜DSML｜invoke>
  *     </｜DSML｜function_calls>
  *
- * DeepSeek says of each value whether it is a text; MiniMax leaves that to the tool's schema.
+ * DeepSeek says of each value whether it is a text; MiniMax leaves that to the tool's schema. As in vLLM's parsers
+ * names of MiniMax may have other quotes or none, a value may end at the next parameter, and the tags around all calls
+ * may be missing.
  */
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"
@@ -21,9 +23,6 @@ import type { OutputFormat, ReadCall } from "./OutputFormat.ts"
 import * as ParameterTypes from "./ParameterTypes.ts"
 import * as TagPairs from "./TagPairs.ts"
 import * as ThinkTags from "./ThinkTags.ts"
-
-/** A text with line breaks at its ends keeps them by one more at each. */
-const framed = (text: string): string => (/^\n|\n$/.test(text) ? `\n${text}\n` : text)
 
 interface Tags {
   readonly all: string
@@ -35,8 +34,15 @@ interface Tags {
 const attributes = (text: string, from: number, pattern: RegExp) => {
   pattern.lastIndex = from
   const found = pattern.exec(text)
-  return found === null ? undefined : { name: found[1]!, text: found[2], end: pattern.lastIndex }
+  const { bare, said, ...quoted } = found?.groups ?? {}
+  const name = quoted["double"] ?? quoted["single"] ?? bare
+  return name === undefined ? undefined : { name, text: said, end: pattern.lastIndex }
 }
+
+const named = /\s+name="(?<double>[^"]+)"\s*>/y
+const said = /\s+name="(?<double>[^"]+)"(?:\s+string="(?<said>true|false)")?\s*>/y
+const anyNamed = /\s+name=(?:"(?<double>[^"]+)"|'(?<single>[^']+)'|(?<bare>[^\s"'>]+))\s*>/y
+const anotherOpens = /<parameter name=(?:"[^"]+"|'[^']+'|[^\s"'>]+)\s*>/
 
 const make = (
   name: "deepseek-v32" | "minimax-m2",
@@ -49,28 +55,38 @@ const make = (
   const invokeClose = `</${prefix}invoke>`
   const parameterOpen = `<${prefix}parameter`
   const parameterClose = `</${prefix}parameter>`
-  const invoke = /\s+name="([^"]+)"\s*>/y
-  const parameter = saysText ? /\s+name="([^"]+)"\s+string="(true|false)"\s*>/y : /\s+name="([^"]+)"\s*>/y
+  const invoke = saysText ? named : anyNamed
+  const parameter = saysText ? said : anyNamed
+
+  /** Before the tag that closes it, or a parameter that begins before that. */
+  const endOfValue = (text: string, from: number) => {
+    const closed = TagPairs.endOfValue(text, from, parameterClose, [parameterOpen, invokeClose])
+    const open = saysText ? -1 : text.slice(from, closed?.end ?? text.length).search(anotherOpens)
+    return open === -1 ? closed : { end: from + open, next: from + open }
+  }
 
   const readInvoke = (
     text: string,
     from: number,
     tools: ReadonlyArray<unknown> | undefined
   ): { readonly call: ReadCall; readonly end: number } | undefined => {
-    const named = text.startsWith(invokeOpen, from) ? attributes(text, from + invokeOpen.length, invoke) : undefined
-    if (named === undefined) return undefined
+    const called = text.startsWith(invokeOpen, from) ? attributes(text, from + invokeOpen.length, invoke) : undefined
+    if (called === undefined) return undefined
     const pairs: Array<ParameterTypes.Pair> = []
-    let at = CallJson.skipBlanks(text, named.end)
+    let at = CallJson.skipBlanks(text, called.end)
     while (text.startsWith(parameterOpen, at)) {
       const key = attributes(text, at + parameterOpen.length, parameter)
-      const value = key && TagPairs.endOfValue(text, key.end, parameterClose, [parameterOpen, invokeClose])
+      const value = key && endOfValue(text, key.end)
       if (key === undefined || value === undefined) return undefined
-      const written = text.slice(key.end, value.end)
-      pairs.push([key.name, saysText ? written : TagPairs.withoutBreaks(written), key.text === "true"])
+      pairs.push([key.name, text.slice(key.end, value.end), key.text === "true"])
       at = value.next
     }
     if (!text.startsWith(invokeClose, at)) return undefined
-    const call = ParameterTypes.call(named.name, pairs, tools, saysText ? "json" : "text")
+    const inner = saysText ? ParameterTypes.unwrapped(pairs, called.name, tools) : undefined
+    const call =
+      inner === undefined
+        ? ParameterTypes.call(called.name, pairs, tools, saysText ? "json" : "text")
+        : CallJson.argumentsOf(called.name, inner)
     return call && { call, end: at + invokeClose.length }
   }
 
@@ -79,7 +95,7 @@ const make = (
       `${invokeOpen} name="${name}">`,
       ...ParameterTypes.pairsOf(json).map(
         ({ isText, key, text }) =>
-          `${parameterOpen} name="${key}"${saysText ? ` string="${isText}"` : ""}>${saysText ? text : framed(text)}${parameterClose}`
+          `${parameterOpen} name="${key}"${saysText ? ` string="${isText}"` : ""}>${text}${parameterClose}`
       ),
       invokeClose
     ].join("\n")
@@ -87,13 +103,16 @@ const make = (
   return Marked.make({
     name,
     ...rest,
-    opens: [allOpen],
-    readCalls: (text, { tools }) => {
-      const first = text.indexOf(allOpen)
+    opens: [allOpen, `${invokeOpen} name=`],
+    readCalls: (text, { finishReason, tools }) => {
+      const framed = text.indexOf(allOpen)
+      const first = framed === -1 ? text.indexOf(`${invokeOpen} name=`) : framed
       const calls: Array<ReadCall> = []
       for (let from = first; from !== -1;) {
-        let at = CallJson.skipBlanks(text, from + allOpen.length)
+        let at = framed === -1 ? from : CallJson.skipBlanks(text, from + allOpen.length)
         while (!text.startsWith(allClose, at)) {
+          if (at === text.length && calls.length > 0 && finishReason !== "length") break
+          if (framed === -1 && calls.length > 0 && !text.startsWith(invokeOpen, at)) break
           const read = readInvoke(text, at, tools)
           if (read === undefined) return undefined
           calls.push(read.call)

@@ -92,6 +92,10 @@ const words = new Map([
   ["none", "null"]
 ])
 
+/** `1` and `0` where nothing but a boolean may be. */
+const booleanOf = (text: string, types: Types): string | undefined =>
+  types.has("boolean") && !types.has("number") ? { "1": "true", "0": "false" }[text.trim()] : undefined
+
 const jsonOf = (text: string): string | undefined => {
   const trimmed = text.trim()
   const json = trimmed.length > 5 ? trimmed : (words.get(trimmed.toLowerCase()) ?? trimmed)
@@ -108,13 +112,13 @@ export type Untyped = "text" | "json"
 const valueOf = (text: string, types: Types | undefined, untyped: Untyped): string => {
   const asText = JSON.stringify(text)
   if (types === undefined) return untyped === "text" ? asText : (jsonOf(text) ?? asText)
-  const json = types.size === 1 && types.has("string") ? undefined : jsonOf(text)
+  const json = types.size === 1 && types.has("string") ? undefined : (booleanOf(text, types) ?? jsonOf(text))
   if (json === undefined) return asText
   // Text that may be text is something else only where the schema lets it be that.
   return !types.has("string") || types.has(typeOf(Option.getOrNull(CallJson.decode(json)))) ? json : asText
 }
 
-/** A parameter as it was written; `isText`: the model says that it is a text. */
+/** A parameter as it was written; `isText`: the model says that it is a text, which counts where it may be one. */
 export type Pair = readonly [key: string, text: string, isText?: boolean]
 
 /** A call whose arguments were written one by one; nothing where one is given twice. */
@@ -126,11 +130,29 @@ export const call = (
 ): ReadCall | undefined => {
   if (new Set(pairs.map(([key]) => key)).size !== pairs.length) return undefined
   const parameters = parametersOf(tools, name)
-  const members = pairs.map(
-    ([key, text, isText = false]) =>
-      `${JSON.stringify(key)}: ${isText ? JSON.stringify(text) : valueOf(text, typesOf(parameters, propertyOf(parameters, key)), untyped)}`
-  )
+  const members = pairs.map(([key, text, isText = false]) => {
+    const types = typesOf(parameters, propertyOf(parameters, key))
+    const isSaid = isText && types?.has("string") !== false
+    return `${JSON.stringify(key)}: ${isSaid ? JSON.stringify(text) : valueOf(text, types, untyped)}`
+  })
   return CallJson.argumentsOf(name, `{${members.join(", ")}}`)
+}
+
+const wrappers: ReadonlySet<string> = new Set(["arguments", "input"])
+
+/** Arguments that were written as one, under a name that the tool has not: what they are. */
+export const unwrapped = (
+  pairs: ReadonlyArray<Pair>,
+  name: string,
+  tools: ReadonlyArray<unknown> = []
+): string | undefined => {
+  const [[key, text] = ["", ""], ...more] = pairs
+  const properties = field(parametersOf(tools, name), "properties")
+  if (more.length > 0 || !wrappers.has(key) || !Predicate.isReadonlyObject(properties) || key in properties)
+    return undefined
+  const inner = Option.getOrUndefined(CallJson.decode(text))
+  const isObject = Predicate.isReadonlyObject(inner) && !Array.isArray(inner)
+  return isObject && Object.keys(inner).every((one) => Object.hasOwn(properties, one)) ? text : undefined
 }
 
 /** Arguments to be written one by one: text as it stands, else JSON. */

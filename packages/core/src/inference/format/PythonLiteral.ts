@@ -20,12 +20,28 @@ const words = new Map([
   ["null", "null"]
 ])
 
-const string = /[uU]?(?:'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*")/y
+const string =
+  /(?:[uUrRfF]|[fF][rR]|[rR][fF])?(?:'''(?:[^'\\]|\\[\s\S]|'(?!''))*'''|"""(?:[^"\\]|\\[\s\S]|"(?!""))*"""|'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*")/y
+const based = /[+-]?0(?:[xX](?:_?[\da-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)/y
 const number = /[+-]?(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d+)?/y
 const word = /[A-Za-z]+/y
 
-/** An escape that Python refuses stays as it is. */
-const textOf = (literal: string): string => PythonString.unescape(literal.replace(/^[uU]/, ""), (escape) => escape)
+/** An escape that Python refuses stays as it is. Undefined for a text with expressions in it. */
+const textOf = (literal: string): string | undefined => {
+  const [prefix = ""] = /^[a-zA-Z]*/.exec(literal) ?? []
+  const quoted = literal.slice(prefix.length)
+  const isTriple = /^(?:'''|""")/.test(quoted) && quoted.length >= 6
+  const inside = isTriple ? quoted.slice(3, -3) : quoted.slice(1, -1)
+  if (/f/i.test(prefix) && /[{}]/.test(inside)) return undefined
+  if (/r/i.test(prefix)) return inside
+  return PythonString.unescape(isTriple ? `${quoted[0]}${inside}${quoted[0]}` : quoted, (escape) => escape)
+}
+
+/** An integer of another base. */
+const basedOf = (text: string): string => {
+  const digits = text.replaceAll("_", "").replace(/^[+-]/, "")
+  return String(text.startsWith("-") ? -BigInt(digits) : BigInt(digits))
+}
 
 /** A number as JSON writes it: without underscores, a plus sign or a point at either end. */
 const numberOf = (text: string): string => {
@@ -50,6 +66,8 @@ export const read = (text: string, from: number, levels = 0): Literal | undefine
   if (opening === "{") return dict(text, at, levels)
   const quoted = match(string, text, at)
   if (quoted !== undefined) return joined(text, at, quoted)
+  const other = match(based, text, at)
+  if (other !== undefined) return { json: basedOf(other), end: at + other.length }
   const digits = match(number, text, at)
   if (digits !== undefined) {
     const json = numberOf(digits)
@@ -61,14 +79,16 @@ export const read = (text: string, from: number, levels = 0): Literal | undefine
 }
 
 /** Texts beside each other are one. */
-const joined = (text: string, from: number, first: string): Literal => {
+const joined = (text: string, from: number, first: string): Literal | undefined => {
   let end = from + first.length
   let value = textOf(first)
   for (;;) {
     const next = CallJson.skipBlanks(text, end)
     const more = match(string, text, next)
+    if (value === undefined) return undefined
     if (more === undefined) return { json: JSON.stringify(value), end }
-    value += textOf(more)
+    const behind = textOf(more)
+    value = behind === undefined ? undefined : value + behind
     end = next + more.length
   }
 }
@@ -95,6 +115,8 @@ const dict = (text: string, from: number, levels: number): Literal | undefined =
     const key = read(text, at, levels + 1)
     if (key === undefined || /^[[{]/.test(key.json)) return undefined
     at = CallJson.skipBlanks(text, key.end)
+    // A set: no list of JSON stands for it, but it is one to whoever reads the call.
+    if (members.length === 0 && (text[at] === "," || text[at] === "}")) return list(text, from, "}", levels)
     if (text[at] !== ":") return undefined
     const value = read(text, at + 1, levels + 1)
     if (value === undefined) return undefined

@@ -4,6 +4,7 @@
  */
 import { Predicate } from "effect"
 import * as ExactJson from "../../base/ExactJson.ts"
+import * as KeyOrder from "../../base/KeyOrder.ts"
 
 export type Value = unknown
 
@@ -111,7 +112,9 @@ export const from = (value: unknown): Value => {
     )
   }
   if (value instanceof Callable || !Predicate.isObject(value)) return value
-  return new Map(Object.entries(value).flatMap(([key, one]) => (one === undefined ? [] : [[key, from(one)] as const])))
+  return new Map(
+    KeyOrder.entries(value).flatMap(([key, one]) => (one === undefined ? [] : [[key, from(one)] as const]))
+  )
 }
 
 /** Python's name of a value's type. */

@@ -37,7 +37,7 @@ const weighed = (state: State | undefined, claim: Assertion, isTurn: boolean): S
 
 /** The choice that a text claims; undefined where it claims none, or cannot be told which. */
 export const claimOf = (text: string, choices: Choices): Claim | undefined => {
-  const tokens = tokensOf(ChoiceTongues.inEnglish(text))
+  const tokens = tokensOf(ChoiceTongues.inEnglish(text, choices.written))
   const names = namesOf(tokens, choices)
   const clauses = clausesOf(tokens, choices, names)
   const { word } = names

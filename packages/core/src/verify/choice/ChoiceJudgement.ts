@@ -2,7 +2,7 @@
 import type { Clauses } from "./ChoiceClause.ts"
 import { joins, type Names } from "./ChoiceNames.ts"
 import type { Assert, Statement } from "./ChoiceAssertion.ts"
-import type { Choices, Named, Token } from "./ChoiceTokens.ts"
+import { type Choices, isEnd, type Named, type Token } from "./ChoiceTokens.ts"
 import type { Verbs } from "./ChoiceVerbs.ts"
 import * as Words from "./ChoiceWords.ts"
 
@@ -23,6 +23,9 @@ export const judgementsOf = (
     if (choice === undefined) return undefined
     if (isAdded) return { _tag: "hedge", next: choice.next }
     const after = word(choice.next)
+    // "B is correct, A also."
+    if (/^(?:also|too|likewise)$/.test(after) && isEnd(tokens[choice.next + 1]))
+      return { _tag: "hedge", next: choice.next }
     if (after === "it" && word(choice.next + 1) === "is") return claim({ ...choice, next: choice.next + 2 }, "stated")
     const verb = Words.fitting.has(after) ? undefined : copula(choice.next)
     if (verb !== undefined) {

@@ -20,6 +20,9 @@ export interface Token {
 
 /** Choices as their labels and the tokens of their texts. */
 export interface Choices {
+  /** As the question has them. */
+  readonly written: ReadonlyArray<string>
+  /** As tokens have them: `①` is `1`, and a letter that looks Latin is Latin. */
   readonly labels: ReadonlyArray<string>
   /** Without articles in front and points behind. */
   readonly texts: ReadonlyArray<ReadonlyArray<Token>>
@@ -104,7 +107,13 @@ export const afterLabel: ReadonlySet<string> = new Set(
 export const choicesOf = (labels: ReadonlyArray<string>, texts: ReadonlyArray<string>): Choices => {
   const whole = labels.map((_, place) => tokensOf(texts[place] ?? ""))
   const articled = new Set(whole.keys().filter((place) => isArticled(whole[place] ?? [])))
-  return { labels, texts: whole.map((tokens, place) => trimmed(tokens, articled.has(place) ? 1 : 0)), articled }
+  const read = labels.map((label) => tokensOf(label).find(isWord)?.text ?? label)
+  return {
+    written: labels,
+    labels: read,
+    texts: whole.map((tokens, place) => trimmed(tokens, articled.has(place) ? 1 : 0)),
+    articled
+  }
 }
 
 const isArticled = (tokens: ReadonlyArray<Token>): boolean => tokens.length > 1 && articles.has(tokens[0]?.word ?? "")

@@ -7,6 +7,8 @@
  * noun is left as it is, and then says nothing. A text without announcements is not changed. Linear in the text.
  */
 
+import * as ChoiceVerdicts from "./ChoiceVerdicts.ts"
+
 interface Tongue {
   /** The noun of an answer, with articles and adjectives. */
   readonly answer: string
@@ -48,6 +50,16 @@ const spaced: ReadonlyArray<Tongue> = [
     is: "to|jest|je|là|adalah|ialah",
     isNot: "to nie|nie jest|není|không phải là|bukan"
   },
+  // Greek, Romanian, Hungarian, Finnish, Thai, Persian
+  {
+    answer:
+      opt("η|a|o", gap) +
+      opt("σωστή|helyes|oikea") +
+      "(?:απάντηση|răspunsul|raspunsul|válasz|vastaus|ค\\u0e4d\\u0e32ตอบ|پاسخ)" +
+      `(?:${space}(?:corect|ที่ถูกต้อง|ที่ถูก|صحیح|درست))?`,
+    is: "είναι(?: (?:το|η|ο))?|este|on|คือ",
+    isNot: "δεν είναι|nu este|nem|ei ole|ไม่ใช่|نیست"
+  },
   // Russian, Ukrainian, Arabic, Hebrew, Hindi
   {
     answer:
@@ -80,7 +92,7 @@ const marks = "[*_]{0,3}"
 
 const headOf = (answer: string, verb: string, isSpaced: boolean): RegExp =>
   new RegExp(
-    `${isSpaced ? "(?<![\\p{L}\\p{N}])" : ""}${answer}${marks}${space}(?:${verb})${marks}${space}${called}(?=[ "'(\\[*_$\\\\]{0,6}(?:[A-Z\\d]|(?!\\p{Script=Cyrillic}(?!\\p{L}))\\p{L}))`,
+    `${isSpaced ? "(?<![\\p{L}\\p{N}])" : ""}${answer}${marks}${space}(?:${verb})${marks}${space}${called}(?=[ "'(\\[*_$\\\\]{0,6}[\\p{L}\\d])`,
     "giu"
   )
 
@@ -99,7 +111,7 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
     "i choose "
   ],
   [
-    /(?:故|应该|应|應|因此|所以|我|本题|(?<=^|[.,;:!?\n] ?))(?:选择|選擇|选|選)[ \t:]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu,
+    /(?:故|应该|應該|应|應|因此|所以|我|本题|(?<=^|[.,;:!?\n] ?))(?:选择|選擇|选|選)[ \t:]{0,3}(?=[("'*]{0,4}[A-Z\d甲乙丙丁戊])/gu,
     "i choose "
   ],
   [/(?<=^|[.,;:!?\n] ?)答[ \t]{0,3}:[ \t]{0,3}(?=[("'*]{0,4}[A-Z\d])/gu, "the answer is "],
@@ -107,12 +119,18 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
     /(?<!\p{L})(?:daher|somit|also|folglich|damit|deshalb|demnach|deswegen)[ \t]{1,3}(?:ist|lautet)[ \t]{1,3}die[ \t]{1,3}(?:richtige|korrekte)[ \t]{1,3}antwort[ \t]{0,3}:?[ \t]{0,3}(?=[("'*]{0,4}[A-Z\d])/giu,
     "the answer is "
   ],
-  [/(?:सही[ \t]{1,3})?उत्तर[ \t]{1,3}(?=\(?[A-Z\d]\)?[ \t]{1,3}है)/gu, "the answer is "]
+  [/(?:सही[ \t]{1,3})?(?:उत्तर|विकल्प)[ \t]{1,3}(?=\(?[A-Z\d\p{Script=Devanagari}]\)?[ \t]{1,3}है)/gu, "the answer is "],
+  [/(?:پاسخ|گزینه)[ \t]{1,3}(?:صحیح|درست)[ \t]{0,3}:?[ \t]{1,3}(?=\(?[A-Z\d]\)?[ \t]{1,3}است)/gu, "the answer is "],
+  // "Cevap B'dir."
+  [
+    /(?<!\p{L})(?:doğru[ \t]{1,3})?(?:cevap|yanıt)[ \t]{1,3}(?=[A-Z\d]['’ ]?(?:dır|dir|dur|dür|tır|tir)(?!\p{L}))/giu,
+    "the answer is "
+  ]
 ]
 
 /** Words before a noun that make its clause no statement of the answer. */
 const denied =
-  /(?<!\p{L})(?:no|non|não|nao|ne|nicht|kein|keine|niet|nie|не|если|si|se|wenn|falls|als|jika|nếu|jeśli|creo|creen|dice|dicen|sagt|dit|disent|dicono)(?!\p{L})|不|没|非|如果|若|假设|认为|说|もし|만약/iu
+  /(?<!\p{L})(?:no|non|não|nao|ne|nicht|kein|keine|niet|nie|не|если|si|se|wenn|falls|als|jika|nếu|jeśli|creen|dice|dicen|sagt|dit|disent|dicono)(?!\p{L})|不|没|非|如果|若|假设|认为|说|もし|만약/iu
 /** The same of a whole sentence. */
 const doubted =
   /(?<!\p{L})(?:quizás?|tal vez|talvez|peut-être|forse|vielleicht|może|mungkin|có lẽ|возможно)(?!\p{L})|可能|也许|かもしれ|아마/iu
@@ -148,6 +166,23 @@ const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   ],
   [/(?<=[A-Z\d]\)?)[ \t]{1,3}(?:y|e|et|und|en|och|og|i|и|ve|dan|và)[ \t]{1,3}(?=\(?[A-Z\d])/gu, " and "],
   [/(?<=[A-Z\d]\)?)(?:和|与|及|と)(?=\(?[A-Z\d])/gu, " and "],
+  [
+    /(?<=(?:is|not|option|choose) ["'(]{0,2}[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\d]["')]{0,2})(?=です|だ|である|になり|입니다|이다|이에요|예요|번)/gu,
+    " "
+  ],
+  [/(?<= )번?(?:です|だ|である|になります|입니다|이다|이에요|예요|번)(?=[\s.,;!?]|$)/gu, " "],
+  [/(?<=[A-Z\d])['’ ]?(?:dır|dir|dur|dür|tır|tir)(?!\p{L})/gu, " "],
+  [/(?<=[A-Z\d\p{Script=Devanagari}]\)?)[ \t]{1,3}(?:है|است)(?!\p{L})/gu, " "],
+  [
+    /(?<!\p{L})(?:auch|ebenfalls|también|tambien|aussi|également|anche|também|tambem|ook|också|også|тоже|также|też|również|juga|cũng)(?!\p{L})|(?<=[A-Z\d]\)?)也(?:是|对|正确)?/giu,
+    " also "
+  ],
+  [ChoiceVerdicts.called, "option "],
+  [/(?<!\p{L})(?:und|y|et|e|i|и|en|och|og|ve)[ \t]{1,3}(?=;)/giu, " "],
+  [
+    /(?<=, ?)(?:wenn|falls|sofern|si|se|als|mits|om|если|якщо|jeśli|jika|nếu|eğer)(?!\p{L})|如果|若是|もし|만약/giu,
+    " if "
+  ],
   [/而?不是/gu, " not "],
   [/而是/gu, " but "],
   [/(?<=[A-Za-z\d]\)?)[ \t]{0,2}(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है)/gu, " "],
@@ -157,6 +192,7 @@ const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
 /** Full stops and brackets of East Asia that compatibility forms leave. */
 const punctuation: ReadonlyArray<readonly [pattern: RegExp, ascii: string]> = [
   [/【(?:正确|标准)?答案】/g, "答案:"],
+  [/我(?:认为|認為|觉得|覺得)/g, ""],
   [/[。।]/g, ". "],
   [/、/g, ", "],
   [/[「『【〔]/g, " ("],
@@ -168,22 +204,39 @@ const replaced = (text: string, all: ReadonlyArray<readonly [pattern: RegExp, by
 
 /** Whether a text can hold an announcement in another language. */
 const candidates =
-  /respuesta|resposta|risposta|r[ée]ponse|opci[óo]n|opç|opzione|alternativa|soluc|soluz|solution|antwo|lösung|svar|odpov|odpow|cevap|yanıt|đáp|trả lời|jawaban|ответ|відповідь|جابة|الجواب|תשובה|उत्तर|答|正解|답|选|選|elijo|escojo|escolho|scelgo|choisis|wähle|kies|wybieram|выбираю|memilih/i
+  /respuesta|resposta|risposta|r[ée]ponse|opci[óo]n|opç|opzione|alternativa|soluc|soluz|solution|antwo|lösung|svar|odpov|odpow|cevap|yanıt|đáp|trả lời|jawaban|ответ|відповідь|جابة|الجواب|תשובה|उत्तर|答|正解|답|选|選|elijo|escojo|escolho|scelgo|choisis|wähle|kies|wybieram|выбираю|memilih|richtig|korrekt|corre[ct]t[aeo]|corret[ao]|giust[ao]|juist|c['’]est|treffe|trifft|stimmt|letra|lettre|lettera|вариант|варіант|верн|правильн|poprawn|prawidłow|optie|keuze|rätt|riktig|rigtig|seçene|doğru|benar|đúng|phương|απάντηση|επιλογή|σωστ|الخيار|对的|對的|απάντ|răspuns|raspuns|válasz|vastaus|คำตอบ|پاسخ|گزینه|विकल्प|אפשרות|正确|正確|正し|선택|정답|보기|맞|옳|(?:^|[.,;:!?\n] ?)(?:es|es ist|è|é) /i
 
-/** The text with its announcements in English. */
-export const inEnglish = (text: string): string => {
+/** A letter that looks Latin to some readers and not to others: "В" may be the second choice or the third. */
+const isAmbiguous = (label: string, labels: ReadonlyArray<string>): boolean =>
+  /^[\p{Script=Cyrillic}\p{Script=Greek}]$/u.test(label) &&
+  !labels.some((one) => one.toUpperCase() === label.toUpperCase())
+
+const bare = (written: string): string => written.replaceAll(/[^\p{L}\p{N}]/gu, "")
+
+/** Choices in a row: "A oder" before "B ist richtig". */
+const isListed = (before: string): boolean =>
+  /[A-Z\d]["')\]]?,?[ \t]{1,3}(?:o|u|ou|oder|oppure|of|eller|lub|albo|или|veya|atau|hoặc|أو|y|e|et|und|en|och|og|i|и|ve|dan|và)[ \t]{0,3}$/iu.test(
+    before
+  )
+
+/** The text with its announcements and judgements in English, for choices with these labels. */
+export const inEnglish = (text: string, labels: ReadonlyArray<string>): string => {
   if (!candidates.test(text)) return text
   const plain = replaced(text.normalize("NFKC"), punctuation)
   let isFound = false
-  const translated = heads.reduce(
-    (written, [pattern, english]) =>
-      written.replaceAll(pattern, (whole: string, ...rest: ReadonlyArray<unknown>) => {
-        const at = rest.findLast((one) => typeof one === "number") ?? 0
-        if (!isStated(written.slice(Math.max(0, at - reach), at))) return whole
-        isFound = true
-        return `; ${english}`
-      }),
-    plain
-  )
+  const rewritten = (written: string, [pattern, english]: readonly [pattern: RegExp, english: string]): string =>
+    written.replaceAll(pattern, (found: string, ...rest: ReadonlyArray<unknown>) => {
+      const at = rest.findLast((one) => typeof one === "number") ?? 0
+      const label = english.includes("$1") ? String(rest[0]) : ""
+      const named = label === "" ? firstLetter(written.slice(at + found.length, at + found.length + 8)) : bare(label)
+      const before = written.slice(Math.max(0, at - reach), at)
+      if (isAmbiguous(named, labels) || !isStated(before) || (label !== "" && isListed(before))) return found
+      isFound = true
+      return `; ${english.replace("$1", () => label)}`
+    })
+  const translated = heads.reduce(rewritten, ChoiceVerdicts.all.reduce(rewritten, plain))
   return isFound ? replaced(translated, others) : text
 }
+
+/** The letter that stands by itself here. */
+const firstLetter = (text: string): string => /^[^\p{L}\p{N}]{0,6}(\p{L})(?!\p{L})/u.exec(text)?.[1] ?? ""

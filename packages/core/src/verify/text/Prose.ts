@@ -68,9 +68,30 @@ const reason = /[\s,;:(–—-]{0,3}\s(?:because|since|as|given that)\s/i
 /** "as well as", "as long as": no reasons. */
 const comparison = /(?<![a-zA-Z])as\s+(?:well|many|much|opposed|long|if|far|big|large|high|low|soon)(?![a-zA-Z])/i
 
+/** A value with at most three words of a unit, up to the mark behind which it is explained: "12 hours: 3 times 4". */
+const explained =
+  /^[\s"'“‘`*_(]{0,8}[-+]?(?:\\?\$|€|£)?[ \t]?(?:\d[\d,]{0,40}(?:\.\d{1,40})?|\.\d{1,40})(?:[ \t]{0,2}\/[ \t]{0,2}\d{1,20})?\$?(?:[ \t]?(?:\\?[%％]|°))?[*_$]{0,4}(?:[ \t][a-zA-Z°]{1,20}){0,3}[*_]{0,3}(?=[:;][ \t]|[ \t][—–][ \t]|[—–]\p{L})/u
+/** A calculation, or words that no number stands before as in a ratio ("2: 3 for boys") or a time ("12: 30 pm"). */
+const calculation =
+  /^[^a-zA-Z]{0,40}\d[ \t]{0,3}(?:[*×·+/x-]|\\(?:times|cdot|div)|times|plus|minus|over|per|divided by|multiplied by)[ \t]{0,3}[\d$€£(]/i
+const otherThanRatio =
+  /^(?![\s$]{0,5}[\d.,]{1,20}\s{0,3}(?:for|to|[ap]\.?\s?m\.?|o'clock|hours?[\s.]*$|h|$)(?![a-zA-Z]))/i
+const interrupted = /^(?:no|nope|wait|or|actually|sorry|oops|correction|rather|hmm+|well|but|not)(?![a-zA-Z])/i
+
+/** Where the explanation of the value begins that a statement begins with; -1 where there is none. */
+const explanationAt = (stated: string): number => {
+  const at = explained.exec(stated)?.[0].length ?? -1
+  const tail = at === -1 ? "" : stated.slice(at).replace(/^[\s:;—–]+/, "")
+  const isExplanation = calculation.test(tail) || (otherThanRatio.test(tail) && /[a-zA-Z]{2}/.test(tail))
+  const isOpen = tail.length > maxRemark || interrupted.test(tail) || tail.includes("?") || Wording.isDoubtful(tail)
+  return isExplanation && !isOpen ? at : -1
+}
+
 /** A statement that begins with its value, without the reason for it, whose words and numbers are others'. */
 export const withoutReason = (stated: string): string => {
-  const at = startsWithNumber.test(stated) && !comparison.test(stated) ? stated.search(reason) : -1
+  if (!startsWithNumber.test(stated)) return stated
+  const explanation = explanationAt(stated)
+  const at = explanation !== -1 ? explanation : comparison.test(stated) ? -1 : stated.search(reason)
   return at === -1 || takesBack.test(stated.slice(at)) ? stated : stated.slice(0, at)
 }
 
@@ -83,6 +104,7 @@ const isRemark = (tail: string, head: string): boolean => {
   const bare = tail.replace(/^[\s,;:(–—-]+/, "").replace(/(?:below|above) zero/i, "cold")
   const words = withoutSpelled(bare, head)
   const isBracket = /^\s\([^()]*\)[\s.]*$/.test(tail)
+  if (isBracket && calculation.test(words)) return true
   if (clause.test(words)) return true
   if (!/\d/.test(tail))
     return /[a-zA-Z]{2}/.test(words) && !Wording.startsComputing(words) && !(isBracket && Wording.computes(words))

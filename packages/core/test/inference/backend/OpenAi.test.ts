@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Sampling, ServerSettings } from "@atropos/core"
 import { Effect, Result } from "effect"
+import * as ExactJson from "../../../src/base/ExactJson.ts"
 import * as Identity from "../../../src/inference/backend/Identity.ts"
 import * as OpenAi from "../../../src/inference/backend/OpenAi.ts"
 import * as Transport from "../../../src/inference/backend/Transport.ts"
@@ -52,6 +53,17 @@ describe("OpenAI back end", () => {
         seed: 3,
         min_p: 0.1
       })
+    })
+  )
+
+  it.live("sends tools with their keys and numbers as they were written", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.make(() => TestServer.chatReply(["hi"]))
+      const backend = yield* backendOf({ baseUrl: server.url })
+      const tools = '[{"properties":{"b":{"const":9007199254740993},"10":{},"2":1.0}}]'
+      const { tools: read } = ExactJson.parseRequest(`{"tools":${tools}}`) as { tools: ReadonlyArray<unknown> }
+      yield* backend.chat({ ...hello, tools: read })
+      assert.include(server.asked[0]?.text, `"tools":${tools}`)
     })
   )
 

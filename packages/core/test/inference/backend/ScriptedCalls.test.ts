@@ -93,9 +93,9 @@ const missing = (baseUrl: string, serverType: "openai" | "trl" = "openai") =>
 describe("the address of a server", () => {
   it.effect("is refused without http://, with what was meant", () =>
     Effect.gen(function* () {
-      for (const url of ["localhost:9001/v1", "127.0.0.1:9001/v1", "ftp://a/v1", "http://"]) {
+      for (const url of ["localhost:9001/v1", "127.0.0.1:9001/v1", "localhost:9001", "ws://a/", "ftp://a/v1", "http://"]) {
         const error = yield* Effect.flip(ServerSettings.server.decode({ base_url: url }))
-        assert.match(error.message, /must be a URL such as http:\/\//, url)
+        assert.match(error.message, /must be a URL such as http:\/\/(?!ws)[^ ]*\/v1\b/, url)
       }
       for (const url of ["", null, "http://localhost:9001/v1", "https://api.x.ai/v1/"])
         yield* ServerSettings.server.decode({ base_url: url })
@@ -103,6 +103,8 @@ describe("the address of a server", () => {
   )
 
   it("lacks a path where it ends with the host, except at TRL's server", () => {
+    assert.match(missing("http://host/v1/chat/completions") ?? "", /is that of one route.*: http:\/\/host\/v1$/)
+    assert.match(missing("http://host/v1/completions/") ?? "", /is that of one route.*: http:\/\/host\/v1$/)
     assert.match(missing("http://localhost:9001/") ?? "", /has no path, .*: http:\/\/localhost:9001\/v1$/)
     assert.isUndefined(missing("http://localhost:9001/v1"))
     assert.isUndefined(missing("https://example.com/openai"))

@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Tokenizer } from "@atropos/core"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import * as TokenizerIdentity from "../../../src/inference/tokenizer/TokenizerIdentity.ts"
 import * as ServedTokenizer from "../../../src/inference/backend/ServedTokenizer.ts"
 import * as TestServer from "../TestServer.ts"
@@ -27,7 +27,7 @@ interface Served {
   readonly owner: string
   readonly tokenizer: Tokenizer.TokenizerShape
   /** What it has of all that can be compared. */
-  readonly has: ReadonlyArray<"/tokenize" | "prompt ids" | "digest">
+  readonly has: ReadonlyArray<"/tokenize" | "prompt ids" | "input logprobs" | "digest" | "count">
   readonly isFramed?: boolean
 }
 
@@ -44,6 +44,16 @@ const serve = ({ has, isFramed = false, owner, tokenizer }: Served) =>
         const ids = tokenizer.encode(String(prompt))
         return { json: { tokens: isFramed ? [frame, ...ids] : ids } }
       }
+      if (path === "/generate" && owner === "sglang") {
+        const ids =
+          typeof body["text"] === "string" && has.includes("input logprobs")
+            ? tokenizer.encode(body["text"])
+            : undefined
+        const prompted = ids && { input_token_logprobs: ids.map((id, at) => [at === 0 ? null : -1, id, null]) }
+        return {
+          json: { meta_info: { output_token_logprobs: [[-1, 97, null]], finish_reason: { type: "stop" }, ...prompted } }
+        }
+      }
       if (path === "/generate")
         return { json: { token_ids: [[97]], logprobs: [[{ "97": -1 }]], finish_reasons: ["stop"] } }
       if (path === "/v1/completions") {
@@ -55,7 +65,8 @@ const serve = ({ has, isFramed = false, owner, tokenizer }: Served) =>
           token_ids: [97],
           logprobs: { tokens: ["a"], token_logprobs: [-1] }
         }
-        return { json: { choices: [{ ...choice, ...(ids && { prompt_token_ids: ids }) }] } }
+        const usage = has.includes("count") && { usage: { prompt_tokens: tokenizer.encode(String(prompt)).length } }
+        return { json: { choices: [{ ...choice, ...(ids && { prompt_token_ids: ids }) }], ...usage } }
       }
       return { status: 404, json: {} }
     },
@@ -80,7 +91,9 @@ const comparable: ReadonlyArray<readonly [what: string, served: Omit<Served, "to
   ["our policy's /tokenize", { owner: "atropos", has: ["/tokenize", "digest"] }],
   ["our policy's digest", { owner: "atropos", has: ["digest"] }],
   ["vLLM's /tokenize", { owner: "vllm", has: ["/tokenize"] }],
-  ["the ids that vLLM reports of a prompt", { owner: "vllm", has: ["prompt ids"] }]
+  ["the ids that vLLM reports of a prompt", { owner: "vllm", has: ["prompt ids"] }],
+  ["SGLang's /tokenize", { owner: "sglang", has: ["/tokenize"] }],
+  ["the logprobs that SGLang reports of a prompt", { owner: "sglang", has: ["input logprobs", "count"] }]
 ]
 
 describe("the tokenizer of a server", () => {
@@ -113,11 +126,39 @@ describe("the tokenizer of a server", () => {
     )
   )
 
-  it.live("is taken on trust where nothing can be compared", () =>
-    Effect.map(ask({ owner: "vllm", has: [], tokenizer: bytes }, shifted), ({ answer }) =>
-      assert.strictEqual(answer._tag, "Success")
+  const halved = {
+    ...bytes,
+    name: "halved",
+    encode: (text: string) => bytes.encode(text).filter((_, at) => at % 2 === 0)
+  }
+
+  for (const owner of ["vllm", "sglang"]) {
+    it.live(`is compared by how many tokens ${owner} counts in a prompt, where nothing else is reported`, () =>
+      Effect.gen(function* () {
+        const refused = yield* ask({ owner, has: ["count"], tokenizer: bytes }, halved)
+        assert.strictEqual(refused.answer._tag, "Failure")
+        const used = yield* ask({ owner, has: ["count"], tokenizer: bytes }, bytes)
+        assert.strictEqual(used.answer._tag, "Success")
+      })
     )
-  )
+
+    it.live(`is taken on trust where nothing of ${owner} can be compared, which is reported once`, () =>
+      Effect.gen(function* () {
+        const reported: Array<unknown> = []
+        const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+          if (logLevel === "Warn") reported.push(message)
+        })
+        const server = yield* serve({ owner, has: [], tokenizer: bytes })
+        const backend = yield* ProbedBackend.backendOf(server.url, { logprobsMode: "raw" }, shifted)
+        yield* Effect.gen(function* () {
+          for (let turn = 0; turn < 3; turn++) yield* backend.tokens({ inputIds: [1], maxTokens: 1 })
+        }).pipe(Effect.provide(Logger.layer([logger])))
+        const compared = reported.filter((one) => JSON.stringify(one).includes("cannot be compared"))
+        assert.lengthOf(compared, 1)
+        assert.include(JSON.stringify(compared), "shifted")
+      })
+    )
+  }
 
   it.live("is found by its name, if a server names it", () =>
     Effect.gen(function* () {

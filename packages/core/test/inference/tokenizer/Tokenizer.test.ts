@@ -4,6 +4,7 @@ import { ConfigProvider, Effect, FileSystem, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { fileURLToPath } from "node:url"
+import * as ExactJson from "../../../src/base/ExactJson.ts"
 import type { Message } from "../../../src/Message.ts"
 import * as HubFiles from "../../../src/data/HubFiles.ts"
 import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"
@@ -248,7 +249,8 @@ describe("a folder with a template of its own", () => {
   const rendered = (
     template: string,
     messages: ReadonlyArray<Message>,
-    others: { readonly [name: string]: object } = {}
+    others: { readonly [name: string]: object } = {},
+    tools?: ReadonlyArray<unknown>
   ) =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
@@ -258,7 +260,7 @@ describe("a folder with a template of its own", () => {
       for (const [name, content] of Object.entries(others))
         yield* files.writeFileString(`${folder}/${name}`, JSON.stringify(content))
       const made = yield* Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(folder))
-      return made.applyChatTemplate(messages, { addGenerationPrompt: false })
+      return made.applyChatTemplate(messages, { addGenerationPrompt: false, ...(tools && { tools }) })
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
   it.effect("renders arguments of calls digit by digit, and their keys in order", () =>
@@ -274,6 +276,17 @@ describe("a folder with a template of its own", () => {
         yield* rendered(template, messages, { "tokenizer_config.json": {} }),
         '{"10": 2512292042121000001, "2": 1.0, "id": {"share": 1.5, "big": Infinity}}2512292042121000001'
       )
+    })
+  )
+
+  it.effect("renders tools of a request with their keys in order, be they digits or not", () =>
+    Effect.gen(function* () {
+      const tools =
+        '[{"type": "function", "function": {"name": "f", "parameters": {"properties": {"b": {"const": 9007199254740993}, "10": {}, "2": {}}}}}]'
+      const { tools: read } = ExactJson.parseRequest(`{"tools": ${tools}}`) as { tools: ReadonlyArray<unknown> }
+      const chat = [{ role: "user", content: "hi" }]
+      const files = { "tokenizer_config.json": {} }
+      assert.strictEqual(yield* rendered("{{ tools | tojson }}", chat, files, read), tools)
     })
   )
 

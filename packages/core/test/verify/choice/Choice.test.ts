@@ -107,6 +107,48 @@ describe("ChoiceAnswer", () => {
     { arbitrary: { runs: 1000 } }
   )
 
+  it("reads labels of any script", () => {
+    const cyrillic = ["А", "Б", "В", "Г"]
+    const stems = ["甲", "乙", "丙", "丁"]
+    const kana = ["ア", "イ", "ウ", "エ"]
+    const hangul = ["가", "나", "다", "라"]
+    const circled = ["①", "②", "③", "④"]
+    const rows: ReadonlyArray<readonly [labels: ReadonlyArray<string>, output: string, label: string | undefined]> = [
+      [cyrillic, "Б", "Б"],
+      [cyrillic, "Ответ: Б", "Б"],
+      [cyrillic, "Правильный ответ: В", "В"],
+      [cyrillic, "Вариант Б правильный", "Б"],
+      [cyrillic, "Ответ Б верен, а А неверен.", "Б"],
+      [cyrillic, "Ответ не Б", undefined],
+      [cyrillic, "The answer is Б.", "Б"],
+      [cyrillic, "\\boxed{Б}", "Б"],
+      [cyrillic, "<answer>В</answer>", "В"],
+      // The second letter of the Latin alphabet, or the third of the Cyrillic one.
+      [["A", "B", "C", "D"], "Ответ: В", undefined],
+      [stems, "乙", "乙"],
+      [stems, "答案是甲", "甲"],
+      [stems, "故选乙。", "乙"],
+      [stems, "选项乙正确", "乙"],
+      [kana, "正解はイです。", "イ"],
+      [kana, "イが正しい", "イ"],
+      [hangul, "정답: 나", "나"],
+      [hangul, "정답은 나입니다", "나"],
+      [circled, "②", "②"],
+      [circled, "答案是②", "②"],
+      [circled, "정답은 ②번입니다", "②"],
+      [["أ", "ب", "ج", "د"], "الإجابة الصحيحة هي ب", "ب"],
+      [["α", "β", "γ", "δ"], "Η σωστή απάντηση είναι το β", "β"],
+      [["α", "β", "γ", "δ"], "The answer is (γ).", "γ"],
+      [["क", "ख", "ग", "घ"], "तो उत्तर ख है", "ख"],
+      [["א", "ב", "ג", "ד"], "התשובה היא ב", "ב"],
+      [["ก", "ข", "ค", "ง"], "คำตอบคือ ข", "ข"],
+      [["I", "II", "III", "IV"], "The answer is Ⅱ", "II"]
+    ]
+    for (const [labels, output, label] of rows) {
+      assert.strictEqual(ChoiceAnswer.extractLabel(output, labels)?.label, label, output)
+    }
+  })
+
   it("reads any text in linear time", () => {
     const parts = [
       "A",

@@ -32,7 +32,7 @@ export const streamed = (json: string): string =>
 /** The arguments that an `input` stands for. */
 export const write = (input: unknown): string => {
   const bare = unwrapped(input)
-  return typeof bare === "string" ? bare : JSON.stringify(bare)
+  return typeof bare === "string" ? bare : (ExactJson.write(bare) ?? "")
 }
 
 const unwrapped = (input: unknown): unknown =>

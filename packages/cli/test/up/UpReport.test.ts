@@ -1,0 +1,44 @@
+/** The lines that `up` ends with fit what was run. */
+import { assert, describe, it } from "@effect/vitest"
+import * as UpReport from "../../src/up/UpReport.ts"
+
+const lines = (ran: Partial<UpReport.Ran>): string =>
+  UpReport.next({ policy: undefined, words: [], evaluated: [], ...ran })
+    .map(([line]) => line)
+    .join("\n")
+
+const config = "run/env.yaml"
+
+describe("next:", () => {
+  it("serves what was trained and evaluates what has held-out items, each under its own name", () => {
+    const words = ["gsm8k", "./mine.ts", "./bare.ts"]
+    const evaluated = [
+      { word: "gsm8k", config },
+      { word: "./mine.ts", config: "run/mine.yaml" }
+    ]
+    const said = lines({ policy: "--model run/last", words, evaluated })
+    assert.match(said, /policy --model run\/last/)
+    assert.match(said, /evaluate --env gsm8k --config run\/env\.yaml/)
+    assert.match(said, /evaluate --env \.\/mine\.ts --config run\/mine\.yaml/)
+    assert.notInclude(said, "bare.ts")
+  })
+
+  it("offers no policy, and nothing that needs one, where the weights are elsewhere", () => {
+    const said = lines({ words: ["gsm8k"], evaluated: [{ word: "gsm8k", config }] })
+    assert.notMatch(said, /policy|evaluate/)
+  })
+
+  it("sends who has an environment to what raises its reward, and others to environments", () => {
+    const own = lines({ words: ["./mine.ts"] })
+    assert.match(own, /reward-does-not-rise/)
+    assert.notMatch(own, /writing-an-environment|\benvs\b|addition/)
+    const others = lines({ words: ["gsm8k"] })
+    assert.match(others, /\benvs\b[^]*writing-an-environment/)
+    assert.notMatch(others, /reward-does-not-rise|addition/)
+  })
+
+  it("names a harder task after the easiest alone", () => {
+    assert.match(lines({ words: ["sort-letters"] }), /up --env addition/)
+    assert.notMatch(lines({ words: ["addition"] }), /up --env addition/)
+  })
+})

@@ -1,0 +1,126 @@
+/**
+ * Keywords of JSON Schema that compare numbers, for values with integers beyond 2^53: the library compares doubles, so
+ * that 9007199254740992 would pass for 9007199254740993.
+ *
+ * `read` gives the value with doubles and remembers beside it which integers those stand for; `const`, `enum`, bounds
+ * and `uniqueItems` compare them exactly, everything else is the library's.
+ */
+import type { Ajv, DataValidationCxt, SchemaObject } from "ajv"
+
+type Holder = { readonly [key: string]: unknown }
+
+const integers = new WeakMap<object, Map<string, bigint>>()
+
+/** ES2026, which Node has; not yet in TypeScript's library. */
+const json = JSON as unknown as {
+  readonly parse: (
+    text: string,
+    revive: (this: object, key: string, value: unknown, context: { readonly source?: string }) => unknown
+  ) => unknown
+}
+
+/** Whether a text may hold an integer that a double does not. */
+export const isLong = (text: string): boolean => /\d{16}/.test(text)
+
+/** A value under the key "" of an object, which remembers its own integers. Throws `SyntaxError` as `JSON.parse`. */
+export const read = (text: string): Holder => {
+  let last = ""
+  const value = json.parse(text, function (key, one, { source = "" }) {
+    last = source
+    if (typeof one === "number") remember(this, key, one, source)
+    return one
+  })
+  const whole = { "": value }
+  // The last that is read is the whole value, whose holder is the parser's own.
+  if (typeof value === "number") remember(whole, "", value, last)
+  return whole
+}
+
+const remember = (holder: object, key: string, value: number, source: string): void => {
+  if (Number.isSafeInteger(value) || !/^-?\d+(?:\.0*)?$/.test(source)) return
+  const known = integers.get(holder) ?? new Map<string, bigint>()
+  integers.set(holder, known.set(key, BigInt(source.split(".")[0] ?? "")))
+}
+
+/** What a member is: an integer exactly, where it is one. */
+const exact = (holder: object, key: string): unknown => {
+  const value = (holder as Holder)[key]
+  const integer = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value
+  return integers.get(holder)?.get(key) ?? integer
+}
+
+const isSame = (a: object, aKey: string, b: object, bKey: string): boolean => {
+  const [one, other] = [exact(a, aKey), exact(b, bKey)]
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return one === other
+  const [keys, others] = [Object.keys(one), Object.keys(other)]
+  return (
+    Array.isArray(one) === Array.isArray(other) &&
+    keys.length === others.length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSame(one, key, other, key))
+  )
+}
+
+type Judge = (
+  schema: SchemaObject,
+  keyword: string,
+  { parent, key }: { readonly parent: object; readonly key: string }
+) => boolean
+
+const bound =
+  (holds: (value: number | bigint, limit: number | bigint) => boolean): Judge =>
+  (schema, keyword, { key, parent }) => {
+    const [value, limit] = [exact(parent, key), exact(schema, keyword)]
+    const areNumbers = [value, limit].every((one) => typeof one === "number" || typeof one === "bigint")
+    return !areNumbers || holds(value as number | bigint, limit as number | bigint)
+  }
+
+const keywords: { readonly [keyword: string]: { readonly says: string; readonly judge: Judge } } = {
+  const: {
+    says: "must be equal to constant",
+    judge: (schema, keyword, { key, parent }) => isSame(schema, keyword, parent, key)
+  },
+  enum: {
+    says: "must be equal to one of the allowed values",
+    judge: (schema, keyword, { key, parent }) => {
+      const all = schema[keyword] as ReadonlyArray<unknown>
+      return Object.keys(all).some((at) => isSame(all, at, parent, key))
+    }
+  },
+  minimum: { says: "must be >= the minimum", judge: bound((value, limit) => value >= limit) },
+  maximum: { says: "must be <= the maximum", judge: bound((value, limit) => value <= limit) },
+  exclusiveMinimum: { says: "must be > the minimum", judge: bound((value, limit) => value > limit) },
+  exclusiveMaximum: { says: "must be < the maximum", judge: bound((value, limit) => value < limit) },
+  uniqueItems: {
+    says: "must NOT have duplicate items",
+    judge: (schema, keyword, { key, parent }) => {
+      const all = (parent as Holder)[key]
+      if (schema[keyword] !== true || !Array.isArray(all)) return true
+      const keys = Object.keys(all)
+      return keys.every((one, at) => keys.slice(at + 1).every((other) => !isSame(all, one, all, other)))
+    }
+  }
+}
+
+/** Puts these keywords in the place of the library's. */
+export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(validator: A): A => {
+  for (const [keyword, { judge, says }] of Object.entries(keywords)) {
+    validator.removeKeyword(keyword)
+    const validate = Object.assign(
+      (_: unknown, __: unknown, schema: SchemaObject = {}, place?: DataValidationCxt): boolean =>
+        place?.parentData === undefined ||
+        judge(schema, keyword, { parent: place.parentData as object, key: String(place.parentDataProperty) }),
+      { errors: [{ keyword, message: says, params: {} }] }
+    )
+    validator.addKeyword({ keyword, validate, errors: true })
+  }
+  return validator
+}
+
+/** Where the whole value of `read` is. */
+export const whole = (holder: Holder): DataValidationCxt => ({
+  instancePath: "",
+  parentData: holder,
+  parentDataProperty: "",
+  rootData: holder[""] as DataValidationCxt["rootData"],
+  dynamicAnchors: {}
+})
