@@ -1,11 +1,12 @@
 /** `atropos runs`: the runs of a service; `atropos runs delete NAME`: one of them deleted. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as ServiceApi from "@atropos/core/service/ServiceApi"
-import type { TrajectoryError } from "@atropos/core"
+import type { TrajectoryApi, TrajectoryError } from "@atropos/core"
 import { Config, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Table from "../base/Table.ts"
+import * as Terminal from "../base/Terminal.ts"
 import type { MakeVerb } from "./Verb.ts"
 import * as Services from "../config/Services.ts"
 
@@ -33,8 +34,16 @@ const serviceOf = Effect.fnUntraced(function* (given: string, run?: string) {
   }
 })
 
-const stateOf = (run: { readonly ended: boolean; readonly registered: boolean; readonly started: boolean }): string =>
-  run.ended ? "ended" : run.started ? "current" : run.registered ? "waits for its trainer" : "without a trainer"
+const stateOf = (run: TrajectoryApi.RunRow): string =>
+  run.activity !== undefined && run.activity.state !== "starting"
+    ? `${run.activity.state}${run.activity.reason === null ? "" : `: ${Terminal.escape(run.activity.reason).replaceAll("\n", " ")}`}`
+    : run.ended
+      ? "ended"
+      : run.started
+        ? (run.activity?.state ?? "current")
+        : run.registered
+          ? "waits for its trainer"
+          : "without a trainer"
 
 const list = Command.make(
   name,

@@ -12,6 +12,7 @@ import type { ServerMetrics } from "../inference/backend/Inference.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import * as Scoring from "../Scoring.ts"
+import * as EqualAnswers from "./submit/EqualAnswers.ts"
 import { completionLengths, type DropReason, type FilterOptions, tooShort } from "./submit/GroupFilter.ts"
 
 const groupsCounter = Metric.counter("atropos.rollout.groups.total", {
@@ -73,6 +74,9 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       window.judged += group.solved?.length ?? 0
       window.solved += group.solved?.filter(Boolean).length ?? 0
       window.outside += group.scores.filter(isOutside).length
+      const { contradicting, equal } = EqualAnswers.count(group)
+      window.equal += equal
+      window.contradicting += contradicting
       window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
     kept: (group, step) => {
@@ -100,6 +104,8 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       items[outcome] = (items[outcome] ?? 0) + 1
       count(unpublishedItems, outcome)
       if (outcome === "given_up") return
+      window.attempts++
+      if (outcome !== "succeeded" && outcome !== "unscorable") window.failedAttempts++
       const seconds = millis / 1000
       window.durations.add(seconds)
       if (outcome === "succeeded") window.succeeded.add(seconds)
@@ -140,6 +146,12 @@ interface Window {
   tooShort: number
   /** Rollouts with a score outside of the claimed range. */
   outside: number
+  /** Rollouts whose answer another one of their group gave too, and those of them whose scores differ. */
+  equal: number
+  contradicting: number
+  /** Rollouts of items, and those that failed, died or took too long. */
+  attempts: number
+  failedAttempts: number
   /** Rollouts of which it is said whether they solve their item, and those that do. */
   judged: number
   solved: number
@@ -162,6 +174,10 @@ const emptyWindow = (): Window => ({
   truncated: 0,
   tooShort: 0,
   outside: 0,
+  equal: 0,
+  contradicting: 0,
+  attempts: 0,
+  failedAttempts: 0,
   judged: 0,
   solved: 0,
   lengths: [],
@@ -191,6 +207,8 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/too_short_fraction"] = window.tooShort / window.sequences
     figures["train/out_of_range_fraction"] = window.outside / window.sequences
   }
+  if (window.equal > 0) figures["train/contradicting_fraction"] = window.contradicting / window.equal
+  if (window.attempts > 0) figures["train/failed_fraction"] = window.failedAttempts / window.attempts
   if (window.judged > 0) figures["train/solved_fraction"] = window.solved / window.judged
   if (window.scores.length > 0) {
     const { max, min, std } = spreadOf(window.scores)
