@@ -165,7 +165,7 @@ export const of = (signs: Signs, now: number): Activity => {
   const isTrainerAlive = isHeld || (trainerSeenAt !== null && now - trainerSeenAt <= silence)
   const isAnybodyAlive = isTrainerAlive || environments.some((one) => isAlive(one, now))
   if (!isAnybodyAlive && idle > silence) return make("stopped", howStopped(signs, now, moved))
-  const isStarting = (stepTimes[0] ?? 0) < startedAt
+  const isStarting = stepTimes[0] === undefined || stepTimes[0] < startedAt
   const failing = errorSince(environments, moved)
   const pause = isStarting ? undefined : usualPause(stepTimes)
   const isWorking = isHeld && (step === null || lease.step > step)

@@ -12,7 +12,7 @@ const lastStep = (recorded: Recorded): number =>
   }, 0)
 
 export const stalled: Rule = {
-  title: "Run stalled",
+  title: "Run not moving",
   words:
     "no step, group or metrics for a minute, or for ten times as long as steps take (ten minutes while the trainer is at a batch, and before the first step), though a process of the run is alive; or its processes ended without signing off before the last step",
   judge: (recorded) => {

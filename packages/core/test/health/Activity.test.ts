@@ -40,6 +40,9 @@ const gone = {
   environments: [{ ...letters, heardAt: now - 7200 * second }]
 }
 
+const found = (activity: Health.Activity.Activity | undefined) =>
+  Health.judge({ ...Health.recorder().recorded, activity: () => activity }).map(({ rule, says }) => [rule, says])
+
 describe("Activity", () => {
   it("calls a run running while it moves at its pace, and stalled when it has not for long", () => {
     assert.strictEqual(stateOf(5).state, "running")
@@ -128,8 +131,6 @@ describe("Activity", () => {
   })
 
   it("is told by a rule of health, and only where something is wrong", () => {
-    const found = (activity: Health.Activity.Activity | undefined) =>
-      Health.judge({ ...Health.recorder().recorded, activity: () => activity }).map(({ rule, says }) => [rule, says])
     assert.deepStrictEqual(found(undefined), [])
     assert.deepStrictEqual(found(stateOf(5)), [])
     assert.deepStrictEqual(found(stateOf(7200, { ...gone, step: 400 })), [])

@@ -38,6 +38,18 @@ const isFoundAt = (recorded: Health.Recorded, breaksAt: number) => {
   return { first: first!, others }
 }
 
+/** A grader that gives everything full marks for twenty steps. */
+const mended = (steps: number) =>
+  SimulatedRun.record({
+    seed: 3,
+    steps,
+    groups: 16,
+    size: 8,
+    right: () => 0.4,
+    entropy: () => 0.5,
+    grade: (isRight, step) => (step >= 40 && step < 60 ? 1 : Number(isRight))
+  })
+
 describe("a grader that breaks at a step", () => {
   it.prop("and gives everything full marks is one card, and nothing is solved by it", [Drawn], ([drawn]) => {
     const { first, others } = isFoundAt(
@@ -82,25 +94,15 @@ describe("a grader that breaks at a step", () => {
   })
 
   it("and is mended by another step is no finding any more", () => {
-    const run = (steps: number) =>
-      SimulatedRun.record({
-        seed: 3,
-        steps,
-        groups: 16,
-        size: 8,
-        right: () => 0.4,
-        entropy: () => 0.5,
-        grade: (isRight, step) => (step >= 40 && step < 60 ? 1 : Number(isRight))
-      })
     assert.deepStrictEqual(
-      causes(run(59)).map(({ rule }) => rule),
+      causes(mended(59)).map(({ rule }) => rule),
       ["grader"]
     )
     assert.notInclude(
-      causes(run(90)).map(({ rule }) => rule),
+      causes(mended(90)).map(({ rule }) => rule),
       "grader"
     )
-    assert.isFalse(Health.isInDoubt(run(90), "trainer"))
+    assert.isFalse(Health.isInDoubt(mended(90), "trainer"))
   })
 
   it("is none where the policy changed with its scores", () => {
