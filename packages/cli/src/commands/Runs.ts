@@ -34,16 +34,20 @@ const serviceOf = Effect.fnUntraced(function* (given: string, run?: string) {
   }
 })
 
-const stateOf = (run: TrajectoryApi.RunRow): string =>
-  run.activity !== undefined && run.activity.state !== "starting"
-    ? `${run.activity.state}${run.activity.reason === null ? "" : `: ${Terminal.escape(run.activity.reason).replaceAll("\n", " ")}`}`
-    : run.ended
-      ? "ended"
-      : run.started
-        ? (run.activity?.state ?? "current")
-        : run.registered
-          ? "waits for its trainer"
-          : "without a trainer"
+const stateOf = ({ activity, ended, registered, started }: TrajectoryApi.RunRow): string => {
+  if (activity !== undefined && activity.state !== "starting") return activity.state
+  return ended
+    ? "ended"
+    : started
+      ? (activity?.state ?? "current")
+      : registered
+        ? "waits for its trainer"
+        : "without a trainer"
+}
+
+/** Why it stalled, or ended without being stopped. */
+const reasonOf = ({ activity }: TrajectoryApi.RunRow): string =>
+  Terminal.escape(activity?.reason ?? "").replaceAll("\n", " ")
 
 const list = Command.make(
   name,
@@ -60,7 +64,14 @@ const list = Command.make(
         `${run.currentStep}/${run.numSteps}`,
         String(run.batchSize)
       ])
-      yield* Console.log(Table.columns(["run", "state", "step", "batch size"], rows))
+      const reasons = runs.map(reasonOf)
+      const hasReasons = reasons.some((reason) => reason !== "")
+      yield* Console.log(
+        Table.columns(
+          ["run", "state", "step", "batch size", ...(hasReasons ? ["reason"] : [])],
+          hasReasons ? rows.map((row, index) => [...row, reasons[index]!]) : rows
+        )
+      )
     }).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
 ).pipe(
   Command.withExamples([

@@ -119,32 +119,34 @@ describe("Watch", () => {
     })
   )
 
-  it.live("prints each cause once where there is no terminal, and what the service says of a run that does not move", () =>
-    Effect.gen(function* () {
-      const printed: Array<string> = []
-      const console = { ...globalThis.console, error: (text: string) => void printed.push(text) }
-      yield* Effect.gen(function* () {
-        const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: "" })
-        yield* Effect.scoped(Effect.provide(train(watch, 30), watch.over(sinks)))
-        assert.isUndefined(watch.activity())
-        const activity = { state: "stalled" as const, idleSeconds: 180, environment: null, errors: [] }
-        yield* watch.follow(Effect.succeed({ ...activity, reason: "no environment is connected" }))
-        yield* Waits.untilTrue("the run that does not move is told", () => printed.length === 3)
-        assert.strictEqual(watch.activity()?.state, "stalled")
-      }).pipe(
-        Effect.scoped,
-        Effect.provideService(Console.Console, console),
-        Effect.provideService(Progress.Presenter, "lines")
-      )
-      assert.deepStrictEqual(
-        printed.map((line) => line.slice(0, 40)),
-        [
-          "broken: Not a number (not_finite): Loss or",
-          "broken: Environment stuck (stuck): 100% of",
-          "broken: Run not moving (stalled): Nothing has"
-        ].map((line) => line.slice(0, 40))
-      )
-    })
+  it.live(
+    "prints each cause once where there is no terminal, and what the service says of a run that does not move",
+    () =>
+      Effect.gen(function* () {
+        const printed: Array<string> = []
+        const console = { ...globalThis.console, error: (text: string) => void printed.push(text) }
+        yield* Effect.gen(function* () {
+          const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: "" })
+          yield* Effect.scoped(Effect.provide(train(watch, 30), watch.over(sinks)))
+          assert.isUndefined(watch.activity())
+          const activity = { state: "stalled" as const, idleSeconds: 180, environment: null, errors: [] }
+          yield* watch.follow(Effect.succeed({ ...activity, reason: "no environment is connected" }))
+          yield* Waits.untilTrue("the run that does not move is told", () => printed.length === 3)
+          assert.strictEqual(watch.activity()?.state, "stalled")
+        }).pipe(
+          Effect.scoped,
+          Effect.provideService(Console.Console, console),
+          Effect.provideService(Progress.Presenter, "lines")
+        )
+        assert.deepStrictEqual(
+          printed.map((line) => line.slice(0, 40)),
+          [
+            "broken: Not a number (not_finite): Loss or",
+            "broken: Environment stuck (stuck): 100% of",
+            "broken: Run not moving (stalled): Nothing has"
+          ].map((line) => line.slice(0, 40))
+        )
+      })
   )
 
   it.live("tells of what ends the run only then, and lets it fail with exit code 3, whatever the address answers", () =>

@@ -123,7 +123,10 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
         yield* advance(200_000)
         const { page } = yield* Effect.promise(() => open(`${url}/ui#/?run=whole`))
         yield* Effect.promise(async () => {
-          await Browser.holds(async () => (await page.locator(".tiles").innerText()).includes("of 100 · done"), "the end")
+          await Browser.holds(
+            async () => (await page.locator(".tiles").innerText()).includes("of 100 · done"),
+            "the end"
+          )
           assert.deepStrictEqual(await titles(page), [])
           await page.context().close()
         })

@@ -22,7 +22,7 @@ const brings: ReadonlyArray<readonly [cause: RuleName, consequences: ReadonlyArr
   ["out_of_range", [...ofScores, "held_out"]],
   ["held_out", ofScores],
   ["learning_rate", [...ofScores, ...ofPolicy, "not_finite"]],
-  ["not_finite", [...ofScores, ...ofPolicy]],
+  ["not_finite", ["collapse", "fall", "entropy_low", "entropy_high", "divergence", "gradient"]],
   ["truncation", ["stuck", "skipped", "identical", "length"]],
   ["collapse", ["fall", "stuck", "skipped", "identical", "entropy_low", "entropy_high"]],
   ["failures", ["stuck"]],
@@ -33,11 +33,13 @@ const brings: ReadonlyArray<readonly [cause: RuleName, consequences: ReadonlyArr
 const isOf = (one: Found, cause: Found): boolean =>
   one.source === cause.source || one.source === trainer || cause.source === trainer
 
-/** A rule that looks at ten values may place its beginning as much before or behind. */
+/** A rule that looks at ten values places its beginning a few before or behind. */
+const slack = window / 2
+
 const follows = (one: Found, cause: Found): boolean =>
   one !== cause &&
   isOf(one, cause) &&
-  one.from >= cause.from - window &&
+  one.from >= cause.from - slack &&
   (brings.find(([rule]) => rule === cause.rule)?.[1].includes(one.rule) ?? false)
 
 /** The findings, the gravest cause first, each with what follows from it. */

@@ -32,7 +32,11 @@ const partOfDeviation = 0.65
  * How large a jump at a step is at least. Where no deviation is recorded, scores between 0 and 1 are taken for shares
  * of answers that are right.
  */
-const leastJump = (deviations: ReturnType<typeof deviationsOf>, scores: ReturnType<typeof seriesOf>, step: number): number => {
+const leastJump = (
+  deviations: ReturnType<typeof deviationsOf>,
+  scores: ReturnType<typeof seriesOf>,
+  step: number
+): number => {
   if (step >= oneScoreFrom(deviations)) return 0
   const before = ({ steps, values }: typeof deviations) => values.filter((_, at) => steps[at]! < step).subarray(-window)
   const known = before(deviations)
@@ -61,9 +65,10 @@ export const grader: Rule = {
       if (jump === undefined) return []
       const { after, at, before } = jump
       const from = steps[at]!
-      const what = from >= oneFrom
-        ? `All scores of ${source} are ${written(values[at]!)} since step ${from}, ${written(before)} before`
-        : `Scores of ${source} went from ${written(before)} to ${written(after)} at step ${from}, in one step`
+      const what =
+        from >= oneFrom
+          ? `All scores of ${source} are ${written(values[at]!)} since step ${from}, ${written(before)} before`
+          : `Scores of ${source} went from ${written(before)} to ${written(after)} at step ${from}, in one step`
       return [
         {
           severity: "broken",

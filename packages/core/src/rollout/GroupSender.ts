@@ -75,7 +75,10 @@ export const make = (options: Options): GroupSender => {
       log("group dropped", { item, reason, because }),
       isPowerOfTen(inARow)
         ? Effect.andThen(
-            Effect.logWarning("all groups are dropped, so nothing is sent", { inARow, last: { item, reason, because } }),
+            Effect.logWarning("all groups are dropped, so nothing is sent", {
+              inARow,
+              last: { item, reason, because }
+            }),
             options.viewers.noted(`the last ${inARow} groups were all dropped, the last one as ${reason}: ${because}`)
           )
         : Effect.void

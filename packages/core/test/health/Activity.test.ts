@@ -92,7 +92,10 @@ describe("Activity", () => {
     assert.strictEqual(stateOf(0, { ...none, startedAt: now - 900 * second }).state, "stalled")
     const lastError = { at: now - 9 * second, message: "no such file" }
     const failing = { ...none, startedAt: now - 100 * second, environments: [{ ...letters, lastError }] }
-    assert.deepStrictEqual([stateOf(0, failing).state, stateOf(0, failing).reason], ["stalled", "letters_0: no such file"])
+    assert.deepStrictEqual(
+      [stateOf(0, failing).state, stateOf(0, failing).reason],
+      ["stalled", "letters_0: no such file"]
+    )
   })
 
   it("is starting again where a run is resumed, however old its last step", () => {
@@ -118,17 +121,21 @@ describe("Activity", () => {
     assert.strictEqual(stateOf(7200, { ...gone, totalSteps: -1 }).state, "stopped")
   })
 
-  it.prop("never calls a run running after a day without a sign", [Schema.Boolean, Schema.Boolean], ([hasStep, hasLease]) => {
-    const day = 86_400
-    const { state } = stateOf(day, {
-      ...gone,
-      trainerSeenAt: hasStep ? now - day * second : null,
-      ...(!hasStep && { step: null, stepTimes: [], startedAt: now - 2 * day * second }),
-      lease: hasLease ? { step: 42, until: now - day * second } : null,
-      environments: [{ ...letters, heardAt: now - day * second }]
-    })
-    assert.strictEqual(state, "stopped")
-  })
+  it.prop(
+    "never calls a run running after a day without a sign",
+    [Schema.Boolean, Schema.Boolean],
+    ([hasStep, hasLease]) => {
+      const day = 86_400
+      const { state } = stateOf(day, {
+        ...gone,
+        trainerSeenAt: hasStep ? now - day * second : null,
+        ...(!hasStep && { step: null, stepTimes: [], startedAt: now - 2 * day * second }),
+        lease: hasLease ? { step: 42, until: now - day * second } : null,
+        environments: [{ ...letters, heardAt: now - day * second }]
+      })
+      assert.strictEqual(state, "stopped")
+    }
+  )
 
   it("is told by a rule of health, and only where something is wrong", () => {
     assert.deepStrictEqual(found(undefined), [])

@@ -44,7 +44,17 @@ const isAlike = (group: ReadonlyArray<number>): boolean => group.every((score) =
 /** What is recorded of it, step by step; `onStep` looks at it after each. */
 export const record = (run: SimulatedRun, onStep: (recorded: Health.Recorded, step: number) => void = () => {}) => {
   const { recorded, see } = Health.recorder()
-  const { entropy, grade = (isRight: boolean) => (isRight ? 1 : 0), groups, isFiltered = false, right, seed, size, spread = 0, steps } = run
+  const {
+    entropy,
+    grade = (isRight: boolean) => (isRight ? 1 : 0),
+    groups,
+    isFiltered = false,
+    right,
+    seed,
+    size,
+    spread = 0,
+    steps
+  } = run
   const draw = uniform(seed)
   for (let step = 1; step <= steps; step++) {
     const made = Array.from({ length: groups }, () => {
