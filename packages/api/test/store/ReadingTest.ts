@@ -87,6 +87,9 @@ export const readings = (it: StoreTests): void => {
       assert.include(killed?.reason, "without signing off after step 3")
       yield* store.disconnectEnvironment(run, envId)
       assert.deepInclude(yield* activity, { state: "stopped", reason: "x_0: the grader is away" })
+      // Gone on with: its last step is of then.
+      yield* store.registerEnvironment(run, environment("x", { groupSize: 2 }))
+      assert.strictEqual((yield* activity)?.state, "starting")
       yield* store.recordMetrics(run, { source: "trainer", step: spec(run, 2).numSteps, values: { loss: 1 } })
       assert.strictEqual((yield* activity)?.state, "done")
     })

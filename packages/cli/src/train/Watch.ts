@@ -62,6 +62,7 @@ const lookEvery = "10 seconds"
 export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, stopOn }: Options) {
   const { recorded, see } = Health.recorder()
   let activity: Health.Activity.Activity | undefined
+  let hasMoved = false
   const recorder: Health.Recorder = { recorded: { ...recorded, activity: () => activity }, see }
   const isBoardShown = yield* Board.isShown
   const ending = StopOn.rulesOf(stopOn)
@@ -98,7 +99,9 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
     follow: (look) =>
       look.pipe(
         Effect.flatMap((now) => {
-          activity = now
+          // What is left of an earlier process is none of this one's standing still.
+          hasMoved ||= now?.state === "starting" || now?.state === "running"
+          activity = hasMoved ? now : undefined
           return isAnybodyTold ? tellNews : Effect.void
         }),
         Effect.repeat(Schedule.spaced(lookEvery)),

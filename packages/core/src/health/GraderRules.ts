@@ -110,7 +110,7 @@ const contradicting = 0.2
 
 export const contradictions: Rule = {
   title: "Equal answers, other scores",
-  words: `over the last ${window} rows of an environment that had equal answers to an item, ${percent(contradicting)} of them have another score than their equal`,
+  words: `over the last ${window} rows of an environment that had equal answers to an item, ${percent(contradicting)} of them have a score that is far from their equal's: by half of the range of all scores or more`,
   judge: (recorded) =>
     recorded.sourcesOf("train/contradicting_fraction").flatMap((source): Told => {
       const metric = "train/contradicting_fraction"

@@ -75,9 +75,8 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       window.judged += group.solved?.length ?? 0
       window.solved += group.solved?.filter(Boolean).length ?? 0
       window.outside += group.scores.filter(isOutside).length
-      const { contradicting, equal } = EqualAnswers.count(group)
-      window.equal += equal
-      window.contradicting += contradicting
+      if (window.equals.length < mostEquals) window.equals.push(...EqualAnswers.find(group))
+      for (const score of group.scores) window.range.add(score)
       window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
     kept: (group, step) => {
@@ -137,6 +136,9 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
   }
 }
 
+/** Kept for a window's figure: while every group is dropped no step ends the window. */
+const mostEquals = 10_000
+
 interface Window {
   kept: number
   /** Of those kept, with scores that are all equal. */
@@ -147,9 +149,9 @@ interface Window {
   tooShort: number
   /** Rollouts with a score outside of the claimed range. */
   outside: number
-  /** Rollouts whose answer another one of their group gave too, and those of them whose scores differ. */
-  equal: number
-  contradicting: number
+  /** Answers that several rollouts of a group gave, and the scores of all rollouts. */
+  readonly equals: Array<EqualAnswers.Equals>
+  readonly range: Spread
   /** Rollouts of items, and those that failed, died or took too long. */
   attempts: number
   failedAttempts: number
@@ -175,8 +177,8 @@ const emptyWindow = (): Window => ({
   truncated: 0,
   tooShort: 0,
   outside: 0,
-  equal: 0,
-  contradicting: 0,
+  equals: [],
+  range: makeSpread(),
   attempts: 0,
   failedAttempts: 0,
   judged: 0,
@@ -208,7 +210,9 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/too_short_fraction"] = window.tooShort / window.sequences
     figures["train/out_of_range_fraction"] = window.outside / window.sequences
   }
-  if (window.equal > 0) figures["train/contradicting_fraction"] = window.contradicting / window.equal
+  const { max, min } = window.range.figures()
+  const contradicting = EqualAnswers.contradicting(window.equals, max - min)
+  if (contradicting !== undefined) figures["train/contradicting_fraction"] = contradicting
   if (window.attempts > 0) figures["train/failed_fraction"] = window.failedAttempts / window.attempts
   if (window.judged > 0) figures["train/solved_fraction"] = window.solved / window.judged
   if (window.scores.length > 0) {

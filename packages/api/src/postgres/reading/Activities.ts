@@ -86,7 +86,10 @@ export const make = Effect.fnUntraced(function* (
     select run.id, ended_at is not null as ended, num_steps::float8 as total_steps,
       extract(epoch from run.created_at)::float8 * 1000 as created,
       extract(epoch from trainer_seen)::float8 * 1000 as trainer_seen,
-      (select extract(epoch from max(recorded_at))::float8 * 1000 from run_setting where run_id = run.id) as started,
+      (select extract(epoch from max(at))::float8 * 1000 from (
+        select recorded_at as at from run_setting where run_id = run.id
+        union all select registered_at from env where run_id = run.id
+      ) as starts) as started,
       (select extract(epoch from created_at)::float8 * 1000 from grp where run_id = run.id order by id desc limit 1)
         as group_at,
       (select json_agg(newest) from (
