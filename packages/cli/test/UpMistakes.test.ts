@@ -31,7 +31,7 @@ describe("atropos up", () => {
       assert.include(stderr, "stop_on stuck looks at what environments record")
       const misspelt = yield* up("--stop_on", "collaps")
       assert.strictEqual(misspelt.code, 2)
-      assert.include(misspelt.stderr, "collaps is no rule of a run's health: collapse, not_finite")
+      assert.include(misspelt.stderr, "collaps is no rule that ends a run: grader, contradictions")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -52,7 +52,7 @@ export const make = <Item, E, R>({
     definition,
     label: definition.label ?? Formatter.formatJson,
     id: DefinitionCalls.identity(definition),
-    solved: Scoring.solvedBy(definition),
+    solved: Scoring.solvedBy(definition, settings.rewardWeights),
     boundary,
     scored: Scoring.make(definition, boundary.crossing, settings.rewardWeights)
   }

@@ -109,21 +109,32 @@ const warningOutside = (
 /** Rounding may leave a sum of parts this share of the range below its top. */
 const rounding = 1e-9
 
-/** Which scores count as solved, and that in words; none if nothing says it. */
-export const solvedBy = ({
-  claims,
-  evaluation,
-  isCorrect = evaluation?.isCorrect
-}: {
-  readonly claims?: { readonly scoreRange?: readonly [minimum: number, maximum: number] }
-  readonly evaluation?: { readonly isCorrect?: Solved["isCorrect"] }
-  readonly isCorrect?: Solved["isCorrect"]
-}): EnvironmentShape["solved"] => {
-  if (isCorrect !== undefined) {
-    return Option.some({ isCorrect, meaning: "what the environment counts as correct" })
+/** Which scores count as solved, and that in words; none if nothing says it. A broken score never does. */
+export const solvedBy = (
+  {
+    claims,
+    evaluation,
+    isCorrect = evaluation?.isCorrect
+  }: {
+    readonly claims?: { readonly scoreRange?: readonly [minimum: number, maximum: number] }
+    readonly evaluation?: { readonly isCorrect?: Solved["isCorrect"] }
+    readonly isCorrect?: Solved["isCorrect"]
+  },
+  weights: Weights = {}
+): EnvironmentShape["solved"] => {
+  const range = claims?.scoreRange
+  const isOutside = range === undefined || hasWeights(weights) ? () => false : outsideOf(range)
+  const sound = (isSolved: Solved["isCorrect"]): Solved["isCorrect"] => {
+    return (score, rewards) => Number.isFinite(score) && !isOutside(score) && isSolved(score, rewards)
   }
-  if (claims?.scoreRange === undefined) return Option.none()
-  const [bottom, top] = claims.scoreRange
+  if (isCorrect !== undefined) {
+    return Option.some({ isCorrect: sound(isCorrect), meaning: "what the environment counts as correct" })
+  }
+  if (range === undefined) return Option.none()
+  const [bottom, top] = range
   const least = top - rounding * (top - bottom)
-  return Option.some({ isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` })
+  return Option.some({
+    isCorrect: sound((score) => score >= least),
+    meaning: `a score of ${top}, the top of the range`
+  })
 }

@@ -15,6 +15,7 @@ import deleteRuns from "./0014_delete_runs.ts"
 import keepLogprobsOfTrainers from "./0015_keep_logprobs_of_trainers.ts"
 import waitAtStaleness from "./0016_wait_at_staleness.ts"
 import keysOfGroupsAreOfTheirRun from "./0017_keys_of_groups_are_of_their_run.ts"
+import knowTrainersThatWait from "./0018_know_trainers_that_wait.ts"
 
 export const migrations = {
   "0001_create_runs_and_queue": createRunsAndQueue,
@@ -32,5 +33,6 @@ export const migrations = {
   "0014_delete_runs": deleteRuns,
   "0015_keep_logprobs_of_trainers": keepLogprobsOfTrainers,
   "0016_wait_at_staleness": waitAtStaleness,
-  "0017_keys_of_groups_are_of_their_run": keysOfGroupsAreOfTheirRun
+  "0017_keys_of_groups_are_of_their_run": keysOfGroupsAreOfTheirRun,
+  "0018_know_trainers_that_wait": knowTrainersThatWait
 }

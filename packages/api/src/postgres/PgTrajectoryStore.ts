@@ -12,6 +12,7 @@ import { Context, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Database } from "../database/Database.ts"
 import * as Batches from "./queue/Batches.ts"
+import * as Activities from "./reading/Activities.ts"
 import * as Browse from "./reading/Browse.ts"
 import * as Changes from "./base/Changes.ts"
 import * as Deletion from "./runs/Deletion.ts"
@@ -67,7 +68,7 @@ export const layer: Layer.Layer<
     const clock = yield* StoreClock.make
     const deletion = yield* Deletion.make(changes, cache, clock, lastSeen)
     const leases = yield* Leases.make(views, changes, clock)
-    const batches = yield* Batches.make(views, changes, cache, leases, clock, objects)
+    const batches = yield* Batches.make(views, changes, cache, leases, clock, objects, lastSeen.noteTrainer)
     const records = yield* Records.make(changes, objects)
     const logprobs = yield* TrainedLogprobs.make
     const summary = yield* Summary.make(views, clock)
@@ -76,7 +77,7 @@ export const layer: Layer.Layer<
     const index = yield* TextIndex.make(changes, objects)
     const reading = {
       ...(yield* Browse.make(names, index, objects, logprobs)),
-      ...(yield* Reading.make(names, clock)),
+      ...(yield* Reading.make(names, clock, yield* Activities.make(clock))),
       ...(yield* MetricReading.make(names, changes)),
       ...(yield* EnvironmentReading.make(names, environments)),
       ...(yield* DistributionReading.make(names))

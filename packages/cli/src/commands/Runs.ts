@@ -1,11 +1,12 @@
 /** `atropos runs`: the runs of a service; `atropos runs delete NAME`: one of them deleted. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as ServiceApi from "@atropos/core/service/ServiceApi"
-import type { TrajectoryError } from "@atropos/core"
+import type { TrajectoryApi, TrajectoryError } from "@atropos/core"
 import { Config, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Table from "../base/Table.ts"
+import * as Terminal from "../base/Terminal.ts"
 import type { MakeVerb } from "./Verb.ts"
 import * as Services from "../config/Services.ts"
 
@@ -33,8 +34,20 @@ const serviceOf = Effect.fnUntraced(function* (given: string, run?: string) {
   }
 })
 
-const stateOf = (run: { readonly ended: boolean; readonly registered: boolean; readonly started: boolean }): string =>
-  run.ended ? "ended" : run.started ? "current" : run.registered ? "waits for its trainer" : "without a trainer"
+const stateOf = ({ activity, ended, registered, started }: TrajectoryApi.RunRow): string => {
+  if (activity !== undefined && activity.state !== "starting") return activity.state
+  return ended
+    ? "ended"
+    : started
+      ? (activity?.state ?? "current")
+      : registered
+        ? "waits for its trainer"
+        : "without a trainer"
+}
+
+/** Why it stalled, or ended without being stopped. */
+const reasonOf = ({ activity }: TrajectoryApi.RunRow): string =>
+  Terminal.escape(activity?.reason ?? "").replaceAll("\n", " ")
 
 const list = Command.make(
   name,
@@ -51,7 +64,14 @@ const list = Command.make(
         `${run.currentStep}/${run.numSteps}`,
         String(run.batchSize)
       ])
-      yield* Console.log(Table.columns(["run", "state", "step", "batch size"], rows))
+      const reasons = runs.map(reasonOf)
+      const hasReasons = reasons.some((reason) => reason !== "")
+      yield* Console.log(
+        Table.columns(
+          ["run", "state", "step", "batch size", ...(hasReasons ? ["reason"] : [])],
+          hasReasons ? rows.map((row, index) => [...row, reasons[index]!]) : rows
+        )
+      )
     }).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
 ).pipe(
   Command.withExamples([

@@ -12,6 +12,7 @@ import * as Summary from "../job/Summary.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Recipe from "../up/Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
+import * as HealthLines from "../train/HealthLines.ts"
 import * as Train from "../train/Train.ts"
 import type { MakeVerb } from "./Verb.ts"
 
@@ -49,12 +50,13 @@ export const make: MakeVerb = () =>
           if (RemoteEngine.isRemote(settings)) yield* RemoteEngine.check(settings)
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
           const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")
-          const { first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)
+          const { cards, first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)
           yield* Console.log("")
           yield* Console.log(
             Summary.print([
               ["steps", steps === 0 ? "none: the checkpoint already has all steps" : String(steps)],
               ["mean reward", `${rewardOf(first)} at the start, ${rewardOf(last)} at the end`],
+              ...HealthLines.of(cards),
               ["checkpoints", folder]
             ])
           )

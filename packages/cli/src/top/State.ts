@@ -10,6 +10,8 @@ import * as Steps from "./Steps.ts"
 /** One look at the service. */
 export interface Look {
   readonly run: TrajectoryApi.Run
+  /** Whether it moves, where the service knows. */
+  readonly activity?: TrajectoryApi.RunRow["activity"]
   readonly summary: TrajectoryApi.QueueSummary
   readonly environments: ReadonlyArray<TrajectoryApi.EnvironmentRow>
   /** Rows that are new since the last look. */
@@ -60,7 +62,8 @@ const listed = (name: string, texts: ReadonlyMap<string, string>) =>
   texts.size === 0 ? [] : [[name, [...texts.values()].join(" | ")] as const]
 
 export const make = (): State => {
-  const { recorded, see } = Health.recorder()
+  const { recorded: told, see } = Health.recorder()
+  const recorded: Health.Recorded = { ...told, activity: () => last?.activity }
   let rewards: ReadonlyArray<number> = []
   let recent: ReadonlyArray<StepMetrics> = []
   const solved = new Map<string, string>()
@@ -105,7 +108,9 @@ export const make = (): State => {
           total: run.numSteps,
           rewards: rewards.filter(Number.isFinite),
           recent,
-          findings: Health.judge(recorded).map(Health.inWords)
+          findings: Health.cards(Health.judge(recorded)).map(Health.cardInWords),
+          isInDoubt: Health.isInDoubt(recorded, "trainer"),
+          standing: Board.standingOf(last.activity)
         },
         { width, colour }
       )
@@ -119,8 +124,19 @@ export const make = (): State => {
       if (last === undefined) return ""
       const { run } = last
       const step = `step ${recent.at(-1)?.step ?? run.currentStep}/${run.numSteps}`
-      const figures = recent.length === 0 ? [] : [ProgressFigures.detailOf(recent)]
-      return [step, ...figures, ...more(last).map(([name, text]) => `${name} ${text}`)].join("  ").replaceAll("\n", " ")
+      const figures =
+        recent.length === 0 ? [] : [ProgressFigures.detailOf(recent, Health.isInDoubt(recorded, "trainer"))]
+      const standing = Board.standingOf(last.activity)
+      const findings = Health.cards(Health.judge(recorded)).map((card) => `health ${Health.cardInWords(card)}`)
+      return [
+        step,
+        ...(standing === undefined ? [] : [standing]),
+        ...figures,
+        ...findings,
+        ...more(last).map(([name, text]) => `${name} ${text}`)
+      ]
+        .join("  ")
+        .replaceAll("\n", " ")
     }
   }
 }

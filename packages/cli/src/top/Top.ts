@@ -47,7 +47,9 @@ const watch = (service: ServiceApi.ServiceApi, run: string) => {
     }
     const summary = yield* call(api.runs.summary({ params }))
     const { environments } = yield* call(api.reading.environments({ params }))
-    return { run: known, summary, environments, rows } satisfies State.Look
+    const { runs } = yield* call(api.reading.runs())
+    const activity = runs.find(({ name }) => name === run)?.activity
+    return { run: known, summary, environments, rows, ...(activity && { activity }) } satisfies State.Look
   })
 }
 

@@ -6,7 +6,8 @@
  * wider than the terminal.
  */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
-import { Clock, Effect } from "effect"
+import * as Health from "@atropos/core/health/Health"
+import { Clock, Effect, Schedule } from "effect"
 import * as Progress from "../base/Progress.ts"
 import * as Sparkline from "../base/Sparkline.ts"
 import * as Terminal from "../base/Terminal.ts"
@@ -22,6 +23,10 @@ export interface State {
   readonly recent: ReadonlyArray<StepMetrics>
   /** What is wrong with the run, in words, the gravest first. */
   readonly findings: ReadonlyArray<string>
+  /** Whether its scores are in doubt. */
+  readonly isInDoubt?: boolean
+  /** How it stands, where it does not run: `stalled`. */
+  readonly standing?: string | undefined
 }
 
 const window = 10
@@ -49,8 +54,8 @@ const timeOf = (steps: ReadonlyArray<StepMetrics>): string => {
 }
 
 /** Without the reward, which has a line of its own. */
-const policyOf = (steps: ReadonlyArray<StepMetrics>): string =>
-  ProgressFigures.detailOf(steps)
+const policyOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt: boolean): string =>
+  ProgressFigures.detailOf(steps, isInDoubt)
     .split(" | ")
     .filter((figure) => !figure.startsWith("reward "))
     .join(" | ")
@@ -64,12 +69,14 @@ const red = (text: string): string => `\u001b[31m${text}\u001b[39m`
 
 /** The lines, each at most `width` columns wide. */
 export const render = (
-  { done, findings, recent, rewards, total }: State,
+  { done, findings, isInDoubt = false, recent, rewards, standing, total }: State,
   { colour, width }: { readonly width: number; readonly colour: boolean }
 ): ReadonlyArray<string> => {
   const seconds = sum(recent, ({ stepSeconds }) => stepSeconds)
   const each = recent.length === 0 ? undefined : seconds / recent.length
-  const left = each === undefined || done >= total ? "" : `, ${Summary.time(1000 * each * (total - done))} left`
+  const time = each === undefined || done >= total ? "" : `, ${Summary.time(1000 * each * (total - done))} left`
+  // Nothing is left to wait for where nothing moves.
+  const left = standing === undefined ? time : `, ${standing}`
   const reward = rewards.slice(-window)
   const mean = reward.reduce((all, one) => all + one, 0) / reward.length
   const value = reward.length === 0 ? "" : mean.toFixed(3)
@@ -83,28 +90,50 @@ export const render = (
       `step    ${done}/${total} ${bar(total > 0 ? done / total : 0, width < 60 ? 8 : 24)} ${percent(total > 0 ? done / total : 0)}${left}`
     ),
     cut(`reward  ${value} ${Sparkline.of(rewards, Math.min(48, Math.max(4, width - 16)))}`),
-    cut(`policy  ${policyOf(recent)}`),
+    cut(`policy  ${policyOf(recent, isInDoubt)}`),
     cut(`time    ${each === undefined ? "" : `${each.toFixed(each < 10 ? 2 : 0)} s a step | `}${timeOf(recent)}`),
     colour && first !== undefined ? red(health) : health
   ]
 }
 
 const everyMillis = 250
+/** Without a step, so that what stalled is seen. */
+const lookEvery = "10 seconds"
 
 export interface Steps {
   readonly step: (metrics: StepMetrics) => Effect.Effect<void>
 }
 
+/** Whether there is a terminal for it. */
+export const isShown: Effect.Effect<boolean> = Effect.gen(function* () {
+  return (yield* Progress.Presenter) === "bar" && (yield* Terminal.Place).columns !== undefined
+})
+
+/** What is shown of a run beside its steps, as it is now. */
+export interface Watched {
+  readonly cards: () => ReadonlyArray<Health.Card>
+  readonly isInDoubt: () => boolean
+  readonly activity: () => Health.Activity.Activity | undefined
+}
+
+/** How a run stands, in words; undefined where it runs. */
+export const standingOf = (activity: Health.Activity.Activity | undefined): string | undefined =>
+  activity === undefined || activity.state === "running" || activity.state === "starting"
+    ? undefined
+    : activity.state === "done"
+      ? "done"
+      : `${activity.state} for ${Health.Activity.span(activity.idleSeconds)}`
+
 /** Until the scope closes: the board on a terminal, a line now and then elsewhere. */
-export const make = Effect.fn("Board.make")(function* ({
-  findings,
-  ...options
-}: Pick<State, "done" | "total"> & { readonly findings: () => State["findings"] }) {
+export const make = Effect.fn("Board.make")(function* (
+  options: Pick<State, "done" | "total">,
+  { activity, cards, isInDoubt }: Watched
+) {
   const place = yield* Terminal.Place
   const { columns } = place
-  if ((yield* Progress.Presenter) !== "bar" || columns === undefined) {
+  if (!(yield* isShown) || columns === undefined) {
     const progress = yield* Progress.make({ unit: "steps", ...options })
-    const shown = ProgressFigures.make()
+    const shown = ProgressFigures.make(isInDoubt)
     return {
       step: (metrics) => {
         shown.add(metrics)
@@ -118,7 +147,15 @@ export const make = Effect.fn("Board.make")(function* ({
   const colour = !process.env["NO_COLOR"]
   const lines = () =>
     render(
-      { done, total: options.total, rewards, recent, findings: findings() },
+      {
+        done,
+        total: options.total,
+        rewards,
+        recent,
+        findings: cards().map(Health.cardInWords),
+        isInDoubt: isInDoubt(),
+        standing: standingOf(activity())
+      },
       { width: Math.max(20, columns() - 1), colour }
     )
   let shownAt = Number.NEGATIVE_INFINITY
@@ -132,6 +169,9 @@ export const make = Effect.fn("Board.make")(function* ({
     // The last state stays where it is.
     () => Effect.sync(leave)
   )
+  yield* Effect.sync(() => {
+    if (!isOver) place.show(lines())
+  }).pipe(Effect.repeat(Schedule.spaced(lookEvery)), Effect.forkScoped)
   return {
     step: Effect.fnUntraced(function* (metrics) {
       rewards.push(metrics.rewardMean)

@@ -16,7 +16,7 @@ export interface Figures {
   readonly detail: () => string
 }
 
-export const make = (): Figures => {
+export const make = (isInDoubt: () => boolean = () => false): Figures => {
   let steps: ReadonlyArray<StepMetrics> = []
   let news = 0
   return {
@@ -26,7 +26,7 @@ export const make = (): Figures => {
     },
     detail: () => {
       news = 0
-      return detailOf(steps)
+      return detailOf(steps, isInDoubt())
     }
   }
 }
@@ -47,8 +47,8 @@ const figure = (name: string, value: number | undefined, digits: number): Readon
 
 const percent = (share: number): string => `${Math.round(100 * share)}%`
 
-/** Figures over some steps, the last one's state at its end. */
-export const detailOf = (steps: ReadonlyArray<StepMetrics>): string => {
+/** Figures over some steps, the last one's state at its end; nothing is called solved by scores that are in doubt. */
+export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): string => {
   const of = (name: "entropy" | "kl" | "loss" | "mismatchOnPolicy" | "ratioMean" | "rewardMean" | "stalenessMean") =>
     mean(steps, (metrics) => metrics[name])
   const trained = steps.filter(({ skipped }) => skipped !== "nothingToTrain")
@@ -60,7 +60,7 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>): string => {
   const seconds = sum(steps.map(({ stepSeconds }) => stepSeconds))
   return [
     ...figure("reward", of("rewardMean"), 3),
-    ...(solved === undefined ? [] : [`solved ${percent(solved)}`]),
+    ...(solved === undefined ? [] : [`${isInDoubt ? "scored as solved" : "solved"} ${percent(solved)}`]),
     ...(isPolicy
       ? figure("entropy", of("entropy"), 3)
       : figure(

@@ -4,6 +4,7 @@
  *
  * Goes on from the newest checkpoint in `save_path`. Interrupted, it saves one and gives back what it holds.
  */
+import type * as Health from "@atropos/core/health/Health"
 import { type MetricsSettings, Tokenizer, TrajectoryClientAuto } from "@atropos/core"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
@@ -23,6 +24,7 @@ import { tellStopped } from "./RunArtifacts.ts"
 import * as Pretrained from "./Pretrained.ts"
 import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
+import * as RunActivity from "./RunActivity.ts"
 import * as Room from "./Room.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 import * as TrainPlan from "./TrainPlan.ts"
@@ -33,6 +35,8 @@ export interface Trained {
   readonly first: Option.Option<StepMetrics>
   readonly last: Option.Option<StepMetrics>
   readonly folder: string
+  /** What was wrong with the run. */
+  readonly cards: ReadonlyArray<Health.Card>
 }
 
 /**
@@ -118,13 +122,14 @@ export const run = Effect.fn("Train.run")(
     const left = trainer.trainingSteps - done
     const onBatch = plan === undefined || left <= 0 ? undefined : yield* plan(made, settings, left)
     const watch = yield* Watch.make(trainer)
-    const board = yield* Board.make({ total: trainer.trainingSteps, done, findings: watch.findings })
+    const board = yield* Board.make({ total: trainer.trainingSteps, done }, watch)
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
     const client = TrajectoryClientAuto.layer({
       url: trainer.atroposUrl,
       run: trainer.run,
       ...(Option.isSome(token) && { token: token.value })
     })
+    yield* watch.follow(yield* RunActivity.ofService({ url: trainer.atroposUrl, run: trainer.run, token }))
     const outcome = yield* ServiceTraining.steps(made, {
       settings,
       owner: "atropos train",
@@ -144,7 +149,7 @@ export const run = Effect.fn("Train.run")(
       watch.ending,
       Effect.provide(Layer.provideMerge(watch.over(Metrics.layer(metrics, place)), client))
     )
-    return { ...outcome, folder: resolve(trainer.savePath) } satisfies Trained
+    return { ...outcome, folder: resolve(trainer.savePath), cards: watch.cards() } satisfies Trained
   },
   Effect.scoped,
   (effect, { trainer }, metrics) =>

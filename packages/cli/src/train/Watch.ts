@@ -1,16 +1,19 @@
 /**
- * The health of a run that is trained in this process, by what its trainer records, and its environments where they are
- * here too: for the board, for `stop_on`, and for an address that is told of it (`health_webhook`).
+ * The health of a run that is trained in this process, by what its trainer records, its environments where they are
+ * here too, and whether the service sees it move: for the board, for `stop_on`, for logs, and for an address that is
+ * told of it (`health_webhook`).
  *
- * The address is told of each finding once, while the run goes on; of what `stop_on` names when that ends the run,
- * before the command fails. Telling holds up no step. A resumed run begins without a past.
+ * Each cause is told once while the run goes on, without what follows from it: to the address, and as a line on
+ * standard error where no board shows it. What `stop_on` names is told when it ends the run, before the command fails.
+ * Telling holds up no step. A resumed run begins without a past.
  */
 import { MetricsSink } from "@atropos/core"
 import * as Health from "@atropos/core/health/Health"
 import { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import * as StopOn from "@atropos/trainer/run/StopOn"
-import { Effect, FiberSet, Layer } from "effect"
+import { Console, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
 import { Secrets } from "../base/Secrets.ts"
+import * as Board from "./Board.ts"
 import * as HealthWebhook from "./HealthWebhook.ts"
 
 interface Options {
@@ -22,8 +25,16 @@ interface Options {
 
 export interface Watch {
   readonly recorder: Health.Recorder
-  /** What is wrong by all rules, in words, the gravest first. */
-  readonly findings: () => ReadonlyArray<string>
+  /** What is wrong by all rules, by cause, the gravest first. */
+  readonly cards: () => ReadonlyArray<Health.Card>
+  /** Whether the scores of the run are in doubt: then nothing is called solved. */
+  readonly isInDoubt: () => boolean
+  /** Whether the run moves, as the service knows; undefined until it said so. */
+  readonly activity: () => Health.Activity.Activity | undefined
+  /** Asks now and then whether the run moves, until the scope closes. */
+  readonly follow: (
+    activity: Effect.Effect<Health.Activity.Activity | undefined>
+  ) => Effect.Effect<void, never, Scope.Scope>
   /** The sinks, with everything that goes to them seen here. */
   readonly over: <E, R>(sinks: Layer.Layer<MetricsSink.MetricsSink, E, R>) => typeof sinks
   /** After each step: tells what is new. */
@@ -45,9 +56,15 @@ const heard = ({ open }: MetricsSink.MetricsSinkShape, { see }: Health.Recorder)
     }))
 })
 
+const lookEvery = "10 seconds"
+
 /** Until the scope closes, which waits for what is being told. */
 export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, stopOn }: Options) {
-  const recorder = Health.recorder()
+  const { recorded, see } = Health.recorder()
+  let activity: Health.Activity.Activity | undefined
+  let hasMoved = false
+  const recorder: Health.Recorder = { recorded: { ...recorded, activity: () => activity }, see }
+  const isBoardShown = yield* Board.isShown
   const ending = StopOn.rulesOf(stopOn)
   const others = Health.ruleNames.filter((rule) => !ending.includes(rule))
   const told = new Set<string>()
@@ -56,27 +73,47 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
   const sending = yield* FiberSet.make()
   yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(sending))
   const tellNews = Effect.suspend(() => {
-    const news = Health.judge(recorder.recorded, others).filter((finding) => !told.has(Health.keyOf(finding)))
+    const news = Health.cards(Health.judge(recorder.recorded, others))
+      .map(({ cause }) => cause)
+      .filter((finding) => !told.has(Health.keyOf(finding)))
     for (const finding of news) told.add(Health.keyOf(finding))
     return Effect.forEach(
       news,
-      (finding) =>
-        FiberSet.run(
-          sending,
-          HealthWebhook.tell(healthWebhook, { run, finding, stopped: false, message: Health.inWords(finding) })
-        ),
+      (finding) => {
+        const message = Health.inWords(finding)
+        const send =
+          healthWebhook === ""
+            ? Effect.void
+            : FiberSet.run(sending, HealthWebhook.tell(healthWebhook, { run, finding, stopped: false, message }))
+        return Effect.andThen(isBoardShown ? Effect.void : Console.error(`${finding.severity}: ${message}`), send)
+      },
       { discard: true }
     )
   })
+  const isAnybodyTold = healthWebhook !== "" || !isBoardShown
   return {
     recorder,
-    findings: () => Health.judge(recorder.recorded).map(Health.inWords),
+    cards: () => Health.cards(Health.judge(recorder.recorded)),
+    isInDoubt: () => Health.isInDoubt(recorder.recorded, "trainer"),
+    activity: () => activity,
+    follow: (look) =>
+      look.pipe(
+        Effect.flatMap((now) => {
+          // What is left of an earlier process is none of this one's standing still.
+          hasMoved ||= now?.state === "starting" || now?.state === "running"
+          activity = hasMoved ? now : undefined
+          return isAnybodyTold ? tellNews : Effect.void
+        }),
+        Effect.repeat(Schedule.spaced(lookEvery)),
+        Effect.forkScoped,
+        Effect.asVoid
+      ),
     over: (sinks) =>
       Layer.effect(
         MetricsSink.MetricsSink,
         Effect.map(MetricsSink.MetricsSink, (all) => heard(all, recorder))
       ).pipe(Layer.provide(sinks)),
-    step: healthWebhook === "" ? Effect.void : tellNews,
+    step: isAnybodyTold ? tellNews : Effect.void,
     ending: (effect) =>
       Effect.tapError(effect, (error) => {
         const [finding] = Health.judge(recorder.recorded, ending)

@@ -8,6 +8,7 @@
  */
 import { Environment, type MetricsSettings } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, S3, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
+import type * as Health from "@atropos/core/health/Health"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import type { RunSettings } from "../config/RunSettings.ts"
@@ -32,6 +33,7 @@ import * as RunFolder from "../train/RunFolder.ts"
 import * as ServedPolicy from "../train/ServedPolicy.ts"
 import type * as Sampling from "./Sampling.ts"
 import * as Watch from "../train/Watch.ts"
+import * as RunActivity from "../train/RunActivity.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
 
 export interface UpOptions {
@@ -58,6 +60,10 @@ export interface UpResult extends Loop.Outcome {
   readonly run: RunFolder.RunFolder
   readonly seconds: number
   readonly trained: RunArtifacts.RunArtifacts
+  /** What was wrong with the run. */
+  readonly cards: ReadonlyArray<Health.Card>
+  /** Whether its scores are in doubt. */
+  readonly isInDoubt: boolean
 }
 
 /** The store on the configured database, and the HTTP service over it. */
@@ -129,7 +135,7 @@ export const run = Effect.fn("Up.run")(
       `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${trained}; Ctrl-C saves and stops`
     )
     const watch = yield* Watch.make(named)
-    const board = yield* Board.make({ total: trainingSteps, done: chosen.done, findings: watch.findings })
+    const board = yield* Board.make({ total: trainingSteps, done: chosen.done }, watch)
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(
@@ -138,6 +144,7 @@ export const run = Effect.fn("Up.run")(
       Layer.provideMerge(yield* layer(trainer))
     )
     const { kind: device } = (yield* Executor).device
+    yield* watch.follow(yield* RunActivity.here(chosen.name))
     const outcome = yield* Loop.run({
       settings: trainer,
       initial,
@@ -176,6 +183,8 @@ export const run = Effect.fn("Up.run")(
     const result = {
       ...outcome,
       run: chosen,
+      cards: watch.cards(),
+      isInDoubt: watch.isInDoubt(),
       seconds: ((yield* Clock.currentTimeMillis) - started) / 1000,
       trained: yield* RunArtifacts.write({
         run: chosen,

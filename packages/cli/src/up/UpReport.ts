@@ -4,17 +4,19 @@ import { Console, Effect } from "effect"
 import * as CommandLine from "../base/CommandLine.ts"
 import * as UserFile from "../config/UserFile.ts"
 import * as Summary from "../job/Summary.ts"
+import * as HealthLines from "../train/HealthLines.ts"
 import * as Table from "../base/Table.ts"
 import * as Curve from "./Curve.ts"
 import type { UpResult } from "./Up.ts"
 
 /** A line for each environment that has held-out items. */
-const solvedOf = ({ after, before }: UpResult): ReadonlyArray<readonly [string, string]> =>
+const solvedOf = ({ after, before, isInDoubt }: UpResult): ReadonlyArray<readonly [string, string]> =>
   after.map((last, index) => {
     const first = before.find(({ environment }) => environment === last.environment)
     const was = first === undefined ? "" : `${Curve.showSolved(first)} before, `
     const whose = after.length === 1 ? "" : `${last.environment}: `
-    const what = last.measure === undefined ? "held-out items solved" : `held-out mean ${last.measure}`
+    const solved = isInDoubt ? "held-out items scored as solved" : "held-out items solved"
+    const what = last.measure === undefined ? solved : `held-out mean ${last.measure}`
     const isNew = index === 0 || after[index - 1]!.measure !== last.measure
     return [isNew ? what : "", `${whose}${was}${Curve.showSolved(last)} after`]
   })
@@ -26,10 +28,20 @@ export interface Ran {
   readonly words: ReadonlyArray<string>
   /** Those that have held-out items, and the files with their settings. */
   readonly evaluated: ReadonlyArray<{ readonly config: string; readonly word: string }>
+  /** Whether its health found anything. */
+  readonly hasFindings: boolean
+  /** Whether its reward rose. */
+  readonly hasLearned: boolean
 }
 
 /** Lines for what can be done with a run, and only with that: what each does. */
-export const next = ({ evaluated, policy, words }: Ran): ReadonlyArray<readonly [line: string, what: string]> => {
+export const next = ({
+  evaluated,
+  hasFindings,
+  hasLearned,
+  policy,
+  words
+}: Ran): ReadonlyArray<readonly [line: string, what: string]> => {
   const isOwn = words.some(UserFile.isPath)
   return [
     ...(policy === undefined
@@ -43,9 +55,10 @@ export const next = ({ evaluated, policy, words }: Ran): ReadonlyArray<readonly 
         ] as const
     ),
     [CommandLine.of("api"), "browse its curves and rollouts, at /ui"],
-    ...(words.includes("sort-letters")
+    ...(words.includes("sort-letters") && !hasFindings && hasLearned
       ? [[CommandLine.of("up --env addition"), "train on a harder task"] as const]
       : []),
+    ...(hasFindings ? [[Docs.path("troubleshooting.md"), "what its findings mean, and what to do"] as const] : []),
     ...(isOwn
       ? [[Docs.path("reward-does-not-rise.md"), "what to change if the reward does not rise"] as const]
       : [[CommandLine.of("envs"), "list the environments"] as const]),
@@ -56,7 +69,7 @@ export const next = ({ evaluated, policy, words }: Ran): ReadonlyArray<readonly 
 
 /** Prints it. */
 export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
-  const { after, curve, run, seconds, trained } = result
+  const { after, cards, curve, run, seconds, trained } = result
   // Of the others `evaluate` would only say that there is nothing to evaluate.
   const evaluated = trained.configs.filter(({ environment }) => after.some((one) => one.environment === environment))
   const words = trained.configs.map(({ word }) => word)
@@ -81,11 +94,24 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
       ],
       ["", Curve.sparkline(rewards)],
       ...solvedOf(result),
+      ...HealthLines.of(cards),
       ["trained on", `${sequences.toLocaleString("en-US")} sequences, ${tokens.toLocaleString("en-US")} tokens`],
       ["checkpoints and metrics", run.folder]
     ])
   )
   yield* Console.log(
-    ["", "next:", Table.pairs(next({ policy: trained.policy, words, evaluated })).replace(/^/gm, "  ")].join("\n")
+    [
+      "",
+      "next:",
+      Table.pairs(
+        next({
+          policy: trained.policy,
+          words,
+          evaluated,
+          hasFindings: cards.length > 0,
+          hasLearned: Curve.recent(rewards) > Curve.early(rewards)
+        })
+      ).replace(/^/gm, "  ")
+    ].join("\n")
   )
 })

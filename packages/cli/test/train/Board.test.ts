@@ -25,6 +25,17 @@ describe("Board", () => {
     assert.strictEqual(lines[4], "health  no rule is broken")
   })
 
+  it("has no time left where nothing moves, and calls nothing solved that is in doubt", () => {
+    const recent = state.recent.map((one) => ({ ...one, solvedFraction: 1 }))
+    const activity = { state: "stalled" as const, idleSeconds: 200, reason: null, environment: null, errors: [] }
+    const standing = Board.standingOf(activity)
+    const lines = Board.render({ ...state, recent, isInDoubt: true, standing }, { width: 120, colour: false })
+    assert.match(lines[0]!, /40%, stalled for 3 min$/)
+    assert.include(lines[2], "scored as solved 100%")
+    assert.isUndefined(Board.standingOf({ ...activity, state: "running" }))
+    assert.isUndefined(Board.standingOf(undefined))
+  })
+
   it.prop(
     "is as narrow as its terminal, and has colours and commands of nobody else",
     [Schema.Int.check(Schema.isBetween({ minimum: 8, maximum: 200 })), Schema.String],

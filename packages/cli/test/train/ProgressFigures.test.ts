@@ -40,6 +40,8 @@ describe("Training", () => {
       ProgressFigures.detailOf([step(1, { solvedFraction: 0.25 }), step(2, { solvedFraction: 0.5 }), step(3)]),
       /^reward 0\.500 \| solved 38% \| entropy/
     )
+    // By scores that are in doubt nothing is solved.
+    assert.include(ProgressFigures.detailOf([step(1, { solvedFraction: 1 })], true), "scored as solved 100%")
     const { entropy: _, ratioMean: __, ...examples } = step(1, { loss: 1.25 })
     assert.match(ProgressFigures.detailOf([examples]), /^reward 0\.500 \| loss 1\.2500 \| staleness/)
   })

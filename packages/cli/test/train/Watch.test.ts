@@ -3,11 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { MetricsSink } from "@atropos/core"
 import { TrainerError } from "@atropos/trainer"
 import * as StepMetrics from "@atropos/trainer/run/StepMetrics"
-import { Effect, Layer, Logger, Schema, Tracer } from "effect"
+import { Console, Effect, Layer, Logger, Schema, Tracer } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { inspect } from "node:util"
 import * as Runtime from "effect/Runtime"
+import * as Waits from "../../../core/test/base/Waits.ts"
+import * as Progress from "../../src/base/Progress.ts"
 import * as Services from "../../src/config/Services.ts"
 import * as Watch from "../../src/train/Watch.ts"
 import { step } from "./Steps.ts"
@@ -94,7 +96,7 @@ describe("Watch", () => {
         Effect.gen(function* () {
           const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: url })
           yield* Effect.scoped(Effect.provide(train(watch, 30), watch.over(sinks)))
-          return watch.findings()
+          return watch.cards()
         })
       )
       // The watch has ended: nothing is on its way any more.
@@ -111,10 +113,46 @@ describe("Watch", () => {
         /^nightly: Environment stuck \(stuck\): 100% of the groups of maze_0 .* 0% of the answers are solved\.$/
       )
       assert.deepStrictEqual(
-        findings.map((text) => text.split(":")[0]),
-        ["Not a number (not_finite)", "Environment stuck (stuck)"]
+        findings.map(({ cause }) => cause.rule),
+        ["not_finite", "stuck"]
       )
     })
+  )
+
+  it.live(
+    "prints each cause once where there is no terminal, and what the service says of a run that does not move",
+    () =>
+      Effect.gen(function* () {
+        const printed: Array<string> = []
+        const console = { ...globalThis.console, error: (text: string) => void printed.push(text) }
+        yield* Effect.gen(function* () {
+          const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: "" })
+          yield* Effect.scoped(Effect.provide(train(watch, 30), watch.over(sinks)))
+          assert.isUndefined(watch.activity())
+          const activity = { state: "stalled" as const, idleSeconds: 180, environment: null, errors: [] }
+          const stalled = { ...activity, reason: "no environment is connected" }
+        // A run that is resumed begins with what its last process left.
+        const left = yield* Effect.scoped(Effect.andThen(watch.follow(Effect.succeed(stalled)), Effect.sync(watch.activity)))
+        assert.isUndefined(left)
+        yield* watch.follow(Effect.succeed({ ...stalled, state: "running" as const, reason: null }))
+        yield* Waits.untilTrue("the run has moved", () => watch.activity()?.state === "running")
+        yield* watch.follow(Effect.succeed(stalled))
+          yield* Waits.untilTrue("the run that does not move is told", () => printed.length === 3)
+          assert.strictEqual(watch.activity()?.state, "stalled")
+        }).pipe(
+          Effect.scoped,
+          Effect.provideService(Console.Console, console),
+          Effect.provideService(Progress.Presenter, "lines")
+        )
+        assert.deepStrictEqual(
+          printed.map((line) => line.slice(0, 40)),
+          [
+            "broken: Not a number (not_finite): Loss or",
+            "broken: Environment stuck (stuck): 100% of",
+            "broken: Run not moving (stalled): Nothing has"
+          ].map((line) => line.slice(0, 40))
+        )
+      })
   )
 
   it.live("tells of what ends the run only then, and lets it fail with exit code 3, whatever the address answers", () =>

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as UpReport from "../../src/up/UpReport.ts"
 
 const lines = (ran: Partial<UpReport.Ran>): string =>
-  UpReport.next({ policy: undefined, words: [], evaluated: [], ...ran })
+  UpReport.next({ policy: undefined, words: [], evaluated: [], hasFindings: false, hasLearned: true, ...ran })
     .map(([line]) => line)
     .join("\n")
 
@@ -37,8 +37,13 @@ describe("next:", () => {
     assert.notMatch(others, /reward-does-not-rise|addition/)
   })
 
-  it("names a harder task after the easiest alone", () => {
-    assert.match(lines({ words: ["sort-letters"] }), /up --env addition/)
+  it("names a harder task after the easiest alone, where that was learned and nothing was found", () => {
+    const easiest = { words: ["sort-letters"] }
+    assert.match(lines(easiest), /up --env addition/)
     assert.notMatch(lines({ words: ["addition"] }), /up --env addition/)
+    assert.notMatch(lines({ ...easiest, hasLearned: false }), /up --env addition/)
+    const found = lines({ ...easiest, hasFindings: true })
+    assert.notMatch(found, /up --env addition/)
+    assert.match(found, /troubleshooting/)
   })
 })

@@ -113,7 +113,8 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       await page.getByRole("heading", { name: `Run ${run}` }).waitFor({ state: "attached" })
       await page.locator(".liveness.live").waitFor()
       const step = await tile(page, "Step")
-      assert.include(await page.locator(".tiles").innerText(), "of 100,000 · live")
+      await page.locator(".liveness.is-running").waitFor()
+      assert.include(await page.locator(".tiles").innerText(), "of 100,000 · running")
       for (const name of ["Reward", "Speed", "Time"]) assert.match(await tile(page, name), /\d/, name)
 
       for (const name of [

@@ -6,24 +6,38 @@
  * single steps (not a number, a gradient that jumps). A metric that is not recorded is judged by no rule. A run that is
  * learned out is not ill (`Learned`).
  */
+import type { Card } from "./Causes.ts"
 import type { Finding, Rule } from "./Finding.ts"
+import * as FailureRules from "./FailureRules.ts"
+import * as GraderRules from "./GraderRules.ts"
 import * as PolicyRules from "./PolicyRules.ts"
+import * as RateRule from "./RateRule.ts"
 import * as RewardRules from "./RewardRules.ts"
 import type { Recorded } from "./Series.ts"
+import * as StalledRule from "./StalledRule.ts"
 
 export type { Finding, Rule } from "./Finding.ts"
 export { correlation, finite, mean, type Recorded, type Series } from "./Series.ts"
+export { type Card, cards } from "./Causes.ts"
+export { isInDoubt } from "./GraderRules.ts"
+export * as Activity from "./Activity.ts"
 export { type Course, courseOf } from "./Course.ts"
 export { make as recorder, type Recorder } from "./Recorder.ts"
 export { atFirst, percent, standing, window, written } from "./Finding.ts"
 
 /** By name, the gravest first. */
 export const rules = {
+  stalled: StalledRule.stalled,
+  grader: GraderRules.grader,
+  contradictions: GraderRules.contradictions,
+  out_of_range: GraderRules.outOfRange,
+  held_out: GraderRules.heldOut,
+  failures: FailureRules.failures,
+  learning_rate: RateRule.learningRate,
   collapse: RewardRules.collapse,
   not_finite: PolicyRules.notFinite,
   skipped: PolicyRules.skipped,
   stuck: RewardRules.stuck,
-  out_of_range: RewardRules.outOfRange,
   length_hacking: RewardRules.lengthHacking,
   fall: RewardRules.fall,
   entropy_low: PolicyRules.entropyLow,
@@ -56,3 +70,9 @@ export const keyOf = ({ component, metric, rule, source }: Found): string =>
 
 /** `Reward collapsed (collapse): Reward fell at step 61: …` */
 export const inWords = ({ rule, says }: Found): string => `${rules[rule].title} (${rule}): ${says}`
+
+/** The same with what follows from it: `… (with it: Steps skipped, Environment stuck)` */
+export const cardInWords = ({ cause, consequences }: Card): string =>
+  consequences.length === 0
+    ? inWords(cause)
+    : `${inWords(cause)} With it: ${[...new Set(consequences.map(({ rule }) => rules[rule].title))].join(", ")}.`

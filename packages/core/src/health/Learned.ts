@@ -3,10 +3,12 @@
  * change nothing, and hardly any entropy. Pure.
  *
  * `reward/solved_fraction` of a trainer and `train/solved_fraction` of an environment say how many answers are solved.
- * Where that is not recorded, a reward that has risen since the start and has not fallen speaks for a run.
+ * Where that is not recorded, a reward that has risen since the start and has not fallen speaks for a run. Nothing is
+ * solved, or learned, by scores that are in doubt (`GraderRules`).
  */
 import { courseOf, hasRisen, isRising } from "./Course.ts"
 import { percent, seriesOf, trainer, window } from "./Finding.ts"
+import * as GraderRules from "./GraderRules.ts"
 import * as Series from "./Series.ts"
 
 /** From this share of solved answers on there is little left to learn. */
@@ -25,7 +27,9 @@ const solvedShare = (recorded: Series.Recorded, source: string): number | undefi
 /** ` 12% of the answers are solved.`; else how high they score, where that is known. */
 export const inWords = (recorded: Series.Recorded, source: string): string => {
   const share = solvedShare(recorded, source)
-  if (share !== undefined) return ` ${percent(share)} of the answers are solved.`
+  if (share !== undefined) {
+    return ` ${percent(share)} of the answers ${GraderRules.isInDoubt(recorded, source) ? "count as" : "are"} solved.`
+  }
   const scores = seriesOf(recorded, source, rewardName(source)).values.subarray(-window)
   return scores.length === 0 ? "" : ` Their mean score is ${Number(Series.mean(scores).toPrecision(3))}.`
 }
@@ -39,6 +43,7 @@ const isUp = (series: Values): boolean => hasRisen(series.values) && !isDown(ser
 
 /** Whether most of what a source's answers can earn is earned: what counts as solved may be worth little. */
 export const isSolved = (recorded: Series.Recorded, source: string): boolean => {
+  if (GraderRules.isInDoubt(recorded, source)) return false
   const share = solvedShare(recorded, source)
   const reward = seriesOf(recorded, source, rewardName(source))
   return share === undefined ? isUp(reward) : share >= mostly && !isDown(reward)
@@ -66,6 +71,7 @@ const before = ({ steps, values }: Values, count: number): Values => ({
  * what all environments count as solved, since batches may hold none but the groups that differ.
  */
 export const isLearning = (recorded: Series.Recorded): boolean => {
+  if (GraderRules.isInDoubt(recorded, trainer)) return false
   const reward = seriesOf(recorded, trainer, rewardName(trainer))
   const shares = seriesOf(recorded, trainer, solvedName(trainer))
   const name = "train/solved_fraction"

@@ -100,29 +100,6 @@ export const stuck: Rule = {
   judge: (recorded) => [...identical(recorded), ...silent(recorded)]
 }
 
-export const outOfRange: Rule = {
-  title: "Scores out of range",
-  words: `in the last ${window} rows of an environment, a score was outside the range that its claims state: its grader is wrong, or the claim`,
-  judge: (recorded) =>
-    recorded.sourcesOf("train/out_of_range_fraction").flatMap((source) => {
-      const metric = "train/out_of_range_fraction"
-      const { steps, values } = seriesOf(recorded, source, metric)
-      const recent = values.subarray(-window)
-      if (!recent.some((share) => share > 0)) return []
-      const from = steps[values.findIndex((share) => share > 0)]!
-      return [
-        {
-          severity: "broken" as const,
-          source,
-          metric,
-          from,
-          to: steps.at(-1)!,
-          says: `${percent(Series.mean(recent))} of the latest scores of ${source} are outside the range that it claims, since step ${from}: check its grader, or the claim. atropos validate names them.`
-        }
-      ]
-    })
-}
-
 const alikeFrom = 0.8
 
 export const zeroVariance: Rule = {

@@ -3,6 +3,7 @@
  *
  * Values are by ascending step; NaN and the infinities are values too, and count for no mean.
  */
+import type { Activity } from "./Activity.ts"
 
 /** One metric of one source. */
 export interface Series {
@@ -12,6 +13,8 @@ export interface Series {
 
 /** All that is recorded; a source that lacks the metric has an empty series of it. */
 export interface Recorded {
+  /** Whether the run moves, if somebody knows. */
+  readonly activity?: () => Activity | undefined
   readonly names: () => ReadonlyArray<string>
   readonly sourcesOf: (metric: string) => ReadonlyArray<string>
   readonly points: (source: string, metric: string) => Series

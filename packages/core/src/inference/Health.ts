@@ -57,6 +57,8 @@ export const make = Effect.fnUntraced(function* (
       : Effect.succeed(true)
 
   /** Asks a server that is out for its health until it is back, or until nobody wants it any more. */
+  /** Why the last server went down. */
+  let lastReason = ""
   const probe = (member: Member): Effect.Effect<void> =>
     Effect.suspend(() => {
       member.isProbed = true
@@ -82,7 +84,12 @@ export const make = Effect.fnUntraced(function* (
         ? Effect.void
         : Effect.logWarning(
             "waiting for an inference server: start one (vLLM, SGLang or npx @atropos/cli policy --model …), or give another address (--openai.base_url)",
-            { seconds, tried: members.map(({ backend }) => backend.server).join(", "), requests: slots.waiting() }
+            {
+              seconds,
+              tried: members.map(({ backend }) => backend.server).join(", "),
+              reason: lastReason,
+              requests: slots.waiting()
+            }
           )
     return Effect.raceFirst(Waiting.reminders(remind), isBack.await).pipe(
       Effect.ensuring(Effect.sync(() => void (isOutageLogged = false))),
@@ -92,6 +99,7 @@ export const make = Effect.fnUntraced(function* (
   })
 
   const markDown = Effect.fnUntraced(function* (member: Member, error: InferenceError) {
+    lastReason = error.message
     member.isUp = false
     member.downSince = yield* Clock.currentTimeMillis
     member.setbacks++

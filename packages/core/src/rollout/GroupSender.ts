@@ -35,7 +35,7 @@ export interface Options {
   readonly servers: Pick<ServerManagerShape, "tokenizer">
   readonly progress: Pick<Progress, "end" | "lineage" | "send">
   readonly submitter: Pick<Submitter, "offer">
-  readonly viewers: Pick<Viewers, "wantChats">
+  readonly viewers: Pick<Viewers, "noted" | "wantChats">
   readonly spans: Pick<SubmitSpans, "begin">
   readonly metrics: RolloutMetrics
   readonly table: Pick<RolloutTable, "add">
@@ -74,7 +74,13 @@ export const make = (options: Options): GroupSender => {
     return Effect.andThen(
       log("group dropped", { item, reason, because }),
       isPowerOfTen(inARow)
-        ? Effect.logWarning("all groups are dropped, so nothing is sent", { inARow, last: { item, reason, because } })
+        ? Effect.andThen(
+            Effect.logWarning("all groups are dropped, so nothing is sent", {
+              inARow,
+              last: { item, reason, because }
+            }),
+            options.viewers.noted(`the last ${inARow} groups were all dropped, the last one as ${reason}: ${because}`)
+          )
         : Effect.void
     )
   }

@@ -8,11 +8,13 @@
  */
 import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
-import type { ServerMetrics } from "../inference/backend/Inference.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import * as Scoring from "../Scoring.ts"
+import * as EqualAnswers from "./submit/EqualAnswers.ts"
 import { completionLengths, type DropReason, type FilterOptions, tooShort } from "./submit/GroupFilter.ts"
+
+export { of as serverFigures } from "./ServerFigures.ts"
 
 const groupsCounter = Metric.counter("atropos.rollout.groups.total", {
   description: "scored groups by outcome",
@@ -73,6 +75,8 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       window.judged += group.solved?.length ?? 0
       window.solved += group.solved?.filter(Boolean).length ?? 0
       window.outside += group.scores.filter(isOutside).length
+      if (window.equals.length < mostEquals) window.equals.push(...EqualAnswers.find(group))
+      for (const score of group.scores) window.range.add(score)
       window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
     kept: (group, step) => {
@@ -100,6 +104,8 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       items[outcome] = (items[outcome] ?? 0) + 1
       count(unpublishedItems, outcome)
       if (outcome === "given_up") return
+      window.attempts++
+      if (outcome !== "succeeded" && outcome !== "unscorable") window.failedAttempts++
       const seconds = millis / 1000
       window.durations.add(seconds)
       if (outcome === "succeeded") window.succeeded.add(seconds)
@@ -130,6 +136,9 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
   }
 }
 
+/** Kept for a window's figure: while every group is dropped no step ends the window. */
+const mostEquals = 10_000
+
 interface Window {
   kept: number
   /** Of those kept, with scores that are all equal. */
@@ -140,6 +149,12 @@ interface Window {
   tooShort: number
   /** Rollouts with a score outside of the claimed range. */
   outside: number
+  /** Answers that several rollouts of a group gave, and the scores of all rollouts. */
+  readonly equals: Array<EqualAnswers.Equals>
+  readonly range: Spread
+  /** Rollouts of items, and those that failed, died or took too long. */
+  attempts: number
+  failedAttempts: number
   /** Rollouts of which it is said whether they solve their item, and those that do. */
   judged: number
   solved: number
@@ -162,6 +177,10 @@ const emptyWindow = (): Window => ({
   truncated: 0,
   tooShort: 0,
   outside: 0,
+  equals: [],
+  range: makeSpread(),
+  attempts: 0,
+  failedAttempts: 0,
   judged: 0,
   solved: 0,
   lengths: [],
@@ -191,6 +210,10 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/too_short_fraction"] = window.tooShort / window.sequences
     figures["train/out_of_range_fraction"] = window.outside / window.sequences
   }
+  const { max, min } = window.range.figures()
+  const contradicting = EqualAnswers.contradicting(window.equals, max - min)
+  if (contradicting !== undefined) figures["train/contradicting_fraction"] = contradicting
+  if (window.attempts > 0) figures["train/failed_fraction"] = window.failedAttempts / window.attempts
   if (window.judged > 0) figures["train/solved_fraction"] = window.solved / window.judged
   if (window.scores.length > 0) {
     const { max, min, std } = spreadOf(window.scores)
@@ -269,29 +292,4 @@ const truncated = ({ overrides, tokens }: ScoredGroup, maxTokenLength: number): 
 const perf = (figures: Record<string, number>, name: string, spread: Spread): void => {
   if (spread.count() < 2) return
   for (const [kind, value] of Object.entries(spread.figures())) figures[`train_perf/${name}_${kind}`] = value
-}
-
-/**
- * The inference servers' figures, all servers of the list: `server/server_<i>_request_time_avg`,
- * `server/server_<i>_eval_…`.
- */
-export const serverFigures = (servers: ReadonlyArray<ServerMetrics>): { readonly [name: string]: number } => {
-  const figures: Record<string, number> = {}
-  const order = [...new Set(servers.map(({ server }) => server))]
-  for (const metrics of servers) {
-    // As the original's watcher of inference nodes has it; what is a node is not known here.
-    figures[`server/server_health_0_${order.indexOf(metrics.server)}`] = metrics.healthy ? 1 : 0
-    if (metrics.count === 0) continue
-    const name = `server/server_${order.indexOf(metrics.server)}${metrics.split === "eval" ? "_eval" : ""}`
-    figures[`${name}_request_time_avg`] = metrics.latencyMean
-    figures[`${name}_request_time_std`] = metrics.latencyStd
-    figures[`${name}_request_time_max`] = metrics.latencyMax
-    figures[`${name}_request_time_p95`] = metrics.latencyP95
-    // The original's word order.
-    figures[`${name}_request_time_99p`] = metrics.latencyP99
-    figures[`${name}_average_num_attempts`] = 1 + metrics.retries / metrics.count
-    figures[`${name}_tokens_per_second`] = metrics.tokensPerSecond
-    figures[`${name}_failures`] = metrics.failures
-  }
-  return figures
 }

@@ -80,7 +80,8 @@ describe("a run that is learned out", () => {
     const fallsAt = Math.round(0.7 * drawn.steps)
     const run = certain(drawn, (step) => (step < fallsAt ? between(low, high, Math.min(1, (2 * step) / fallsAt)) : low))
     const [first, ...others] = rules(Health.judge(SimulatedRun.record(run)))
-    assert.include(["collapse", "fall"], first)
+    // It fell in one step, at which the policy stayed as certain as it was.
+    assert.include(["grader", "collapse", "fall"], first)
     assert.include(others, "entropy_low")
   })
 })

@@ -13,6 +13,8 @@ export interface SimulatedRun {
   readonly entropy: (step: number) => number
   /** How much items differ: 0 not at all, 1 from never right to always right. */
   readonly spread?: number
+  /** What the grader gives an answer, by whether it is right: 1 and 0 unless it is broken. */
+  readonly grade?: (isRight: boolean, step: number, draw: () => number) => number
   /** Whether groups whose scores are alike never reach the trainer, while another environment's do. */
   readonly isFiltered?: boolean
 }
@@ -30,33 +32,51 @@ const uniform = (seed: number) => {
 
 const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
+const deviation = (values: ReadonlyArray<number>): number => {
+  const center = mean(values)
+  return Math.sqrt(mean(values.map((value) => (value - center) ** 2)))
+}
+
+const isSolved = (score: number): number => (score === 1 ? 1 : 0)
+
 const isAlike = (group: ReadonlyArray<number>): boolean => group.every((score) => score === group[0])
 
 /** What is recorded of it, step by step; `onStep` looks at it after each. */
 export const record = (run: SimulatedRun, onStep: (recorded: Health.Recorded, step: number) => void = () => {}) => {
   const { recorded, see } = Health.recorder()
-  const { entropy, groups, isFiltered = false, right, seed, size, spread = 0, steps } = run
+  const {
+    entropy,
+    grade = (isRight: boolean) => (isRight ? 1 : 0),
+    groups,
+    isFiltered = false,
+    right,
+    seed,
+    size,
+    spread = 0,
+    steps
+  } = run
   const draw = uniform(seed)
   for (let step = 1; step <= steps; step++) {
     const made = Array.from({ length: groups }, () => {
       const room = Math.min(right(step), 1 - right(step))
       const own = right(step) + spread * room * (2 * draw() - 1)
-      return Array.from({ length: size }, () => (draw() < own ? 1 : 0))
+      return Array.from({ length: size }, () => grade(draw() < own, step, draw))
     })
     const alike = made.filter(isAlike).length
     const sent = isFiltered ? made.filter((group) => !isAlike(group)) : made
     see("math_0", step, {
       "train/items_sent_to_api": sent.length,
       "train/percent_identical": alike / groups,
-      "train/solved_fraction": mean(made.flat()),
-      ...(sent.length > 0 && { "train/scores_mean": mean(sent.flat()) })
+      "train/solved_fraction": mean(made.flat().map(isSolved)),
+      ...(sent.length > 0 && { "train/scores_mean": mean(sent.flat()), "train/scores_std": deviation(sent.flat()) })
     })
     if (isFiltered) see("other_0", step, { "train/items_sent_to_api": groups })
     if (sent.length > 0) {
       const isIdle = sent.every(isAlike)
       see("trainer", step, {
         "reward/mean": mean(sent.flat()),
-        "reward/solved_fraction": mean(sent.flat()),
+        "reward/std": deviation(sent.flat()),
+        "reward/solved_fraction": mean(sent.flat().map(isSolved)),
         "grpo/entropy": entropy(step),
         "batch/groups": sent.length,
         "batch/zero_variance_groups": sent.filter(isAlike).length,

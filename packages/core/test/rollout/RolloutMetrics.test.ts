@@ -52,6 +52,17 @@ describe("RolloutMetrics", () => {
     assert.notProperty(metrics.take(), "train/solved_fraction")
   })
 
+  it("tells the share of attempts that failed, and of equal answers with other scores than their equals", () => {
+    const metrics = RolloutMetrics.make("numbers")
+    for (const outcome of ["succeeded", "failed", "timeout", "died", "given_up", "unscorable"] as const) {
+      metrics.item(outcome, 1)
+    }
+    const tokens = [[1], [1], [2], [2], [3]].map((one) => Int32Array.from(one))
+    metrics.rolledOut(scored([0, 1, 1, 1, 0], { tokens }), { maxTokenLength: 0 })
+    assert.deepInclude(metrics.take(), { "train/failed_fraction": 3 / 5, "train/contradicting_fraction": 2 / 4 })
+    assert.notProperty(metrics.take(), "train/failed_fraction")
+  })
+
   it("tells how stale rollouts are, of those whose version is known", () => {
     const metrics = RolloutMetrics.make("numbers")
     metrics.kept(scored([0, 1, 2, 3], { policyVersions: [5, 9, null, 12] }), 10)

@@ -10,6 +10,8 @@ import * as StepMetrics from "./StepMetrics.ts"
 
 /** Rules that a trainer's own figures suffice for. */
 export const rules = [
+  "grader",
+  "learning_rate",
   "collapse",
   "not_finite",
   "skipped",
@@ -35,11 +37,14 @@ export const rulesOf = (text: string): ReadonlyArray<Health.RuleName> => {
   return Health.ruleNames.filter((rule) => names.has(rule))
 }
 
+/** It is judged at the end of a step: a run that takes none ends by no rule. */
+const known = Health.ruleNames.filter((name) => name !== "stalled")
+
 /** Names of rules, separated by commas. */
 export const Names = Schema.String.check(
   Schema.makeFilter((text: string) => {
-    const unknown = named(text).find((name) => !Health.ruleNames.some((rule) => rule === name))
-    return unknown === undefined || `${unknown} is no rule of a run's health: ${Health.ruleNames.join(", ")}`
+    const unknown = named(text).find((name) => !known.some((rule) => rule === name))
+    return unknown === undefined || `${unknown} is no rule that ends a run: ${known.join(", ")}`
   })
 )
 

@@ -13,7 +13,7 @@ import * as StepMetrics from "../../src/run/StepMetrics.ts"
 const root = fileURLToPath(new URL("../../../../", import.meta.url))
 
 const group: ScoredGroup.ScoredGroup = {
-  tokens: [Int32Array.of(1, 2), Int32Array.of(1, 3)],
+  tokens: [Int32Array.of(1, 2), Int32Array.of(1, 2)],
   masks: [Uint8Array.of(0, 1), Uint8Array.of(0, 1)],
   scores: Float64Array.of(0, 1),
   solved: [false, true],

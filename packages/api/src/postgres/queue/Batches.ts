@@ -17,7 +17,7 @@
  * nothing is left is acknowledged here, and the next one goes out.
  */
 import { Packing } from "@atropos/core"
-import { Duration, Effect, Option, Semaphore } from "effect"
+import { Clock, Duration, Effect, Option, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import {
@@ -89,7 +89,9 @@ export const make = Effect.fnUntraced(function* (
   cache: PayloadCache,
   leases: Pick<Leases, "ack" | "nack">,
   clock: StoreClock,
-  objects: Objects
+  objects: Objects,
+  /** A trainer asked for a batch of the run. */
+  noteTrainer: (runId: number, at: number) => void
 ): Effect.fn.Return<Batches, never, SqlClient.SqlClient | Database> {
   const statements = yield* BatchStatements.make
   // Claims wait for each other here, and not with a connection in their hands.
@@ -164,6 +166,7 @@ export const make = Effect.fnUntraced(function* (
       Effect.gen(function* () {
         const { isCurrent, view } = yield* views.recent(name)
         if (view === undefined || !view.run.registered) return yield* new UnknownRun({ run: name })
+        noteTrainer(view.run.id, yield* Clock.currentTimeMillis)
         const millis = yield* clock.now
         if (isCurrent && !canClaim(view, millis)) return undefined
         const now = new Date(millis)

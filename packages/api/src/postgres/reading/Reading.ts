@@ -7,10 +7,13 @@ import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
 import type { RunNames } from "../base/RunNames.ts"
+import type { Activities } from "./Activities.ts"
 
 export type Reading = Pick<RolloutReaderShape, "runs" | "pieces" | "settings" | "batches">
 
 const mostBatches = 100
+/** Of the runs in which something happened last it is known whether they move. */
+const mostActivities = 100
 /** Environments that come and go register anew each time. */
 const mostSources = 200
 
@@ -28,7 +31,8 @@ interface BatchRead {
 
 export const make = Effect.fnUntraced(function* (
   names: RunNames,
-  clock: StoreClock
+  clock: StoreClock,
+  activities: Activities
 ): Effect.fn.Return<Reading, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
@@ -42,7 +46,14 @@ export const make = Effect.fnUntraced(function* (
       (select grp.created_at from grp where run_id = newest.id order by id desc limit 1),
       (select max(last_seen) from env where run_id = newest.id)
     ) desc, id desc`.pipe(
-    Effect.map((rows) => rows.map(({ ended, run }) => ({ ...Rows.toRun(run), ended }))),
+    Effect.flatMap((rows) =>
+      Effect.map(activities(rows.slice(0, mostActivities).map(({ run }) => run.id)), (known) =>
+        rows.map(({ ended, run }): TrajectoryApi.RunRow => {
+          const activity = known.get(run.id)
+          return { ...Rows.toRun(run), ended, ...(activity && { activity }) }
+        })
+      )
+    ),
     Failure.orStoreError
   )
 

@@ -36,12 +36,13 @@ export const make = Effect.fnUntraced(function* (
           if (current === undefined) return undefined
           const [added] = yield* sql<{ env_id: number; name: string }>`
             insert into env (
-              run_id, env_id, desired_name, name, weight, group_size, max_token_length, min_batch_allocation, last_seen
+              run_id, env_id, desired_name, name, weight, group_size, max_token_length, min_batch_allocation, last_seen,
+              registered_at
             )
             select ${run.id}, count(*)::int, ${spec.desiredName}::text,
               ${spec.desiredName}::text || '_' || count(*) filter (where desired_name = ${spec.desiredName}),
               ${spec.weight}::float8, ${spec.groupSize}, ${spec.maxTokenLength}::bigint, ${spec.minBatchAllocation}::float8,
-              ${now}
+              ${now}, ${now}
             from env where run_id = ${run.id}
             returning env_id, name`
           return { added: added!, run: Rows.toRun(current.run) }

@@ -1,4 +1,4 @@
-/** When environments were last heard of: noted in memory, written to the database now and then. */
+/** When environments and trainers were last heard of: noted in memory, written to the database now and then. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -6,6 +6,8 @@ import * as Rows from "../base/Rows.ts"
 
 export interface LastSeen {
   readonly note: (runId: number, envId: number, at: number) => void
+  /** A trainer asked for a batch. */
+  readonly noteTrainer: (runId: number, at: number) => void
   /** Milliseconds since the epoch; 0 where nothing was heard since the last writing. */
   readonly of: (runId: number, envId: number) => number
   /** Writes down what was noted. */
@@ -18,7 +20,21 @@ export const make: Effect.Effect<LastSeen, never, SqlClient.SqlClient> = Effect.
   const sql = yield* SqlClient.SqlClient
   const entries = new Map<string, { readonly runId: number; readonly envId: number; at: number }>()
 
-  const write = Effect.gen(function* () {
+  const trainers = new Map<number, number>()
+
+  const writeTrainers = Effect.gen(function* () {
+    if (trainers.size === 0) return
+    const noted = [...trainers]
+    const ids = noted.map(([runId]) => runId)
+    const times = noted.map(([, at]) => new Date(at))
+    yield* sql`
+      update run set trainer_seen = greatest(run.trainer_seen, heard.at)
+      from unnest(${Rows.array("int4", ids)}::int[], ${Rows.array("timestamptz", times)}::timestamptz[]) as heard (id, at)
+      where run.id = heard.id`
+    for (const [runId, at] of noted) if (trainers.get(runId) === at) trainers.delete(runId)
+  })
+
+  const writeEnvironments = Effect.gen(function* () {
     if (entries.size === 0) return
     const noted = Array.from(entries.values(), (entry) => ({ ...entry }))
     yield* sql`
@@ -52,7 +68,8 @@ export const make: Effect.Effect<LastSeen, never, SqlClient.SqlClient> = Effect.
       if (entry === undefined) entries.set(key, { runId, envId, at })
       else entry.at = at
     },
+    noteTrainer: (runId, at) => void trainers.set(runId, at),
     of: (runId, envId) => entries.get(keyOf(runId, envId))?.at ?? 0,
-    flush: write
+    flush: Effect.andThen(writeEnvironments, writeTrainers)
   }
 })

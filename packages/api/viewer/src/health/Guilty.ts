@@ -11,6 +11,12 @@ const lowest = (sort: Filter.Sort): Order => ({ sort, isAscending: true })
 
 /** Which groups come first. */
 const orders: { readonly [R in Finding["rule"]]: Order } = {
+  stalled: lowest("mean"),
+  grader: lowest("mean"),
+  contradictions: highest("deviation"),
+  held_out: highest("mean"),
+  failures: lowest("mean"),
+  learning_rate: lowest("mean"),
   collapse: lowest("mean"),
   fall: lowest("mean"),
   not_finite: highest("surprise"),
@@ -29,7 +35,7 @@ const orders: { readonly [R in Finding["rule"]]: Order } = {
 }
 
 /** What broke at one moment is looked for right after it. */
-const ofMoment: ReadonlySet<Finding["rule"]> = new Set(["collapse", "fall"])
+const ofMoment: ReadonlySet<Finding["rule"]> = new Set(["collapse", "fall", "grader", "learning_rate"])
 
 export const filterOf = (finding: Finding): Filter.Filter => {
   const { component, from, rule, source, to } = finding

@@ -1,7 +1,11 @@
-/** What is wrong with a run, in words, each with the way to the groups behind it; and by which rules it is judged. */
+/**
+ * What is wrong with a run, in words: a card for each cause, with the way to the groups behind it and what follows from
+ * it; and by which rules it is judged.
+ */
 import * as Health from "@atropos/core/health/Health"
 import { Link } from "wouter"
 import { plural } from "../ui/Format.ts"
+import { servicePath } from "../route/Location.ts"
 import * as Guilty from "./Guilty.ts"
 import type { Finding } from "./useHealth.ts"
 import "./health.css"
@@ -12,8 +16,9 @@ interface HealthStripProps {
 }
 
 export const HealthStrip = ({ findings, run }: HealthStripProps) => {
-  const broken = findings.filter(({ severity }) => severity === "broken").length
-  const suspect = findings.length - broken
+  const cards = Health.cards(findings)
+  const broken = cards.filter(({ cause }) => cause.severity === "broken").length
+  const suspect = cards.length - broken
   return (
     <section className="health" aria-labelledby="health-title">
       <div className="health-head">
@@ -27,11 +32,14 @@ export const HealthStrip = ({ findings, run }: HealthStripProps) => {
       </div>
       {findings.length > 0 && (
         <ul className="findings">
-          {findings.map((finding) => (
-            <li key={Health.keyOf(finding)} className={`finding is-${finding.severity}`}>
-              <h3 title={Health.rules[finding.rule].words}>{Health.rules[finding.rule].title}</h3>
-              <p>{finding.says}</p>
-              <Ways run={run} finding={finding} />
+          {cards.map(({ cause, consequences }) => (
+            <li key={Health.keyOf(cause)} className={`finding is-${cause.severity}`}>
+              <h3 title={Health.rules[cause.rule].words}>{Health.rules[cause.rule].title}</h3>
+              <div>
+                <p>{cause.says}</p>
+                <Consequences findings={consequences} />
+              </div>
+              <Ways run={run} finding={cause} />
             </li>
           ))}
         </ul>
@@ -40,11 +48,38 @@ export const HealthStrip = ({ findings, run }: HealthStripProps) => {
   )
 }
 
+/** What follows from a cause: told below it, in the rules' own words. */
+const Consequences = ({ findings }: { readonly findings: ReadonlyArray<Finding> }) =>
+  findings.length > 0 && (
+    <details className="consequences">
+      <summary>{plural(findings.length, "consequence")}</summary>
+      <ul>
+        {findings.map((finding) => (
+          <li key={Health.keyOf(finding)}>
+            <strong>{Health.rules[finding.rule].title}</strong>: {finding.says}
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+
+/** Rules whose trouble no group shows: the service page has errors, queue and servers. */
+const withoutGroups: ReadonlySet<Finding["rule"]> = new Set(["stalled", "failures"])
+
 /** Single steps that are offered; more are in the list of all. */
 const mostSteps = 6
 
 const Ways = ({ finding, run }: { readonly run: string; readonly finding: Finding }) => {
-  const { from, steps, to } = finding
+  const { from, rule, steps, to } = finding
+  if (withoutGroups.has(rule)) {
+    return (
+      <p className="finding-ways">
+        <Link className="button small" href={servicePath(run)}>
+          Service and errors
+        </Link>
+      </p>
+    )
+  }
   return (
     <p className="finding-ways">
       {steps === undefined ? (

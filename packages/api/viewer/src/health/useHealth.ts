@@ -2,12 +2,22 @@
 import * as Health from "@atropos/core/health/Health"
 import { useMemo, useSyncExternalStore } from "react"
 import type { RunMetrics } from "../run/RunMetrics.ts"
+import type * as Wire from "../source/Wire.ts"
 
 export type Finding = ReturnType<typeof Health.judge>[number]
 
 const none: ReadonlyArray<Finding> = []
 
-const follow = (metrics: RunMetrics, run: string): (() => ReadonlyArray<Finding>) => {
+const activityOf = ({ environment, errors, idle_seconds, reason, state }: NonNullable<Wire.Run["activity"]>) => ({
+  state,
+  idleSeconds: idle_seconds,
+  reason,
+  environment,
+  errors
+})
+
+const follow = (metrics: RunMetrics, run: string, activity: Wire.Run["activity"]): (() => ReadonlyArray<Finding>) => {
+  const known = activity && activityOf(activity)
   let judged = -1
   let findings = none
   return () => {
@@ -15,13 +25,15 @@ const follow = (metrics: RunMetrics, run: string): (() => ReadonlyArray<Finding>
     if (table === undefined) return none
     if (table.version() === judged) return findings
     judged = table.version()
-    const found = Health.judge(table)
+    const { names, points, sourcesOf } = table
+    const found = Health.judge({ names, points, sourcesOf, activity: () => known })
     if (JSON.stringify(found) !== JSON.stringify(findings)) findings = found
     return findings
   }
 }
 
-export const useHealth = (metrics: RunMetrics, run: string): ReadonlyArray<Finding> => {
-  const findings = useMemo(() => follow(metrics, run), [metrics, run])
+/** Of a run, of whose moving the service said this last. */
+export const useHealth = (metrics: RunMetrics, run: string, activity: Wire.Run["activity"]): ReadonlyArray<Finding> => {
+  const findings = useMemo(() => follow(metrics, run, activity), [metrics, run, activity])
   return useSyncExternalStore(metrics.subscribe, findings)
 }

@@ -1,4 +1,5 @@
 /** The figures at the head of the page: of one run as tiles, of several as a table that compares them. */
+import * as Health from "@atropos/core/health/Health"
 import type { ReactNode } from "react"
 import { type Column, DataTable } from "../service/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
@@ -19,28 +20,34 @@ interface HeadlinesProps {
 
 interface Row {
   readonly run: RunState
+  /** Whether it moves, as the service said last; undefined where it does not say. */
+  readonly activity: Wire.Run["activity"]
   readonly color: string
   readonly headline: Headline.Headline
 }
 
 export const Headlines = ({ colors, metrics, runs }: HeadlinesProps) => {
-  const rows = useRunStates(metrics).map((run) => ({
-    run,
-    color: colors[run.tone % colors.length]!,
-    headline: Headline.of(run.table, runs.find(({ name }) => name === run.name)?.num_steps ?? 0)
-  }))
+  const rows = useRunStates(metrics).map((run) => {
+    const own = runs.find(({ name }) => name === run.name)
+    return {
+      run,
+      activity: own?.activity,
+      color: colors[run.tone % colors.length]!,
+      headline: Headline.of(run.table, own?.num_steps ?? 0)
+    }
+  })
   const [first] = rows
   if (first === undefined) return null
   return rows.length === 1 ? <Tiles {...first} /> : <Comparison rows={rows} />
 }
 
-const Tiles = ({ headline, run }: Row) => {
+const Tiles = ({ activity, headline, run }: Row) => {
   const { elapsed, evaluation, remaining, reward, skipped, step, stepTime, tokensPerSecond, totalSteps } = headline
   return (
     <dl className="tiles">
       <Tile title="Step" value={step === null ? null : Format.count(step)}>
         {totalSteps !== null && <>of {Format.count(totalSteps)} · </>}
-        <Liveness run={run} headline={headline} />
+        <Liveness run={run} headline={headline} activity={activity} />
         {skipped !== null && <Skipped {...skipped} />}
         {step !== null && totalSteps !== null && <progress aria-label="Steps done" value={step} max={totalSteps} />}
       </Tile>
@@ -63,7 +70,8 @@ const Tiles = ({ headline, run }: Row) => {
         tokens trained{stepTime !== null && <>, {duration(stepTime)} a step</>}
       </Tile>
       <Tile title="Time" value={elapsed === null ? null : duration(elapsed)}>
-        since the first step{remaining !== null && <>, about {duration(remaining)} to go</>}
+        since the first step
+        {remaining !== null && isMoving(run, activity) && <>, about {duration(remaining)} to go</>}
       </Tile>
     </dl>
   )
@@ -103,14 +111,33 @@ const words: { readonly [State in RunState["live"]]: string } = {
   static: "saved"
 }
 
-const Liveness = ({ headline: { step, totalSteps }, run }: Pick<Row, "run" | "headline">) => {
+/** Whether steps are to be expected: nothing is left to wait for where nothing moves, or nobody knows. */
+const isMoving = (run: RunState, activity: Wire.Run["activity"]): boolean =>
+  run.live !== "waiting" && (activity === undefined || activity.state === "running" || activity.state === "starting")
+
+/** How a run stands, in words: how long ago it last moved where it does not. */
+const standing = ({ idle_seconds, state }: NonNullable<Wire.Run["activity"]>): string =>
+  state === "stalled" || state === "stopped"
+    ? `${state} ${Health.Activity.span(idle_seconds)}${state === "stopped" ? " ago" : ""}`
+    : state
+
+const Liveness = ({ activity, headline: { step, totalSteps }, run }: Pick<Row, "run" | "headline" | "activity">) => {
   const { stepOf } = useSource()
   // The last rows may not have come before the service ended.
   const last = run.live === "waiting" ? Math.max(step ?? 0, stepOf(run.name) ?? 0) : step
   const isDone = last !== null && totalSteps !== null && last >= totalSteps
   if (run.phase === "failed") return <span className="falling">{run.error?.message ?? "failed"}</span>
   if (run.phase === "loading") return <span>loading, {Format.count(run.loaded)} rows so far</span>
-  return isDone ? <span>done</span> : <span className={`liveness ${run.live}`}>{words[run.live]}</span>
+  if (isDone) return <span>done</span>
+  // Of a service that does not answer nobody knows.
+  if (activity === undefined || run.live === "waiting") {
+    return <span className={`liveness ${run.live}`}>{words[run.live]}</span>
+  }
+  return (
+    <span className={`liveness ${run.live} is-${activity.state}`} title={activity.reason ?? undefined}>
+      {standing(activity)}
+    </span>
+  )
 }
 
 const Comparison = ({ rows }: { readonly rows: ReadonlyArray<Row> }) => (
@@ -148,8 +175,8 @@ const columns: ReadonlyArray<Column<Row>> = [
   {
     id: "state",
     title: "State",
-    value: ({ run }) => run.phase,
-    cell: ({ headline, run }) => <Liveness run={run} headline={headline} />
+    value: ({ activity, run }) => activity?.state ?? run.phase,
+    cell: ({ activity, headline, run }) => <Liveness run={run} headline={headline} activity={activity} />
   },
   figure("step", "Step", ({ step }) => step, Format.count),
   figure(

@@ -54,7 +54,7 @@ const Charts = ({ run }: { readonly run: string }) => {
   const names = useMemo(() => Catalog.namesOf(states), [states])
   const sections = useMemo(() => Arrangement.of(Catalog.sections(states), states), [states])
   const own = runs.find(({ name }) => name === run)
-  const findings = useHealth(metrics, run)
+  const findings = useHealth(metrics, run, own?.activity)
   const [, navigate] = useLocation()
 
   useShortcuts("Run", [
@@ -71,7 +71,14 @@ const Charts = ({ run }: { readonly run: string }) => {
   if (names.length === 0) {
     if (state === undefined || state.phase === "loading") return <Loading what="metrics" />
     if (state.error !== null) return <Failure error={state.error} onRetry={() => metrics.retry(run)} />
-    return hasService && own !== undefined ? <Waiting run={own} /> : <WithoutMetrics run={run} isSaved={!hasService} />
+    return hasService && own !== undefined ? (
+      <>
+        {findings.length > 0 && <HealthStrip run={run} findings={findings} />}
+        <Waiting run={own} />
+      </>
+    ) : (
+      <WithoutMetrics run={run} isSaved={!hasService} />
+    )
   }
   // A point of an evaluation leads to its samples, if the service has them; any other to the groups of its step.
   const pick = (picked: Curves.Picked) => {

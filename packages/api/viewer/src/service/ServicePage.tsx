@@ -115,9 +115,12 @@ const words: { readonly [State in Live["state"]]: string } = {
 
 const Liveness = ({ live: { state } }: { readonly live: Live }) => {
   const isDone = useIsDone()
+  const { run, runs } = useRuns()
+  const activity = runs.value?.find(({ name }) => name === run)?.activity
+  const isKnown = state === "live" && activity !== undefined
   return (
-    <span className={`liveness muted ${state}`} role="status">
-      {isDone && state !== "live" ? "done" : words[state]}
+    <span className={`liveness muted ${state} ${isKnown ? `is-${activity.state}` : ""}`} role="status">
+      {isKnown ? activity.state : isDone && state !== "live" ? "done" : words[state]}
     </span>
   )
 }

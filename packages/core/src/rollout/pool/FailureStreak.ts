@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 
 export interface FailureStreak {
-  readonly failed: () => void
+  readonly failed: (reason: string) => void
   /** A rollout came to an end that says nothing against the next one. */
   readonly ended: () => void
   readonly isSlow: () => boolean
@@ -15,8 +15,12 @@ const longestPauseMillis = 60_000
 /** Slow from `limit` failures in a row on. */
 export const make = (limit: number): FailureStreak => {
   let failuresInARow = 0
+  let last = ""
   return {
-    failed: () => void failuresInARow++,
+    failed: (reason) => {
+      failuresInARow++
+      last = reason
+    },
     ended: () => {
       failuresInARow = 0
     },
@@ -24,7 +28,7 @@ export const make = (limit: number): FailureStreak => {
     pause: Effect.gen(function* () {
       const rounds = Math.floor(failuresInARow / limit)
       if (rounds === 0) return
-      yield* Effect.logWarning("rollouts keep failing; starting one at a time", { failuresInARow })
+      yield* Effect.logWarning("rollouts keep failing; starting one at a time", { failuresInARow, reason: last })
       yield* Effect.sleep(Math.min(longestPauseMillis, 1000 * 2 ** (rounds - 1)))
     })
   }

@@ -171,11 +171,11 @@ const attempts = (
       yield* Deferred.fail(unusable, error)
       return
     }
-    streak.failed()
+    const failure = failureOf(exit.cause, timeoutSeconds)
+    streak.failed(failure.reason)
     // An outage of the inference servers is not the item's fault: it costs no attempt, only time.
     const failures = isOutage(error) ? task.failures : task.failures + 1
     const isFinal = failures >= maxAttempts
-    const failure = failureOf(exit.cause, timeoutSeconds)
     yield* Effect.annotateCurrentSpan({ "item.failed": failure.kind, "item.reason": failure.reason })
     yield* outcomes.onFailure({ ...task, failures }, failure, millis, isFinal)
     if (!isFinal) yield* backlog.addLater({ ...task, failures, isRetry: true })

@@ -22,6 +22,8 @@ export interface Load {
 export interface Reports {
   /** Something failed: told with the next report, which comes soon. */
   readonly failed: (reason: string) => Effect.Effect<void>
+  /** Something is wrong that is no failed rollout: told as the last error. */
+  readonly noted: (problem: string) => Effect.Effect<void>
   /** Sends one now. */
   readonly send: (load: Load) => Effect.Effect<void>
   /** Sends for as long as it runs. */
@@ -92,6 +94,11 @@ export const make = (options: {
       servers: (yield* options.servers).map(serverReport)
     })
   })
+  const noted = (problem: string): Effect.Effect<void> =>
+    Effect.map(Clock.currentTimeMillis, (at) => {
+      lastError = { at, message: problem.slice(0, longestReason) }
+      news.openUnsafe()
+    })
   const send: Reports["send"] = (load) =>
     report(load).pipe(Effect.timeout(timeout), Effect.catch(note), Effect.catchDefect(note))
 
@@ -99,11 +106,11 @@ export const make = (options: {
     send,
     unsent: () => unsent,
     failed: (reason) =>
-      Effect.map(Clock.currentTimeMillis, (at) => {
+      Effect.suspend(() => {
         failures++
-        lastError = { at, message: reason.slice(0, longestReason) }
-        news.openUnsafe()
+        return noted(reason)
       }),
+    noted,
     run: (load) =>
       Effect.forever(
         Effect.andThen(send(load), Effect.andThen(Effect.sleep(leastPause), Effect.timeoutOption(news.await, pause)))

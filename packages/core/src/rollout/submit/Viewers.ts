@@ -20,6 +20,8 @@ export interface Viewers {
   /** To be done before these groups are sent. */
   readonly prepare: (groups: ReadonlyArray<Delivery>) => Effect.Effect<void>
   readonly failed: (reason: string) => Effect.Effect<void>
+  /** Something is wrong that is no failed rollout. */
+  readonly noted: (problem: string) => Effect.Effect<void>
   /** Reports for as long as it runs. */
   readonly run: (load: Reports.Load) => Effect.Effect<never>
   /** The last report. */
@@ -30,6 +32,7 @@ const nobody: Viewers = {
   wantChats: false,
   prepare: () => Effect.void,
   failed: () => Effect.void,
+  noted: () => Effect.void,
   run: () => Effect.never,
   farewell: () => Effect.void
 }
@@ -58,6 +61,7 @@ export const make = Effect.fnUntraced(function* (options: {
     wantChats: true,
     prepare: (groups) => pieces?.tell(groups.map(({ group }): ScoredGroup => group)) ?? Effect.void,
     failed: reports.failed,
+    noted: reports.noted,
     run: reports.run,
     farewell: reports.send
   }

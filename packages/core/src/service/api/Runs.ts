@@ -1,6 +1,7 @@
 /** Training runs, and how full their queues are. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import * as Activity from "../../health/Activity.ts"
 import * as ScoreAdvantage from "../../ScoreAdvantage.ts"
 import { admins, Authorization, describe, RequestErrors, Roles, trainers } from "./Access.ts"
 import { bounds, int32, Name, positive, runParams, text, wire } from "./Fields.ts"
@@ -56,8 +57,24 @@ const run = {
 export const Run = wire(run)
 export type Run = typeof Run.Type
 
-/** A run in a list; one that was reset, and whose name nobody has taken since, has `ended` and can only be read. */
-export const RunRow = wire({ ...run, ended: Schema.Boolean })
+/** Whether a run moves (`health/Activity`). */
+export const RunActivity = wire({
+  state: Schema.Literals(Activity.states),
+  /** Since anything moved. */
+  idleSeconds: Schema.Finite,
+  /** Why it stalled, or ended without being stopped. */
+  reason: Schema.NullOr(Schema.String),
+  /** The environment that the reason is about. */
+  environment: Schema.NullOr(Schema.String),
+  /** The last error of each environment that had one. */
+  errors: Schema.Array(wire({ environment: Schema.String, message: Schema.String }))
+})
+
+/**
+ * A run in a list; one that was reset, and whose name nobody has taken since, has `ended` and can only be read.
+ * `activity` is absent from services of earlier versions, and beyond the first 100 runs.
+ */
+export const RunRow = wire({ ...run, ended: Schema.Boolean, activity: Schema.optionalKey(RunActivity) })
 export type RunRow = typeof RunRow.Type
 
 /** How full the queue is, as the run sees it; `stuck` lists what waits without being able to leave. */

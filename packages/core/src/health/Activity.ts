@@ -1,0 +1,178 @@
+/**
+ * Judges whether a run moves: by the age of its newest step, group and metrics, and by which of its processes were
+ * heard of. Pure; the service judges, and pages, commands and the rule `stalled` show its answer. Times are in
+ * milliseconds since the epoch, all by one clock.
+ */
+
+/**
+ * `starting`: no step since it was started; `stalled`: a process of it is alive, and nothing has moved for long;
+ * `stopped`: no process is, and steps are missing; `done`: all steps are taken.
+ */
+export const states = ["starting", "running", "stalled", "stopped", "done"] as const
+export type State = (typeof states)[number]
+
+export interface Activity {
+  readonly state: State
+  /** Seconds since anything moved. */
+  readonly idleSeconds: number
+  /** Why it stalled, or ended without being stopped; null where it did neither, or was stopped by its user. */
+  readonly reason: string | null
+  /** The environment that the reason is about. */
+  readonly environment: string | null
+  /** The last error of each environment that had one. */
+  readonly errors: ReadonlyArray<{ readonly environment: string; readonly message: string }>
+}
+
+export interface EnvironmentSigns {
+  readonly name: string
+  readonly connected: boolean
+  readonly heardAt: number
+  /** Ours report every five seconds; the original's ask now and then, and are silent during long rollouts. */
+  readonly hasReport: boolean
+  /** Items under way. */
+  readonly running: number
+  readonly lastError: { readonly at: number; readonly message: string } | null
+  /** Whether every inference server that it knows is down. */
+  readonly isWithoutServers: boolean
+}
+
+export interface Signs {
+  /** Whether the run was reset: nobody is at work on it any more. */
+  readonly ended: boolean
+  /** When it was made, or a trainer or environment of it last started. */
+  readonly startedAt: number
+  /** Steps its trainer means to take; 0 or less where that is unknown. */
+  readonly totalSteps: number
+  /** The newest step that is taken; null before the first. */
+  readonly step: number | null
+  /** Times of the newest steps, newest first. */
+  readonly stepTimes: ReadonlyArray<number>
+  /** Of the newest metrics of any source, and of the newest group; null where there is none. */
+  readonly recordedAt: number | null
+  readonly groupAt: number | null
+  /** When a trainer last asked for a batch; null where that is unknown. */
+  readonly trainerSeenAt: number | null
+  /** The newest batch that a trainer has not acknowledged, and until when it holds it. */
+  readonly lease: { readonly step: number; readonly until: number } | null
+  readonly environments: ReadonlyArray<EnvironmentSigns>
+}
+
+const second = 1000
+const silence = 30 * second
+const longSilence = 120 * second
+/** However fast its steps are, a run is patient for so long. */
+const leastPatience = 60 * second
+/** While a trainer is at a batch, or nothing is known yet of how long a step takes. */
+const workPatience = 600 * second
+/** Evaluations and checkpoints make single steps longer than others. */
+const patientSteps = 10
+const longestReason = 300
+
+const isAlive = ({ connected, hasReport, heardAt }: EnvironmentSigns, now: number): boolean =>
+  connected && now - heardAt <= (hasReport ? silence : longSilence)
+
+/** `40 s`, `12 min`, `3 h`, `2 days`. */
+export const span = (seconds: number): string => {
+  if (seconds < 100) return `${Math.round(seconds)} s`
+  if (seconds < 100 * 60) return `${Math.round(seconds / 60)} min`
+  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
+}
+
+/** How long a step takes, by the middle one of the latest pauses; undefined before two steps. */
+const usualPause = (times: ReadonlyArray<number>): number | undefined => {
+  const pauses = times.slice(1).map((time, index) => times[index]! - time)
+  return pauses.toSorted((left, right) => left - right)[Math.floor(pauses.length / 2)]
+}
+
+type Reason = Pick<Activity, "environment" | "reason">
+
+const about = (environment: EnvironmentSigns, what: string): Reason => ({
+  environment: environment.name,
+  reason: `${environment.name}: ${what}`.slice(0, longestReason)
+})
+const general = (reason: string | null): Reason => ({ environment: null, reason })
+
+/** The newest error that an environment had since a time. */
+const errorSince = (environments: ReadonlyArray<EnvironmentSigns>, since: number): Reason | undefined => {
+  const [newest] = environments
+    .filter(({ lastError }) => lastError !== null && lastError.at >= since)
+    .toSorted((left, right) => right.lastError!.at - left.lastError!.at)
+  return newest && about(newest, newest.lastError!.message)
+}
+
+/** What keeps a run whose processes are alive from moving. */
+const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
+  const { environments, lease, step, trainerSeenAt } = signs
+  const present = environments.filter(({ connected }) => connected)
+  const alive = present.filter((one) => isAlive(one, now))
+  const silent = present.find((one) => !isAlive(one, now))
+  const isHeld = lease !== null && lease.until > now
+  const ago = (time: number): string => span((now - time) / second)
+  if (alive.length > 0 && !isHeld && trainerSeenAt !== null && now - trainerSeenAt > silence) {
+    return general(`no trainer has asked for a batch for ${ago(trainerSeenAt)}`)
+  }
+  if (alive.length === 0) {
+    return silent === undefined
+      ? general("no environment is connected")
+      : about(silent, `not heard of for ${ago(silent.heardAt)}`)
+  }
+  const failed = errorSince(present, moved - leastPatience)
+  if (failed !== undefined) return failed
+  const cutOff = alive.find(({ isWithoutServers }) => isWithoutServers)
+  if (cutOff !== undefined) return about(cutOff, "no inference server answers")
+  if (isHeld && (step === null || lease.step > step)) {
+    return general(`the trainer has held the batch of step ${lease.step} for ${ago(moved)}`)
+  }
+  const busy = alive.find(({ running }) => running > 0)
+  if (busy !== undefined) return about(busy, `no rollout has ended in a group, with ${busy.running} items under way`)
+  return about(alive[0]!, "no group has come")
+}
+
+/** How a run without processes ended: nothing is said where its user stopped it. */
+const howStopped = ({ environments, lease, step, totalSteps }: Signs, now: number, moved: number): Reason => {
+  const at = `${step === null ? "before its first step" : `after step ${step}`}${totalSteps > 0 ? ` of ${totalSteps}` : ""}`
+  const failed = errorSince(environments, moved - leastPatience)
+  const silent = environments.find(({ connected }) => connected)
+  const isLeft = silent !== undefined || (lease !== null && lease.until > 0)
+  if (isLeft) {
+    return {
+      environment: silent?.name ?? null,
+      reason: `its processes ended without signing off ${at}: killed, or the machine went down${
+        failed === undefined ? "" : `; the last error: ${failed.reason}`
+      }`.slice(0, 2 * longestReason)
+    }
+  }
+  return failed ?? general(null)
+}
+
+/** How the run stands. */
+export const of = (signs: Signs, now: number): Activity => {
+  const { ended, environments, groupAt, lease, recordedAt, startedAt, step, stepTimes, totalSteps, trainerSeenAt } =
+    signs
+  const moved = Math.max(startedAt, recordedAt ?? 0, groupAt ?? 0, stepTimes[0] ?? 0)
+  const idle = Math.max(0, now - moved)
+  const make = (state: State, reason: Reason = general(null)): Activity => ({
+    state,
+    idleSeconds: idle / second,
+    ...reason,
+    errors: environments.flatMap(({ lastError, name }) =>
+      lastError === null ? [] : [{ environment: name, message: lastError.message.slice(0, longestReason) }]
+    )
+  })
+  if (totalSteps > 0 && step !== null && step >= totalSteps) return make("done")
+  if (ended) return make("stopped")
+  const isHeld = lease !== null && lease.until > now
+  const isTrainerAlive = isHeld || (trainerSeenAt !== null && now - trainerSeenAt <= silence)
+  const isAnybodyAlive = isTrainerAlive || environments.some((one) => isAlive(one, now))
+  if (!isAnybodyAlive && idle > silence) return make("stopped", howStopped(signs, now, moved))
+  const isStarting = stepTimes[0] === undefined || stepTimes[0] < startedAt
+  const failing = errorSince(environments, moved)
+  const pause = isStarting ? undefined : usualPause(stepTimes)
+  const isWorking = isHeld && (step === null || lease.step > step)
+  const patience =
+    isStarting && failing === undefined
+      ? workPatience
+      : Math.max(isWorking ? workPatience : leastPatience, patientSteps * (pause ?? 0))
+  if (idle > patience) return make("stalled", whyStalled(signs, now, moved))
+  return make(isStarting ? "starting" : "running")
+}

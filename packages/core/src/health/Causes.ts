@@ -1,0 +1,59 @@
+/**
+ * Findings by cause: what follows from another finding is told below it, so that one trouble is one card. Pure.
+ *
+ * A finding follows from a graver one that is known to bring it, of the same source or the trainer's, unless it began
+ * well before.
+ */
+import type { Found, RuleName } from "./Health.ts"
+import { trainer, window } from "./Finding.ts"
+
+export interface Card {
+  readonly cause: Found
+  readonly consequences: ReadonlyArray<Found>
+}
+
+const ofScores = ["collapse", "fall", "stuck", "skipped", "identical", "entropy_low", "entropy_high"] as const
+const ofPolicy = ["divergence", "gradient", "length", "length_hacking", "truncation", "mismatch"] as const
+
+/** What each brings; those of more than one cause belong to the first of these. */
+const brings: ReadonlyArray<readonly [cause: RuleName, consequences: ReadonlyArray<RuleName>]> = [
+  ["grader", [...ofScores, ...ofPolicy, "held_out", "out_of_range", "contradictions", "learning_rate"]],
+  ["contradictions", [...ofScores, "held_out", "out_of_range"]],
+  ["out_of_range", [...ofScores, "held_out"]],
+  ["held_out", ofScores],
+  ["learning_rate", [...ofScores, ...ofPolicy, "not_finite"]],
+  ["not_finite", ["collapse", "fall", "entropy_low", "entropy_high", "divergence", "gradient"]],
+  ["truncation", ["stuck", "skipped", "identical", "length"]],
+  ["collapse", ["fall", "stuck", "skipped", "identical", "entropy_low", "entropy_high"]],
+  ["failures", ["stuck"]],
+  ["skipped", ["stuck", "identical"]],
+  ["stuck", ["identical"]]
+]
+
+const isOf = (one: Found, cause: Found): boolean =>
+  one.source === cause.source || one.source === trainer || cause.source === trainer
+
+/** A rule that looks at ten values places its beginning a few before or behind. */
+const slack = window / 2
+
+const follows = (one: Found, cause: Found): boolean =>
+  one !== cause &&
+  isOf(one, cause) &&
+  one.from >= cause.from - slack &&
+  (brings.find(([rule]) => rule === cause.rule)?.[1].includes(one.rule) ?? false)
+
+/** The findings, the gravest cause first, each with what follows from it. */
+export const cards = (findings: ReadonlyArray<Found>): ReadonlyArray<Card> => {
+  const order = new Map(brings.map(([rule], index) => [rule, index]))
+  const rank = ({ rule }: Found): number => order.get(rule) ?? brings.length
+  const causes = findings.toSorted((left, right) => rank(left) - rank(right))
+  const roots = new Map<Found, Found>()
+  const rootOf = (one: Found): Found => roots.get(one) ?? one
+  for (const cause of causes) {
+    for (const one of findings)
+      if (!roots.has(one) && rootOf(cause) !== one && follows(one, cause)) roots.set(one, rootOf(cause))
+  }
+  return findings
+    .filter((one) => !roots.has(one))
+    .map((cause) => ({ cause, consequences: findings.filter((one) => roots.get(one) === cause) }))
+}

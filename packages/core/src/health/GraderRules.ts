@@ -1,0 +1,155 @@
+/**
+ * Rules of the grader: scores that jump while the policy stays as it was, that are outside of their range, that differ
+ * between equal answers, that held-out items contradict. Of a source with such a finding nothing counts as solved.
+ */
+import { type Finding, percent, type Rule, seriesOf, standing, trainer, window, written } from "./Finding.ts"
+import * as HeldOut from "./HeldOut.ts"
+import * as Jump from "./Jump.ts"
+import * as PolicyChange from "./PolicyChange.ts"
+import * as Series from "./Series.ts"
+
+type Told = ReadonlyArray<Omit<Finding, "rule">>
+
+/** The environments' scores, for a trainer's reward mixes them; the trainer's where no environment tells. */
+const scoresOf = (recorded: Series.Recorded) => {
+  const environments = recorded
+    .sourcesOf("train/scores_mean")
+    .map((source) => ({ source, metric: "train/scores_mean" }))
+  return environments.length > 0 ? environments : [{ source: trainer, metric: "reward/mean" }]
+}
+
+const deviationsOf = (recorded: Series.Recorded, source: string) =>
+  seriesOf(recorded, source, source === trainer ? "reward/std" : "train/scores_std")
+
+/** The first step from which on all scores are one score; infinite where they differ. */
+const oneScoreFrom = ({ steps, values }: ReturnType<typeof deviationsOf>): number =>
+  steps[values.findLastIndex((deviation) => deviation !== 0) + 1] ?? Number.POSITIVE_INFINITY
+
+/** A jump is so much of the standard deviation of the scores before it, unless all scores are one from then on. */
+const partOfDeviation = 0.65
+
+/**
+ * How large a jump at a step is at least. Where no deviation is recorded, scores between 0 and 1 are taken for shares
+ * of answers that are right.
+ */
+const leastJump = (
+  deviations: ReturnType<typeof deviationsOf>,
+  scores: ReturnType<typeof seriesOf>,
+  step: number
+): number => {
+  if (step >= oneScoreFrom(deviations)) return 0
+  const before = ({ steps, values }: typeof deviations) => values.filter((_, at) => steps[at]! < step).subarray(-window)
+  const known = before(deviations)
+  const mean = Series.mean(before(scores))
+  const deviation =
+    known.length > 0 ? Series.mean(known) : mean > 0 && mean < 1 ? Math.sqrt(mean * (1 - mean)) : Math.abs(mean)
+  return partOfDeviation * deviation
+}
+
+export const grader: Rule = {
+  title: "Grader changed",
+  words: `the mean score of five rows or more is another than that of the eight to ten before by more than chance (7 standard errors), by a quarter of its range and by ${partOfDeviation} standard deviations of a score at least, or all scores are one from then on; six tenths of it came in one step, larger than any of them, at which neither the entropy of the policy nor the length of its answers changed, of which one has to be known; no later jump has undone it`,
+  judge: (recorded) =>
+    scoresOf(recorded).flatMap(({ metric, source }): Told => {
+      const scores = seriesOf(recorded, source, metric)
+      const { steps, values } = scores
+      const changes = PolicyChange.of(recorded, source)
+      if (!changes.isKnown) return []
+      const deviations = deviationsOf(recorded, source)
+      const oneFrom = oneScoreFrom(deviations)
+      const [jump] = Jump.find(values, {
+        isOwn: (at) => changes.isAt(steps[at]!),
+        least: (at) => leastJump(deviations, scores, steps[at]!),
+        isPlain: (at) => steps[at]! >= oneFrom
+      })
+      if (jump === undefined) return []
+      const { after, at, before } = jump
+      const from = steps[at]!
+      const what =
+        from >= oneFrom
+          ? `All scores of ${source} are ${written(values[at]!)} since step ${from}, ${written(before)} before`
+          : `Scores of ${source} went from ${written(before)} to ${written(after)} at step ${from}, in one step`
+      return [
+        {
+          severity: "broken",
+          source,
+          metric,
+          from,
+          to: steps.at(-1)!,
+          says: `${what}${HeldOut.inWords(recorded, source)}: the policy did not change there, so check the grader.`
+        }
+      ]
+    })
+}
+
+export const outOfRange: Rule = {
+  title: "Scores out of range",
+  words: `in the last ${window} rows of an environment, a score was outside the range that its claims state: its grader is wrong, or the claim`,
+  judge: (recorded) =>
+    recorded.sourcesOf("train/out_of_range_fraction").flatMap((source): Told => {
+      const metric = "train/out_of_range_fraction"
+      const { steps, values } = seriesOf(recorded, source, metric)
+      const recent = values.subarray(-window)
+      if (!recent.some((share) => share > 0)) return []
+      const from = steps[values.findIndex((share) => share > 0)]!
+      return [
+        {
+          severity: "broken",
+          source,
+          metric,
+          from,
+          to: steps.at(-1)!,
+          says: `${percent(Series.mean(recent))} of the latest scores of ${source} are outside the range that it claims, since step ${from}: check its grader, or the claim. atropos validate names them.`
+        }
+      ]
+    })
+}
+
+/** From this share on a grader tosses coins rather than judges; a judge that is a model differs now and then. */
+const contradicting = 0.2
+
+export const contradictions: Rule = {
+  title: "Equal answers, other scores",
+  words: `over the last ${window} rows of an environment that had equal answers to an item, ${percent(contradicting)} of them have a score that is far from their equal's: by half of the range of all scores or more`,
+  judge: (recorded) =>
+    recorded.sourcesOf("train/contradicting_fraction").flatMap((source): Told => {
+      const metric = "train/contradicting_fraction"
+      const found = standing(seriesOf(recorded, source, metric), (share) => share >= contradicting)
+      if (found === undefined) return []
+      return [
+        {
+          severity: "broken",
+          source,
+          metric,
+          from: found.from,
+          to: found.to,
+          says: `${percent(found.now)} of equal answers of ${source} have different scores since step ${found.from}: its grader is random, or judges more than the answer.`
+        }
+      ]
+    })
+}
+
+export const heldOut: Rule = {
+  title: "Training and held-out disagree",
+  words: HeldOut.words,
+  judge: (recorded) =>
+    HeldOut.disagreements(recorded).map(({ held, metric, source, step, trained }) => ({
+      severity: trained > held ? ("suspect" as const) : ("broken" as const),
+      source,
+      metric,
+      from: step,
+      to: step,
+      says:
+        trained > held
+          ? `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, and ${percent(held)} of the held-out ones: its training items are learned by heart, or its grader pays for something else.`
+          : `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, though ${percent(held)} of the held-out ones do: check the grader and the answers of its training items.`
+    }))
+}
+
+const rules = [grader, outOfRange, contradictions, heldOut]
+
+/** Whether what a source calls solved is in doubt; of the trainer, whether any of its environments' is. */
+export const isInDoubt = (recorded: Series.Recorded, source: string): boolean =>
+  rules.some((rule) =>
+    rule.judge(recorded).some((one) => source === trainer || one.source === source || one.source === trainer)
+  )

@@ -1,0 +1,108 @@
+/**
+ * The rule of a learning rate that is too high: an update that broke the policy, or a reward that training itself has
+ * lost since the start. A sampler that is off, or a grader that changed, are found by their own rules.
+ */
+import { type Finding, percent, type Rule, seriesOf, trainer, window, written } from "./Finding.ts"
+import * as GraderRules from "./GraderRules.ts"
+import * as PolicyChange from "./PolicyChange.ts"
+import * as Series from "./Series.ts"
+
+type Values = ReturnType<typeof Series.finite>
+
+/** What is seen of a policy that broke at a step, in words. */
+interface Break {
+  readonly from: number
+  readonly says: string
+}
+
+/** Values after the break, at least, and before it, at most. */
+const fewest = 5
+/** Between the last value before the break and the first behind it. */
+const rises = 0.3
+const times = 2
+const nats = 0.5
+const lost = 0.25
+
+const means = ({ steps, values }: Values, from: number) => {
+  const at = steps.findIndex((step) => step >= from)
+  if (at < 1 || values.length - at < fewest) return undefined
+  return { before: Series.mean(values.subarray(Math.max(0, at - window), at)), now: Series.mean(values.subarray(at)) }
+}
+
+/** Where the share of answers that are cut off, or the entropy, rose in one step and stayed. */
+const breakOf = (recorded: Series.Recorded): Break | undefined => {
+  const cut = seriesOf(recorded, trainer, "batch/truncated_fraction")
+  const entropy = seriesOf(recorded, trainer, "grpo/entropy")
+  const find = (series: Values, isBreak: (before: number, now: number) => boolean) => {
+    for (let at = 1; at + fewest <= series.values.length; at++) {
+      if (!isBreak(series.values[at - 1]!, series.values[at]!)) continue
+      const sides = means(series, series.steps[at]!)
+      if (sides !== undefined && isBreak(sides.before, sides.now)) return { from: series.steps[at]!, ...sides }
+    }
+    return undefined
+  }
+  const cutOff = find(cut, (before, now) => now - before >= rises)
+  if (cutOff !== undefined) {
+    return {
+      from: cutOff.from,
+      says: `${percent(cutOff.now)} of the answers are cut off since step ${cutOff.from}, ${percent(cutOff.before)} before`
+    }
+  }
+  const wild = find(entropy, (before, now) => now >= times * before && now - before >= nats)
+  return (
+    wild && {
+      from: wild.from,
+      says: `entropy is ${written(wild.now)} nats since step ${wild.from}, ${written(wild.before)} before`
+    }
+  )
+}
+
+/** Whether a reward that there was at the start is lost, by more than the chance of its answers. */
+const lossOf = (recorded: Series.Recorded): Break | undefined => {
+  const reward = seriesOf(recorded, trainer, "reward/mean")
+  const { steps, values } = reward
+  if (values.length < 2 * window) return undefined
+  const [first, last] = [values.subarray(0, window), values.subarray(-window)]
+  const [start, now] = [Series.mean(first), Series.mean(last)]
+  const deviation = Series.mean(seriesOf(recorded, trainer, "reward/std").values.subarray(0, window))
+  const answers = Series.mean(seriesOf(recorded, trainer, "batch/sequences").values.subarray(0, window)) * window
+  // Of the answers' chance alone: the steps themselves differ by what is lost.
+  const error = answers > 0 && deviation > 0 ? deviation / Math.sqrt(answers) : Series.errorBetween(first, last)
+  // A best that came later has been lost by something else than the first steps.
+  const best = Series.meansOver(values, window).reduce((most, mean) => Math.max(most, mean), start)
+  if (start <= 0 || now > lost * start || start - now < 3 * error || best > start + 2 * error) return undefined
+  // Its first updates changed the policy, too: else its items may have become harder.
+  const changes = PolicyChange.of(recorded, trainer)
+  if (!Array.from(steps.subarray(0, 2 * window)).some(changes.isAt)) return undefined
+  const from = steps[Series.breakOf(values) ?? 0]!
+  return { from, says: `the reward was ${written(start)} over the first ${window} steps, and is ${written(now)}` }
+}
+
+const rateAt = (recorded: Series.Recorded, step: number): string => {
+  const { steps, values } = seriesOf(recorded, trainer, "train/lr")
+  const at = Math.max(0, steps.findIndex((one) => one >= step) - 1)
+  return values[at] === undefined ? "" : ` (${written(values[at])} at step ${steps[at]})`
+}
+
+export const learningRate: Rule = {
+  title: "Learning rate too high",
+  words: `in one step ${percent(rises)} more of the answers were cut off, or entropy became ${times} times as high and ${nats} nats higher, and it stayed so for ${fewest} steps or more while the reward fell to half or less; or the reward of the last ${window} steps is below ${percent(lost)} of that of the first ${window} by more than chance, never was above it, and entropy or truncation left their course in the first ${2 * window} steps; and the grader did not change`,
+  judge: (recorded): ReadonlyArray<Omit<Finding, "rule">> => {
+    if (GraderRules.grader.judge(recorded).length > 0) return []
+    const broken = breakOf(recorded)
+    const reward = seriesOf(recorded, trainer, "reward/mean")
+    const rewards = broken && means(reward, broken.from)
+    const found = rewards !== undefined && rewards.now <= rewards.before / 2 ? broken : lossOf(recorded)
+    if (found === undefined) return []
+    return [
+      {
+        severity: "broken",
+        source: trainer,
+        metric: "reward/mean",
+        from: found.from,
+        to: reward.steps.at(-1) ?? found.from,
+        says: `Training lost what the policy could do: ${found.says}. The learning rate${rateAt(recorded, found.from)} is too high: start again with a tenth of it, or continue from a checkpoint before that step with less.`
+      }
+    ]
+  }
+}

@@ -1,0 +1,36 @@
+/** The rule of a run that does not move, by what the service knows of its processes (`Activity`). */
+import * as Activity from "./Activity.ts"
+import { type Rule, trainer } from "./Finding.ts"
+import type { Recorded } from "./Series.ts"
+
+const lastStep = (recorded: Recorded): number =>
+  ["reward/mean", "train/loss", "train/scores_mean"].reduce((last, metric) => {
+    const of = recorded
+      .sourcesOf(metric)
+      .map((source) => Number(Array.from(recorded.points(source, metric).steps).at(-1)))
+    return Math.max(last, ...of.filter(Number.isFinite))
+  }, 0)
+
+export const stalled: Rule = {
+  title: "Run not moving",
+  words:
+    "no step, group or metrics for a minute, or for ten times as long as steps take (ten minutes while the trainer is at a batch, and before the first step), though a process of the run is alive; or its processes ended without signing off before the last step",
+  judge: (recorded) => {
+    const activity = recorded.activity?.()
+    if (activity === undefined) return []
+    const { environment, idleSeconds, reason, state } = activity
+    if (state !== "stalled" && (state !== "stopped" || reason === null)) return []
+    const step = lastStep(recorded)
+    const idle = Activity.span(idleSeconds)
+    return [
+      {
+        severity: "broken",
+        source: environment ?? trainer,
+        metric: "",
+        from: step,
+        to: step,
+        says: `${state === "stalled" ? `Nothing has moved for ${idle}` : `Stopped ${idle} ago`}${reason === null ? "" : `: ${reason}`}.`
+      }
+    ]
+  }
+}

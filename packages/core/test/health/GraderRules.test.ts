@@ -1,0 +1,182 @@
+/** Graders that break are told from policies that learn, whichever way their scores go. */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as Health from "../../src/health/Health.ts"
+import * as SimulatedRun from "./SimulatedRun.ts"
+
+const part = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+const Drawn = Schema.Struct({
+  seed: Schema.Int,
+  breaksAt: Schema.Int.check(Schema.isBetween({ minimum: 12, maximum: 80 })),
+  groups: Schema.Int.check(Schema.isBetween({ minimum: 8, maximum: 32 })),
+  size: Schema.Literals([8, 16]),
+  level: part
+})
+
+/** Learns from a level that leaves room above and below it; from a step on its grader gives other scores. */
+const broken = (
+  { breaksAt, level, ...drawn }: typeof Drawn.Type,
+  grade: NonNullable<SimulatedRun.SimulatedRun["grade"]>
+) =>
+  SimulatedRun.record({
+    ...drawn,
+    steps: breaksAt + 30,
+    right: (step) => Math.min(0.75, 0.3 + 0.2 * level + step / 300),
+    entropy: (step) => 0.7 - step / 400,
+    grade: (isRight, step, draw) => (step < breaksAt ? Number(isRight) : grade(isRight, step, draw))
+  })
+
+const causes = (recorded: Health.Recorded) => Health.cards(Health.judge(recorded)).map(({ cause }) => cause)
+
+const isFoundAt = (recorded: Health.Recorded, breaksAt: number) => {
+  const [first, ...others] = causes(recorded)
+  assert.strictEqual(first?.rule, "grader")
+  assert.approximately(first!.from, breaksAt, 1)
+  assert.strictEqual(first!.severity, "broken")
+  assert.isTrue(Health.isInDoubt(recorded, "trainer"))
+  assert.isTrue(Health.isInDoubt(recorded, "math_0"))
+  return { first: first!, others }
+}
+
+/** A grader that gives everything full marks for twenty steps. */
+const mended = (steps: number) =>
+  SimulatedRun.record({
+    seed: 3,
+    steps,
+    groups: 16,
+    size: 8,
+    right: () => 0.4,
+    entropy: () => 0.5,
+    grade: (isRight, step) => (step >= 40 && step < 60 ? 1 : Number(isRight))
+  })
+
+describe("a grader that breaks at a step", () => {
+  it.prop("and gives everything full marks is one card, and nothing is solved by it", [Drawn], ([drawn]) => {
+    const { first, others } = isFoundAt(
+      broken(drawn, () => 1),
+      drawn.breaksAt
+    )
+    assert.match(first.says, /^All scores of math_0 are 1 since step \d+, 0\.\d+ before: .*check the grader/)
+    assert.deepStrictEqual(others, [])
+    for (const { says } of Health.judge(broken(drawn, () => 1))) assert.notInclude(says, "are solved")
+  })
+
+  it.prop("and gives everything nothing is one card", [Drawn], ([drawn]) => {
+    const { first, others } = isFoundAt(
+      broken(drawn, () => 0),
+      drawn.breaksAt
+    )
+    assert.match(first.says, /^All scores of math_0 are 0 since step/)
+    assert.deepStrictEqual(others, [])
+  })
+
+  it.prop("and adds a bonus is found", [Drawn], ([drawn]) => {
+    isFoundAt(
+      broken(drawn, (isRight) => Number(isRight) + 0.5),
+      drawn.breaksAt
+    )
+  })
+
+  it("and inverts its scores is found, also when the policy has learned to be wrong since", () => {
+    for (const level of [0.25, 0.8]) {
+      const run = SimulatedRun.record({
+        seed: 1,
+        steps: 200,
+        groups: 16,
+        size: 8,
+        right: (step) => (step < 60 ? level : level * Math.exp(-(step - 60) / 30)),
+        entropy: () => 0.5,
+        grade: (isRight, step) => Number(step < 60 ? isRight : !isRight)
+      })
+      assert.strictEqual(causes(run)[0]?.rule, "grader")
+      assert.approximately(causes(run)[0]!.from, 60, 1)
+    }
+  })
+
+  it("and is mended by another step is no finding any more", () => {
+    assert.deepStrictEqual(
+      causes(mended(59)).map(({ rule }) => rule),
+      ["grader"]
+    )
+    assert.notInclude(
+      causes(mended(90)).map(({ rule }) => rule),
+      "grader"
+    )
+    assert.isFalse(Health.isInDoubt(mended(90), "trainer"))
+  })
+
+  it("is none where the policy changed with its scores", () => {
+    const run = SimulatedRun.record({
+      seed: 3,
+      steps: 60,
+      groups: 16,
+      size: 8,
+      right: (step) => (step < 30 ? 0.6 : 0),
+      entropy: (step) => (step < 30 ? 0.6 : 2.2)
+    })
+    assert.notInclude(
+      causes(run).map(({ rule }) => rule),
+      "grader"
+    )
+  })
+})
+
+/** Figures of sources over so many steps. */
+const recorded = (steps: number, sources: { readonly [source: string]: { readonly [metric: string]: number } }) => {
+  const { recorded, see } = Health.recorder()
+  for (let step = 1; step <= steps; step++) {
+    for (const [source, figures] of Object.entries(sources)) see(source, step, figures)
+  }
+  return { recorded, see }
+}
+
+describe("held-out items", () => {
+  const found = (trained: number, held: number, more: { readonly [metric: string]: number } = {}) => {
+    const run = recorded(40, { math_0: { "train/solved_fraction": trained } })
+    run.see("math", 40, { "eval/percent_correct": held, ...more })
+    return Health.judge(run.recorded).map(({ rule, severity }) => [rule, severity])
+  }
+
+  it("contradict a training reward that is far above or below them", () => {
+    assert.deepStrictEqual(found(0.95, 0.4), [["held_out", "suspect"]])
+    assert.deepStrictEqual(found(0, 0.62), [["held_out", "broken"]])
+  })
+
+  it("do not where they are near, greedy where training is sampled, or too few to tell", () => {
+    assert.deepStrictEqual(found(0.95, 0.9), [])
+    assert.deepStrictEqual(found(0.45, 0.8), [])
+    assert.deepStrictEqual(found(0.02, 0.05), [])
+    assert.deepStrictEqual(found(0.95, 0.5, { "eval/percent_correct_ci_high": 0.9 }), [])
+  })
+})
+
+describe("equal answers", () => {
+  it("with other scores are a grader that tosses coins, and a judge's few are none", () => {
+    const found = (share: number) =>
+      Health.judge(recorded(12, { math_0: { "train/contradicting_fraction": share } }).recorded).map(({ rule }) => rule)
+    assert.deepStrictEqual(found(0.5), ["contradictions"])
+    assert.deepStrictEqual(found(0.05), [])
+  })
+})
+
+describe("items that fail", () => {
+  const failing = (share: number, steps = 12) => {
+    const { recorded: figures } = recorded(steps, { math_0: { "train/failed_fraction": share } })
+    const errors = [{ environment: "math_0", message: "429 Too Many Requests" }]
+    const activity = { state: "running" as const, idleSeconds: 1, reason: null, environment: null, errors }
+    return Health.judge({ ...figures, activity: () => activity })
+  }
+
+  it("are told with the reason of the last one, soon", () => {
+    const [finding, ...others] = failing(0.75)
+    assert.deepStrictEqual(others, [])
+    assert.deepStrictEqual([finding!.rule, finding!.severity], ["failures", "broken"])
+    assert.strictEqual(
+      finding!.says,
+      "75% of the rollouts of math_0 fail since step 1; the last one: 429 Too Many Requests."
+    )
+    assert.strictEqual(failing(0.75, 3).length, 1)
+    assert.strictEqual(failing(0.25)[0]?.severity, "suspect")
+    assert.deepStrictEqual(failing(0.05), [])
+  })
+})
