@@ -6,7 +6,7 @@
  * everything else `--model` names one. A run that was interrupted is gone on with by the next start with the same
  * settings.
  */
-import { Environment, type MetricsSettings } from "@atropos/core"
+import { Environment, type MetricsSettings, SequenceLimit } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, S3, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
@@ -42,6 +42,8 @@ export interface UpOptions {
   readonly recipe: Option.Option<Recipe.Recipe>
   /** Else `seq_len` is no more than the model has positions. */
   readonly isSeqLenGiven: boolean
+  /** Else the number of steps is a default. */
+  readonly areStepsGiven: boolean
   readonly stepsAhead: number
   readonly sampling: Sampling.Sampling
   readonly fresh: boolean
@@ -138,6 +140,8 @@ export const run = Effect.fn("Up.run")(
       Layer.provideMerge(yield* layer(trainer))
     )
     const { kind: device } = (yield* Executor).device
+    const isUnset = (setting: string): boolean => settings.every(({ given }) => !(setting in given))
+    const answers = { most: Number.POSITIVE_INFINITY }
     const outcome = yield* Loop.run({
       settings: trainer,
       initial,
@@ -153,7 +157,15 @@ export const run = Effect.fn("Up.run")(
               environments,
               prompts,
               settings: trainer,
-              steps: trainingSteps - chosen.done
+              steps: trainingSteps - chosen.done,
+              folder: chosen.folder,
+              unset: {
+                answers: isUnset("max_token_length"),
+                steps: !options.areStepsGiven,
+                // As `ownModel` sets it: else the environment has evaluations of its own.
+                evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
+              },
+              limitAnswers: (tokens) => void (answers.most = tokens)
             })
         }),
       earlier: {
@@ -164,6 +176,7 @@ export const run = Effect.fn("Up.run")(
       onStep: (metrics) => Effect.andThen(board.step(metrics), watch.step),
       health: watch.recorder
     }).pipe(
+      Effect.provideService(SequenceLimit.AnswerLimit, () => answers.most),
       watch.ending,
       Effect.provide([
         Layer.provideMerge(
@@ -182,7 +195,8 @@ export const run = Effect.fn("Up.run")(
         model,
         adapter: whole?.adapter,
         isHere: whole !== undefined,
-        settings
+        settings,
+        quantize: named.quantize
       })
     } satisfies UpResult
     isOver = true

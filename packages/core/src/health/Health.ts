@@ -21,6 +21,7 @@ export { atFirst, percent, standing, window, written } from "./Finding.ts"
 export const rules = {
   collapse: RewardRules.collapse,
   not_finite: PolicyRules.notFinite,
+  truncation: PolicyRules.truncation,
   skipped: PolicyRules.skipped,
   stuck: RewardRules.stuck,
   out_of_range: RewardRules.outOfRange,
@@ -32,7 +33,6 @@ export const rules = {
   gradient: PolicyRules.gradient,
   mismatch: PolicyRules.mismatch,
   length: PolicyRules.length,
-  truncation: PolicyRules.truncation,
   identical: RewardRules.zeroVariance
 } as const satisfies { readonly [name: string]: Rule }
 
