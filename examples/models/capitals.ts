@@ -14,6 +14,8 @@ import { Effect, Schema, Stream } from "effect"
 interface Item {
   readonly country: string
   readonly capital: string
+  /** Its place in training, which seeds its answers. */
+  readonly at?: number
 }
 
 const settings = Environment.settings({
@@ -23,7 +25,7 @@ const settings = Environment.settings({
     "chat",
     "chat, or text: a line that a base model continues"
   ),
-  seed: Environment.field(Schema.Int, 0, "random seed for sampling")
+  seed: Environment.field(Schema.Int, 0, "random seed for the order of the countries and for sampling")
 })
 
 const words = (text: string): ReadonlyArray<string> => text.toLowerCase().match(/[\p{L}'-]+/gu) ?? []
@@ -41,7 +43,7 @@ const question = ({ country }: Item): string => `What is the capital of ${countr
 export const layer = Environment.layer("capitals", settings, ({ groupSize, maxTokenLength, seed, style }) =>
   Effect.gen(function* () {
     const servers = yield* ServerManager.ServerManager
-    const ask = (item: Item, sampling: { readonly n: number; readonly temperature: number }) =>
+    const ask = (item: Item, sampling: ServerManager.SamplingOptions) =>
       style === "chat"
         ? servers.chat({
             messages: [Message.user(`${question(item)} Answer with one word.`)],
@@ -57,14 +59,15 @@ export const layer = Environment.layer("capitals", settings, ({ groupSize, maxTo
     return {
       items: (cursor: number) =>
         Stream.iterate(cursor, (at) => at + 1).pipe(
-          Stream.map((at) => training[(at * stride + seed) % training.length]!)
+          Stream.map((at) => ({ ...training[(at * stride + seed) % training.length]!, at }))
         ),
-      collectTrajectories: (item: Item) => ask(item, { n: groupSize, temperature: 1 }),
+      collectTrajectories: (item: Item) =>
+        ask(item, { n: groupSize, temperature: 1, seed: seed * 1_000_000 + (item.at ?? 0) }),
       score: ({ capital }: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.succeed(group.map(({ completion }) => scoreOf(completion, capital))),
       evaluation: {
         items: Stream.fromIterable(heldOut),
-        collectTrajectories: (item: Item) => ask(item, { n: 1, temperature: 0 }),
+        collectTrajectories: (item: Item) => ask(item, { n: 1, temperature: 0, split: "eval" }),
         isCorrect: (score: number) => score === 1
       },
       label: ({ country }: Item) => country,

@@ -26,7 +26,7 @@ import * as History from "./History.ts"
 import * as Identity from "./Identity.ts"
 import * as Loop from "./Loop.ts"
 import * as Place from "./Place.ts"
-import type * as Recipe from "./Recipe.ts"
+import * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
 import * as ServedPolicy from "../train/ServedPolicy.ts"
@@ -161,7 +161,8 @@ export const run = Effect.fn("Up.run")(
               folder: chosen.folder,
               unset: {
                 answers: isUnset("max_token_length"),
-                steps: !options.areStepsGiven,
+                // A recipe's are its own.
+                steps: !options.areStepsGiven && trainingSteps === Recipe.ownModel.trainer["training_steps"],
                 // As `ownModel` sets it: else the environment has evaluations of its own.
                 evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
               },

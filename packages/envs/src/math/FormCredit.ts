@@ -16,7 +16,7 @@ export const field = Environment.field(
 )
 
 /** The form of an answer, whatever it says. */
-export const formOf = (answer: string): number => {
+const formOf = (answer: string): number => {
   if (MathAnswer.extract(answer, MathAnswer.boxedOptions) !== undefined) return 1
   return /\d/.test(Thinking.spoken(answer)) ? 0.5 : 0
 }

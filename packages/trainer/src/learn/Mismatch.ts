@@ -117,7 +117,7 @@ export const guard = (bound: number) => {
  * tells (0.05 to 0.14 on published ones, docs/models.md). Whoever samples at a temperature of 0.7 where 1 is said
  * differs by more.
  */
-export const mostOfRounding = 0.2
+const mostOfRounding = 0.2
 
 /**
  * The same where the sampler rounds and nobody knows by how much: the first step that can be compared measures it, and
