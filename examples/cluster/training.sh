@@ -10,10 +10,10 @@ done)
 targets="[${weights%,}]"
 
 node_modules/.bin/atropos api --port 8000 &
-node_modules/.bin/atropos serve --env "$ENV_NAME" --slurm --openai.model_name "$MODEL" \
+node_modules/.bin/atropos serve --env "$ENV_NAME" --slurm --openai.model_name "$MODEL" --openai.adapter_prefix policy- \
   --env.tokenizer_name "$MODEL" --env.total_steps "$STEPS" --env.rollout_server_url http://localhost:8000 ${SERVE_FLAGS:-} &
 node_modules/.bin/atropos train --model "$MODEL" --atropos-url http://localhost:8000 --steps "$STEPS" \
-  --save-path "${SAVE_PATH:-checkpoints}" --weight-sync "$targets" ${TRAIN_FLAGS:-} &
+  --save-path "${SAVE_PATH:-checkpoints}" --weight-sync "$targets" --on_stale wait --max_staleness 1 ${TRAIN_FLAGS:-} &
 trainer=$!
 trap 'kill -TERM "$trainer" 2>/dev/null || true' TERM
 status=0

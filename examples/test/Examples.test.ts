@@ -5,9 +5,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { PolicyLayers } from "@atropos/trainer"
-import { Environment, ServerManager } from "@atropos/core"
+import { Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { TestConsole } from "effect/testing"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
 import * as Letters from "../01-letters.ts"
@@ -25,6 +25,7 @@ import * as Tools from "../16-tools.ts"
 import * as AiSdkAgent from "../17-ai-sdk-agent.ts"
 import * as SelfPlay from "../18-self-play.ts"
 import * as CalculatorAgent from "../19-calculator-agent.ts"
+import * as Capitals from "../models/capitals.ts"
 import { calculateTwice, printed, rolledOut, sayPrice } from "./Printed.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
@@ -228,4 +229,38 @@ describe("examples", () => {
     const sums = { "12+3x4": "24", "3-5": "-2", "-2+-2": "-4", "2*3x4-1": "23", "": "not a sum", "2+": "not a sum" }
     for (const [sum, result] of Object.entries(sums)) assert.strictEqual(CalculatorAgent.calculated(sum), result)
   })
+
+  it.effect(
+    "models/capitals: pays for the capital alone, less for another short answer or a sentence, and holds countries out",
+    () =>
+      Effect.gen(function* () {
+        const { evaluation, groups } = yield* Environment.Environment
+        const [first] = yield* Stream.runCollect(Stream.take(groups, 1))
+        // The first country of training is the second of the table.
+        assert.deepStrictEqual(
+          Array.from(first!.scores, (score) => Number(score.toFixed(6))),
+          [1, 1, 0.1, 0.3, 0]
+        )
+        const heldOut = yield* Stream.runCollect(Option.getOrThrow(evaluation))
+        assert.deepStrictEqual(
+          heldOut.slice(0, 2).map(({ label }) => label),
+          ["Afghanistan", "Armenia"]
+        )
+      }).pipe(
+        Effect.provide(
+          Capitals.layer({ groupSize: 5 }).pipe(
+            Layer.provide(
+              ServerManager.layerScripted([
+                "Tirana",
+                " tirana.",
+                "Rome",
+                "The capital of Albania is Tirana.",
+                "I do not know what its capital is"
+              ])
+            ),
+            Layer.provide(Tokenizer.layerBytes)
+          )
+        )
+      )
+  )
 })

@@ -1,7 +1,7 @@
 /** `atropos policy` as a process of its own, on a small model saved by `transformers` with an adapter saved by PEFT. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Stream } from "effect"
+import { Effect, FileSystem, Option, Stream } from "effect"
 import OpenAI from "openai"
 import { fileURLToPath } from "node:url"
 import * as Bin from "./Bin.ts"
@@ -13,9 +13,8 @@ describe("atropos policy", () => {
   it.live("serves a model with its adapter, says where, and ends when it is told to", () =>
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
-      const policy = yield* Bin.start(["policy", "--model", model, "--adapter", `${model}/adapter`, "--port", "0"], {
-        cwd
-      })
+      const named = ["--served_model_name", "tiny", "--port", "0"]
+      const policy = yield* Bin.start(["policy", "--model", model, "--adapter", `${model}/adapter`, ...named], { cwd })
       const said = yield* policy.stdout.pipe(
         Stream.decodeText,
         Stream.splitLines,
@@ -26,9 +25,15 @@ describe("atropos policy", () => {
       const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? assert.fail(said)
       const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 })
       const answer = yield* Effect.promise(() =>
-        openai.chat.completions.create({ model, messages: [{ role: "user", content: "hi" }], max_tokens: 4 })
+        openai.chat.completions.create({ model: "tiny", messages: [{ role: "user", content: "hi" }], max_tokens: 4 })
       )
       assert.isAtMost(answer.usage!.completion_tokens, 4)
+      assert.strictEqual(answer.model, "tiny")
+      const models = yield* Effect.promise(() => openai.models.list())
+      assert.deepStrictEqual(
+        models.data.map(({ id }) => id),
+        ["tiny"]
+      )
       const loaded = yield* Effect.promise(() =>
         fetch(`${url}/v1/load_lora_adapter`, {
           method: "POST",
@@ -49,6 +54,25 @@ describe("atropos policy", () => {
       const { code, stderr } = yield* InProcess.run(words)
       assert.strictEqual(code, 2)
       assert.include(stderr, `--weight_sync: ${target} takes adapters only, but all weights are trained`)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("says what to do with an adapter's folder and with a GGUF file", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* Bin.folder
+      const adapter = yield* InProcess.run(["policy", "--model", `${model}/adapter`])
+      assert.strictEqual(adapter.code, 1)
+      assert.match(
+        adapter.stderr,
+        /adapter holds an adapter \(PEFT\), not a whole model: --model \S+ --adapter \S+adapter/
+      )
+      yield* fs.writeFileString(`${cwd}/m.gguf`, "GGUF")
+      for (const given of [`${cwd}/m.gguf`, cwd]) {
+        const { stderr } = yield* InProcess.run(["policy", "--model", given])
+        assert.match(stderr, /GGUF file.*, which is not read: give the folder of safetensors/)
+        assert.include(stderr, "llama-server -m FILE")
+      }
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -21,18 +21,24 @@ const saved = Effect.fnUntraced(function* (cwd: string, run: string) {
 
 describe("atropos up --model", () => {
   it.live(
-    "trains an adapter with defaults where prompt and max_token_length do not fit into the sequence, and says before what it will take",
+    "trains an adapter where prompt and max_token_length do not fit into the sequence, and says before what it will take",
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
         const model = yield* ModelFolders.write(`${cwd}/my-model`, "llama", { type: "BF16" })
         const words = ["--env", "arithmetic-stories", "--model", model, "--steps", "1", "--env.evaluation_items", "2"]
-        const { code, stderr, stdout } = yield* up(cwd, ...words, ...few)
+        const { code, stderr, stdout } = yield* up(cwd, ...words, "--env.max_token_length", "2048", ...few)
         assert.strictEqual(code, 0, stdout + stderr)
         assert.match(stdout, /arithmetic-stories-1, 1 steps in/)
+        // Said as it comes, before the summary.
+        assert.match(
+          stderr,
+          /1\/2 held-out items of arithmetic-stories before the first step, \d+ s, [\d.]+% \(\d of 1\) so far/
+        )
+        assert.match(stdout, /held out before the first step: [\d.]+% \(\d of 2\) solved/)
         const order = [
           /model +.*my-model, [\d,]+ parameters/,
-          /trained +an adapter of rank 16: [\d,]+ parameters, learning rate 0\.0001/
+          /trained +an adapter of rank 16: [\d,]+ parameters, learning rate 0\.001 \(what suits a hidden size of \d+; --lr\)/
         ]
           .concat([
             /memory +\d+\.\d GB of/,
@@ -60,9 +66,20 @@ describe("atropos up --model", () => {
       const words = ["--config", "run.yaml", "--env", "letter-counting", "--steps", "1", "--env.evaluation_items", "2"]
       const letters = yield* up(cwd, ...words, ...few)
       assert.strictEqual(letters.code, 0, letters.stdout + letters.stderr)
+      // What it chose is kept for the run that goes on.
+      const chosen = yield* fs.readFileString(`${cwd}/.atropos/up/letter-counting-1/answer-length.json`)
+      const { tokens } = JSON.parse(chosen) as { readonly tokens: number }
+      assert.isAtMost(tokens, 2048)
+      if (tokens < 2048) assert.include(letters.stdout, `of up to ${tokens.toLocaleString("en-US")} tokens: `)
       assert.include(letters.stdout, "seq_len reduced to 1500")
       const told = yield* saved(cwd, "letter-counting-1")
-      assert.deepInclude(told.trainer, { trains: "adapter", lr: null, schedule: "constant", seqLen: 2048 })
+      assert.deepInclude(told.trainer, {
+        trains: "adapter",
+        lr: null,
+        schedule: "constant",
+        warmupSteps: 2,
+        seqLen: 2048
+      })
       assert.isUndefined(told.env["prompt_style"])
 
       const tooLong = yield* up(cwd, "--env", "mcqa", "--model", model, "--seq_len", "2048", ...few)

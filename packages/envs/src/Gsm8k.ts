@@ -3,7 +3,8 @@
  *
  * Score 1 if the last box after the thinking holds the number after `####` in the reference, else -1. When all of a
  * group are right, short ones score higher: 1 up to half of `max_token_length`, then linearly down to 0. Completions of
- * fewer than 10 tokens count for the group's mean and are not learnt from.
+ * fewer than 10 tokens count for the group's mean and are not learnt from. `form_reward` pays wrong answers for their
+ * form (`math/FormCredit`).
  * Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168 (MIT). Behaviour: gsm8k_server.py of the original.
  */
 import {
@@ -18,6 +19,7 @@ import {
   type Trajectory
 } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
+import * as FormCredit from "./math/FormCredit.ts"
 
 /** A row of the published data set; `answer` is a worked solution that ends in `#### <number>`. */
 export class Problem extends Schema.Class<Problem>("@atropos/envs/Gsm8k/Problem")({
@@ -39,7 +41,8 @@ export const settings = Environment.settings({
   ),
   seed: Environment.field(Schema.Int, 42, "random seed for the order of the rows"),
   temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
-  evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature for evaluation rollouts")
+  evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature for evaluation rollouts"),
+  formReward: FormCredit.field
 })
 /** The answer of a reference, usually the line behind the last `####`, without thousands separators. */
 export const referenceAnswer = (answer: string): string =>
@@ -47,7 +50,7 @@ export const referenceAnswer = (answer: string): string =>
 
 export const layer = Environment.layer("gsm8k", settings, (chosen) =>
   Effect.gen(function* () {
-    const { evalTemperature, groupSize, maxTokenLength, seed, temperature, testSplit, trainSplit } = chosen
+    const { evalTemperature, formReward, groupSize, maxTokenLength, seed, temperature, testSplit, trainSplit } = chosen
     const servers = yield* ServerManager.ServerManager
     const verifier = yield* MathVerifier.MathVerifier
     const dataset = yield* Dataset.Dataset
@@ -69,9 +72,11 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
           ({ completion }) => verifier.grade(`\\boxed{${gold}}`, completion, MathAnswer.boxedOptions),
           { concurrency: "unbounded" }
         )
-        return SingleTurn.rightAndShort(correct, group, chosen).map((rewards) => ({ rewards }))
+        return SingleTurn.rightAndShort(correct, group, chosen).map((rewards, index) => ({
+          rewards: FormCredit.add(rewards, group[index]!.completion, formReward)
+        }))
       }),
-      components: SingleTurn.rightAndShortRule,
+      components: FormCredit.ruleOf(SingleTurn.rightAndShortRule, formReward),
       evaluation: {
         items: Stream.unwrap(Effect.map(dataset.rows(testSplit, Problem), Stream.fromIterable)),
         collectTrajectories: (problem: Problem) => ask(problem, { n: 1, split: "eval", temperature: evalTemperature }),

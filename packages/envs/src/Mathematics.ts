@@ -27,6 +27,7 @@ import {
 import { Effect, Result, Schema } from "effect"
 import * as Bank from "./math/Bank.ts"
 import * as BasePrompt from "./math/BasePrompt.ts"
+import * as FormCredit from "./math/FormCredit.ts"
 import * as Items from "./math/Items.ts"
 import type { Problem } from "./math/Problem.ts"
 import * as Rolling from "./math/Rolling.ts"
@@ -73,7 +74,8 @@ export const settings = Environment.settings({
   ),
   shareLengthPenalty: Environment.field(share, 0.1, "share of all-correct groups that are scored by length"),
   maskTooLong: Environment.field(Schema.Boolean, true, "do not train on answers that were cut off"),
-  votes: Environment.field(positive, 3, "verdicts per order when two correct solutions are compared")
+  votes: Environment.field(positive, 3, "verdicts per order when two correct solutions are compared"),
+  formReward: FormCredit.field
 })
 
 const asNormal = (problem: Problem): Items.Item => ({ ...problem, kind: "normal" })
@@ -115,8 +117,10 @@ export const layer = Environment.layer("math", settings, (chosen) =>
       collectTrajectories: (item: Items.Item) =>
         Effect.map(rollOut(item), ({ groups, requeue }) => ({ groups, requeue: followUps ? requeue : [] })),
       score: (item: Items.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.map(grade(item, group), (isRight) => Scoring.scores(isRight, group, chosen)),
-      components: Scoring.rule,
+        Effect.map(grade(item, group), (isRight) =>
+          Scoring.withForm(Scoring.scores(isRight, group, chosen), group, chosen)
+        ),
+      components: FormCredit.ruleOf(Scoring.rule, chosen.formReward),
       evaluation: {
         items: heldOut,
         collectTrajectories: isBase ? evaluateBase : asking.evaluate,

@@ -6,8 +6,14 @@ import { claimsHold } from "./TestItems.ts"
 
 const rows = [{ question: "Nine pens and nine pens?", answer: "9 + 9 = <<9+9=18>>18\n#### 1,018" }]
 
-const environment = (completions: ReadonlyArray<string>, maxTokenLength = 2048) =>
-  Gsm8k.layer({ groupSize: completions.length, maxTokenLength, trainSplit: "train", testSplit: "test" }).pipe(
+const environment = (completions: ReadonlyArray<string>, maxTokenLength = 2048, formReward = 0) =>
+  Gsm8k.layer({
+    groupSize: completions.length,
+    maxTokenLength,
+    formReward,
+    trainSplit: "train",
+    testSplit: "test"
+  }).pipe(
     Layer.provide(ServerManager.layerScripted(completions)),
     Layer.provide([Tokenizer.layerBytes, MathVerifier.layer(), Dataset.layerMemory({ train: rows, test: rows })])
   )
@@ -49,6 +55,23 @@ layer(environment(["so \\boxed{1018}", "so \\boxed{1,018.0}", "so \\boxed{1019}"
     )
   }
 )
+
+const wrong = ["so \\boxed{1019}", "the answer is 1018", "I do not know", "\\boxed{"]
+
+layer(environment(["so \\boxed{1018}", ...wrong], 2048, 0.2))("Gsm8k with form_reward", (it) => {
+  it.effect("pays wrong answers for a box, and half for a number, so that groups without a right answer differ", () =>
+    Effect.map(firstGroup, ({ rewards, scores }) => {
+      assert.deepStrictEqual(
+        Array.from(scores, (score) => Number(score.toFixed(6))),
+        [1, -0.8, -0.9, -1, -1]
+      )
+      assert.deepStrictEqual(
+        rewards?.map((one) => one["form"]),
+        [undefined, 1, 0.5, 0, 0]
+      )
+    })
+  )
+})
 
 const boxed = [
   "\\boxed{1018}. This answer is correct.",

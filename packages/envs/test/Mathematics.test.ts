@@ -131,7 +131,7 @@ describe("a length that grows", () => {
 
 const trajectory = (completion: string, finishReason = "stop"): Trajectory.Trajectory =>
   Laws.trajectoryOf(completion, finishReason)
-const rules: Scoring.Rules = { shareLengthPenalty: 0, shareJudged: 1, maskTooLong: true }
+const rules: Scoring.Rules = { shareLengthPenalty: 0, shareJudged: 1, maskTooLong: true, formReward: 0 }
 const problem: Items.Normal = { kind: "normal", problem: "What is 9 + 9?", answer: "18" }
 const right = trajectory("<think>a</think>nine and nine: \\boxed{18}")
 const other = trajectory("<think>b</think>twice nine makes this: \\boxed{18}")

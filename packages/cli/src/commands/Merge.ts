@@ -11,6 +11,10 @@ import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "merge"
 
+/** An adapter's change is small beside the weights, and bfloat16 keeps 8 bits of these. */
+const roundingWarning = (share: number): string =>
+  `bfloat16 rounds the merged weights: the rounding is ${(100 * share).toPrecision(2)}% of the adapter's own change (root mean square), so answers differ from those of model and adapter; --type float32 (the default) keeps them`
+
 const types = { float32: "F32", bfloat16: "BF16" } as const
 
 export const make: MakeVerb = () =>
@@ -38,10 +42,16 @@ export const make: MakeVerb = () =>
       ({ adapter, folder, model, type }) =>
         Effect.gen(function* () {
           const base = yield* PretrainedModel.folderOf(BundledModel.located(model))
-          const { isUntied, tensors } = yield* Merge.merge({ model: base, adapter, to: folder, type: types[type] })
+          const { isUntied, roundingShare, tensors } = yield* Merge.merge({
+            model: base,
+            adapter,
+            to: folder,
+            type: types[type]
+          })
           yield* Console.log(
             `wrote ${folder}: ${tensors} tensors in ${type}${isUntied ? "; embedding and output matrix are two now" : ""}`
           )
+          if (type === "bfloat16") yield* Effect.logWarning(roundingWarning(roundingShare))
         }).pipe(Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici]), Effect.mapError(Services.toFailure))
     ).pipe(
       Command.withExamples([

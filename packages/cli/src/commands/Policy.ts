@@ -50,6 +50,8 @@ const announce = (model: string, device: DeviceKind, swaps: boolean) =>
 interface Options extends ServingRoom.Given {
   readonly model: string
   readonly adapter: Option.Option<string>
+  /** What clients call the model. */
+  readonly servedModelName: Option.Option<string>
   readonly quantize: "none" | QuantizedWeights.Kind
   readonly device: DeviceKind
   readonly host: string
@@ -98,7 +100,8 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
         quantize,
         check
       })
-  const model = yield* located(yield* BundledModel.named(loaded, options.model))
+  const found = yield* located(yield* BundledModel.named(loaded, options.model))
+  const model = { ...found, name: Option.getOrElse(options.servedModelName, () => found.name) }
   const settings = {
     maxRows: options.maxBatch,
     maxWaiting: options.maxWaiting,
@@ -125,7 +128,10 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
 export const make: MakeVerb = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...lora.booleans]),
-    spell: (words: ReadonlyArray<string>) => Metrics.spell(EngineFlags.spell("-")(words)),
+    spell: (words: ReadonlyArray<string>) =>
+      Metrics.spell(EngineFlags.spell("-")(words)).map((word) =>
+        word.replace(/^--served_model_name(?==|$)/, "--served-model-name")
+      ),
     command: Command.make(
       name,
       {
@@ -138,6 +144,11 @@ export const make: MakeVerb = () =>
         adapter: Flag.String("adapter").pipe(
           Flag.withDescription("PEFT folder of the initial adapter; all later adapters must have the same rank"),
           Flag.withMetavar("folder"),
+          Flag.optional
+        ),
+        servedModelName: Flag.String("served-model-name").pipe(
+          Flag.withDescription("name of the model for clients, as in vLLM [default: what --model says]"),
+          Flag.withMetavar("name"),
           Flag.optional
         ),
         quantize: Flag.Literals("quantize", ["none", ...QuantizedWeights.kinds]).pipe(

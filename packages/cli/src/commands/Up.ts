@@ -63,7 +63,7 @@ const definitionsFor = (
     : undefined
 
 /** What an environment has for the bundled model where that is to be trained; else what any model has. */
-const ownOf = (model: unknown, { chosen }: Environments.Named): Pick<Recipe.Bundled, "env"> & Partial<Recipe.Bundled> =>
+const ownOf = (model: unknown, { chosen }: Environments.Named): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
   (model === BundledModel.word ? Recipe.bundled[chosen.environment.environmentName] : undefined) ?? Recipe.ownModel
 
 /** Fails where a server is to train and cannot, or does not know what. */
@@ -208,6 +208,7 @@ export const make: MakeVerb = (words) =>
             metrics,
             recipe,
             isSeqLenGiven,
+            areStepsGiven: TrainerRun.isGiven({ file: sections, given: input }, "training_steps"),
             stepsAhead,
             sampling,
             fresh,

@@ -24,9 +24,15 @@ const parametersOf = ({ config }: Model): number =>
 export const model = (model: Model, trainer: TrainerSettings.TrainerFields): ReadonlyArray<Line> => {
   const { adapter, layout, name } = model
   const kind = adapter === undefined ? "all weights" : `an adapter of rank ${adapter.r}`
+  const { hiddenSize } = model.config
+  const rate = TrainerSettings.learningRate(trainer)
+  const why =
+    rate === TrainerSettings.suitedLearningRate(trainer, hiddenSize)
+      ? ` (what suits a hidden size of ${count(hiddenSize)}; --lr)`
+      : ""
   return [
     ["model", `${name}, ${count(parametersOf(model))} parameters`],
-    ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${TrainerSettings.learningRate(trainer)}`]
+    ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${rate}${why}`]
   ]
 }
 

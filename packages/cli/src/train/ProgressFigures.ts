@@ -9,6 +9,8 @@
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 
 const fewest = 10
+/** Share of answers cut off from which on it is shown. */
+const mentioned = 0.05
 
 export interface Figures {
   readonly add: (metrics: StepMetrics) => void
@@ -57,6 +59,7 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): 
   const constant = sum(steps.map(({ constantGroups }) => constantGroups))
   const solved = mean(steps, ({ solvedFraction }) => solvedFraction)
   const clipped = mean(steps, ({ clippedFraction }) => clippedFraction)
+  const cut = mean(steps, ({ truncatedFraction }) => truncatedFraction) ?? 0
   const seconds = sum(steps.map(({ stepSeconds }) => stepSeconds))
   return [
     ...figure("reward", of("rewardMean"), 3),
@@ -68,6 +71,8 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): 
           mean(trained, ({ loss }) => loss),
           4
         )),
+    // First: answers that never end are why scores are equal.
+    ...(cut >= mentioned ? [`answers cut off ${percent(cut)}`] : []),
     ...(isPolicy && groups > 0 ? [`equal scores ${percent(constant / groups)}`] : []),
     ...figure("kl", of("kl"), 4),
     ...(clipped === undefined || clipped === 0 ? [] : [`clipped ${percent(clipped)}`]),
@@ -81,6 +86,9 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): 
     ...skippedOf(steps)
   ].join(" | ")
 }
+
+/** Share from which on it explains equal scores. */
+const mostly = 0.5
 
 const skippedOf = (steps: ReadonlyArray<StepMetrics>): ReadonlyArray<string> => {
   const idle = steps.filter(({ skipped }) => skipped === "nothingToTrain")
@@ -99,9 +107,18 @@ const whyNothing = ({
   sequences,
   staleDropped,
   staleMasked,
-  truncatedMaskedFraction
+  truncatedFraction,
+  truncatedMaskedFraction,
+  versionUnknown
 }: StepMetrics) => {
-  if (constantGroups === groups) return "equal scores"
+  if (constantGroups === groups) {
+    return truncatedFraction >= mostly
+      ? `equal scores: ${percent(truncatedFraction)} of the answers were cut off at the token limit (max_token_length, seq_len)`
+      : "equal scores"
+  }
+  if (staleDropped + staleMasked === sequences && versionUnknown === sequences) {
+    return "their policy version is unknown, and max_staleness is set: servers must report it (--openai.adapter_prefix), or leave max_staleness out"
+  }
   if (staleDropped + staleMasked === sequences) return "all too old"
   return truncatedMaskedFraction === 1 ? "all cut off" : "no usable sequence has an advantage"
 }

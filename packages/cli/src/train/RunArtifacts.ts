@@ -3,6 +3,7 @@
  * file for `--config` of each environment, by which other verbs ask the served policy as it was trained.
  */
 import type { Model } from "@atropos/trainer/model/Model"
+import type { TrainerFields } from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect, FileSystem, Path } from "effect"
 import type { RunSettings } from "../config/RunSettings.ts"
 import * as RunFolder from "./RunFolder.ts"
@@ -35,11 +36,13 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   /** Whether the weights are on this machine. */
   readonly isHere: boolean
   readonly settings: ReadonlyArray<RunSettings>
+  /** Bits of the frozen weights that the adapter was trained on: it is served on the same. */
+  readonly quantize: TrainerFields["quantize"]
 }) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const { stringify } = yield* Effect.promise(() => import("yaml"))
-  const { adapter, isHere, model, run, settings } = options
+  const { adapter, isHere, model, quantize, run, settings } = options
   const step = yield* RunFolder.stepsIn(run.folder)
   const checkpoint = join(run.folder, `step_${step}`)
   const isWhole = isHere && adapter === undefined
@@ -58,9 +61,10 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
     })
   )
   const at = yield* typed(checkpoint)
+  const rounded = quantize === "none" ? "" : ` --quantize ${quantize}`
   return {
     step,
-    policy: !isHere ? undefined : isWhole ? `--model ${at}` : `--model ${quoted(model.name)} --adapter ${at}`,
+    policy: !isHere ? undefined : isWhole ? `--model ${at}` : `--model ${quoted(model.name)} --adapter ${at}${rounded}`,
     configs
   } satisfies RunArtifacts
 })

@@ -14,7 +14,7 @@ import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as ServiceTraining from "@atropos/trainer/run/ServiceTraining"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as Trainer from "@atropos/trainer/run/Trainer"
-import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import { suitedLearningRate, type TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Exit, Layer, Option, Path, Stream } from "effect"
 import * as LossFile from "../config/LossFile.ts"
@@ -40,13 +40,16 @@ export interface Trained {
 }
 
 /**
- * Settings whose sequences a model has positions for, where nobody asked for longer ones; a shorter `seq_len` is told.
+ * Settings that fit a model: the learning rate that suits its width, where none was set, and sequences that it has
+ * positions for, where nobody asked for longer ones; a shorter `seq_len` is reported.
  */
 export const fitted = Effect.fnUntraced(function* (
-  settings: TrainerSettings,
-  { config: { maxPositions }, name }: PretrainedModel.Description,
+  given: TrainerSettings,
+  { config: { hiddenSize, maxPositions }, name }: PretrainedModel.Description,
   isSeqLenGiven: boolean
 ) {
+  const lr = given.trainer.lr ?? suitedLearningRate(given.trainer, hiddenSize)
+  const settings = { ...given, trainer: { ...given.trainer, lr } }
   if (isSeqLenGiven || settings.trainer.seqLen <= maxPositions) return settings
   yield* Console.log(`seq_len reduced to ${maxPositions}, the maximum of ${name}`)
   return { ...settings, trainer: { ...settings.trainer, seqLen: maxPositions } }

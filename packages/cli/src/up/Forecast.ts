@@ -8,10 +8,12 @@ import type { Model } from "@atropos/trainer/model/Model"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
-import { Console, Effect } from "effect"
+import { Console, Effect, Option } from "effect"
+import * as Heartbeat from "../base/Heartbeat.ts"
 import * as Summary from "../job/Summary.ts"
 import * as PlanLines from "../train/PlanLines.ts"
 import * as Room from "../train/Room.ts"
+import * as AnswerLength from "./AnswerLength.ts"
 import * as Lengths from "./Lengths.ts"
 import * as Plan from "./Plan.ts"
 import type { PromptTally } from "./PromptTally.ts"
@@ -57,7 +59,10 @@ const workloadOf = ({
   }
 }
 
-/** Measures, and prints the plan; what it returns is told of every step. */
+/** What environments that make their held-out items call the number of them. */
+const heldOutSetting = "evaluation_items"
+
+/** Measures, chooses what nobody set, and prints the plan; what it returns is called with every step. */
 export const make = Effect.fn("Forecast.make")(function* (options: {
   readonly model: Model
   readonly trainer: Pick<Trainer, "measure">
@@ -68,12 +73,29 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   /** Steps that are left. */
   readonly steps: number
   readonly device: DeviceKind
+  /** Where the run is kept, and what of it nobody set. */
+  readonly folder: string
+  readonly unset: { readonly answers: boolean; readonly steps: boolean; readonly evaluations: boolean }
+  /** Sets the longest answer from now on, tokens. */
+  readonly limitAnswers: (tokens: number) => void
 }) {
-  const { device, environments, model, prompts, settings } = options
-  const workload = workloadOf(options)
-  const { batchSize, rows, seqLen } = workload
-  yield* Console.log("measuring a step on this machine …")
-  const lengths = yield* Lengths.look(environments, { seqLen, prompts })
+  const { device, environments, folder, limitAnswers, model, prompts, settings, unset } = options
+  const asked = workloadOf(options)
+  const { batchSize, rows, seqLen } = asked
+  yield* Console.log("measuring how long answers are …")
+  const lengths = yield* Lengths.look(environments, { seqLen, prompts }).pipe(
+    Heartbeat.during("asking a few held-out items")
+  )
+  const kept = unset.answers ? yield* AnswerLength.kept(folder) : Option.none<number>()
+  const maxTokenLength = unset.answers
+    ? Option.getOrElse(kept, () => AnswerLength.choose(lengths, asked.maxTokenLength))
+    : asked.maxTokenLength
+  if (unset.answers) {
+    limitAnswers(maxTokenLength)
+    yield* AnswerLength.keep(folder, maxTokenLength)
+  }
+  const workload = { ...asked, maxTokenLength }
+  yield* Console.log("measuring how fast this machine samples and trains …")
   const expected = Plan.expected(workload, lengths)
   const [first] = expected
   const speed = yield* Speed.measure(model, options.trainer, {
@@ -82,7 +104,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     rows,
     prompt: first.prompt,
     answer: Plan.lengthOf(first) - first.prompt
-  })
+  }).pipe(Heartbeat.during("trying a part of a step"))
   const { now, soFar } = PlanLines.memoryNow()
   const later = expected.map((one) => {
     const step = { batchSize, length: Plan.lengthOf(one), tried: speed.triedTokens }
@@ -97,13 +119,18 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     expected,
     speed,
     memory: { now, later },
-    load: PlanLines.loadNow()
+    load: PlanLines.loadNow(),
+    heldOutSetting: environments.every(({ encodedSettings }) => heldOutSetting in encodedSettings)
+      ? heldOutSetting
+      : undefined,
+    chosen: { maxTokenLength: unset.answers ? asked.maxTokenLength : undefined, steps: unset.steps }
   }
   yield* Console.log(`\n${Summary.print(Plan.describe(described))}\n`)
   const planned = expected.map((one) => Plan.stepSeconds(workload, speed, one))
   const taken: Array<number> = []
   let steps = 0
-  return Effect.fnUntraced(function* ({ stepSeconds }: Pick<StepMetrics, "stepSeconds">) {
+  const heldOut = Plan.heldOutSeconds(workload, speed, lengths.heldOut, expected.at(-1)!)
+  const onStep = Effect.fnUntraced(function* ({ stepSeconds }: Pick<StepMetrics, "stepSeconds">) {
     const left = workload.steps - ++steps
     if (steps === 1 || taken.length >= lookedAt) return
     taken.push(stepSeconds)
@@ -116,4 +143,8 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
       `a step takes ${PlanLines.time(seconds)}, planned ${was}: ${PlanLines.time(seconds * left)} for the ${left} steps that are left`
     )
   })
+  return {
+    onStep,
+    evaluateEvery: unset.evaluations ? Plan.evaluateEvery(workload.steps, planned[0]!, heldOut) : undefined
+  }
 })

@@ -14,16 +14,53 @@ import {
 } from "@atropos/core"
 import * as Comparison from "@atropos/core/evaluation/Comparison"
 import * as EvaluationRun from "@atropos/core/rollout/EvaluationRun"
-import { Effect, Option } from "effect"
+import { Clock, Console, Effect, Option, Stream } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
-import type { Solved } from "./Curve.ts"
+import { showSolved, type Solved } from "./Curve.ts"
+
+/** Nothing is silent for longer, milliseconds. */
+const everyMillis = 5000
+
+/** Reports how far an evaluation is: its first item at once, then every few seconds, even if no item has ended. */
+const progress = Effect.fnUntraced(function* ({ name }: Environment.EnvironmentShape, total: number, step: number) {
+  const when = step === 0 ? "before the first step" : `after step ${step}`
+  const started = yield* Clock.currentTimeMillis
+  const ended: Array<EvaluationRun.EvaluatedItem> = []
+  let done = 0
+  let reportedAt = started
+  const report = Effect.fnUntraced(function* (now: number) {
+    reportedAt = now
+    const soFar = ended.length === 0 ? "" : `, ${showSolved(solvedOf({ items: ended }))} so far`
+    yield* Console.error(
+      `${done}/${total} held-out items of ${name} ${when}, ${Math.round((now - started) / 1000)} s${soFar}`
+    )
+  })
+  const look = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    if (now - reportedAt >= everyMillis || (done === 1 && total > 1)) yield* report(now)
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(everyMillis), look)))
+  return (item: EvaluationRun.EvaluatedItem | EvaluationRun.FailedItem) => {
+    done++
+    if ("trajectories" in item) ended.push(item)
+    return look
+  }
+})
 
 /** Asks them all with the present weights; none where the environment has no evaluation. */
 export const ask = Effect.fn("HeldOut.ask")(function* (
   environment: Environment.EnvironmentShape,
   { seqLen, step }: { readonly seqLen: number; readonly step: number }
 ) {
-  const evaluated = yield* SequenceLimit.within(seqLen)(EvaluationRun.evaluate(environment))
+  const total = yield* Option.match(environment.evaluation, {
+    onNone: () => Effect.succeed(0),
+    onSome: (items) => Stream.runCount(items)
+  })
+  const evaluated = yield* Effect.scoped(
+    Effect.flatMap(progress(environment, total, step), (onItem) =>
+      SequenceLimit.within(seqLen)(EvaluationRun.evaluate(environment, { onItem }))
+    )
+  )
   if (Option.isNone(evaluated)) return evaluated
   const { failures, items } = evaluated.value
   const [failed] = failures
@@ -40,7 +77,7 @@ export const ask = Effect.fn("HeldOut.ask")(function* (
   return evaluated
 })
 
-export const solvedOf = ({ items }: EvaluationRun.Evaluated): Solved => {
+export const solvedOf = ({ items }: Pick<EvaluationRun.Evaluated, "items">): Solved => {
   const all = items.flatMap(({ trajectories }) => trajectories)
   const sum = (of: (one: (typeof all)[number]) => number) =>
     items.reduce(

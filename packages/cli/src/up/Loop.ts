@@ -1,13 +1,14 @@
-/** The closed loop, and the held-out items asked before and after. */
+/** The closed loop, and the held-out items asked before, after and, where that costs little, between its steps. */
 import { Environment } from "@atropos/core"
 import * as ClosedLoop from "@atropos/trainer/run/ClosedLoop"
 import type * as Engine from "@atropos/trainer/engine/Engine"
 import type * as Trainer from "@atropos/trainer/run/Trainer"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
-import { Effect, type FileSystem, Option, type Path, type Scope, Stream } from "effect"
+import { Console, Effect, type FileSystem, Option, type Path, type Scope, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
-import type { Curve, SolvedBy } from "./Curve.ts"
+import * as Heartbeat from "../base/Heartbeat.ts"
+import { type Curve, showSolved, type SolvedBy } from "./Curve.ts"
 import * as HeldOut from "./HeldOut.ts"
 
 export interface Options {
@@ -17,11 +18,11 @@ export interface Options {
   /** In place of the settings' preset. */
   readonly objective: ClosedLoop.Options["objective"] | undefined
   readonly stepsAhead: number
-  /** Called before anything is sampled or trained; what it gives is told of every step. */
+  /** Called before anything is sampled or trained. */
   readonly onReady?: (
     trainer: Trainer.Trainer,
     environments: ReadonlyArray<Environment.EnvironmentShape>
-  ) => Effect.Effect<Options["onStep"], unknown, Engine.Engine>
+  ) => Effect.Effect<Ready, unknown, Engine.Engine | FileSystem.FileSystem | Path.Path>
   readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
   readonly health: ClosedLoop.Options["health"]
   /**
@@ -32,6 +33,14 @@ export interface Options {
   readonly onBefore: (
     solved: ReadonlyArray<SolvedBy>
   ) => Effect.Effect<void, PlatformError, FileSystem.FileSystem | Path.Path>
+}
+
+/** What is known of the run once its parts are there. */
+export interface Ready {
+  /** Called after every step. */
+  readonly onStep: Options["onStep"]
+  /** Steps between evaluations of the held-out items; none but before and after the run if undefined. */
+  readonly evaluateEvery?: number | undefined
 }
 
 export interface Outcome {
@@ -74,6 +83,16 @@ const heldOutOf = Effect.fnUntraced(function* (
     )
 })
 
+const print = (solved: ReadonlyArray<SolvedBy>, when: string) =>
+  Effect.forEach(
+    solved,
+    (one) =>
+      Console.log(
+        `held out ${when}: ${showSolved(one)}${one.measure === undefined ? " solved" : ` mean ${one.measure}`} (${one.environment}, greedy)`
+      ),
+    { discard: true }
+  )
+
 /** Runs until the trainer's steps are done. */
 export const run = Effect.fn("Loop.run")(function* (
   options: Options
@@ -87,20 +106,29 @@ export const run = Effect.fn("Loop.run")(function* (
     ...(objective && { objective }),
     stepsAhead,
     owner: "atropos up"
-  })
-  const forecast = yield* onReady?.(trainer, environments) ?? Effect.undefined
+  }).pipe(Heartbeat.during("loading the model for sampling and training"))
+  const ready = yield* onReady?.(trainer, environments) ?? Effect.undefined
+  const { trainingSteps } = settings.trainer
+  const isDue = (step: number): boolean =>
+    ready?.evaluateEvery !== undefined && step % ready.evaluateEvery === 0 && step < trainingSteps
   const start = yield* trainer.step
   const ask = yield* heldOutOf(environments, { seqLen: settings.trainer.seqLen, start })
   const first = Option.isSome(earlier.before)
     ? { solved: earlier.before.value, tell: Effect.void }
-    : yield* Effect.tap(ask(start), ({ solved }) => onBefore(solved))
+    : yield* Effect.tap(ask(start), ({ solved }) =>
+        Effect.andThen(onBefore(solved), print(solved, start === 0 ? "before the first step" : `after step ${start}`))
+      )
   const curve = yield* steps.pipe(
     Stream.runFoldEffect(
       () => earlier.curve,
       Effect.fnUntraced(function* (sum, metrics) {
         if (sum === earlier.curve) yield* first.tell
         yield* onStep(metrics)
-        yield* forecast?.(metrics) ?? Effect.void
+        yield* ready?.onStep(metrics) ?? Effect.void
+        if (isDue(metrics.step)) {
+          const { solved, tell } = yield* ask(metrics.step)
+          yield* Effect.andThen(tell, print(solved, `after step ${metrics.step}`))
+        }
         return {
           // A step that an engine lost with its weights comes again.
           rewards: [...sum.rewards.slice(0, metrics.step - 1), metrics.rewardMean],

@@ -13,6 +13,7 @@ import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { totalmem } from "node:os"
 import * as PlanLines from "../train/PlanLines.ts"
 import * as Room from "../train/Room.ts"
+import * as AnswerLength from "./AnswerLength.ts"
 import type * as Lengths from "./Lengths.ts"
 import * as Speed from "./Speed.ts"
 
@@ -84,21 +85,75 @@ export const heldOutSeconds = (workload: Workload, speed: Speed.Speed, items: nu
 /** Prompt and answer together. */
 export const lengthOf = ({ answers, prompt }: Expected): number => prompt + mean(answers)
 
+/** Seconds of a whole run: its steps, and the held-out items before and after. */
+const runSeconds = (workload: Workload, speed: Speed.Speed, items: number, lengths: Expected): number =>
+  workload.steps * stepSeconds(workload, speed, lengths) + 2 * heldOutSeconds(workload, speed, items, lengths)
+
+/** What evaluations between the steps may take of a run, and how often they come at most. */
+const evaluation = { share: 0.1, times: 10 }
+
+/**
+ * Steps between evaluations of the held-out items, so that they take no more than a tenth of the time; undefined where
+ * that would be once in a run or never.
+ */
+export const evaluateEvery = (steps: number, step: number, heldOut: number): number | undefined => {
+  if (heldOut <= 0 || step <= 0) return undefined
+  const every = Math.max(Math.ceil(heldOut / (evaluation.share * step)), Math.ceil(steps / evaluation.times))
+  return every <= steps / 2 ? every : undefined
+}
+
 /** Seconds for one run beyond which advice is given. */
 const longRun = 3600
+/** Prompts of a batch that is advised: fewer compare too little. */
+const fewestGroups = 4
+/** Of the time for a step of decoding, with weights of 8 bits: 3.1 of 4.9 s where it was measured (docs/models.md). */
+const ofRounded = 0.65
+/** Answers that a shorter limit may cut. */
+const mayBeCut = 0.1
 
-/** Changes that make a step shorter, each with what it would take. */
-const advice = (workload: Workload, speed: Speed.Speed, lengths: Expected): ReadonlyArray<PlanLines.Line> => {
-  const at = (changed: Workload, expected: Expected) => `${time(stepSeconds(changed, speed, expected))} a step`
-  const shorter = 128
-  const limited = { ...lengths, answers: lengths.answers.map((answer) => Math.min(answer, shorter)) }
-  const batchSize = Math.max(8, Math.round(workload.batchSize / 4))
+/** A limit that nearly all answers keep to, where it is below the longest of them. */
+const shorterLimit = (answers: ReadonlyArray<number>): number | undefined => {
+  const sorted = answers.toSorted((a, b) => a - b)
+  const kept = sorted[Math.ceil((1 - mayBeCut) * sorted.length) - 1] ?? 0
+  const limit = 16 * Math.ceil(kept / 16)
+  return limit > 0 && limit < (sorted.at(-1) ?? 0) ? limit : undefined
+}
+
+/** Changes that make a run shorter, each with what it would take then. */
+const advice = (
+  { heldOutSetting, lengths: known, settings: { trainer }, device, speed, workload }: Described,
+  lengths: Expected
+): ReadonlyArray<PlanLines.Line> => {
+  const items = known.heldOut
+  const whole = (changed: Workload = workload, at = lengths, held = items, how = speed) =>
+    time(runSeconds(changed, how, held, at))
+  const limit = known.areCut || known.rollouts.length === 0 ? undefined : shorterLimit(lengths.answers)
+  const groups = Math.max(fewestGroups, Math.round(workload.batchSize / workload.groupSize / 4))
+  const batchSize = groups * workload.groupSize
   const fewer = { ...workload, batchSize, rows: Math.min(workload.rows, batchSize) }
+  const decoding = { step: ofRounded * speed.decoding.step, row: ofRounded * speed.decoding.row }
+  const canRound = device === "cpu" && trainer.trains === "adapter" && trainer.quantize === "none"
+  const isAsking =
+    2 * heldOutSeconds(workload, speed, items, lengths) > 0.1 * runSeconds(workload, speed, items, lengths)
+  const fewItems = Math.ceil(items / 4)
+  const steps = Math.ceil(workload.steps / 2)
   return [
-    ...(Math.max(...lengths.answers) > shorter
-      ? [[`--env.max_token_length ${shorter}`, `${at(workload, limited)} at most`] as const]
+    ...(limit === undefined
+      ? []
+      : [
+          [
+            `--env.max_token_length ${limit}`,
+            `${whole(workload, { ...lengths, answers: lengths.answers.map((one) => Math.min(one, limit)) })} in all; one in ten answers would be cut off`
+          ] as const
+        ]),
+    ...(batchSize < workload.batchSize ? [[`--batch_size ${batchSize}`, `${whole(fewer)} in all`] as const] : []),
+    ...(canRound
+      ? [["--quantize int8", `about ${whole(workload, lengths, items, { ...speed, decoding })} in all`] as const]
       : []),
-    ...(batchSize < workload.batchSize ? [[`--batch_size ${batchSize}`, at(fewer, lengths)] as const] : []),
+    ...(isAsking && heldOutSetting !== undefined && fewItems < items
+      ? [[`--env.${heldOutSetting} ${fewItems}`, `${whole(workload, lengths, fewItems)} in all`] as const]
+      : []),
+    ...(steps < workload.steps ? [[`--steps ${steps}`, `${whole({ ...workload, steps })} in all`] as const] : []),
     ["a smaller model", "time is proportional to the number of parameters"],
     ["a GPU", `${Docs.path("gpu.md")}; or sample on one: ${Docs.path("training.md")}, in separate processes`]
   ]
@@ -138,7 +193,31 @@ export interface Described {
   readonly memory: PlanLines.Memory
   /** Programs that wanted a processor during the trial. */
   readonly load: number
+  /** Setting of the environment that says how many held-out items are asked. */
+  readonly heldOutSetting?: string | undefined
+  /** What nobody set, and was chosen: the environment's own longest answer, the number of steps. */
+  readonly chosen?: { readonly maxTokenLength: number | undefined; readonly steps: boolean } | undefined
 }
+
+/** What was chosen for this run, and why. */
+const chosenLines = ({ chosen, lengths, settings, workload }: Described): ReadonlyArray<PlanLines.Line> => [
+  ...(chosen?.maxTokenLength === undefined || chosen.maxTokenLength === workload.maxTokenLength
+    ? []
+    : [
+        [
+          "answers",
+          `of up to ${count(workload.maxTokenLength)} tokens: ${AnswerLength.reason(lengths)} (--env.max_token_length; the environment allows ${count(chosen.maxTokenLength)})`
+        ] as const
+      ]),
+  ...(chosen?.steps === true
+    ? [
+        [
+          "steps",
+          `${count(settings.trainer.trainingSteps)}, with a warm-up of ${count(settings.trainer.warmupSteps)}: fewer seldom show whether a reward rises (--steps, --warmup_steps)`
+        ] as const
+      ]
+    : [])
+]
 
 /** The plan as pairs to be printed. */
 export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
@@ -149,19 +228,22 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
   const step = expected.map((one) => stepSeconds(workload, speed, one))
   const heldOut = expected.map((one) => heldOutSeconds(workload, speed, lengths.heldOut, one))
   const isLong = step.at(-1)! * steps > longRun
+  const every = evaluateEvery(steps, step[0]!, heldOut.at(-1)!)
   const answers = (one: Expected) => count(Math.round(mean(one.answers)))
   const there = device === "cpu" ? Room.memoryOf(settings.trainer, device) : totalmem()
   return [
     ...PlanLines.model(model, settings.trainer),
     ["lengths", lengthsLine(lengths, expected)],
+    ...chosenLines(options).filter(([name]) => name === "answers"),
     ...(isLimited
       ? [
           [
-            "answers",
+            chosenLines(options).some(([name]) => name === "answers") ? "" : "answers",
             `of up to ${count(maxTokenLength)} tokens (max_token_length), as far as the prompt leaves room in ${count(seqLen)} (seq_len)`
           ] as const
         ]
       : []),
+    ...chosenLines(options).filter(([name]) => name !== "answers"),
     PlanLines.memory(memory, "activations, keys and values", there),
     PlanLines.computing(model, settings, device),
     cachesLine(settings, device),
@@ -181,8 +263,18 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
           ? `, and ${span(heldOut.map(time))} for the ${count(lengths.heldOut)} held-out items before, and again after`
           : "")
     ],
+    ...(lengths.heldOut > 0
+      ? [
+          [
+            "held out",
+            every === undefined
+              ? "asked before and after alone: in between it would take more than a tenth of the time"
+              : `also asked every ${every === 1 ? "step" : `${count(every)} steps`}, which takes a tenth of the time at most`
+          ] as const
+        ]
+      : []),
     ...(isLong
-      ? advice(workload, speed, longest).map(
+      ? advice(options, longest).map(
           ([what, then], index) => [index === 0 ? "faster" : "", `${what}: ${then}`] as const
         )
       : [])

@@ -43,9 +43,12 @@ export const env: Values = { group_size: 8, ensure_scores_are_not_same: false, m
 /**
  * What differs from an environment's defaults for a model of the user's: a step takes what its items give, also where
  * all answers are scored alike and teach nothing. Dropped, they would keep a model that solves none from ever ending a
- * step.
+ * step. Of the trainer's defaults 10 steps show nothing; held-out items are asked between steps by `Loop`.
  */
-export const ownModel: { readonly env: Values } = { env: { ensure_scores_are_not_same: false } }
+export const ownModel: Pick<Definition, "env" | "trainer"> = {
+  env: { ensure_scores_are_not_same: false, steps_per_eval: 0 },
+  trainer: { training_steps: 40, warmup_steps: 2 }
+}
 
 /** Settings of an environment for the model that comes with the command; there is nothing to be made or shown. */
 export type Bundled = Pick<Definition, "env" | "trainer" | "loss"> & { readonly lora: Values }
@@ -165,7 +168,13 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
 /** The recipes of the bundled model. */
 export const bundled: { readonly [environment: string]: Bundled } = {
   "arithmetic-stories": {
-    env: { group_size: 8, max_token_length: 64, ensure_scores_are_not_same: false, max_num_workers: 64 },
+    env: {
+      group_size: 8,
+      max_token_length: 64,
+      ensure_scores_are_not_same: false,
+      max_num_workers: 64,
+      steps_per_eval: 0
+    },
     trainer: {
       batch_size: 64,
       seq_len: 256,

@@ -6,7 +6,7 @@
  * everything else `--model` names one. A run that was interrupted is gone on with by the next start with the same
  * settings.
  */
-import { Environment, type MetricsSettings } from "@atropos/core"
+import { Environment, type MetricsSettings, SequenceLimit } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, S3, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
 import type * as Health from "@atropos/core/health/Health"
 import * as LossFile from "../config/LossFile.ts"
@@ -27,7 +27,7 @@ import * as History from "./History.ts"
 import * as Identity from "./Identity.ts"
 import * as Loop from "./Loop.ts"
 import * as Place from "./Place.ts"
-import type * as Recipe from "./Recipe.ts"
+import * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
 import * as ServedPolicy from "../train/ServedPolicy.ts"
@@ -44,6 +44,8 @@ export interface UpOptions {
   readonly recipe: Option.Option<Recipe.Recipe>
   /** Else `seq_len` is no more than the model has positions. */
   readonly isSeqLenGiven: boolean
+  /** Else the number of steps is a default. */
+  readonly areStepsGiven: boolean
   readonly stepsAhead: number
   readonly sampling: Sampling.Sampling
   readonly fresh: boolean
@@ -145,6 +147,8 @@ export const run = Effect.fn("Up.run")(
     )
     const { kind: device } = (yield* Executor).device
     yield* watch.follow(yield* RunActivity.here(chosen.name))
+    const isUnset = (setting: string): boolean => settings.every(({ given }) => !(setting in given))
+    const answers = { most: Number.POSITIVE_INFINITY }
     const outcome = yield* Loop.run({
       settings: trainer,
       initial,
@@ -160,7 +164,16 @@ export const run = Effect.fn("Up.run")(
               environments,
               prompts,
               settings: trainer,
-              steps: trainingSteps - chosen.done
+              steps: trainingSteps - chosen.done,
+              folder: chosen.folder,
+              unset: {
+                answers: isUnset("max_token_length"),
+                // A recipe's are its own.
+                steps: !options.areStepsGiven && trainingSteps === Recipe.ownModel.trainer["training_steps"],
+                // As `ownModel` sets it: else the environment has evaluations of its own.
+                evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
+              },
+              limitAnswers: (tokens) => void (answers.most = tokens)
             })
         }),
       earlier: {
@@ -171,6 +184,7 @@ export const run = Effect.fn("Up.run")(
       onStep: (metrics) => Effect.andThen(board.step(metrics), watch.step),
       health: watch.recorder
     }).pipe(
+      Effect.provideService(SequenceLimit.AnswerLimit, () => answers.most),
       watch.ending,
       Effect.provide([
         Layer.provideMerge(
@@ -191,7 +205,8 @@ export const run = Effect.fn("Up.run")(
         model,
         adapter: whole?.adapter,
         isHere: whole !== undefined,
-        settings
+        settings,
+        quantize: named.quantize
       })
     } satisfies UpResult
     isOver = true

@@ -40,7 +40,7 @@ describe("help", () => {
       assert.match(addition.common, /--training_steps, --steps integer .*\[default: 2900\]/)
       // A recipe is its own model's.
       const other = yield* help("up", "--model", "./mine")
-      assert.match(other.common, /--training_steps, --steps integer .*\[default: 10\]/)
+      assert.match(other.common, /--training_steps, --steps integer .*\[default: 40\]/)
       assert.match(other.common, /--trains choice .*\[default: "adapter"\]/)
     }).pipe(Effect.provide(layer))
   )

@@ -27,7 +27,7 @@ const known: Lengths.Lengths = {
   heldOut: 16
 }
 
-const told = (lengths: Lengths.Lengths, load = 0): string =>
+const told = (lengths: Lengths.Lengths, load = 0, more: Partial<Plan.Described> = {}): string =>
   Plan.describe({
     model: TinyModel.make({ characters: "ab", seed: 0 }),
     settings: TrainerSettings.complete({}),
@@ -37,7 +37,8 @@ const told = (lengths: Lengths.Lengths, load = 0): string =>
     expected: Plan.expected(workload, lengths),
     speed,
     memory: { now: 1e9, later: Plan.expected(workload, lengths).map((_, index) => (2 + index) * 1e9) },
-    load
+    load,
+    ...more
   })
     .map((pair) => pair.join(" "))
     .join("\n")
@@ -75,6 +76,47 @@ describe("the plan of up", () => {
     const nothing = told({ rollouts: [], prompt: undefined, areCut: false, heldOut: 0 })
     assert.include(nothing, "prompts of 200 tokens assumed")
     assert.notInclude(nothing, "held-out")
+  })
+
+  const long = { ...workload, batchSize: 64, groupSize: 8, steps: 400, rows: 64 }
+  /** Advice of a run of hours. */
+  const advised = (lengths: Lengths.Lengths, more: Partial<Plan.Described> = {}): string =>
+    told(lengths, 0, { workload: long, expected: Plan.expected(long, lengths), ...more })
+
+  it("advises a limit that nearly all answers keep to, and none where answers are not known", () => {
+    const answers = [20, 22, 25, 25, 26, 28, 30, 31, 40, 600]
+    const spread = { ...known, rollouts: answers.map((answer) => ({ prompt: 50, answer })) }
+    assert.match(advised(spread), /--env\.max_token_length 48: .* in all; one in ten answers would be cut off/)
+    const alike = { ...known, rollouts: answers.map(() => ({ prompt: 50, answer: 200 })) }
+    assert.notInclude(advised(alike), "--env.max_token_length")
+    assert.notInclude(advised({ ...known, rollouts: [], areCut: true }), "--env.max_token_length")
+  })
+
+  it("advises fewer prompts down to four, 8 bits, fewer held-out items and steps, each with what it gives", () => {
+    const text = advised({ ...known, heldOut: 4000 }, { heldOutSetting: "evaluation_items" })
+    assert.match(text, /--batch_size 32: [\d. a-z]+ in all/)
+    assert.match(text, /--quantize int8: about [\d. a-z]+ in all/)
+    assert.match(text, /--env\.evaluation_items 1000: [\d. a-z]+ in all/)
+    assert.match(text, /--steps 200: [\d. a-z]+ in all/)
+    const few = { ...long, batchSize: 32, steps: 4000 }
+    assert.notInclude(told(known, 0, { workload: few, expected: Plan.expected(few, known) }), "--batch_size")
+    const rounded = TrainerSettings.complete({ trainer: { quantize: "int8" } })
+    assert.notInclude(advised(known, { settings: rounded }), "--quantize")
+  })
+
+  it("asks held-out items between steps where that takes a tenth of the time, ten times at most", () => {
+    assert.strictEqual(Plan.evaluateEvery(40, 10, 3), 4)
+    assert.strictEqual(Plan.evaluateEvery(40, 10, 12), 12)
+    assert.isUndefined(Plan.evaluateEvery(40, 10, 21))
+    assert.isUndefined(Plan.evaluateEvery(1, 10, 0.1))
+    assert.isUndefined(Plan.evaluateEvery(40, 10, 0))
+  })
+
+  it("says what it chose and why", () => {
+    const chosen = { maxTokenLength: 2048, steps: true }
+    const text = told(known, 0, { chosen, workload: { ...workload, maxTokenLength: 64 } })
+    assert.include(text, "answers of up to 64 tokens: the longest of 2 held-out answers has 4 (--env.max_token_length;")
+    assert.match(text, /steps 10, with a warm-up of 0: .*\(--steps, --warmup_steps\)/)
   })
 
   const sizes = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 }))

@@ -14,6 +14,13 @@ const ends =
 export const of = (word: string): Option.Option<string> =>
   begins.test(word) || ends.test(word) ? Option.some(word.replace(/^~(?=$|[/\\])/, () => homedir())) : Option.none()
 
+/** Names of files in llama.cpp's format. */
+export const ggufPattern = /\.gguf$/i
+
+/** What a message says of such a file, after naming it. */
+export const gguf =
+  "which is not read: give the folder of safetensors that it was made from, or the model's hub id; to sample from it only, serve it (llama-server -m FILE) and name that server (--openai.base_url)"
+
 /** The folder that a word names; none where it may be an id of the hub. Fails with what is wrong with a path. */
 export const folder = Effect.fn("LocalPath.folder")(function* (word: string) {
   const fs = yield* FileSystem.FileSystem
@@ -29,6 +36,8 @@ export const folder = Effect.fn("LocalPath.folder")(function* (word: string) {
   return yield* Effect.fail(
     Option.isNone(type)
       ? `there is no folder ${path}`
-      : `${path} is no folder: give the one that holds the model's files`
+      : ggufPattern.test(path)
+        ? `${path} is a GGUF file, ${gguf}`
+        : `${path} is no folder: give the one that holds the model's files`
   )
 })

@@ -36,6 +36,7 @@ export const rules = {
   learning_rate: RateRule.learningRate,
   collapse: RewardRules.collapse,
   not_finite: PolicyRules.notFinite,
+  truncation: PolicyRules.truncation,
   skipped: PolicyRules.skipped,
   stuck: RewardRules.stuck,
   length_hacking: RewardRules.lengthHacking,
@@ -46,7 +47,6 @@ export const rules = {
   gradient: PolicyRules.gradient,
   mismatch: PolicyRules.mismatch,
   length: PolicyRules.length,
-  truncation: PolicyRules.truncation,
   identical: RewardRules.zeroVariance
 } as const satisfies { readonly [name: string]: Rule }
 

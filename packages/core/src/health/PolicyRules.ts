@@ -93,6 +93,10 @@ interface Level {
   readonly sources?: "environments"
   /** The trainer's figure in place of the environments', where none of them tells it. */
   readonly else?: string
+  /** Whether it is judged without the first values, and so from the first window on. */
+  readonly isAbsolute?: boolean
+  /** Whether a mean over the window is so far that the run does not do what it is for. */
+  readonly isBroken?: (now: number) => boolean
   /** Whether something else speaks for it being no trouble. */
   readonly isExcused?: (recorded: Series.Recorded) => boolean
   /** Whether a mean over the window is too far, seen from the first one. */
@@ -117,16 +121,16 @@ const level = (rule: Level): Rule => ({
   words: rule.words,
   judge: (recorded) =>
     tellersOf(recorded, rule).flatMap(({ metric, source }): ReadonlyArray<Omit<Finding, "rule">> => {
-      const { isExcused, isFar, says } = rule
+      const { isBroken, isExcused, isFar, says } = rule
       const series = seriesOf(recorded, source, metric)
-      const start = atFirst(series)
+      const start = atFirst(series) ?? (rule.isAbsolute ? Number.NaN : undefined)
       if (start === undefined) return []
       const found = standing(series, (now) => isFar(now, start))
       if (found === undefined || isExcused?.(recorded) === true) return []
       const who = source === trainer ? "" : ` (${source})`
       return [
         {
-          severity: "suspect",
+          severity: isBroken?.(found.now) === true ? "broken" : "suspect",
           source,
           metric,
           from: found.from,
@@ -185,15 +189,20 @@ export const length = level({
 })
 
 const cutOff = 0.3
+/** So many cannot be what is wanted: hardly an answer comes to its end. */
+const mostlyCutOff = 0.8
 
 export const truncation = level({
   metric: "train/truncated_fraction",
   sources: "environments",
   else: "batch/truncated_fraction",
   title: "Answers cut off",
-  words: `over the last ${window} rows, ${percent(cutOff)} of an environment's completions end at the token limit; where no environment tells, of those in batches`,
+  words: `over the last ${window} rows, ${percent(cutOff)} of an environment's completions end at the token limit (from ${percent(mostlyCutOff)} on the run is broken); where no environment tells, of those in batches`,
+  isAbsolute: true,
   isFar: (now) => now >= cutOff,
-  says: (now) => `${percent(now)} of the completions end at the token limit,`
+  isBroken: (now) => now >= mostlyCutOff,
+  says: (now) =>
+    `${percent(now)} of the answers were cut off at the token limit (raise max_token_length and seq_len, or ask for shorter ones)`
 })
 
 /** Against so many values before it. */

@@ -14,6 +14,14 @@ export const SequenceLimit = Context.Reference<number>("@atropos/core/SequenceLi
   defaultValue: () => Number.POSITIVE_INFINITY
 })
 
+/**
+ * Longest answer to one request, tokens, beside what the environment asks for; looked at with every request, since a
+ * run may set it once it knows how long answers are.
+ */
+export const AnswerLimit = Context.Reference<() => number>("@atropos/core/SequenceLimit/AnswerLimit", {
+  defaultValue: () => () => Number.POSITIVE_INFINITY
+})
+
 /** Runs with a limit beside the one that holds already; 0 or less is none. */
 export const within =
   (tokens: number) =>
@@ -31,17 +39,16 @@ export const maxTokens = (
   promptTokens: number,
   wanted: number | undefined
 ): Effect.Effect<number | undefined, InferenceError> =>
-  Effect.flatMap(SequenceLimit, (limit) => {
-    if (limit === Number.POSITIVE_INFINITY) return Effect.succeed(wanted)
-    const room = limit - promptTokens
-    if (room > 0) return Effect.succeed(Math.min(wanted ?? room, room))
-    return Effect.fail(
-      new InferenceError({
-        reason: "noRoom",
-        server,
-        message:
-          `a prompt of ${promptTokens} tokens leaves no room for an answer: sequences end at ${limit} tokens ` +
-          "(the trainer's seq_len): raise it, or give the environment shorter prompts; an episode ends there if it asks through Budget"
-      })
-    )
+  Effect.gen(function* () {
+    const limit = yield* SequenceLimit
+    const most = Math.min(limit - promptTokens, (yield* AnswerLimit)())
+    if (most === Number.POSITIVE_INFINITY) return wanted
+    if (most > 0) return Math.min(wanted ?? most, most)
+    return yield* new InferenceError({
+      reason: "noRoom",
+      server,
+      message:
+        `a prompt of ${promptTokens} tokens leaves no room for an answer: sequences end at ${limit} tokens ` +
+        "(the trainer's seq_len): raise it, or give the environment shorter prompts; an episode ends there if it asks through Budget"
+    })
   })

@@ -74,6 +74,11 @@ export interface ServerManagerShape {
    * Share of each server's training slots this program may use, in (0, 1]: the `env_weight` of the trajectory service.
    */
   readonly setWeight: (weight: number) => Effect.Effect<void>
+  /**
+   * Looks now which weights servers have (`adapter_prefix`), so that what is asked for afterwards is sampled with those
+   * that were loaded before.
+   */
+  readonly refresh: Effect.Effect<void>
 }
 
 export class ServerManager extends Context.Service<ServerManager, ServerManagerShape>()(
@@ -111,12 +116,11 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
       const { origin, servers } = yield* ServerSettings.resolve(given, manager.slurm)
       const tokenizer = yield* tokenizerOf(servers, present)
       const transport = yield* Transport.make
-      const members = yield* Effect.forEach(servers, (settings) =>
-        Adapters.make(settings, transport).pipe(
-          Effect.flatMap((adapters) =>
-            Probed.backend({ settings, reasoning, transport, adapters, isTrainedOn }, tokenizer)
-          ),
-          Effect.map((backend) => ({ ...settings, backend }))
+      const adapters = yield* Effect.forEach(servers, (settings) => Adapters.make(settings, transport))
+      const members = yield* Effect.forEach(servers, (settings, index) =>
+        Effect.map(
+          Probed.backend({ settings, reasoning, transport, adapters: adapters[index]!, isTrainedOn }, tokenizer),
+          (backend) => ({ ...settings, backend })
         )
       )
       const isDefault = origin === "defaults"
@@ -128,6 +132,7 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
       const proxyUrl = manager.proxyUrl ?? (yield* Proxy.configuredUrl)
       return yield* make(members, manager, {
         tokenizer,
+        refresh: Effect.forEach(adapters, ({ refresh }) => refresh, { concurrency: "unbounded", discard: true }),
         ...(isDefault && {
           serverWait: Math.min(10, manager.serverWait),
           advice:
@@ -235,13 +240,14 @@ const make = Effect.fn("ServerManager.make")(function* (
   manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait" | "toolCallFormat">,
   around: {
     readonly tokenizer: TokenizerShape | undefined
+    readonly refresh?: Effect.Effect<void>
     readonly serverWait?: number
     readonly advice?: string
     readonly proxy?: Proxy.Proxy
   }
 ) {
   const { toolCallFormat: format } = manager
-  const { advice = "", proxy, serverWait = manager.serverWait, tokenizer } = around
+  const { advice = "", proxy, refresh = Effect.void, serverWait = manager.serverWait, tokenizer } = around
   const fleet = yield* Fleet.make(members, { serverWait: Duration.seconds(serverWait), advice })
   const everyone = Routing.backend(fleet, manager)
   const once = (ask: (session: TrackedSession) => Effect.Effect<unknown, InferenceError>) =>
@@ -284,6 +290,7 @@ const make = Effect.fn("ServerManager.make")(function* (
     ...(tokenizer !== undefined && { tokenizer }),
     modelName: everyone.modelName,
     metrics: fleet.metrics,
-    setWeight: fleet.setWeight
+    setWeight: fleet.setWeight,
+    refresh
   })
 })

@@ -88,7 +88,13 @@ const assemble = Effect.fnUntraced(function* (
   })
   const permits = Permits.make({
     registered: () => connection.registration().envId,
-    ask: (request) => Effect.suspend(() => client.begin(connection.registration().envId, request)),
+    // The trainer says that its new weights are there once servers have them: what begins under this leave must not be
+    // sampled with older ones.
+    ask: (request) =>
+      Effect.tap(
+        Effect.suspend(() => client.begin(connection.registration().envId, request)),
+        (granted) => (granted > 0 ? servers.refresh : Effect.void)
+      ),
     onGranted: onChange
   })
   const outbox = yield* Outbox.make(session, queue, onChange)

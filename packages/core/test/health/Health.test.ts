@@ -199,6 +199,20 @@ describe("Health", () => {
     assert.deepStrictEqual(names({ trainer: { "train/grad_norm": norm(8) } }), ["gradient"])
   })
 
+  it("says that answers are cut off before it says that scores are equal, from the first ten rows on", () => {
+    const math_0 = {
+      "train/truncated_fraction": course(10, () => 0.84),
+      "train/percent_identical": course(10, () => 1)
+    }
+    const [first, ...others] = found({ math_0 })
+    assert.deepStrictEqual([first!.rule, first!.severity], ["truncation", "broken"])
+    assert.match(first!.says, /^84% of the answers were cut off at the token limit \(raise max_token_length/)
+    assert.deepStrictEqual(
+      others.map(({ rule }) => rule),
+      ["stuck"]
+    )
+  })
+
   it("judges truncation by the trainer's figure where no environment tells it", () => {
     const cut = course(40, () => 0.5)
     assert.deepStrictEqual(names({ trainer: { "batch/truncated_fraction": cut } }), ["truncation"])

@@ -59,6 +59,24 @@ describe("SequenceLimit", () => {
     })
   )
 
+  it.effect("asks for no longer answer than a run allows by then, whatever room is left", () =>
+    Effect.gen(function* () {
+      const { asked, session } = sessionOf(true)
+      let most = Number.POSITIVE_INFINITY
+      const ask = (wanted?: number) =>
+        session
+          .chat(wanted === undefined ? question : { ...question, maxTokens: wanted })
+          .pipe(Effect.provideService(SequenceLimit.AnswerLimit, () => most))
+      yield* ask(2048)
+      most = 64
+      yield* ask(2048)
+      yield* ask(16)
+      yield* ask()
+      yield* SequenceLimit.within(promptTokens + 9)(ask(2048))
+      assert.deepStrictEqual(asked, [2048, 64, 16, 64, 9])
+    })
+  )
+
   it.effect("ends an episode that has filled its sequence", () =>
     Effect.gen(function* () {
       const { session } = sessionOf(true)

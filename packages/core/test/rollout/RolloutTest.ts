@@ -139,7 +139,8 @@ export const layerServers = Layer.mock(ServerManager, {
   serverCount: 1,
   modelName: "scripted",
   metrics: Effect.succeed([]),
-  setWeight: (weight) => Effect.sync(() => void weights.push(weight))
+  setWeight: (weight) => Effect.sync(() => void weights.push(weight)),
+  refresh: Effect.void
 })
 
 /** Platform and inference side of a run. */

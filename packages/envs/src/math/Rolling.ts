@@ -92,7 +92,12 @@ export const make = (
     const trajectories = yield* solve(item)
     const isRight = yield* grade(item, trajectories)
     return {
-      groups: [{ trajectories, scores: Scoring.scores(isRight, trajectories, options) }],
+      groups: [
+        {
+          trajectories,
+          scores: Scoring.withForm(Scoring.scores(isRight, trajectories, options), trajectories, options)
+        }
+      ],
       requeue: Scoring.followUps(item, isRight, trajectories, options)
     }
   })

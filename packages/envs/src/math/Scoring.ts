@@ -11,6 +11,7 @@ import {
   Thinking,
   type Trajectory
 } from "@atropos/core"
+import * as FormCredit from "./FormCredit.ts"
 import type { Item, Normal } from "./Items.ts"
 import { problemOf } from "./Problem.ts"
 
@@ -23,6 +24,8 @@ export interface Rules {
   readonly shareJudged: number
   /** Whether the trainer leaves answers alone that were cut off. */
   readonly maskTooLong: boolean
+  /** What the form of a wrong answer is worth (`FormCredit`). */
+  readonly formReward: number
 }
 
 /** Right solutions below this similarity are worth comparing. */
@@ -95,6 +98,17 @@ export const scores = (isRight: ReadonlyArray<boolean>, group: Group, rules: Rul
   if (byLengths !== undefined) return byLengths.map((score) => ({ rewards: { correct: 1, length: score - 1 } }))
   return group.map((trajectory, index) => scoreOf(isRight[index]!, trajectory, rules))
 }
+
+/** Scores of attempts at a problem, with what their form is worth. */
+export const withForm = (
+  scores: ReadonlyArray<Parts>,
+  group: Group,
+  { formReward }: Pick<Rules, "formReward">
+): ReadonlyArray<Parts> =>
+  scores.map((score, index) => ({
+    ...score,
+    rewards: FormCredit.add(score.rewards, group[index]!.completion, formReward)
+  }))
 
 /** The two least similar of several texts, if they differ enough. */
 const leastAlike = (texts: ReadonlyArray<string>): readonly [number, number] | undefined => {

@@ -54,7 +54,7 @@ export interface Shape {
   /** Requests that run on them go on; new ones fail with `UnknownPolicy`. */
   readonly unload: (policy: string) => Effect.Effect<void>
   readonly status: Effect.Effect<EngineStatus>
-  /** Succeeds once the thread answers. */
+  /** Succeeds at once if the thread has reported anything within a minute, else once it answers. */
   readonly health: Effect.Effect<void, EngineFailed>
 }
 
@@ -191,7 +191,8 @@ export const make = Effect.fnUntraced(function* (
       Effect.orElseSucceed(status, () => down),
       (status) => ({ ...status, restarts: thread.restarts() })
     ),
-    health: Effect.asVoid(status)
+    // Between two runs only, so not asked while one that takes long is known to be under way.
+    health: Effect.suspend(() => (thread.isHeard() ? Effect.void : Effect.asVoid(status)))
   })
 })
 

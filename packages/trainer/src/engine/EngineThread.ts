@@ -33,6 +33,8 @@ export interface EngineThread {
   readonly tell: (command: Extract<Command, { readonly _tag: "Cancel" | "End" | "Unload" | "Vocabulary" }>) => void
   readonly nextId: () => number
   readonly isUp: () => boolean
+  /** Whether it has reported anything in the last minute; a run may take that long. */
+  readonly isHeard: () => boolean
   readonly restarts: () => number
 }
 
@@ -53,6 +55,9 @@ export type Message =
   | { readonly _tag: "Ready" }
   | ({ readonly _tag: "Report" } & Report)
   | { readonly _tag: "Broken"; readonly message: string }
+
+/** A thread that computes reports nothing in between: one run of a large model may take so long. */
+const longestRunMillis = 60_000
 
 const sourceUrl = Thread.fileBeside(import.meta.url, "EngineWorker")
 
@@ -84,6 +89,7 @@ export const make = Effect.fnUntraced(function* (
   let current: Worker | undefined
   let ids = 0
   let starts = 0
+  let heardAt = Number.NEGATIVE_INFINITY
 
   const failAll = (failure: EngineFailed): void => {
     current = undefined
@@ -110,6 +116,7 @@ export const make = Effect.fnUntraced(function* (
       const end = (reason: string) =>
         resume(Effect.succeed(new EngineFailed({ message: `the engine ended: ${reason}` })))
       worker.on("message", (message: Message) => {
+        heardAt = performance.now()
         if (message._tag === "Report") return onReport(message)
         if (message._tag === "Broken") return end(message.message)
         worked = true
@@ -148,6 +155,7 @@ export const make = Effect.fnUntraced(function* (
     },
     nextId: () => ++ids,
     isUp: () => current !== undefined,
+    isHeard: () => current !== undefined && performance.now() - heardAt < longestRunMillis,
     restarts: () => starts - 1
   }
 })

@@ -14,6 +14,9 @@ import { Scheduler } from "./Scheduler.ts"
 /** Below this, a second thread costs more than it does. */
 const smallModel = 2_000_000
 
+/** Between steps that bring nothing, as those of a long prompt, it reports that it lives. */
+const silentMillis = 1000
+
 const program = Effect.gen(function* () {
   const port = parentPort
   if (port === null) return yield* Effect.die("this module is a thread of the engine")
@@ -33,6 +36,7 @@ const program = Effect.gen(function* () {
   })
   const send = (message: Message) => port.postMessage(message)
   send({ _tag: "Ready" })
+  let reportedAt = performance.now()
   while (!closing.isAsked) {
     if (commands.length === 0 && scheduler.isIdle) {
       work.closeUnsafe()
@@ -41,7 +45,10 @@ const program = Effect.gen(function* () {
     for (const command of commands.splice(0)) yield* scheduler.execute(command)
     yield* scheduler.step
     const report = scheduler.takeReport()
-    if (report.tokens.length + report.answers.length > 0) send({ _tag: "Report", ...report })
+    const now = performance.now()
+    if (report.tokens.length + report.answers.length === 0 && now - reportedAt < silentMillis) continue
+    reportedAt = now
+    send({ _tag: "Report", ...report })
   }
 }).pipe(
   Effect.scoped,

@@ -112,6 +112,34 @@ export const guard = (bound: number) => {
   }
 }
 
+/**
+ * What a sampler on weights of 8 bits may differ by, nats: it rounds activations too, by an amount that only the model
+ * tells (0.05 to 0.14 on published ones, docs/models.md). Whoever samples at a temperature of 0.7 where 1 is said
+ * differs by more.
+ */
+const mostOfRounding = 0.2
+
+/**
+ * The same where the sampler rounds and nobody knows by how much: the first step that can be compared measures it, and
+ * later ones may differ by twice that.
+ */
+export const measuringGuard = (bound: number) => {
+  let measured: { readonly bound: number; readonly judge: (step: Compared) => Verdict } | undefined
+  return {
+    /** What holds now. */
+    bound: () => measured?.bound ?? mostOfRounding,
+    judge: (step: Compared): Verdict | "measured" => {
+      if (measured !== undefined) return measured.judge(step)
+      const difference = mean(step)
+      if (difference === undefined || !Number.isFinite(difference)) return "agree"
+      if (difference > mostOfRounding) return "disagree"
+      const own = Math.max(bound, 2 * difference)
+      measured = { bound: own, judge: guard(own) }
+      return "measured"
+    }
+  }
+}
+
 /** How the sequences of these groups say they were sampled. */
 const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
   const explanations = new Set(
@@ -130,20 +158,33 @@ const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
   return [...explanations].join("; ")
 }
 
-/** What to tell whoever trains. `usual` is the temperature of sequences without a record. */
+const causes = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, usual: number): ReadonlyArray<string> => [
+  `temperature, top-p or penalties: the sequences say "${records(groups)}" (without a record temperature ${usual} is assumed); ` +
+    "does the server sample with anything else, from its generation_config.json for one?",
+  "logprobs mode: a server that reports raw logprobs at another temperature than 1 (vLLM: --logprobs-mode processed_logprobs)",
+  "chat template or tokenizer: tokens that were made from text again, or another template than the model's",
+  "adapter or policy version: the server answered with other weights than it says, or has another base model"
+]
+
+const precision =
+  "precision: weights or caches in bf16, int8 or 4 bits; raise max_mismatch where the figure is what that costs (bf16: about 0.05)"
+
+/**
+ * What to tell whoever trains. `usual` is the temperature of sequences without a record; `quantize` comes first where
+ * it explains most.
+ */
 export const explain = (
   compared: Compared,
   bound: number,
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
-  usual: number
-): string =>
-  [
+  usual: number,
+  quantize: "none" | "int8" | "int4" = "none"
+): string => {
+  const rounded = `precision: quantize is ${quantize}; the sampler must have the same (atropos policy --quantize ${quantize}), and with int8 it rounds activations too: raise max_mismatch where the figure is what that costs, or take int4 or no rounding`
+  const all = quantize === "none" ? [...causes(groups, usual), precision] : [rounded, ...causes(groups, usual)]
+  return [
     `the sampler's logprobs are not the trainer's: they differ by ${mean(compared)?.toFixed(3)} nats on average over ` +
       `${compared.tokens} tokens that the same weights sampled (max_mismatch: ${bound}). Likely causes, in order:`,
-    `1. temperature, top-p or penalties: the sequences say "${records(groups)}" (without a record temperature ${usual} is assumed); ` +
-      "does the server sample with anything else, from its generation_config.json for one?",
-    "2. logprobs mode: a server that reports raw logprobs at another temperature than 1 (vLLM: --logprobs-mode processed_logprobs)",
-    "3. chat template or tokenizer: tokens that were made from text again, or another template than the model's",
-    "4. adapter or policy version: the server answered with other weights than it says, or has another base model",
-    "5. precision: weights or caches in bf16, int8 or 4 bits; raise max_mismatch where the figure is what that costs (bf16: about 0.05)"
+    ...all.map((cause, index) => `${index + 1}. ${cause}`)
   ].join("\n  ")
+}

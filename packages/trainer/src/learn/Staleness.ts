@@ -2,8 +2,8 @@
  * How old the weights that sampled a sequence may be, and what becomes of older ones.
  *
  * Staleness = policy version at use - policy version at sampling, in updates of the weights; 0 is on-policy. A version
- * ahead of the trainer's (it went back to a checkpoint) counts as 0. A sequence of unknown version is trained on and
- * counted apart.
+ * ahead of the trainer's (it went back to a checkpoint) counts as 0. Sequences of unknown version are counted apart;
+ * where there is a limit, they are too old from the first update on: nothing says that they are within it.
  *
  * - drop: the sequence leaves its group before advantages are computed, as if it had not been sampled; a group leaves
  *   the batch when it is empty then, or when its only sequence has nothing left to be compared with: a raw score is no
@@ -21,6 +21,8 @@ export interface Rule {
    * Default: those.
    */
   readonly isAbsolute?: boolean
+  /** Whether an unknown version is taken for too old. Default true; of examples that no policy sampled, false. */
+  readonly isUnknownStale?: boolean
 }
 
 /** Counts are sequences. */
@@ -77,7 +79,7 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
 export const apply = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   version: number,
-  { action, isAbsolute = false, maxStaleness }: Rule
+  { action, isAbsolute = false, isUnknownStale = true, maxStaleness }: Rule
 ): { readonly groups: ReadonlyArray<ScoredGroup.ScoredGroup>; readonly figures: Figures } => {
   const limit = maxStaleness ?? Number.POSITIVE_INFINITY
   let [sum, known, max, unknown, stale] = [0, 0, 0, 0, 0]
@@ -87,7 +89,7 @@ export const apply = (
       const sampled = group.policyVersions?.[index] ?? null
       if (sampled === null) {
         unknown++
-        return true
+        return maxStaleness === null || version === 0 || !isUnknownStale
       }
       const staleness = Math.max(0, version - sampled)
       sum += staleness

@@ -26,6 +26,17 @@ export interface Options {
   readonly type: "F32" | "BF16"
 }
 
+/** Sums over the adapted weights, to compare what rounding changes with what the adapter changes. */
+interface Changes {
+  /** Σ (merged - base)² */
+  adapter: number
+  /** Σ (rounded - merged)² */
+  rounding: number
+}
+
+/** What rounding changes, as a share of what the adapter changes (root mean squares). */
+const roundingShare = ({ adapter, rounding }: Changes): number => (adapter === 0 ? 0 : Math.sqrt(rounding / adapter))
+
 /** Rows merged at once, after which others have their turn. */
 const rowsAtOnce = 256
 
@@ -67,6 +78,14 @@ const transposed = (values: Float32Array, rows: number): Float32Array => {
     for (let column = 0; column < columns; column++) result[column * rows + row] = values[row * columns + column]!
   }
   return result
+}
+
+const add = (changes: Changes, base: Float32Array, merged: Float32Array, type: Options["type"]): void => {
+  const rounded = type === "BF16" ? Safetensors.roundedToBfloat16(merged) : merged
+  for (let at = 0; at < merged.length; at++) {
+    changes.adapter += (merged[at]! - base[at]!) ** 2
+    changes.rounding += (rounded[at]! - merged[at]!) ** 2
+  }
 }
 
 /** The weight of a module with its adapter; `weight` is changed. */
@@ -118,13 +137,19 @@ export const merge = Effect.fn("Merge.merge")(function* ({ adapter: adapterFolde
   }
   const isUntied = unties(config, adapter)
   const tensors = Tensors.all({ ...config, hasTiedHead: config.hasTiedHead && !isUntied })
+  const changes: Changes = { adapter: 0, rounding: 0 }
   const written = tensors.map(({ name, shape }): Safetensors.Written => {
     const values = Effect.gen(function* () {
       const saved = read(name)
       if (saved !== undefined) return saved
       // Checked by `readEntries`; of a tied output matrix the embedding is what there is.
       const weight = yield* Safetensors.floats(entries.get(name) ?? entries.get(Tensors.embedding)!)
-      return yield* mergeInto(weight, name.replace(/\.weight$/, ""), { adapter, read })
+      const module = name.replace(/\.weight$/, "")
+      if (read(Lora.nameOf(module, "A")) === undefined) return weight
+      const base = weight.slice()
+      const merged = yield* mergeInto(weight, module, { adapter, read })
+      add(changes, base, merged, type)
+      return merged
     })
     return { name, shape, values }
   })
@@ -138,5 +163,5 @@ export const merge = Effect.fn("Merge.merge")(function* ({ adapter: adapterFolde
       ...(isUntied && { tie_word_embeddings: false })
     }
   })
-  return { tensors: written.length, isUntied }
+  return { tensors: written.length, isUntied, roundingShare: roundingShare(changes) }
 })

@@ -6,6 +6,7 @@
  * Tensors of another type than bf16, f16 or f32, missing ones and such of another shape are named; spare ones are
  * ignored.
  */
+import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
 import * as NumberText from "./family/NumberText.ts"
@@ -22,6 +23,8 @@ export { singleFile } from "./WeightFiles.ts"
 export const configFile = "config.json"
 /** How the model is to be sampled; of interest are the tokens that end a sequence. */
 export const generationFile = "generation_config.json"
+/** A PEFT adapter's folder has it. */
+export const adapterFile = "adapter_config.json"
 export const tokenizerFiles = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
 /** Where folders of models of text and pictures may have their template. */
 const processorTemplate = "chat_template.json"
@@ -45,16 +48,34 @@ const hasTiedHead = Effect.fnUntraced(function* (folder: string, config: ModelCo
   })
 })
 
+/** What is said of a folder without a configuration: what it holds instead, if that is known. */
+const withoutConfig = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const files = yield* Effect.orElseSucceed(fs.readDirectory(folder), () => [])
+  const file = files.find((name) => LocalPath.ggufPattern.test(name))
+  if (file !== undefined) return `${folder} holds a GGUF file (${file}), ${LocalPath.gguf}`
+  if (!files.includes(adapterFile)) {
+    return `${folder} has no ${configFile}: a model's folder holds ${configFile}, ${WeightFiles.singleFile} and a tokenizer`
+  }
+  const written = yield* Effect.option(fs.readFileString(join(folder, adapterFile)))
+  const base = Option.flatMap(Option.flatMap(written, decodeRecord), (record) =>
+    Option.fromNullishOr(record["base_model_name_or_path"])
+  )
+  const model = Option.match(base, { onNone: () => "BASE", onSome: String })
+  return (
+    `${folder} holds an adapter (PEFT), not a whole model: --model ${model} --adapter ${folder} serves both (atropos policy); ` +
+    `atropos merge MERGED --model ${model} --adapter ${folder} makes one model of them, which everything loads`
+  )
+})
+
 /** The architecture of a folder's model. */
 export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
   if (!(yield* Effect.orElseSucceed(fs.exists(join(folder, configFile)), () => false))) {
-    return yield* fail(
-      "missing",
-      `${folder} has no ${configFile}: a model's folder holds ${configFile}, ${WeightFiles.singleFile} and a tokenizer`
-    )
+    return yield* fail("missing", yield* withoutConfig(folder))
   }
   const text = yield* WeightFiles.readText(join(folder, configFile))
   const json = decodeJson(text)

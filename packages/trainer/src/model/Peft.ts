@@ -10,12 +10,13 @@ import * as TextPart from "./family/TextPart.ts"
 import * as Lora from "./Lora.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
 import { ModelError, unwritten } from "./ModelError.ts"
+import * as ModelFolder from "./ModelFolder.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Safetensors from "./Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
 import * as WeightFiles from "./WeightFiles.ts"
 
-const configFile = "adapter_config.json"
+const configFile = ModelFolder.adapterFile
 const weightsFile = "adapter_model.safetensors"
 const prefix = "base_model.model."
 

@@ -145,6 +145,10 @@ export const toBfloat16 = (values: Float32Array): Uint16Array => {
   return halves
 }
 
+/** The values that floats have once they are written as bfloat16. */
+export const roundedToBfloat16 = (values: Float32Array): Float32Array =>
+  new Float32Array(Uint32Array.from(toBfloat16(values), (half) => half << 16).buffer)
+
 /** A half float's value (IEEE 754 binary16). */
 const halfValue = (half: number): number => {
   const sign = half & 0x8000 ? -1 : 1

@@ -32,7 +32,8 @@ export const make =
       maxStaleness,
       // What is too old although environments wait (another's rollouts, a slow one) has no place in a batch.
       action: onStale === "mask" ? "mask" : "drop",
-      isAbsolute: objective.baseline === "none" || objective.baseline === "batch" || !objective.isPolicyGradient
+      isAbsolute: objective.baseline === "none" || objective.baseline === "batch" || !objective.isPolicyGradient,
+      isUnknownStale: objective.isPolicyGradient
     })
     const { counts, sequences } = TrainingSequence.ofGroups(fresh, objective, temperature, advantages ?? objective)
     const chosen = WeightedBatch.choose(sequences, objective, {

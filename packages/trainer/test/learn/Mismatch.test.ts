@@ -277,6 +277,34 @@ describe("a tokenizer that is not the model's", () => {
   )
 })
 
+describe("Mismatch.measuringGuard", () => {
+  it("takes the first step for what rounding costs, and holds later ones to twice that", () => {
+    const guard = Mismatch.measuringGuard(0.02)
+    assert.deepStrictEqual([Mismatch.nothing, step(0.07)].map(guard.judge), ["agree", "measured"])
+    assert.strictEqual(guard.bound(), 0.14)
+    assert.deepStrictEqual(
+      [0.1, 0.13].map((one) => guard.judge(step(one))),
+      ["agree", "agree"]
+    )
+    assert.strictEqual(guard.judge(step(0.5)), "disagree")
+    // So large a difference is another distribution.
+    assert.strictEqual(Mismatch.measuringGuard(0.02).judge(step(0.3)), "disagree")
+    // Where rounding costs next to nothing the usual bound stays.
+    const small = Mismatch.measuringGuard(0.02)
+    assert.strictEqual(small.judge(step(0.002)), "measured")
+    assert.strictEqual(small.bound(), 0.02)
+  })
+
+  it("names precision first where the weights are rounded", () => {
+    const causes = Mismatch.explain(step(0.3), 0.2, [], 1, "int8").split("\n")
+    assert.match(
+      causes[1]!,
+      /1\. precision: quantize is int8; the sampler must have the same \(atropos policy --quantize int8\)/
+    )
+    assert.match(Mismatch.explain(step(0.3), 0.02, [], 1), /1\. temperature.*\n[^]*5\. precision/)
+  })
+})
+
 describe("Mismatch.guard", () => {
   it("judges the first steps together, and says of later ones once that they have drifted", () => {
     const judge = Mismatch.guard(0.02)

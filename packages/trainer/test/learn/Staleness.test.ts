@@ -65,14 +65,23 @@ describe("Staleness", () => {
     assert.deepInclude(figures, { dropped: 0, masked: 1 })
   })
 
-  it.prop("keeps just the sequences within the limit and those of unknown version", [Versions, Age], ([all, limit]) => {
+  it("takes an unknown version for too old from the first update on, where there is a limit", () => {
+    const rule = { maxStaleness: 1, action: "drop" } as const
+    const sizes = (version: number, more = {}) =>
+      Staleness.apply([groupOf([null, null])], version, { ...rule, ...more }).groups.map(ScoredGroup.size)
+    assert.deepStrictEqual([sizes(0), sizes(1)], [[2], []])
+    // Examples that no policy sampled have no version.
+    assert.deepStrictEqual(sizes(1, { isUnknownStale: false }), [2])
+  })
+
+  it.prop("keeps just the sequences within the limit", [Versions, Age], ([all, limit]) => {
     const groups = all.map(groupOf)
     const { figures, groups: kept } = Staleness.apply(groups, version, {
       maxStaleness: limit,
       action: "drop",
       isAbsolute: true
     })
-    const expected = all.flat().filter((sampled) => sampled === null || version - sampled <= limit)
+    const expected = all.flat().filter((sampled) => sampled !== null && version - sampled <= limit)
     assert.deepStrictEqual(
       kept.flatMap(({ policyVersions }) => policyVersions ?? []),
       expected

@@ -43,4 +43,21 @@ layer(services, { excludeTestServices: true })("a merged model", (it) => {
         assert.match(again.message, /holds a model already/)
       }).pipe(Effect.scoped)
   )
+
+  it.effect("says how large the rounding to bfloat16 is beside the adapter's change, and none for float32", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const root = yield* fs.makeTempDirectoryScoped()
+      const folder = Architectures.folder("phi3")
+      const merged = (type: "F32" | "BF16") =>
+        Merge.merge({ model: folder, adapter: `${folder}/adapter`, to: `${root}/${type}`, type })
+      assert.strictEqual((yield* merged("F32")).roundingShare, 0)
+      const { roundingShare } = yield* merged("BF16")
+      // Eight bits of a weight, beside a change about as large as it is.
+      assert.isAbove(roundingShare, 1e-4)
+      assert.isBelow(roundingShare, 1)
+      const written = yield* ModelFolder.readEntries(`${root}/BF16`, yield* ModelFolder.readConfig(`${root}/BF16`))
+      assert.isTrue([...written.values()].every(({ dtype }) => dtype === "BF16"))
+    }).pipe(Effect.scoped)
+  )
 })

@@ -29,6 +29,16 @@ describe("TrainerSettings", () => {
     )
   })
 
+  it("suit the learning rate to the width of a model, within a tenth and ten times", () => {
+    const suited = (hidden: number, trains: "adapter" | "all" = "adapter") =>
+      TrainerSettings.suitedLearningRate({ trains }, hidden)
+    assert.deepStrictEqual(
+      [64, 256, 576, 896, 1536, 4096].map((hidden) => suited(hidden)),
+      [1e-3, 1e-3, 5e-4, 3e-4, 2e-4, 1e-4]
+    )
+    assert.deepStrictEqual([suited(576, "all"), suited(4096, "all")], [5e-5, 1e-5])
+  })
+
   it.effect("are read back from what is written beside a checkpoint", () =>
     Effect.gen(function* () {
       const settings = TrainerSettings.complete({

@@ -63,15 +63,30 @@ const environmentOf = (name: string, version: () => number) =>
 
 let runs = 0
 
-/** Trains for some steps beside environments; answers with the metrics of the steps. */
-const train = Effect.fnUntraced(function* (names: ReadonlyArray<string>, more: Partial<TrainerFields>) {
+/**
+ * Trains for some steps beside environments; answers with the metrics of the steps. `isLooked`: rollouts are sampled
+ * from the weights that were there when the servers were looked at, as adapters are that a server lists.
+ */
+const train = Effect.fnUntraced(function* (
+  names: ReadonlyArray<string>,
+  more: Partial<TrainerFields>,
+  isLooked = false
+) {
   const run = `waiting-${runs++}`
   let version = 0
+  let listed = 0
+  const servers = Layer.effect(
+    ServerManager.ServerManager,
+    Effect.map(ServerManager.ServerManager, (scripted) => ({
+      ...scripted,
+      refresh: Effect.sync(() => void (listed = version))
+    }))
+  ).pipe(Layer.provide(ServerManager.layerScripted([])))
   const settings = Toy.settings(yield* folder, { run, batchSize: 16, trainingSteps, checkpointInterval: 4, ...more })
   return yield* Effect.gen(function* () {
     const rolling = yield* Effect.forEach(names, (name) =>
       Effect.gen(function* () {
-        const environment = yield* environmentOf(name, () => version)
+        const environment = yield* environmentOf(name, () => (isLooked ? listed : version))
         return yield* Effect.forkScoped(Rollout.run(environment, { spoolDirectory: yield* folder }))
       })
     )
@@ -81,7 +96,7 @@ const train = Effect.fnUntraced(function* (names: ReadonlyArray<string>, more: P
     const metrics = yield* Stream.runCollect(ServiceTraining.steps(trainer, { settings, owner: "test" }))
     yield* Effect.forEach(rolling, Fiber.interrupt, { concurrency: "unbounded" })
     return metrics
-  }).pipe(Effect.provide([TrajectoryClientInProcess.layer({ run }), ServerManager.layerScripted([])]))
+  }).pipe(Effect.provide([TrajectoryClientInProcess.layer({ run }), servers]))
 }, Effect.scoped)
 
 const stalest = (metrics: ReadonlyArray<StepMetrics>) => Math.max(...metrics.map(({ stalenessMax }) => stalenessMax))
@@ -108,6 +123,14 @@ layer(layerTest, { excludeTestServices: true })("on_stale wait", (it) => {
       })
     )
   }
+
+  it.effect("looks which weights servers have before it begins what was waited for", () =>
+    Effect.gen(function* () {
+      const metrics = yield* train(["one", "two"], { onStale: "wait", maxStaleness: 0 }, true)
+      assert.deepStrictEqual([stalest(metrics), dropped(metrics)], [0, 0])
+      assert.isTrue(metrics.every(({ skipped }) => skipped === null))
+    })
+  )
 
   it.effect("with max_staleness 1 rollouts go on while the trainer trains", () =>
     Effect.gen(function* () {

@@ -4,9 +4,10 @@
  *
  * Servers such as vLLM sample with an adapter only where a request names it, and a trainer gives every version of its
  * weights a name of its own (`policy-<run>-v12`). The list is fetched in the background, a second after the last
- * answer, and no request waits for it: until it is there, and while no such adapter is loaded, the model itself is
- * asked. A request that is refused because its adapter has just been unloaded is made again with another one, at last
- * with the model itself.
+ * answer, and by `refresh`, before rollouts begin that must not be sampled with older weights. While no such adapter is
+ * loaded, before the trainer's first push or after a restart of the server, requests wait as for a server that is
+ * busy: the model itself is never asked, because its version would be unknown. A request that is refused because its
+ * adapter has just been unloaded is made again with another one.
  *
  * Newest is the largest number at the end of a name, among the names that differ only there from the one listed last:
  * servers list in the order of loading, and a new run counts from 0 again. That number is the policy version of what is
@@ -30,14 +31,16 @@ interface Named extends Adapter {
 }
 
 export interface Adapters {
-  /** Asks with the newest adapter, or with none where there is none. */
+  /** Asks with the newest adapter; fails with `overloaded` while there is none. */
   readonly asking: <A>(
     ask: (adapter: Adapter | undefined) => Effect.Effect<A, InferenceError>
   ) => Effect.Effect<A, InferenceError>
+  /** Fetches the list now: what is asked after it takes no adapter older than the newest one that was loaded before. */
+  readonly refresh: Effect.Effect<void>
 }
 
 /** Of a server that is asked for its model and nothing else. */
-export const none: Adapters = { asking: (ask) => ask(undefined) }
+export const none: Adapters = { asking: (ask) => ask(undefined), refresh: Effect.void }
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
 const decodeModels = decode(Models)
@@ -45,7 +48,7 @@ const decodeModels = decode(Models)
 const interval = Duration.seconds(1)
 const longestInterval = Duration.seconds(15)
 const patience = Duration.seconds(5)
-/** Adapters tried in one request before the model itself. */
+/** Adapters tried in one request. */
 const mostTried = 3
 
 /** The adapters of a server that has a prefix for them, looked for until the scope closes. */
@@ -91,7 +94,10 @@ export const make = Effect.fn("Adapters.make")(function* (
     failures = 0
     if (before?.name === now?.name) return
     yield* now === undefined
-      ? Effect.logWarning("no adapter is there any more: the model itself is asked", { server, before: before?.name })
+      ? Effect.logWarning("no adapter loaded any more: requests wait for the trainer's next push", {
+          server,
+          before: before?.name
+        })
       : Effect.logInfo("asking with another adapter", { server, adapter: now.name })
   }).pipe(
     Effect.catch(({ message }) =>
@@ -99,6 +105,17 @@ export const make = Effect.fn("Adapters.make")(function* (
       failures++ === 0 ? Effect.logWarning("adapters not listed", { server, message }) : Effect.void
     )
   )
+  /** One list for all who want one that is asked for from now on. */
+  const fresh = Effect.suspend(() => {
+    const before = begun
+    return one.withPermits(1)(Effect.suspend(() => (newest > before ? Effect.void : refresh)))
+  })
+  const missing = new InferenceError({
+    reason: "overloaded",
+    server,
+    status: 503,
+    message: `${server} has no adapter whose name begins with ${adapterPrefix} (adapter_prefix): waiting for a trainer to load one (--weight_sync); without adapter_prefix the model itself is asked`
+  })
   yield* one
     .withPermits(1)(refresh)
     .pipe(
@@ -113,19 +130,21 @@ export const make = Effect.fn("Adapters.make")(function* (
     asking: Effect.fnUntraced(function* (ask) {
       const refused = new Set<string>()
       while (true) {
+        // The first request comes before the first list; later ones find what the background has fetched.
+        if (newest === 0) yield* fresh
         const adapter = newestOf(listed.filter((name) => !refused.has(name)))
-        if (adapter === undefined || refused.size === mostTried) return yield* ask(undefined)
+        if (adapter === undefined || refused.size === mostTried) return yield* missing
         const answer = yield* Effect.result(ask(adapter))
         if (Result.isSuccess(answer)) return answer.success
         if (!isOf(answer.failure, adapter)) return yield* answer.failure
         refused.add(adapter.name)
         listed = listed.filter((name) => name !== adapter.name)
         yield* Effect.logInfo("adapter refused", { server, adapter: adapter.name, message: answer.failure.message })
-        const before = begun
         // Many are refused at once: one of them asks for all.
-        yield* one.withPermits(1)(Effect.suspend(() => (newest > before ? Effect.void : refresh)))
+        yield* fresh
       }
-    })
+    }),
+    refresh: fresh
   }
 })
 

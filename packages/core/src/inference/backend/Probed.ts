@@ -10,6 +10,7 @@ import { Effect, Semaphore } from "effect"
 import type { InferenceError } from "./Inference.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import type { Backend, Capabilities } from "./Backend.ts"
+import * as Adapters from "./Adapters.ts"
 import * as Identify from "./Identify.ts"
 import * as Identity from "./Identity.ts"
 import * as OpenAi from "./OpenAi.ts"
@@ -53,7 +54,9 @@ export const find = Effect.fn("Probed.find")(function* (options: Options, tokeni
   }
   // Our policy server says it with every answer.
   if (!backend.capabilities.tokens || identified.kind === "policy") return { identity: identified, backend }
-  const mode = yield* Identify.measured(backend, identified.kind).pipe(
+  // Any weights show it; adapters may be loaded later only.
+  const model = yield* make({ ...options, adapters: Adapters.none, identity: identified }, tokenizer)
+  const mode = yield* Identify.measured(model, identified.kind).pipe(
     // It has no such endpoint after all, or answers it without what was asked for: as good as any other server with
     // OpenAI's routes.
     Effect.catchIf(

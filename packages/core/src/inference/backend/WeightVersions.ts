@@ -66,6 +66,8 @@ export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, tr
         yield* Effect.logDebug("weights changed meanwhile: asked again", { server, before: name, after: last })
       }
       return yield* overloaded(`the weights of ${server} changed during each of ${mostAsked} attempts at one request`)
-    })
+    }),
+    // Every request looks.
+    refresh: Effect.void
   }
 }

@@ -79,22 +79,47 @@ describe("adapter_prefix", () => {
       })
   )
 
-  it.effect("asks for the model while there is no adapter, and waits for no list", () =>
+  it.effect("asks for no answer while there is no adapter, and says what it waits for", () =>
     Effect.gen(function* () {
-      const server = yield* vllmWith([], () => "hang")
+      const loaded: Array<string> = []
+      const server = yield* vllmWith(loaded)
       const settings = ServerSettings.server.complete({ baseUrl: `${server.url}/v1`, adapterPrefix: "policy-" })
       const adapters = yield* Effect.flatMap(Transport.make, (transport) => Adapters.make(settings, transport))
-      assert.strictEqual(yield* adapters.asking((adapter) => Effect.succeed(adapter?.name)), undefined)
-      const elsewhere = yield* vllmWith(["policy-v1"], () => ({ status: 500, text: "no list today" }))
-      yield* managing(elsewhere.url, (manager) =>
+      const asking = adapters.asking((adapter) => Effect.succeed(adapter?.name))
+      const refusal = yield* Effect.flip(asking)
+      assert.deepInclude(refusal, { reason: "overloaded", status: 503 })
+      assert.match(
+        refusal.message,
+        /no adapter whose name begins with policy- \(adapter_prefix\): waiting for a trainer/
+      )
+      loaded.push("policy-run-v0")
+      yield* adapters.refresh
+      assert.strictEqual(yield* asking, "policy-run-v0")
+      // As after a restart of the server.
+      loaded.splice(0)
+      yield* adapters.refresh
+      assert.strictEqual((yield* Effect.flip(asking)).reason, "overloaded")
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
+  )
+
+  it.effect("takes no older adapter once it was told to look, however short the time since the last list", () =>
+    Effect.gen(function* () {
+      const loaded = ["policy-run-v1"]
+      const server = yield* vllmWith(loaded)
+      yield* managing(server.url, (manager) =>
         Effect.gen(function* () {
-          assert.deepStrictEqual(yield* asked(manager), ["base", undefined])
+          yield* until(manager, "policy-run-v1")
+          // The clock stands still, so nothing is polled.
+          loaded.push("policy-run-v2")
+          assert.deepStrictEqual(yield* asked(manager), ["policy-run-v1", 1])
+          yield* manager.refresh
+          assert.deepStrictEqual(yield* asked(manager), ["policy-run-v2", 2])
         })
       )
     })
   )
 
-  it.effect("asks with another one when the adapter has just been unloaded, at last for the model", () =>
+  it.effect("asks with another one when the adapter has just been unloaded", () =>
     Effect.gen(function* () {
       const loaded = ["policy-v1", "policy-v2"]
       const server = yield* vllmWith(loaded)
@@ -108,8 +133,6 @@ describe("adapter_prefix", () => {
             answers,
             [1, 2, 3, 4].map(() => ["policy-v3", 3])
           )
-          loaded.splice(0, 1)
-          assert.deepStrictEqual(yield* asked(manager), ["base", undefined])
           const figures = yield* manager.metrics
           assert.strictEqual(figures[0]!.failures, 0)
         })

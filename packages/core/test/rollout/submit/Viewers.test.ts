@@ -268,7 +268,8 @@ describe("Rollout before an audience", () => {
       modelName: "scripted",
       tokenizer: { ...Tokenizer.bytes, ...naming },
       metrics: Effect.succeed([]),
-      setWeight: () => Effect.void
+      setWeight: () => Effect.void,
+      refresh: Effect.void
     })
   )
 

@@ -1,0 +1,19 @@
+/** What takes long says so while it does. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock, TestConsole } from "effect/testing"
+import * as Heartbeat from "../../src/base/Heartbeat.ts"
+
+describe("Heartbeat", () => {
+  it.effect("speaks every five seconds until its work has ended, and not of what is quick", () =>
+    Effect.gen(function* () {
+      const long = yield* Effect.forkChild(Heartbeat.during("loading")(Effect.as(Effect.sleep("12 seconds"), "done")))
+      yield* TestClock.adjust("12 seconds")
+      assert.strictEqual(yield* Fiber.join(long), "done")
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* TestConsole.errorLines, ["loading: 5 s so far", "loading: 10 s so far"])
+      assert.strictEqual(yield* Heartbeat.during("quick")(Effect.succeed(1)), 1)
+      assert.strictEqual((yield* TestConsole.errorLines).length, 2)
+    })
+  )
+})
