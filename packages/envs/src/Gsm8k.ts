@@ -69,7 +69,10 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
           ({ completion }) => verifier.grade(`\\boxed{${gold}}`, completion, MathAnswer.boxedOptions),
           { concurrency: "unbounded" }
         )
-        return SingleTurn.rightAndShort(correct, group, chosen).map((rewards) => ({ rewards }))
+        return SingleTurn.rightAndShort(correct, group, chosen).map((rewards, index) => ({
+          rewards,
+          ...SingleTurn.asRead(gold, MathAnswer.extract(group[index]!.completion, MathAnswer.boxedOptions))
+        }))
       }),
       components: SingleTurn.rightAndShortRule,
       evaluation: {

@@ -115,7 +115,12 @@ export const layer = Environment.layer("math", settings, (chosen) =>
       collectTrajectories: (item: Items.Item) =>
         Effect.map(rollOut(item), ({ groups, requeue }) => ({ groups, requeue: followUps ? requeue : [] })),
       score: (item: Items.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.map(grade(item, group), (isRight) => Scoring.scores(isRight, group, chosen)),
+        Effect.map(grade(item, group), (isRight) =>
+          Scoring.scores(isRight, group, chosen).map((parts, index) => ({
+            ...parts,
+            ...SingleTurn.asRead(item.answer, MathAnswer.extract(group[index]!.completion, MathAnswer.boxedOptions))
+          }))
+        ),
       components: Scoring.rule,
       evaluation: {
         items: heldOut,
