@@ -62,7 +62,7 @@ export const solvedOf = ({ items }: EvaluationRun.Evaluated): Solved => {
  * be registered by then.
  */
 export const recorder = Effect.fn("HeldOut.recorder")(function* (
-  { encodedSettings, name }: Environment.EnvironmentShape,
+  { name }: Environment.EnvironmentShape,
   { isResumed }: { readonly isResumed: boolean }
 ) {
   const client = yield* TrainerClient.TrainerClient
@@ -76,7 +76,8 @@ export const recorder = Effect.fn("HeldOut.recorder")(function* (
     key: `${name}-held-out`,
     isResumed,
     prefix: "",
-    config: encodedSettings,
+    // Those that its rollouts are recorded with, under the name that they are registered by.
+    config: {},
     announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
   })
   return (step: number, evaluated: EvaluationRun.Evaluated) =>
