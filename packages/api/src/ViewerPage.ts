@@ -27,6 +27,9 @@ export const GroupsOf = Context.Reference<"service" | "files">("@atropos/api/Vie
   defaultValue: () => "service"
 })
 
+/** The run that the page opens if its address names none: one that starts, also before it is registered. */
+export const Opens = Context.Reference<string | null>("@atropos/api/ViewerPage/Opens", { defaultValue: () => null })
+
 /** The page is there, and cannot be read. */
 class PageError extends Schema.TaggedError<PageError>()("PageError", { message: Schema.String }) {}
 
@@ -184,11 +187,18 @@ export const home = HttpRouter.add(
   Effect.map(HttpRouter.RouteContext, ({ route }) => toPage(route))
 )
 
+const attribute = (value: string): string =>
+  value.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;")
+
+/** What the page has to know before it asks anything. */
+const attributesOf = (groupsOf: "service" | "files", opens: string | null): string =>
+  `data-groups="${groupsOf}"${opens === null ? "" : ` data-opens="${attribute(opens)}"`}`
+
 /** `/ui` and `/ui/`. */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const file = yield* PageFile
-    const groupsOf = yield* GroupsOf
+    const attributes = attributesOf(yield* GroupsOf, yield* Opens)
     const turn = yield* Semaphore.make(1)
     let cached: Page | undefined
     const current = Effect.gen(function* () {
@@ -199,7 +209,7 @@ export const layer = HttpRouter.use(
         try: () => readFile(file, "utf8"),
         catch: () => new PageError({ message: `cannot read ${file}` })
       })
-      const bytes = new TextEncoder().encode(html.replace("<html", `<html data-groups="${groupsOf}"`))
+      const bytes = new TextEncoder().encode(html.replace("<html", () => `<html ${attributes}`))
       const started = yield* Clock.currentTimeMillis
       cached = yield* prepare(version.value, bytes)
       yield* Effect.logDebug("viewer prepared", {

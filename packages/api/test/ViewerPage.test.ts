@@ -267,3 +267,15 @@ layer(viewer, { excludeTestServices: true })("the viewer over anybody's rollouts
     })
   )
 })
+
+const training = TrajectoryService.layer().pipe(Layer.provide(Layer.succeed(ViewerPage.Opens, 'sums "1" <2>')))
+
+layer(serviceOf(training), { excludeTestServices: true })("the page of a program that trains a run", (it) => {
+  it.effect("opens that run, whatever it is called", () =>
+    Effect.gen(function* () {
+      yield* write('<!doctype html><html lang="en"></html>')
+      const { text } = yield* call("/ui")
+      assert.include(text, '<html data-groups="service" data-opens="sums &quot;1&quot; &lt;2>" lang="en">')
+    })
+  )
+})

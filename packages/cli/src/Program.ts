@@ -25,7 +25,6 @@ export const run = (words: ReadonlyArray<string>, streams: Streams, ending: Repo
     return Root.run(words).pipe(
       Effect.updateService(EffectTerminal.Terminal, (terminal) => Terminal.drawingOn(terminal, stdout)),
       Effect.provide([Presentation.layer, NodeServices.layer]),
-      Effect.provideService(Terminal.Stderr, stderr),
       Effect.provideService(Terminal.Place, place),
       Effect.provideService(Report.Ending, ending),
       Effect.provideService(Console.Console, Terminal.consoleOn(stdout, stderr))

@@ -6,11 +6,12 @@
  * definition's own functions throw; where in its file that was is logged once. Of an item's groups the ones that cannot
  * be judged are left out and the others kept.
  */
-import { Clock, type Context, Effect, Formatter, Option, Schema, Stream } from "effect"
+import { Clock, type Context, Effect, Option, Schema, Stream } from "effect"
 import type { Definition, EnvironmentShape, JudgeGroup, RolloutGroup, Work } from "./Environment.ts"
 import { type DefinitionFault, type EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Common } from "./EnvironmentSettings.ts"
 import { toScoredGroup } from "./Judgement.ts"
+import * as ItemLabel from "./ItemLabel.ts"
 import * as Laws from "./Laws.ts"
 import { ruleOf } from "./RewardComponents.ts"
 import type { Judged } from "./Score.ts"
@@ -50,7 +51,7 @@ export const make = <Item, E, R>({
   const boundary = boundaryOf<E, R>(name, context)
   const closed: Closed<Item, E, R> = {
     definition,
-    label: definition.label ?? Formatter.formatJson,
+    label: definition.label ?? ItemLabel.of,
     id: DefinitionCalls.identity(definition),
     solved: Scoring.solvedBy(definition, settings.rewardWeights),
     boundary,
@@ -136,6 +137,8 @@ const working = <Item, E, R>(
               minTrainedTokens,
               itemId: id(item),
               origin,
+              // Claims are about what `score` is asked.
+              ...(group.scores === undefined && (yield* Laws.goldTexts(definition.claims, item))),
               ...(Option.isSome(solved) && { isSolved: solved.value.isCorrect })
             })
           : new Unscorable({ message: leaveOut })

@@ -107,7 +107,7 @@ export interface Definition<Item, E, R> {
    * else the id is made (`ContentId`). Default: the item, without a `samplingSeed`.
    */
   readonly id?: (item: Item) => unknown
-  /** Short text for logs and dead letters. Default: the JSON of the item. */
+  /** Short text for logs and dead letters. Default: its question, else its JSON (`ItemLabel`). */
   readonly label?: (item: Item) => string
   /**
    * Where one rollout is several sequences with scores of their own: which (`a group for every turn`). Whoever needs

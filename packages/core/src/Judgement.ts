@@ -3,6 +3,7 @@ import type { RolloutGroup } from "./Environment.ts"
 import type { Rewards } from "./RewardComponents.ts"
 import * as Sampling from "./Sampling.ts"
 import type { Judged } from "./Score.ts"
+import * as Shown from "./Shown.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
 import * as Timings from "./Timings.ts"
 import { isTooShort } from "./Trajectory.ts"
@@ -25,11 +26,14 @@ export const toScoredGroup = (
     itemId,
     minTrainedTokens = 0,
     isSolved,
+    gold,
     origin
   }: {
     readonly minTrainedTokens?: number
     readonly itemId?: string
     readonly origin?: Timings.Origin
+    /** Answers that are right, to be shown; an environment's own (`sample.gold`) come first. */
+    readonly gold?: ReadonlyArray<string>
     readonly isSolved?: (score: number, rewards?: Rewards) => boolean
   } = {}
 ): ScoredGroup => {
@@ -44,6 +48,7 @@ export const toScoredGroup = (
     const all = {
       ...(!isAlike && sampling !== undefined && switches(sampling)),
       ...(finishReason === "length" && cutOff),
+      ...Shown.answerOf(details[index]!.sample),
       ...details[index]!.overrides,
       ...(isTooShort({ tokens, mask }, minTrainedTokens) && leftAlone)
     }
@@ -51,8 +56,10 @@ export const toScoredGroup = (
   })
   const timings = origin === undefined ? [] : trajectories.map(({ turns }) => Timings.since(turns, origin))
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
+  const shown = Shown.expectedOf(details[0]?.sample, gold)
   return {
     ...beside,
+    ...(shown !== undefined && { groupOverrides: { ...shown, ...beside.groupOverrides } }),
     ...(isAlike &&
       sampling !== undefined && {
         generationParams: { ...beside.generationParams, ...switches(sampling) }

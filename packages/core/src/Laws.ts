@@ -136,7 +136,7 @@ export const inRange = Effect.fn("Laws.inRange")(function* <E, R>(
 })
 
 /**
- * An item's gold answers that are texts, to be shown beside what a model said. A claim that throws is for `validate` to
+ * An item's gold answers as texts, to be shown beside what a model said. A claim that throws is for `validate` to
  * tell; nobody's evaluation fails by it.
  */
 export const goldTexts = <Item>(
@@ -146,7 +146,9 @@ export const goldTexts = <Item>(
   claims === undefined || !("gold" in claims)
     ? Effect.succeed({})
     : Effect.try({ try: () => claims.gold(item), catch: (cause) => cause }).pipe(
-        Effect.map((gold) => gold.filter((one) => typeof one === "string")),
+        // Of a result that is no text (an agent's, say) the text stands for it.
+        Effect.map((gold) => gold.map((one) => (typeof one === "string" ? one : one.completion))),
+        Effect.map((gold) => gold.filter((one) => one !== "")),
         Effect.map((gold) => (gold.length === 0 ? {} : { gold })),
         Effect.catch((cause) => Effect.as(Effect.logDebug("an item's gold answers are not known", { cause }), {}))
       )

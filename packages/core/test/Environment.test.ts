@@ -88,7 +88,7 @@ describe("Environment", () => {
       )
       assert.deepStrictEqual(
         requeued.map(({ label }) => label),
-        ['"d"']
+        ["d"]
       )
       assert.strictEqual((yield* groupsOf(environment)).length, 6)
     })
@@ -203,7 +203,7 @@ describe("Environment", () => {
       )
       assert.deepStrictEqual(
         requeued.map(({ label }) => label),
-        ['"x"', '"y"']
+        ["x", "y"]
       )
       assert.deepStrictEqual(told, [
         ["a", [1, 1]],
@@ -392,6 +392,54 @@ describe("Environment", () => {
       assert.deepStrictEqual(group!.policyVersions, [null, 3])
       assert.deepStrictEqual(group!.advantages, [Float32Array.of(0.5, 0.5, 0.5, 0.5), Float32Array.of(0, 0, 1, 2)])
       assert.strictEqual(group!.inferenceLogprobs?.length, 2)
+    })
+  )
+
+  it.effect("carries the answers expected and those read, by its score's words or by its claims", () =>
+    Effect.gen(function* () {
+      const shownBy = Effect.fnUntraced(function* (score: Environment.Score, gold: ReadonlyArray<string>) {
+        const environment = yield* letters({
+          score: (_, group) => Effect.succeed(group.map((_, index) => (index === 0 ? score : 0))),
+          claims: { scoreRange: [0, 1], gold: () => gold, wrong: () => ["no"] }
+        })
+        const [group] = yield* groupsOf(environment)
+        return [group!.groupOverrides, group!.overrides]
+      })
+      assert.deepStrictEqual(yield* shownBy({ score: 1, sample: { gold: ["18"], parsed: "18" } }, ["\\boxed{18}"]), [
+        { gold: ["18"] },
+        [{ parsed: "18" }, {}]
+      ])
+      assert.deepStrictEqual(yield* shownBy({ score: 0, sample: { parsed: null } }, ["a", "b"]), [
+        { gold: ["a", "b"] },
+        [{ parsed: null }, {}]
+      ])
+      // A whole document is for whoever opens the item.
+      assert.deepStrictEqual(yield* shownBy(1, ["x".repeat(5000)]), [undefined, undefined])
+    })
+  )
+
+  it.effect("is called by the question of its item where it has one", () =>
+    Effect.gen(function* () {
+      const labelOf = Effect.fnUntraced(function* (item: unknown) {
+        const environment = yield* built<unknown>({
+          items: () => Stream.make(item),
+          collectTrajectories: () => Effect.succeed([]),
+          score: () => Effect.succeed([])
+        })
+        return (yield* firstOf(environment)).label
+      })
+      assert.strictEqual(yield* labelOf({ id: 3, question: "How many?", answer: "4" }), "How many?")
+      assert.strictEqual(
+        yield* labelOf({
+          messages: [
+            { role: "system", content: "Be brief." },
+            { role: "user", content: "Why?" }
+          ]
+        }),
+        "Why?"
+      )
+      assert.strictEqual(yield* labelOf("just this"), "just this")
+      assert.strictEqual(yield* labelOf({ rows: 2 }), '{"rows":2}')
     })
   )
 

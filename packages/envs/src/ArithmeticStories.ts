@@ -5,7 +5,15 @@
  * steps, each an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if
  * the number of the answer (in the last box, or after "answer is", or simply the last) equals the total, else 0.
  */
-import { Environment, Message, NumberAnswer, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
+import {
+  Environment,
+  Message,
+  NumberAnswer,
+  SeededRandom,
+  ServerManager,
+  SingleTurn,
+  type Trajectory
+} from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 import { names, steps, things } from "./stories/Steps.ts"
 
@@ -104,7 +112,12 @@ export const layer = Environment.layer("arithmetic-stories", settings, (chosen) 
         Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => itemAt(index, seed))),
       collectTrajectories: (item: Item) => ask(item, groupSize, { temperature }),
       score: (item: Story, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.succeed(group.map(({ completion }) => (parseAnswer(completion) === item.answer ? 1 : 0))),
+        Effect.succeed(
+          group.map(({ completion }) => ({
+            score: parseAnswer(completion) === item.answer ? 1 : 0,
+            ...SingleTurn.asRead(String(item.answer), NumberAnswer.extract(completion))
+          }))
+        ),
       evaluation: {
         items: Stream.range(0, evaluationItems - 1).pipe(
           Stream.map((index) => itemAt(index, seed + evaluationSeedOffset))

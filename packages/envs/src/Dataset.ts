@@ -121,6 +121,9 @@ export const layer = Environment.layer("dataset", settings, (chosen) =>
       return all.map((parts, index) => ({ score: scores[index]!, rewards: parts }))
     }
 
+    const withReference = (score: Environment.Score, solution: string): Environment.Score =>
+      typeof score === "number" ? score : { ...score, sample: { gold: [MathAnswer.extractReference(solution)] } }
+
     return {
       items,
       collectTrajectories: asking.train,
@@ -129,7 +132,11 @@ export const layer = Environment.layer("dataset", settings, (chosen) =>
           rewards,
           group.map(({ completion }) => completion),
           solution === undefined ? {} : { solution }
-        ).pipe(Effect.map(scored), Effect.provideContext(services)),
+        ).pipe(
+          Effect.map(scored),
+          Effect.map((scores) => (solution === undefined ? scores : scores.map((one) => withReference(one, solution)))),
+          Effect.provideContext(services)
+        ),
       components,
       evaluation: {
         items: heldOut,

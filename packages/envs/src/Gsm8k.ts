@@ -73,7 +73,8 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
           { concurrency: "unbounded" }
         )
         return SingleTurn.rightAndShort(correct, group, chosen).map((rewards, index) => ({
-          rewards: FormCredit.add(rewards, group[index]!.completion, formReward)
+          rewards: FormCredit.add(rewards, group[index]!.completion, formReward),
+          ...SingleTurn.asRead(gold, MathAnswer.extract(group[index]!.completion, MathAnswer.boxedOptions))
         }))
       }),
       components: FormCredit.ruleOf(SingleTurn.rightAndShortRule, formReward),

@@ -74,7 +74,7 @@ export const layer = Environment.layer("letter-counting", settings, (chosen) =>
         : { messages: [Message.user(Form.chatPrompt(item, thinking))] }
     )
     const score = (item: Item, trajectory: Trajectory.Trajectory): Environment.Score => {
-      if (isCompact) return SingleTurn.isExactly(Form.compactAnswer(item), trajectory) ? 1 : 0
+      if (isCompact) return SingleTurn.scoreExact(Form.compactAnswer(item), trajectory)
       const { completion, finishReason } = trajectory
       return { rewards: finishReason === "length" ? Form.unread : Form.judge(item, completion, thinking) }
     }

@@ -118,7 +118,10 @@ export const layer = Environment.layer("math", settings, (chosen) =>
         Effect.map(rollOut(item), ({ groups, requeue }) => ({ groups, requeue: followUps ? requeue : [] })),
       score: (item: Items.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.map(grade(item, group), (isRight) =>
-          Scoring.withForm(Scoring.scores(isRight, group, chosen), group, chosen)
+          Scoring.withForm(Scoring.scores(isRight, group, chosen), group, chosen).map((parts, index) => ({
+            ...parts,
+            ...SingleTurn.asRead(item.answer, MathAnswer.extract(group[index]!.completion, MathAnswer.boxedOptions))
+          }))
         ),
       components: FormCredit.ruleOf(Scoring.rule, chosen.formReward),
       evaluation: {

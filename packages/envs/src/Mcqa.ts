@@ -118,7 +118,10 @@ export const layer = Environment.layer("mcqa", settings, (chosen) =>
         group.map((trajectory) => isRight(item, trajectory)),
         group,
         chosen
-      ).map((rewards) => ({ rewards }))
+      ).map((rewards, index) => ({
+        rewards,
+        ...SingleTurn.asRead(letterOf(item.gold), Form.letterIn(item, group[index]!.completion, thinking))
+      }))
 
     return {
       items,
@@ -126,7 +129,7 @@ export const layer = Environment.layer("mcqa", settings, (chosen) =>
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.sync((): ReadonlyArray<Environment.Score> =>
           isCompact
-            ? group.map((trajectory) => (SingleTurn.isExactly(letterOf(item.gold), trajectory) ? 1 : 0))
+            ? group.map((trajectory) => SingleTurn.scoreExact(letterOf(item.gold), trajectory))
             : scoreChats(item, group)
         ),
       ...(!isCompact && { components: SingleTurn.rightAndShortRule }),

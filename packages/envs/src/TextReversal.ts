@@ -95,12 +95,15 @@ export const layer = Environment.layer("text-reversal", settings, (chosen) =>
     )
     const score = ({ text }: Item, trajectory: Trajectory.Trajectory): Environment.Score => {
       const gold = reversed(text)
-      if (isCompact) return SingleTurn.isExactly(gold, trajectory) ? 1 : 0
+      if (isCompact) return SingleTurn.scoreExact(gold, trajectory)
       const answer = Thinking.answer(trajectory.completion, thinking)
       const given = trajectory.finishReason === "length" || answer === undefined ? undefined : blockOf(answer)
       const correct = given === gold ? 1 : 0
       const similarity = given === undefined ? 0 : likeness(gold, given)
-      return { rewards: { format: given === undefined ? 0 : 1, correct, similarity } }
+      return {
+        rewards: { format: given === undefined ? 0 : 1, correct, similarity },
+        ...SingleTurn.asRead(gold, given)
+      }
     }
     const asAnswer = (text: string): string => `${thinking ? "<think>Letter by letter.</think>\n" : ""}${block(text)}`
 

@@ -5,6 +5,7 @@
  * What others wrote is taken as far as it makes sense. Masks are labels (-100 where nothing is trained) or zeros and
  * ones; logprobs are in nats, and not counted where nothing was sampled (NaN, or above 0).
  */
+import * as Expected from "./Expected.ts"
 import { isFields } from "./Fields.ts"
 import * as Prompt from "./Prompt.ts"
 
@@ -29,6 +30,7 @@ export interface Sent {
   readonly messages?: unknown
   readonly logprobs?: unknown
   readonly overrides?: unknown
+  readonly groupOverrides?: unknown
   /** The components, where they are apart from the overrides. */
   readonly rewards?: unknown
 }
@@ -100,9 +102,14 @@ const fingerprint = (text: string): string => {
 /** Digits of an answer's fingerprint. */
 const answerDigits = 12
 
-const textsOf = ({ masks, messages }: Sent): Pick<Figures, "prompt" | "answers"> => {
+/** Before the fingerprint of an answer that says what was expected. */
+const expected = "="
+
+const textsOf = (sent: Sent): Pick<Figures, "prompt" | "answers"> => {
+  const { masks, messages } = sent
   const chats = list(messages).filter((chat): chat is ReadonlyArray<unknown> => Array.isArray(chat) && chat.length > 0)
   const length = Prompt.lengthOf(chats, masks)
+  const isExpected = Expected.of(sent) ?? (() => false)
   const prompt = chats[0]?.slice(0, length) ?? []
   return {
     prompt: prompt.length === 0 ? null : fingerprint(JSON.stringify(prompt)),
@@ -110,7 +117,10 @@ const textsOf = ({ masks, messages }: Sent): Pick<Figures, "prompt" | "answers">
     answers:
       chats.length < list(messages).length
         ? []
-        : chats.map((chat) => fingerprint(JSON.stringify(chat.slice(length))).slice(1, 1 + answerDigits))
+        : chats.map((chat, rollout) => {
+            const digits = fingerprint(JSON.stringify(chat.slice(length))).slice(1, 1 + answerDigits)
+            return isExpected(rollout) ? `${expected}${digits}` : digits
+          })
   }
 }
 

@@ -74,6 +74,75 @@ describe("Curves.layout", () => {
   })
 })
 
+describe("Curves.draw", () => {
+  const drawn = (rows: ReadonlyArray<MetricTable.MetricsRow>, id: string, view = byStep) => {
+    const runs = [run("a", 0, rows)]
+    const chart = chartOf(runs, id)
+    const [curve] = Curves.draw(chart, Curves.layout(chart, runs), view)
+    const at = (line: { readonly xs: Float64Array; readonly ys: Float64Array }) =>
+      Array.from(line.ys.entries()).flatMap(([index, y]) => (Number.isNaN(y) ? [line.xs[index]!] : []))
+    return { gaps: at(curve!.drawn), told: Curves.gapsTold([curve!]), values: curve!.line.ys.length }
+  }
+  const losses = (steps: ReadonlyArray<number>) => steps.map((step) => row("trainer", step, { "train/loss": step }))
+  const evenly = (from: number, to: number, by = 1) =>
+    Array.from({ length: (to - from) / by + 1 }, (_, index) => from + index * by)
+
+  it("breaks a curve where steps have no value, whether one or many, and tells nothing that is no number of them", () => {
+    const { gaps, told, values } = drawn(losses([...evenly(1, 10), ...evenly(12, 20), ...evenly(60, 80)]), "loss")
+    assert.deepStrictEqual([gaps, told, values], [[11, 40], "", 40])
+    assert.deepStrictEqual(drawn(losses(evenly(1, 40)), "loss").gaps, [])
+  })
+
+  it("breaks no curve of a source that records every tenth step, or now and then", () => {
+    assert.deepStrictEqual(drawn(losses(evenly(10, 200, 10)), "loss").gaps, [])
+    const now = [1, 2, 4, 5, 8, 9, 10, 13, 14, 16, 19, 20].map((step) => row("sorting", step, lengths))
+    assert.deepStrictEqual(drawn(now, "lengths").gaps, [])
+    const gone = [...now, ...[90, 91, 93, 94, 95].map((step) => row("sorting", step, lengths))]
+    assert.deepStrictEqual(drawn(gone, "lengths").gaps, [55])
+  })
+
+  it("breaks curves over time where a run was stopped, and those over steps not", () => {
+    const rows = evenly(1, 20).map((step) => ({ ...row("trainer", step, { "train/loss": 1 }), at: step * 2000 }))
+    const resumed = rows.map((one) => (one.step > 10 ? { ...one, at: one.at + 3_600_000 } : one))
+    assert.deepStrictEqual(drawn(resumed, "loss").gaps, [])
+    assert.lengthOf(drawn(resumed, "loss", { axis: "time", smoothing: 0 }).gaps, 1)
+    assert.lengthOf(drawn(rows, "loss", { axis: "time", smoothing: 0 }).gaps, 0)
+  })
+
+  it("joins the few measurements of evaluations", () => {
+    const rows = [0, 1, 2, 3, 4, 5, 80].map((step) => row("sorting", step, { "eval/mean_score": step }))
+    assert.deepStrictEqual(drawn(rows, "eval/mean_score").gaps, [])
+  })
+})
+
+describe("Catalog.sections", () => {
+  const charts = (rows: ReadonlyArray<MetricTable.MetricsRow>) =>
+    Catalog.sections([run("a", 0, rows)]).flatMap(({ charts }) => charts)
+  const trainer = { "reward/mean": 0.5, "reward/std": 0.1, "reward/solved_fraction": 0.4 }
+
+  it("has components where a reward has some, and takes none of the trainer's own figures for one", () => {
+    assert.notInclude(
+      charts([row("trainer", 1, trainer)]).map(({ title }) => title),
+      "Reward components"
+    )
+    const [found, ...others] = charts([
+      row("trainer", 1, trainer),
+      row("sorting", 1, { "reward/format": 1, "reward/correct": 0 })
+    ]).filter(({ title }) => title === "Reward components")
+    assert.deepStrictEqual(
+      [found?.source, found?.traces.map(({ label }) => label), others],
+      ["sorting", ["correct", "format"], []]
+    )
+  })
+
+  it("says at which temperatures training and evaluations sample", () => {
+    const [found] = charts([
+      row("sorting", 1, { "train/temperature": 1, "eval/percent_correct": 0.5, "eval/temperature": 0 })
+    ]).filter(({ id }) => id.startsWith("eval/"))
+    assert.strictEqual(found?.help, "Of held-out items, sampled at temperature 0; training samples at 1.")
+  })
+})
+
 describe("Curves.gapsTold", () => {
   it("names the steps at which a curve has no number", () => {
     const told = (values: ReadonlyArray<number | string>, view = byStep) => {

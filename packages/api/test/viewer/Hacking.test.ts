@@ -45,8 +45,20 @@ const stepsOf = (count: number, of: (step: number) => ReadonlyArray<Wire.Rollout
 describe("Signs", () => {
   it("see that the longer answer of a group scores higher, whatever the length of its item", () => {
     const rows = stepsOf(30, (step) => [
-      row(step, 0, step < 15 ? [1, 0, 0, 1] : [0, 0, 1, 1], [10, 11, 12, 13], ["a", "b", "c", "d"]),
-      row(step, 1, step < 15 ? [0, 1, 1, 0] : [0, 0, 1, 1], [500, 501, 502, 503], ["e", "f", "g", "h"])
+      row(
+        step,
+        0,
+        step < 15 ? [1, 0, 0, 1] : [0, 0, 1, 1],
+        [10, 11, 12, 13],
+        ["a", "b", "c", "d"].map((answer) => answer + step)
+      ),
+      row(
+        step,
+        1,
+        step < 15 ? [0, 1, 1, 0] : [0, 0, 1, 1],
+        [500, 501, 502, 503],
+        ["e", "f", "g", "h"].map((answer) => answer + step)
+      )
     ])
     const table = Signs.tableOf(rows)
     const [found, ...others] = Signs.find(table)
@@ -54,13 +66,26 @@ describe("Signs", () => {
     assert.strictEqual(found?.title, "Longer answers score higher")
     assert.strictEqual(found?.environment, "math")
     assert.strictEqual(found?.from, 15)
-    assert.match(found!.says, /correlation 0\.89, 0\.00 at first \(since step 15\)/)
+    assert.match(
+      found!.says,
+      /correlation 0\.89, 0\.00 at first; answers have 257 tokens, 257 at first \(since step 15\)/
+    )
   })
 
-  it("see answers that repeat within a group, and one that is given to every item", () => {
+  const titles = (rows: ReadonlyArray<Wire.RolloutRow>) => Signs.find(Signs.tableOf(rows)).map(({ title }) => title)
+
+  it("see answers that repeat within a group and are not the best, and one that is given to every item", () => {
     const rows = stepsOf(30, (step) =>
       [0, 1].map((place) =>
-        row(step, place, [0, 1], [1, 1], step < 15 ? [`${step}a${place}`, `${step}b${place}`] : ["same", "same"])
+        row(
+          step,
+          place,
+          [0, 0, 1, 0],
+          [20, 20, 20, 20],
+          step < 15
+            ? ["a", "b", "c", "d"].map((answer) => `${step}${answer}${place}`)
+            : ["same", "same", `${step}`, "same"]
+        )
       )
     )
     const found = Signs.find(Signs.tableOf(rows)).map(({ from, sign }) => [sign, from])
@@ -68,6 +93,103 @@ describe("Signs", () => {
       ["repeated", 15],
       ["commonest", 15]
     ])
+  })
+
+  it("see nothing in a task of short answers that is learned", () => {
+    // Of each item one answer is right; more and more rollouts give it, word for word.
+    const learned = stepsOf(60, (step) =>
+      [0, 1, 2, 3].map((place) => {
+        const right = Math.min(8, Math.floor(step / 6))
+        const scores = Array.from({ length: 8 }, (_, at) => (at < right ? 1 : 0))
+        const answers = scores.map((score, at) => (score === 1 ? `=${step}/${place}` : `${step}/${place}/${at}`))
+        // A wrong answer breaks off early.
+        return row(
+          step,
+          place,
+          scores,
+          scores.map((score, at) => (score === 1 ? 5 : 4 - (at % 2))),
+          answers
+        )
+      })
+    )
+    assert.deepStrictEqual(titles(learned), [])
+  })
+
+  it("see nothing in a choice of few letters that is learned, though one letter is often right", () => {
+    const letters = ["A", "A", "A", "B"]
+    const learned = stepsOf(60, (step) =>
+      letters.map((letter, place) => {
+        const right = Math.min(4, Math.floor(step / 12))
+        const answers = Array.from({ length: 4 }, (_, at) => (at < right ? `=${letter}` : `${step}${at}`))
+        return {
+          ...row(
+            step,
+            place,
+            answers.map((answer) => (answer.startsWith("=") ? 1 : 0)),
+            [1, 1, 1, 1],
+            answers
+          ),
+          item_id: `${step} ${place}`
+        }
+      })
+    )
+    assert.deepStrictEqual(titles(learned), [])
+  })
+
+  /** Scores of answers of which half are right; `broken` says what the grader makes of a right and of a wrong one. */
+  const graded = (
+    isBroken: (step: number) => boolean,
+    broken: (isRight: boolean, at: number) => number,
+    marks = true
+  ) =>
+    stepsOf(60, (step) =>
+      [0, 1].map((place) => {
+        const isRight = [true, false, true, false]
+        const scores = isRight.map((right, at) => (isBroken(step) ? broken(right, step + at + place) : Number(right)))
+        const answers = isRight.map(
+          (right, at) => `${right && marks ? "=" : ""}${place}${right ? "right" : `wrong${at}`}`
+        )
+        return row(step, place, scores, [9, 9, 9, 9], answers)
+      })
+    )
+  const inverted = (isRight: boolean): number => (isRight ? 0 : 1)
+
+  it("see scores that are inverted, from a step on or from the first", () => {
+    const found = Signs.find(Signs.tableOf(graded((step) => step > 30, inverted)))
+    assert.deepInclude(found[0], { sign: "right", title: "Right answers score lower", from: 31, environment: "math" })
+    assert.match(
+      found[0]!.says,
+      /by 100% of the range of scores, higher by 100% at first: the grader pays what is wrong/
+    )
+    assert.include(titles(graded(() => true, inverted)), "Right answers score lower")
+  })
+
+  it("see a grader that is a coin", () => {
+    const coin = (_: boolean, at: number): number => (at * 7919) % 2
+    assert.include(titles(graded((step) => step > 30, coin)), "Right answers score no higher")
+    assert.deepStrictEqual(titles(graded(() => false, coin)), [])
+  })
+
+  it("see by an answer that comes again that its score is another, where nobody says what is right", () => {
+    const [found] = Signs.find(Signs.tableOf(graded((step) => step > 30, inverted, false)))
+    assert.deepStrictEqual([found?.title, found?.from], ["Same answer, other score", 31])
+    assert.deepStrictEqual(titles(graded(() => false, inverted, false)), [])
+  })
+
+  it("take no answer that was cut off for a long one", () => {
+    const cut = stepsOf(40, (step) =>
+      [0, 1].map((place) => {
+        const one = row(
+          step,
+          place,
+          [1, 1, 0, 0],
+          [20 + step, 22 + step, 64, 64],
+          ["a", "b", "c", "d"].map((answer) => answer + step + place)
+        )
+        return { ...one, figures: { ...one.figures, truncated: 0.5 } }
+      })
+    )
+    assert.deepStrictEqual(titles(cut), [])
   })
 
   it("see nothing where scores are alike, nothing is read yet, or nobody knows steps", () => {

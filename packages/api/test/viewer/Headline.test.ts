@@ -106,6 +106,33 @@ describe("Headline", () => {
     assert.deepStrictEqual(Headline.of(table, 0).evaluation, { name: "eval/percent_correct", value: 0.4, step: 4 })
   })
 
+  it("tells the newest evaluation of all that evaluate, and of one step the one that came last", () => {
+    const evaluated = (source: string, step: number, at: number, value: number) => ({
+      source,
+      step,
+      at,
+      values: { "eval/percent_correct": value }
+    })
+    const rows = [
+      evaluated("sorting", 0, 1, 0.1),
+      evaluated("sorting_0", 60, 5, 0.8),
+      evaluated("sorting_0", 80, 6, 0.875)
+    ]
+    const shown = (more: ReadonlyArray<MetricTable.MetricsRow>) =>
+      Headline.of(MetricTable.make([...rows, ...more]), 0).evaluation
+    assert.deepStrictEqual(shown([]), { name: "eval/percent_correct", value: 0.875, step: 80 })
+    assert.strictEqual(shown([evaluated("sorting", 80, 7, 0.883)])?.value, 0.883)
+  })
+
+  it("takes what all steps took for the time of a run, and no pause between them", () => {
+    const table = MetricTable.make([
+      { source: "sorting", step: 0, at: 0, values: { "eval/mean_score": 1 } },
+      { source: "trainer", step: 1, at: 60_000, values: { "reward/mean": 0, "train/step_time": 2 } },
+      { source: "trainer", step: 2, at: 9_000_000, values: { "reward/mean": 0, "train/step_time": 3 } }
+    ])
+    assert.strictEqual(Headline.of(table, 0).elapsed, 5)
+  })
+
   it("knows nothing of an empty run", () => {
     assert.deepStrictEqual(new Set(Object.values(Headline.of(MetricTable.make(), 0))), new Set([null]))
   })

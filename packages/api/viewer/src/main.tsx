@@ -11,6 +11,8 @@ import * as InlineSource from "./source/InlineSource.ts"
 import "./styles/index.css"
 
 const embedded = document.getElementById("atropos-data")?.textContent?.trim() ?? ""
+/** What the service wrote into the page (`ViewerPage`). */
+const page = document.documentElement.dataset
 const isFile = window.location.protocol === "file:"
 
 /** A page from disk that nobody filled has no service to ask either. */
@@ -19,7 +21,7 @@ const open = async (): Promise<Source> =>
     ? InlineSource.open(embedded)
     : isFile
       ? InlineSource.make({ title: "", runs: [] })
-      : HttpSource.make("", { isFiles: document.documentElement.dataset["groups"] === "files" })
+      : HttpSource.make("", { isFiles: page["groups"] === "files", opens: page["opens"] ?? null })
 
 /** Saved groups open where they have something to show. */
 const arrive = (source: Source): Source => {

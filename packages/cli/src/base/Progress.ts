@@ -1,8 +1,11 @@
 /**
- * How far a long job is, on standard error: one bar that redraws itself on a terminal, a line now and then elsewhere.
+ * How far a long job is, on standard error: one bar that redraws itself on a terminal, below whatever else is printed;
+ * a line now and then elsewhere.
  */
 import { Clock, Console, Context, Effect } from "effect"
+import { time } from "./Duration.ts"
 import * as Terminal from "./Terminal.ts"
+import { wrap } from "./Wrap.ts"
 
 export interface Progress {
   /** `detail` is shown beside the bar; a function is called when it is. */
@@ -28,32 +31,51 @@ const lineEveryShare = 0.1
 
 const textOf = (detail: string | (() => string)): string => (typeof detail === "string" ? detail : detail())
 
-const bar = Effect.fnUntraced(function* ({ done, total, unit }: ProgressOptions) {
-  const { default: cliProgress } = yield* Effect.promise(() => import("cli-progress"))
-  const stream = yield* Terminal.Stderr
-  const shown = yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      const single = new cliProgress.SingleBar({
-        format: `{bar} {percentage}% {value}/{total} ${unit} | {eta_formatted} left | {detail}`,
-        barCompleteChar: "█",
-        barIncompleteChar: "░",
-        barsize: 24,
-        stream,
-        fps: 5,
-        etaBuffer: 20
-      })
-      single.start(total, done, { detail: "" })
-      return single
-    }),
-    (single) => Effect.sync(() => single.stop())
+const size = 24
+
+/** `████░░ 40% 4/10 groups | 12 s left | detail`, in rows of the terminal. */
+export const render = (
+  { total, unit }: Pick<ProgressOptions, "total" | "unit">,
+  { detail, done, millisLeft }: { readonly done: number; readonly detail: string; readonly millisLeft?: number },
+  width: number
+): ReadonlyArray<string> => {
+  const share = total > 0 ? Math.min(1, Math.max(0, done / total)) : 0
+  const full = Math.round(size * share)
+  const parts = [
+    `${"█".repeat(full)}${"░".repeat(size - full)} ${Math.floor(100 * share)}% ${done}/${total} ${unit}`,
+    ...(millisLeft === undefined ? [] : [`${time(millisLeft)} left`]),
+    ...(detail === "" ? [] : [Terminal.escape(detail).replaceAll("\n", " ")])
+  ]
+  return wrap(parts.join(" | "), width, 2)
+}
+
+const bar = Effect.fnUntraced(function* (options: ProgressOptions, place: Terminal.Place, columns: () => number) {
+  const { done: first, total } = options
+  const started = yield* Clock.currentTimeMillis
+  const lines = (done: number, detail: string, now: number) =>
+    render(
+      options,
+      {
+        done,
+        detail,
+        // At the pace so far.
+        ...(done > first && done < total && { millisLeft: ((now - started) / (done - first)) * (total - done) })
+      },
+      Math.max(size, columns() - 1)
+    )
+  let last = lines(first, "", started)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => place.show(last)),
+    () => Effect.sync(() => place.leave(last))
   )
   let shownAt = Number.NEGATIVE_INFINITY
   const update: Progress["update"] = Effect.fnUntraced(function* (value, detail) {
     const now = yield* Clock.currentTimeMillis
     // Figures that change at every redrawing cannot be read.
-    if (now - shownAt < barEveryMillis && value < total) return shown.update(value)
+    if (now - shownAt < barEveryMillis && value < total) return
     shownAt = now
-    shown.update(value, { detail: Terminal.escape(textOf(detail)) })
+    last = lines(value, textOf(detail), now)
+    place.show(last)
   })
   return { update }
 })
@@ -75,5 +97,9 @@ const lines = Effect.fnUntraced(function* ({ done: first, total, unit }: Progres
 
 /** Progress of one job, until the scope closes. */
 export const make = Effect.fn("Progress.make")(function* (options: ProgressOptions) {
-  return (yield* Presenter) === "bar" ? yield* bar(options) : yield* lines(options)
+  const place = yield* Terminal.Place
+  const { columns } = place
+  return (yield* Presenter) === "bar" && columns !== undefined
+    ? yield* bar(options, place, columns)
+    : yield* lines(options)
 })

@@ -17,7 +17,7 @@ type Print = (...parts: ReadonlyArray<unknown>) => void
 const inspected = (value: unknown): string => {
   const plain = inspect(value)
   const clean = Terminal.escape(plain)
-  return clean === plain && process.stderr.isTTY ? inspect(value, { colors: true }) : clean
+  return clean === plain && process.stderr.isTTY && Terminal.hasColours() ? inspect(value, { colors: true }) : clean
 }
 
 const textOf = (part: unknown): string => {

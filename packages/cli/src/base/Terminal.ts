@@ -38,6 +38,8 @@ export class Coloured {
 
 /** The foot of a terminal: lines that stay below what is printed above them. */
 export interface Place {
+  /** Whether a person may be looking: also at a terminal on which nothing can be drawn (`TERM=dumb`). */
+  readonly isWatched: boolean
   /** Width of the terminal; undefined where there is none. */
   readonly columns: (() => number) | undefined
   /** Puts these lines there, in place of those that are. */
@@ -49,15 +51,23 @@ export interface Place {
 }
 
 const nowhere: Place = {
+  isWatched: false,
   columns: undefined,
   show: () => undefined,
   leave: () => undefined,
   above: (_stream, _chunk, write) => write()
 }
 
-/** The foot of the terminal that standard error is, where it is one. */
+/** Whether the terminal says that it does nothing but print: no colours, no going back. */
+const isDumb = (): boolean => process.env["TERM"] === "dumb"
+
+/** Whether our own words may have colours on a terminal (https://no-color.org). */
+export const hasColours = (): boolean => !process.env["NO_COLOR"] && !isDumb()
+
+/** The foot of the terminal that standard error is, where it is one that can go back to a line. */
 export const placeOn = (stderr: NodeJS.WriteStream): Place => {
   if (!stderr.isTTY) return nowhere
+  if (isDumb()) return { ...nowhere, isWatched: true }
   const write = stderr.write.bind(stderr)
   const width = (): number => Math.max(1, stderr.columns || 80)
   let lines: ReadonlyArray<string> = []
@@ -84,6 +94,7 @@ export const placeOn = (stderr: NodeJS.WriteStream): Place => {
     draw()
   }
   return {
+    isWatched: true,
     columns: width,
     show,
     leave: (last) => {
@@ -118,14 +129,6 @@ export const guard = (stream: NodeJS.WriteStream, place: Place = nowhere): NodeJ
     write(escape(typeof chunk === "string" ? chunk : decoder.write(chunk)), ...more)
   return Object.create(stream, { write: { value: write } })
 }
-
-/**
- * Standard error for what draws on it: a bar that goes back to the line's beginning. Whoever writes here escapes what
- * is not its own.
- */
-export const Stderr = Context.Reference<NodeJS.WriteStream>("@atropos/cli/Terminal/Stderr", {
-  defaultValue: () => process.stderr
-})
 
 /** A console on two streams that were taken out of their guard. */
 export const consoleOn = (stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream): Console =>

@@ -39,7 +39,7 @@ export const make: MakeVerb = () =>
         }).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
     ).pipe(
       Command.withExamples([
-        { command: "atropos top", description: "the service on this machine, until Ctrl-C" },
+        { command: "atropos top", description: "the service on this machine, until q or Ctrl-C" },
         {
           command: "atropos top --api-url http://trainer-node:8000 --run gsm8k-1",
           description: "a run of another machine's service (set ATROPOS_TOKEN to a token with the role reader)"

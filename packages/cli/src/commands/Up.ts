@@ -215,7 +215,7 @@ export const make: MakeVerb = (words) =>
             host,
             port,
             policyPort,
-            stays: !exit && (yield* Terminal.Place).columns !== undefined,
+            stays: !exit && (yield* Terminal.Place).isWatched,
             onResult: UpReport.print
           })
         }).pipe(Effect.mapError(Services.toFailure))

@@ -24,7 +24,6 @@ export const node: Effect.Effect<Finding> = Effect.sync(() => {
 /** Libraries that are loaded only when needed: better missed now than in the middle of a run. */
 const libraryLoaders: { readonly [name: string]: () => Promise<unknown> } = {
   ...Libraries.lazy,
-  "cli-progress": () => import("cli-progress"),
   "hyparquet-writer": () => import("hyparquet-writer"),
   yaml: () => import("yaml")
 }

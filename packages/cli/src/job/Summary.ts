@@ -1,8 +1,11 @@
 /** What a run came to, as name and value pairs for the end of it. */
 import type { Evaluation, Rollout } from "@atropos/core"
+import { time } from "../base/Duration.ts"
 import * as Table from "../base/Table.ts"
 import type { JobResult } from "./Job.ts"
 import * as Tally from "./Tally.ts"
+
+export { time }
 
 type Pair = readonly [name: string, value: string]
 
@@ -13,16 +16,6 @@ const count = (value: number): string => value.toLocaleString("en-US")
 /** `62.5% (95% interval 48.1% to 75.0%)` */
 export const rate = ({ interval, value }: Evaluation.Share): string =>
   `${percent(value)} (95% interval ${percent(interval.lower)} to ${percent(interval.upper)})`
-
-/** Seconds as people say them: `48.2 s`, `12 min 3 s`. */
-export const time = (millis: number): string => {
-  const seconds = millis / 1000
-  if (seconds < 60) return `${seconds.toFixed(1)} s`
-  const minutes = Math.floor(seconds / 60)
-  return minutes < 60
-    ? `${minutes} min ${Math.round(seconds % 60)} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
 
 /** Scores, pass rate, pass@k, tokens and time of a run; `passing` says which answers pass, if that is known. */
 export const figures = (tally: Tally.Tally, passing?: string): ReadonlyArray<Pair> => {

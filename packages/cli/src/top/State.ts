@@ -3,6 +3,7 @@ import type { TrajectoryApi } from "@atropos/core"
 import * as Health from "@atropos/core/health/Health"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as Terminal from "../base/Terminal.ts"
+import { wrap } from "../base/Wrap.ts"
 import * as Board from "../train/Board.ts"
 import * as ProgressFigures from "../train/ProgressFigures.ts"
 import * as Steps from "./Steps.ts"
@@ -114,10 +115,9 @@ export const make = (): State => {
         },
         { width, colour }
       )
-      const added = more(last).map(([name, text]) => {
-        const line = `${name.padEnd(8)}${Terminal.escape(text).replaceAll("\n", " ")}`
-        return line.length > width ? `${line.slice(0, Math.max(0, width - 1))}…` : line
-      })
+      const added = more(last).flatMap(([name, text]) =>
+        wrap(`${name.padEnd(Board.indent)}${Terminal.escape(text).replaceAll("\n", " ")}`, width, Board.indent)
+      )
       return [...lines, ...added]
     },
     line: () => {

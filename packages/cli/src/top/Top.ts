@@ -1,12 +1,15 @@
 /**
- * A run of a service as it goes on: a board on a terminal, else a line whenever a step was made, until it is stopped.
+ * A run of a service as it goes on: a board on a terminal, else a line whenever a step was made, until it is stopped;
+ * on a terminal `q` does too.
  * While the service does not answer, that is shown, and it is asked again.
  */
 import * as ServiceApi from "@atropos/core/service/ServiceApi"
 import type { TrajectoryApi, TrajectoryError } from "@atropos/core"
-import { Clock, Console, Effect, type Redacted, Schedule } from "effect"
+import { Clock, Console, Effect, Option, type Redacted, Schedule } from "effect"
+import * as Keys from "../base/Keys.ts"
 import * as Report from "../base/Report.ts"
 import * as Terminal from "../base/Terminal.ts"
+import { wrap } from "../base/Wrap.ts"
 import { CommandFailed } from "../base/Failure.ts"
 import * as State from "./State.ts"
 
@@ -73,7 +76,9 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
   // Whoever stops looking has stopped nothing.
   yield* Report.done
   const { columns } = place
-  const heading = `${named} at ${url}`
+  const keys = place.isWatched ? yield* Keys.Keys : Option.none()
+  const quits = Option.match(keys, { onNone: () => Effect.never, onSome: Keys.pressed("q") })
+  const heading = `${named} at ${url}${Option.isSome(keys) ? " (q quits)" : ""}`
   if (columns === undefined) {
     let told = ""
     let toldAt = Number.NEGATIVE_INFINITY
@@ -89,14 +94,14 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
     return yield* Effect.matchEffect(look, {
       onSuccess: (seen) => Effect.suspend(() => (state.see(seen), tell(state.line()))),
       onFailure: ({ message }) => tell(`no answer: ${message}`)
-    }).pipe(Effect.repeat(Schedule.spaced(every)))
+    }).pipe(Effect.repeat(Schedule.spaced(every)), Effect.raceFirst(quits))
   }
-  const colour = !process.env["NO_COLOR"]
+  const colour = Terminal.hasColours()
   const show = (problem?: string) =>
     Effect.sync(() => {
       const width = Math.max(20, columns() - 1)
       const first = problem === undefined ? heading : `${heading}: ${problem}`
-      place.show([Terminal.escape(first).replaceAll("\n", " ").slice(0, width), ...state.board({ width, colour })])
+      place.show([...wrap(Terminal.escape(first).replaceAll("\n", " "), width), ...state.board({ width, colour })])
     })
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => place.leave(state.board({ width: Math.max(20, columns() - 1), colour })))
@@ -105,5 +110,5 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
   return yield* Effect.matchEffect(look, {
     onSuccess: (seen) => Effect.suspend(() => (state.see(seen), show())),
     onFailure: ({ message }) => show(`no answer: ${message}`)
-  }).pipe(Effect.repeat(Schedule.spaced(every)))
+  }).pipe(Effect.repeat(Schedule.spaced(every)), Effect.raceFirst(quits))
 }, Effect.scoped)

@@ -11,6 +11,7 @@ import { Clock, Effect, Schedule } from "effect"
 import * as Progress from "../base/Progress.ts"
 import * as Sparkline from "../base/Sparkline.ts"
 import * as Terminal from "../base/Terminal.ts"
+import { wrap } from "../base/Wrap.ts"
 import * as Summary from "../job/Summary.ts"
 import * as ProgressFigures from "./ProgressFigures.ts"
 
@@ -67,7 +68,10 @@ const bar = (share: number, width: number): string => {
 
 const red = (text: string): string => `\u001b[31m${text}\u001b[39m`
 
-/** The lines, each at most `width` columns wide. */
+/** Of the words at the beginning of lines. */
+export const indent = 8
+
+/** The lines, each at most `width` columns wide; what is longer than a line goes on in the next. */
 export const render = (
   { done, findings, isInDoubt = false, recent, rewards, standing, total }: State,
   { colour, width }: { readonly width: number; readonly colour: boolean }
@@ -81,18 +85,19 @@ export const render = (
   const mean = reward.reduce((all, one) => all + one, 0) / reward.length
   const value = reward.length === 0 ? "" : mean.toFixed(3)
   const cut = (text: string): string => (text.length > width ? `${text.slice(0, Math.max(0, width - 1))}…` : text)
+  const rows = (text: string): ReadonlyArray<string> => wrap(text, width, indent)
   const [first, ...more] = findings
   const ill =
     first === undefined ? "no rule is broken" : `${first}${more.length > 0 ? ` (and ${more.length} more)` : ""}`
-  const health = cut(`health  ${Terminal.escape(ill).replaceAll("\n", " ")}`)
+  const health = rows(`health  ${Terminal.escape(ill).replaceAll("\n", " ")}`)
   return [
     cut(
       `step    ${done}/${total} ${bar(total > 0 ? done / total : 0, width < 60 ? 8 : 24)} ${percent(total > 0 ? done / total : 0)}${left}`
     ),
     cut(`reward  ${value} ${Sparkline.of(rewards, Math.min(48, Math.max(4, width - 16)))}`),
-    cut(`policy  ${policyOf(recent, isInDoubt)}`),
-    cut(`time    ${each === undefined ? "" : `${each.toFixed(each < 10 ? 2 : 0)} s a step | `}${timeOf(recent)}`),
-    colour && first !== undefined ? red(health) : health
+    ...rows(`policy  ${policyOf(recent, isInDoubt)}`),
+    ...rows(`time    ${each === undefined ? "" : `${each.toFixed(each < 10 ? 2 : 0)} s a step | `}${timeOf(recent)}`),
+    ...(colour && first !== undefined ? health.map(red) : health)
   ]
 }
 
@@ -144,7 +149,7 @@ export const make = Effect.fn("Board.make")(function* (
   const rewards: Array<number> = []
   let recent: ReadonlyArray<StepMetrics> = []
   let { done } = options
-  const colour = !process.env["NO_COLOR"]
+  const colour = Terminal.hasColours()
   const lines = () =>
     render(
       {

@@ -5,9 +5,11 @@ export interface Curve {
   readonly rewards: ReadonlyArray<number>
   readonly tokens: number
   readonly sequences: number
+  /** What its steps took, waiting included. */
+  readonly seconds: number
 }
 
-export const empty: Curve = { rewards: [], tokens: 0, sequences: 0 }
+export const empty: Curve = { rewards: [], tokens: 0, sequences: 0, seconds: 0 }
 
 /** What held-out items came to, answered greedily. */
 export interface Solved {

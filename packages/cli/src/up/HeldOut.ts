@@ -99,7 +99,7 @@ export const solvedOf = ({ items }: Pick<EvaluationRun.Evaluated, "items">): Sol
  * be registered by then.
  */
 export const recorder = Effect.fn("HeldOut.recorder")(function* (
-  { encodedSettings, name }: Environment.EnvironmentShape,
+  { name }: Environment.EnvironmentShape,
   { isResumed }: { readonly isResumed: boolean }
 ) {
   const client = yield* TrainerClient.TrainerClient
@@ -113,7 +113,8 @@ export const recorder = Effect.fn("HeldOut.recorder")(function* (
     key: `${name}-held-out`,
     isResumed,
     prefix: "",
-    config: encodedSettings,
+    // Those that its rollouts are recorded with, under the name that they are registered by.
+    config: {},
     announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
   })
   return (step: number, evaluated: EvaluationRun.Evaluated) =>

@@ -10,7 +10,8 @@ const Line = Schema.Struct({
   step: Schema.Natural,
   "reward/mean": Schema.Finite,
   "train/tokens": Schema.Finite,
-  "batch/sequences": Schema.Finite
+  "batch/sequences": Schema.Finite,
+  "train/step_time": Schema.Finite
 })
 const decodeLine = Schema.decodeUnknownOption(Schema.fromJsonString(Line))
 
@@ -48,7 +49,8 @@ export const curve = Effect.fn("History.curve")(function* (folder: string, done:
   return {
     rewards: rows.map((row) => row["reward/mean"]),
     tokens: sum((row) => row["train/tokens"]),
-    sequences: sum((row) => row["batch/sequences"])
+    sequences: sum((row) => row["batch/sequences"]),
+    seconds: sum((row) => row["train/step_time"])
   } satisfies Curve
 })
 

@@ -133,7 +133,8 @@ export const run = Effect.fn("Loop.run")(function* (
           // A step that an engine lost with its weights comes again.
           rewards: [...sum.rewards.slice(0, metrics.step - 1), metrics.rewardMean],
           tokens: sum.tokens + metrics.trainedTokens,
-          sequences: sum.sequences + metrics.sequences
+          sequences: sum.sequences + metrics.sequences,
+          seconds: sum.seconds + metrics.stepSeconds
         }
       })
     )

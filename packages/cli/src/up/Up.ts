@@ -7,7 +7,15 @@
  * settings.
  */
 import { Environment, type MetricsSettings, SequenceLimit } from "@atropos/core"
-import { Auth, Database, PgTrajectoryStore, S3, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
+import {
+  Auth,
+  Database,
+  PgTrajectoryStore,
+  S3,
+  TrajectoryClientInProcess,
+  TrajectoryService,
+  ViewerPage
+} from "@atropos/api"
 import type * as Health from "@atropos/core/health/Health"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
@@ -68,11 +76,16 @@ export interface UpResult extends Loop.Outcome {
   readonly isInDoubt: boolean
 }
 
-/** The store on the configured database, and the HTTP service over it. */
-const service = (options: Pick<UpOptions, "host" | "port">) =>
+interface Chosen extends UpOptions {
+  readonly chosen: RunFolder.RunFolder
+}
+
+/** The store on the configured database, and the HTTP service over it, whose page opens the run. */
+const service = (options: Pick<Chosen, "chosen" | "host" | "port">) =>
   TrajectoryService.serve(options).pipe(
     // The port may be taken, by `atropos api` for one: the figures are worth a link all the same.
     Layer.catchTag("ListenError", () => TrajectoryService.serve({ ...options, port: 0 })),
+    Layer.provide(Layer.succeed(ViewerPage.Opens, options.chosen.name)),
     Layer.provideMerge(PgTrajectoryStore.layer),
     Layer.provide(S3.layerConfig),
     Layer.provide(Auth.layerConfig),
@@ -86,21 +99,13 @@ const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
     : OrtWorker.layer({ device: trainer.device, threads: trainer.threads })
 
 /** Runs until all steps are done. */
-export const run = Effect.fn("Up.run")(
-  function* (options: UpOptions) {
-    const { recipe, settings, stepsAhead } = options
+const train = Effect.fn("Up.train")(
+  function* (options: Chosen) {
+    const { chosen, recipe, settings, stepsAhead } = options
     const { trainingSteps } = options.trainer.trainer
     const { address } = yield* HttpServer.HttpServer
     const { kind, location } = yield* Database.Database
     const url = HttpServer.formatAddress(address)
-    const chosen = yield* RunFolder.choose({
-      root: ".atropos/up",
-      environment: settings.map(({ chosen }) => chosen.environment.environmentName).join("-"),
-      identity: Identity.make(options),
-      ofToday: Identity.ofToday,
-      steps: trainingSteps,
-      fresh: options.fresh
-    })
     yield* Console.log(`viewer at ${url}/ui, API documentation at ${url}/v1/docs, metrics at ${url}/metrics`)
     yield* Console.log(
       `trajectory service at ${url} (${kind === "pglite" ? "embedded Postgres in" : "Postgres at"} ${location})`
@@ -218,12 +223,23 @@ export const run = Effect.fn("Up.run")(
   },
   Effect.scoped,
   (effect, options) =>
-    Effect.andThen(
-      // A mistake in the file is told before anything starts.
-      Effect.andThen(
-        LossFile.ofSettings(options.trainer.loss),
-        Console.log("starting the service (the first time, its database takes some seconds)")
-      ),
-      Effect.provide(effect, [service(options), executor(options), NodeHttpClient.layerUndici])
-    ).pipe(Metrics.traced(options.metrics, "atropos-up"), Effect.mapError(Services.toFailure))
+    Effect.provide(effect, [service(options), executor(options), NodeHttpClient.layerUndici]).pipe(
+      Metrics.traced(options.metrics, "atropos-up")
+    )
 )
+
+/** Makes its run, or goes on with one, and trains it on a service of its own. */
+export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
+  // A mistake in the file is told before anything starts.
+  yield* LossFile.ofSettings(options.trainer.loss)
+  yield* Console.log("starting the service (the first time, its database takes some seconds)")
+  const chosen = yield* RunFolder.choose({
+    root: ".atropos/up",
+    environment: options.settings.map(({ chosen }) => chosen.environment.environmentName).join("-"),
+    identity: Identity.make(options),
+    ofToday: Identity.ofToday,
+    steps: options.trainer.trainer.trainingSteps,
+    fresh: options.fresh
+  })
+  return yield* train({ ...options, chosen })
+}, Effect.mapError(Services.toFailure))

@@ -76,11 +76,13 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
   const { rewards, sequences, tokens } = curve
   const best = Curve.best(rewards)
   const window = Curve.windowOf(rewards)
-  const took = Summary.time(seconds * 1000)
+  // The viewer's figure of the same name is the same; all that this process did has its own.
+  const took = Summary.time(curve.seconds * 1000)
+  const inAll = Summary.time(seconds * 1000)
   const steps =
     run.done === 0
-      ? `${trained.step} steps in ${took}`
-      : `${trained.step} steps, ${trained.step - run.done} of them in this session, in ${took}`
+      ? `${trained.step} steps in ${took}; ${inAll} with start and evaluations`
+      : `${trained.step} steps in ${took}; ${trained.step - run.done} of them in this session, in ${inAll} with start and evaluations`
   yield* Console.log("")
   yield* Console.log(
     Summary.print([

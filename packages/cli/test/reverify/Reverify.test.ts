@@ -68,7 +68,7 @@ layer(NodeServices.layer)("Reverify", (it) => {
       const changed = yield* reverified(file, words(3), `${file}.new`)
       assert.deepStrictEqual(tags(changed), ["Same", "Changed"])
       const [, outcome] = changed.outcomes
-      assert.deepInclude(outcome, { line: 3, before: [1.5, 0.5], after: [3.5, 0.5], label: '"one"' })
+      assert.deepInclude(outcome, { line: 3, before: [1.5, 0.5], after: [3.5, 0.5], label: "one" })
       assert.deepInclude(outcome, {
         components: {
           said: [

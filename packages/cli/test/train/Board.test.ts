@@ -36,6 +36,22 @@ describe("Board", () => {
     assert.isUndefined(Board.standingOf(undefined))
   })
 
+  it("loses no word of a hint on a terminal of 80 columns", () => {
+    const recent = state.recent.map((one) => ({
+      ...one,
+      skipped: "nothingToTrain" as const,
+      groups: 4,
+      constantGroups: 4
+    }))
+    const finding =
+      "Steps skipped (skipped): 100% of the last 10 steps changed no weights: raise the group size or take harder items"
+    const lines = Board.render({ ...state, recent, findings: [finding] }, { width: 79, colour: false })
+    const words = lines.join(" ").replaceAll(/\s+/g, " ")
+    assert.include(words, finding)
+    assert.include(words, "nothing to learn from: equal scores")
+    assert.notInclude(words, "…")
+  })
+
   it.prop(
     "is as narrow as its terminal, and has colours and commands of nobody else",
     [Schema.Int.check(Schema.isBetween({ minimum: 8, maximum: 200 })), Schema.String],
@@ -72,6 +88,22 @@ const terminal = (columns: number) => {
 }
 
 describe("Terminal.placeOn", () => {
+  it("draws nothing on a terminal that can only print, and knows that somebody is there", () => {
+    const term = process.env["TERM"]
+    process.env["TERM"] = "dumb"
+    try {
+      const { stream, taken } = terminal(80)
+      const place = Terminal.placeOn(stream)
+      place.show(["one"])
+      assert.deepStrictEqual([place.columns, place.isWatched, taken()], [undefined, true, ""])
+      assert.isFalse(Terminal.hasColours())
+    } finally {
+      if (term === undefined) delete process.env["TERM"]
+      else process.env["TERM"] = term
+    }
+    assert.isDefined(Terminal.placeOn(terminal(80).stream).columns)
+  })
+
   it("keeps lines below what is printed, once that has ended its line", () => {
     const { stream, taken } = terminal(20)
     const place = Terminal.placeOn(stream)

@@ -119,7 +119,7 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
       await Browser.becomes(() => rows(page).first().locator(".cell-environment").innerText(), "sums_0")
       await rows(page).first().getByRole("link").click()
       await page.locator(".rollout").first().waitFor()
-      await page.getByRole("link", { name: "Tokens of rollout 3" }).click()
+      await page.getByRole("link", { name: "Tokens of rollout 4" }).click()
       await page.locator(".token").last().click()
       await Browser.holds(
         async () => (await page.locator(".inspector").innerText()).includes("-88"),

@@ -21,16 +21,16 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
     const told = await page.locator(".parting [role=status]").innerText()
     assert.match(
       told,
-      /^The first \d+ tokens are the same\. Then rollout 1 has ".+" \(probability .+\), rollout 0 has /
+      /^The first \d+ tokens are the same\. Then rollout 2 has ".+" \(probability .+\), rollout 1 has /
     )
     assert.match(await page.locator(".differences").innerText(), /correct\s+1\s+0\s+−1/)
     assert.deepStrictEqual(await Browser.violations(page), [])
     await page.keyboard.press("K")
     await Browser.becomes(() => page.getByLabel("Right").inputValue(), "2")
     const at = /token (\d+)/.exec(await page.locator(".parting h2").innerText())?.[1]
-    await page.getByRole("link", { name: `Rollout 2 at token ${at}` }).click()
+    await page.getByRole("link", { name: `Rollout 3 at token ${at}` }).click()
     await page.waitForSelector(".token")
-    assert.include(await page.evaluate<string>("location.hash"), `rollout=2&view=tokens&token=${at}`)
+    assert.include(await page.evaluate<string>("location.hash"), `rollout=2&view=tokens&token=${Number(at) - 1}`)
     assert.deepStrictEqual([requests, errors], [[], []])
   })
 
@@ -41,8 +41,8 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
       "Session 0 1 sequence, 1 conversation",
       "Session 1 3 sequences, 2 conversations"
     ])
-    await page.getByRole("button", { name: "compare 1 with 2" }).click()
-    await page.getByText(/rollout 2 has "?\s*twice/).waitFor()
+    await page.getByRole("button", { name: "compare 2 with 3" }).click()
+    await page.getByText(/rollout 3 has "?\s*twice/).waitFor()
     assert.include(await page.evaluate<string>("location.hash"), "rollout=1&with=2")
   })
 
@@ -54,7 +54,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
     const parted = rows.filter(({ branch }) => String(branch).includes("."))
     assert.isAbove(parted.length, 1)
     const above = rows.find(({ branch, session }) => session === "1" && branch === "1")!
-    assert.strictEqual(parted[0]!["from_token"], above["to_token"])
+    assert.strictEqual(parted[0]!["from_token"], Number(above["to_token"]) + 1)
     const png = await Saved.by(page, "PNG of beginnings of group 1")
     assert.strictEqual(png.bytes.toString("latin1", 1, 4), "PNG")
     assert.isAbove(

@@ -77,6 +77,12 @@ describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
           await Browser.becomes(() => names(page), ["busy"])
           await page.getByRole("heading", { name: "Run busy" }).waitFor({ state: "attached" })
           assert.strictEqual(await page.getByRole("dialog").count(), 0)
+          // What is not there is called that, and cannot be deleted again.
+          await page.evaluate("location.hash = '/?run=idle'")
+          await page.getByRole("heading", { name: "No run “idle”" }).waitFor()
+          assert.strictEqual(await offer(page).count(), 0)
+          await page.getByRole("link", { name: "To busy" }).click()
+          await page.getByRole("heading", { name: "Run busy" }).waitFor({ state: "attached" })
           assert.deepStrictEqual(errors, [])
           await page.close()
         })

@@ -126,7 +126,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     assert.deepStrictEqual(await scores(page), ["score 1", "score 0.5", "score 0 cut off"])
     assert.strictEqual(await page.getByText("Answer in a box.").count(), 1)
     const best = page.locator(".rollout").first()
-    assert.include(await best.innerText(), "rollout 1\nadv +1.22")
+    assert.include(await best.innerText(), "rollout 2\nadv +1.22")
     assert.strictEqual(await best.locator(".reasoning").getAttribute("open"), null)
     assert.strictEqual(await best.locator(".hljs-built_in").innerText(), "print")
     assert.isTrue(await best.locator("mfrac").isVisible())
@@ -226,7 +226,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     const { page } = await visit("/groups/kinds/1?rollout=2&view=tokens&token=30")
     await page.waitForSelector(".token")
     const ids = mathGroup.tokens[2]!
-    assert.strictEqual(await fact(page, "Position"), `30 of ${ids.length}`)
+    assert.strictEqual(await fact(page, "Position"), `31 of ${ids.length}`)
     await page.keyboard.press("End")
     await Browser.becomes(() => tokenOf(page), String(ids.length - 1))
     assert.strictEqual(await fact(page, "Text"), '">"')
@@ -263,7 +263,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     const { page } = await visit("/groups/kinds/1?rollout=2&view=tokens")
     await page.waitForSelector(".token")
     const trained = mathGroup.masks[2]!.findIndex((label) => label !== -100)
-    assert.match(await fact(page, "Position"), new RegExp(`^${trained} of`))
+    assert.match(await fact(page, "Position"), new RegExp(`^${trained + 1} of`))
     const unlikely = mathGroup.inference_logprobs[2]!.flatMap((logprob, at) =>
       at > trained && logprob < Math.log(1 / 20) ? [at] : []
     )

@@ -47,7 +47,7 @@ describe.skipIf(!Browser.isPresent)(`notes on rollouts${Browser.absence}`, () =>
           await page.waitForSelector(".rollout")
           await page.keyboard.press("j")
           await page.keyboard.press("b")
-          await page.locator('button[aria-label="Bookmark rollout 1"][aria-pressed="true"]').waitFor()
+          await page.locator('button[aria-label="Bookmark rollout 2"][aria-pressed="true"]').waitFor()
           await page.keyboard.press("a")
           await page.getByLabel("Labels, separated by commas").fill("right, clear , right")
           await page.getByLabel("Note", { exact: true }).fill("<img src=x onerror=window.harm=1> as it should be")
@@ -73,7 +73,7 @@ describe.skipIf(!Browser.isPresent)(`notes on rollouts${Browser.absence}`, () =>
             labels: ["right", "clear"],
             text: "<img src=x onerror=window.harm=1> as it should be"
           })
-          await page.getByRole("link", { name: /^rollout 1 of group/ }).click()
+          await page.getByRole("link", { name: /^rollout 2 of group/ }).click()
           await page.waitForSelector(".rollout.is-current")
           await page.keyboard.press("Escape")
           await page.locator(".row-noted").waitFor()

@@ -58,7 +58,7 @@ describe.skipIf(!Browser.isPresent)(`scores of another day${Browser.absence}`, (
     await page.getByRole("button", { name: "not scored 1" }).click()
     await page.getByText("several items ask <b>what</b> it asks").waitFor()
     await page.getByRole("button", { name: "changed 2" }).click()
-    await page.getByRole("link", { name: "0.5 → 1, rollout 2 of group 1" }).click()
+    await page.getByRole("link", { name: "0.5 → 1, rollout 3 of group 1" }).click()
     await page.waitForSelector(".rollout.is-current .rescored")
     assert.strictEqual(await page.locator(".rescored").allInnerTexts().then(String), "now 1")
     assert.deepStrictEqual([requests, errors], [[], []])

@@ -64,11 +64,11 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
     const { errors, page, requests } = await visit("/groups/kinds/1")
     await page.waitForSelector(".rollout")
     await page.keyboard.press("w")
-    await page.getByRole("heading", { name: "Rollout 0" }).waitFor()
+    await page.getByRole("heading", { name: "Rollout 1" }).waitFor()
     assert.include(await page.evaluate<string>("location.hash"), "view=times")
     const told = await page.locator(".waterfall p").allInnerTexts()
     assert.deepStrictEqual(told, [
-      "9.25 s from the item's start to its scores. The others waited 4 s for rollout 1.",
+      "9.25 s from the item's start to its scores. The others waited 4 s for rollout 2.",
       "9.25 s and 3 turns: 43% waiting for the group, 22% tools, 21% generating, 12% environment, 3% scoring."
     ])
     assert.deepStrictEqual(
@@ -83,12 +83,12 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
     )
     assert.deepStrictEqual(await Browser.violations(page), [])
     await page.keyboard.press("j")
-    await page.getByRole("heading", { name: "Rollout 1" }).waitFor()
+    await page.getByRole("heading", { name: "Rollout 2" }).waitFor()
     assert.deepStrictEqual((await cells(page))[1]?.slice(0, 5), ["turn 1", "1 s", "500 ms", "1 s", "500 ms"])
     await page.keyboard.press("j")
     await page.getByText("Nobody wrote down when the turns of this rollout happened.").waitFor()
-    await page.getByRole("button", { name: "rollout 1", exact: true }).click()
-    await page.getByRole("heading", { name: "Rollout 1" }).waitFor()
+    await page.getByRole("button", { name: "rollout 2", exact: true }).click()
+    await page.getByRole("heading", { name: "Rollout 2" }).waitFor()
     await page.keyboard.press("w")
     await page.waitForSelector(".rollout.is-current")
     assert.deepStrictEqual([requests, errors], [[], []])
@@ -96,16 +96,16 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
 
   it("saves the lanes of the group and the turns of a rollout, as figures and as they are drawn", async () => {
     const { errors, page } = await visit("/groups/kinds/1?view=times&rollout=1")
-    await page.getByRole("heading", { name: "Rollout 1" }).waitFor()
+    await page.getByRole("heading", { name: "Rollout 2" }).waitFor()
     const lanes = Saved.rows(await Saved.by(page, "JSONL of times of group 1"))
     assert.deepStrictEqual(
       lanes.map((row) => [row["rollout"], row["answered"], row["generating"], row["waiting for a server"]]),
       [
-        [0, 5, 1.9, 0],
-        [1, 9, 6, 0.5]
+        [1, 5, 1.9, 0],
+        [2, 9, 6, 0.5]
       ]
     )
-    const turns = Saved.lines(await Saved.by(page, "CSV of times of rollout 1 of group 1"))
+    const turns = Saved.lines(await Saved.by(page, "CSV of times of rollout 2 of group 1"))
     assert.include(turns[0], "part,start,waiting for a server,generating,tools")
     assert.include(turns[2], "turn 1,1,0.5,1,0.5")
     const png = await Saved.by(page, "PNG of times of group 1")
@@ -126,7 +126,7 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
   it("fits a phone, and is readable in the dark", async () => {
     for (const options of [{ viewport: { width: 390, height: 800 } }, { colorScheme: "dark" }]) {
       const { page } = await visit("/groups/kinds/1?view=times&rollout=1", options)
-      await page.getByRole("heading", { name: "Rollout 1" }).waitFor()
+      await page.getByRole("heading", { name: "Rollout 2" }).waitFor()
       assert.isTrue(await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
       assert.deepStrictEqual(await Browser.violations(page), [])
     }

@@ -62,7 +62,7 @@ export const definition = (
     items,
     collectTrajectories: asking.train,
     score: ({ answer }: Item, group: ReadonlyArray<Trajectory>) =>
-      Effect.succeed(group.map((trajectory) => (SingleTurn.isExactly(answer, trajectory) ? 1 : 0))),
+      Effect.succeed(group.map((trajectory) => SingleTurn.scoreExact(answer, trajectory))),
     evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
     label: key,
     claims: {

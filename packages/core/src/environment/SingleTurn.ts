@@ -12,6 +12,7 @@ import * as Settings from "../base/Settings.ts"
 import type { InferenceError } from "../inference/backend/Inference.ts"
 import type { Message } from "../Message.ts"
 import type { ServerManagerShape } from "../inference/ServerManager.ts"
+import type { Score, ScoreDetails } from "../Score.ts"
 import * as Trajectory from "../Trajectory.ts"
 
 /** Settings of items and sampling, to be spread into those of an environment. */
@@ -102,6 +103,17 @@ export const rightAndShort = (
   const left = lengthPenalty(correct, lengths, { maxTokenLength })
   return correct.map((value, index) => ({ correct: value, length: left[index]! - value }))
 }
+
+/** What pages show beside a score: what was expected, and the answer as it was read, if any could be. */
+export const asRead = (expected: string, read: string | undefined): Pick<ScoreDetails, "sample"> => ({
+  sample: { gold: [expected], parsed: read ?? null }
+})
+
+/** 1 for exactly this text, else 0. */
+export const scoreExact = (answer: string, trajectory: Trajectory.Trajectory): Score => ({
+  score: isExactly(answer, trajectory) ? 1 : 0,
+  ...asRead(answer, trajectory.completion)
+})
 
 /** Whether a text was continued with exactly this, and ended there by itself. */
 export const isExactly = (answer: string, { completion, finishReason }: Trajectory.Trajectory): boolean =>

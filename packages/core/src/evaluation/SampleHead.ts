@@ -57,6 +57,24 @@ const lastSaid = ({ completion, messages }: Fields): string => {
   return isFields(last) ? textOf(last["content"]) : ""
 }
 
+/** Whether a text is a value of JSON rather than words: an item that its environment gives no name. */
+const isBare = (text: string): boolean => /^\s*(?:[[{"]|-?\d[\d.]*\s*$|(?:true|false|null)\s*$)/.test(text)
+
+/** What the user asked first. */
+const asked = (messages: unknown): string | undefined => {
+  const first: unknown = Array.isArray(messages)
+    ? messages.find((message: unknown) => isFields(message) && message["role"] === "user")
+    : undefined
+  const text = isFields(first) ? textOf(first["content"]).trim() : ""
+  return text === "" ? undefined : text
+}
+
+/** What the item is called: in words wherever there are any. */
+export const labelOf = (line: Fields): string => {
+  const label = string(line["label"]) ?? String(line["item"])
+  return isBare(label) ? (asked(line["messages"]) ?? label) : label
+}
+
 const ending = (text: string): string => {
   const line = text.trim().replaceAll(/\s+/g, " ")
   return line.length > longest ? `…${line.slice(-longest)}` : line
@@ -68,11 +86,10 @@ export const of = (line: unknown): SampleHead | undefined => {
   const { correct, gold, item, parsed, score } = line
   const hasItem = typeof item === "string" || typeof item === "number"
   if (!hasItem || typeof score !== "number" || !Number.isFinite(score) || !isVerdict(correct)) return undefined
-  const label = string(line["label"]) ?? String(item)
   return {
-    label: beginning(label),
+    label: beginning(labelOf(line)),
     // Whole: items are joined by it.
-    item: string(line["id"]) ?? label,
+    item: string(line["id"]) ?? string(line["label"]) ?? String(item),
     category: string(line["category"]) ?? null,
     gold: (Array.isArray(gold) ? gold : [])
       .filter((one) => typeof one === "string")

@@ -104,6 +104,8 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
     "eval/seconds": seconds
   }
   if (shown.length === 0) return figures
+  const temperature = temperatureOf(shown)
+  if (temperature !== undefined) figures["eval/temperature"] = temperature
   const estimate = (name: string, value: number, interval: Evaluation.Interval | undefined): void => {
     figures[name] = value
     if (interval === undefined) return
@@ -130,6 +132,14 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
     estimate(`eval/pass@${k}`, value, interval)
   }
   return figures
+}
+
+/** Where all completions were sampled at the same, and the server said so. */
+const temperatureOf = (items: ReadonlyArray<EvaluatedItem>): number | undefined => {
+  const all = new Set(
+    items.flatMap(({ trajectories }) => trajectories.map(({ trajectory }) => trajectory.sampling?.temperature))
+  )
+  return all.size === 1 ? [...all][0] : undefined
 }
 
 /** What the trajectory service keeps of it. */

@@ -84,6 +84,8 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       if (group.scores.length > 1 && group.scores.every((score) => score === group.scores[0])) window.identical++
       for (const length of completionLengths(group)) window.lengths.push(length)
       for (const score of group.scores) window.scores.push(score)
+      const temperature = group.generationParams?.["temperature"]
+      if (typeof temperature === "number") window.temperatures.add(temperature)
       if (step === undefined) return
       for (const version of group.policyVersions ?? []) {
         if (version !== null) window.staleness.add(Math.max(0, step - version))
@@ -160,6 +162,7 @@ interface Window {
   solved: number
   readonly lengths: Array<number>
   readonly scores: Array<number>
+  readonly temperatures: Set<number>
   readonly staleness: Spread
   rewards: ReadonlyMap<string, RewardComponents.Total>
   readonly dropped: Map<string, number>
@@ -185,6 +188,7 @@ const emptyWindow = (): Window => ({
   solved: 0,
   lengths: [],
   scores: [],
+  temperatures: new Set(),
   staleness: makeSpread(),
   rewards: new Map(),
   dropped: new Map(),
@@ -225,6 +229,8 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/scores_p90"] = Evaluation.quantile(window.scores, 0.9)
     figures["train/scores_max"] = max
   }
+  const [temperature, ...others] = window.temperatures
+  if (temperature !== undefined && others.length === 0) figures["train/temperature"] = temperature
   if (window.staleness.count() > 0) {
     const { max, mean } = window.staleness.figures()
     figures["train/staleness_mean"] = mean

@@ -98,7 +98,13 @@ export const open = Effect.fn("Session.open")(function* (
       key: name,
       isResumed: Option.isSome(progress.resumedFrom),
       prefix: `${registration.name}_`,
-      config: { ...environment.encodedSettings, model_name: servers.modelName },
+      config: inForce(environment, {
+        tokenizer: Option.getOrUndefined(tokenizer)?.name,
+        modelName: servers.modelName,
+        batchSize: batchSize(),
+        totalSteps,
+        longest: connection.maxTokenLength()
+      }),
       announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
     })
   )
@@ -122,6 +128,31 @@ export const open = Effect.fn("Session.open")(function* (
     recorder,
     table: RolloutTable.of(settings, recorder, tokenizer)
   }
+})
+
+/** The environment's settings as they are in force: what the run, its trainer or its servers say goes before. */
+const inForce = (
+  { encodedSettings, settings }: EnvironmentShape,
+  {
+    batchSize,
+    longest,
+    modelName,
+    tokenizer,
+    totalSteps
+  }: {
+    readonly batchSize: number
+    readonly longest: number
+    readonly modelName: string
+    readonly tokenizer: string | undefined
+    readonly totalSteps: number
+  }
+): { readonly [name: string]: unknown } => ({
+  ...encodedSettings,
+  batch_size: batchSize,
+  total_steps: totalSteps,
+  max_token_length: longest > 0 ? Math.min(longest, settings.maxTokenLength) : settings.maxTokenLength,
+  ...(tokenizer !== undefined && { tokenizer_name: tokenizer }),
+  model_name: modelName
 })
 
 const register = Effect.fnUntraced(function* (client: EnvironmentClientShape, name: string, settings: Common) {

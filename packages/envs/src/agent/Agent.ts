@@ -5,11 +5,12 @@
  * of every answer are what is trained on (`SessionRuns`). A run that throws, takes too long or never asks the model is
  * left out of its group, unless `scoreFailure` says what it is worth.
  */
-import { type Dataset, Environment, type ServerManager, type Trajectory } from "@atropos/core"
+import { type Dataset, Environment, Laws, type ServerManager, type Trajectory } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
 import * as Platform from "@atropos/core/base/Platform"
 import { Effect, Option } from "effect"
 import type { AgentDefinition, AnyAgent, SettingsOf } from "./AgentDefinition.ts"
+import * as AgentSample from "./AgentSample.ts"
 import * as AgentSettings from "./AgentSettings.ts"
 import * as Caller from "./Caller.ts"
 import * as Claims from "./Claims.ts"
@@ -81,6 +82,10 @@ const make = Effect.fn("Agent.make")(function* (
     settings: chosen,
     source,
     ...(agent.solved !== undefined && { isCorrect: agent.solved }),
+    sample: (numbered, outcome) =>
+      Effect.map(Laws.goldTexts(claimed.claims, numbered), ({ gold }) =>
+        AgentSample.of({ gold, item: numbered.item, outcome })
+      ),
     begin: ({ item }, split) =>
       Effect.succeed({
         use: ({ anthropicBaseURL, apiKey, baseURL, modelName: name }) =>
@@ -90,7 +95,7 @@ const make = Effect.fn("Agent.make")(function* (
         judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, chosen, item, outcome)
       })
   })
-  const claimed = Claims.make<Numbered>({
+  const claimed: Claims.ClaimedResults<Numbered> = Claims.make<Numbered>({
     gold: agent.gold && (({ item }) => agent.gold!(item)),
     wrong: agent.wrong && (({ item }) => agent.wrong!(item)),
     scoreRange: agent.scoreRange,

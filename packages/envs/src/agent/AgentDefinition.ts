@@ -82,7 +82,7 @@ export interface AgentDefinition<I, Result, D> {
   readonly scoreRange?: readonly [minimum: number, maximum: number]
   /** Whether a score counts as solved. Default: the top of `scoreRange`; without a range nothing is called solved. */
   readonly solved?: (score: number) => boolean
-  /** Short text for logs. Default: the JSON of the item. */
+  /** Short text for logs and pages. Default: its question (`question`, `prompt`, …), else its JSON. */
   readonly label?: (item: ItemOf<I>) => string
 }
 

@@ -1,5 +1,6 @@
 /** Runs that failed: told once for each reason, and all of them counted. */
-import { Effect, Formatter } from "effect"
+import { ItemLabel } from "@atropos/core"
+import { Effect } from "effect"
 import type { AnyAgent } from "./AgentDefinition.ts"
 import type { Failed } from "./Outcome.ts"
 import type { Verdict } from "./SessionRuns.ts"
@@ -15,13 +16,13 @@ export const isFailed = (verdict: Verdict): verdict is Failed =>
 
 /** An item in a few words. */
 export const labelOf = (agent: Pick<AnyAgent, "label">, item: unknown): string =>
-  agent.label?.(item) ?? Formatter.formatJson(item)
+  agent.label?.(item) ?? ItemLabel.of(item)
 
 /** Reasons that are told; of an agent that fails in ever new words the others are only counted. */
 const most = 100
 
 /** `label` says in a few words which item it was. */
-export const make = (agent: string, label: (item: unknown) => string = Formatter.formatJson): Failures => {
+export const make = (agent: string, label: (item: unknown) => string = ItemLabel.of): Failures => {
   const told = new Set<string>()
   let newest = ""
   return {

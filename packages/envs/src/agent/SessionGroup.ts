@@ -42,16 +42,23 @@ export interface Part {
 export interface JudgedSession {
   readonly trajectories: ReadonlyArray<Trajectory.Trajectory>
   readonly judged: Judged
+  /** What pages show beside the score: what was expected and what was given. */
+  readonly sample?: Environment.ScoreDetails["sample"]
 }
 
 /** As environments give scores. */
-export const score = (judged: Judged, overrides?: { readonly session: number }): Environment.Score => ({
+export const score = (
+  judged: Judged,
+  overrides?: { readonly session: number },
+  sample?: JudgedSession["sample"]
+): Environment.Score => ({
   ...(typeof judged === "number"
     ? { score: judged }
     : isTotal(judged)
       ? { score: judged.score, rewards: judged.rewards }
       : { rewards: judged }),
-  ...(overrides !== undefined && { overrides })
+  ...(overrides !== undefined && { overrides }),
+  ...(sample !== undefined && { sample })
 })
 
 /** The group; one that has not the usual number of sequences says its own. */
@@ -61,8 +68,8 @@ export const make = (sessions: ReadonlyArray<JudgedSession>, groupSize: number):
   return {
     trajectories,
     ...(trajectories.length !== groupSize && { groupOverrides: { group_size: trajectories.length } }),
-    scores: sessions.flatMap(({ judged, trajectories }, session) =>
-      trajectories.map(() => score(judged, hasPaths ? { session } : undefined))
+    scores: sessions.flatMap(({ judged, sample, trajectories }, session) =>
+      trajectories.map(() => score(judged, hasPaths ? { session } : undefined, sample))
     )
   }
 }

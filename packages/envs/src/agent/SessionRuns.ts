@@ -49,8 +49,13 @@ export interface Options<A, E, R> {
   /** What it acquires lives until the rollout is judged. */
   readonly begin: (numbered: Numbered, split: Split) => Effect.Effect<Attempt<A, E, R>, E, R | Scope.Scope>
   readonly isCorrect?: (score: number) => boolean
-  /** An item in a few words, for logs; default: as JSON. */
+  /** An item in a few words, for logs; default: its question, else its JSON. */
   readonly label?: (item: unknown) => string
+  /** What pages show of a rollout beside its score. */
+  readonly sample?: (
+    numbered: Numbered,
+    outcome: Outcome.Outcome<A>
+  ) => Effect.Effect<SessionGroup.JudgedSession["sample"]>
 }
 
 /** A gateway of the environment's own, as long as the scope. */
@@ -65,6 +70,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   isCorrect,
   label,
   name,
+  sample: sampleOf,
   settings,
   source
 }: Options<A, E, R>) {
@@ -89,7 +95,8 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     const verdict = yield* attempt.judge(outcome)
     if (!Failures.isFailed(verdict)) {
       firstRuns.succeeded()
-      return seatsOf(outcome, verdict)
+      const sample = yield* sampleOf?.(numbered, outcome) ?? Effect.undefined
+      return seatsOf(outcome, verdict).map((seat) => ({ ...seat, ...(sample !== undefined && { sample }) }))
     }
     if (outcome._tag === "Ended") figures.addUnrewarded()
     yield* failures.tell(numbered.item, verdict)
@@ -152,7 +159,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
         collectTrajectories: (numbered: Numbered) =>
           Effect.map(collect("eval", numbered, 1), (groups) => ({
             trajectories: groups.flat().flatMap((session) => Outcome.main(session) ?? []),
-            scores: groups.flat().map(({ judged }) => SessionGroup.score(judged))
+            scores: groups.flat().map(({ judged, sample }) => SessionGroup.score(judged, undefined, sample))
           }))
       }
     }),

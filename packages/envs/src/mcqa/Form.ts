@@ -25,14 +25,22 @@ ${thinking ? thinkFirst : ""}Your answer must have this sentence, with the lette
 const weak: ReadonlySet<ChoiceAnswer.Method> = new Set(["stated", "alone"])
 
 /**
- * Whether the choice is announced by its letter or text and is the right one; with `thinking`, after the only think
- * block. Without, a think block is passed over where there is one.
+ * The letter of the choice that is announced by its letter or text; with `thinking`, after the only think block.
+ * Without, a think block is passed over where there is one.
  */
-export const isRight = ({ gold, texts }: Question, completion: string, thinking: boolean): boolean => {
+export const letterIn = (
+  { texts }: Pick<Question, "texts">,
+  completion: string,
+  thinking: boolean
+): string | undefined => {
   const answer = Thinking.answer(completion, thinking)
   const choice = answer === undefined ? undefined : ChoiceAnswer.extract(answer, texts)
-  return choice !== undefined && !weak.has(choice.method) && choice.label === letterOf(gold)
+  return choice === undefined || weak.has(choice.method) ? undefined : choice.label
 }
+
+/** Whether the right choice is announced. */
+export const isRight = (question: Question, completion: string, thinking: boolean): boolean =>
+  letterIn(question, completion, thinking) === letterOf(question.gold)
 
 export const chatCompletion = (position: number, thinking: boolean): string =>
   `${thinking ? "<think>I compare the choices one by one.</think>" : ""}The best answer is: ${letterOf(position)}`

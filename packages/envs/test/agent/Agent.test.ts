@@ -505,6 +505,45 @@ describe("defineAgent", () => {
     )
   )
 
+  it.effect("shows what was asked, expected and given, in training and in evaluations", () =>
+    Effect.gen(function* () {
+      const rows = [
+        { question: "1 + 1", answer: 2 },
+        { question: "2 + 2", answer: 4 }
+      ]
+      const shown = (gold: { readonly gold?: (item: (typeof rows)[number]) => ReadonlyArray<{ number: number }> }) =>
+        within(
+          defineAgent({
+            name: "shown",
+            items: rows,
+            heldOut: rows,
+            run: async ({ item, model }) => ({ number: (await client(model)([user(item.question)])).length }),
+            score: ({ item, result }) => (result.number === item.answer ? 1 : 0),
+            ...gold
+          })({ groupSize: 2 }),
+          (environment) =>
+            Effect.gen(function* () {
+              const { groups } = yield* first(environment)
+              const held = yield* Stream.runHead(Option.getOrThrow(environment.evaluation))
+              const { evaluate, label } = Option.getOrThrow(held)
+              const [sample] = yield* evaluate
+              return [label, groups[0]!.groupOverrides, groups[0]!.overrides, sample!.sample] as const
+            })
+        )
+      const given = "5"
+      assert.deepStrictEqual(yield* shown({}), [
+        "1 + 1",
+        { gold: ["2"] },
+        [{ parsed: given }, { parsed: given }],
+        { gold: ["2"], parsed: given }
+      ])
+      assert.deepStrictEqual((yield* shown({ gold: ({ answer }) => [{ number: answer }] }))[3], {
+        gold: ["2"],
+        parsed: given
+      })
+    })
+  )
+
   it.effect("gold and wrong results are held to the score", () =>
     within(
       defineAgent({

@@ -101,6 +101,17 @@ const contradiction = ({ noCorrection }: PolicyPreset, settings: PolicySettings)
   return undefined
 }
 
+/** The settings of a loss as they are in force: those given, else the preset's; without those that have no effect. */
+export const inForce = (given: LossSettings): Partial<LossSettings> => {
+  const { preset } = given
+  const changed = changes(given)
+  const policy = policies[preset]
+  if (policy === undefined || typeof given.file === "string") return { preset, ...changed }
+  const settings: PolicySettings = { ...policy.defaults, ...changed }
+  const without = idle(policy, settings)
+  return { preset, ...Object.fromEntries(Object.entries(settings).filter(([name]) => !without.has(name))) }
+}
+
 /** The objective to train with; fails where a setting would have no effect. */
 export const resolve = (
   given: Partial<LossSettings> & { readonly preset: PresetName }

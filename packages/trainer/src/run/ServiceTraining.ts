@@ -17,6 +17,7 @@ import * as StepMetrics from "./StepMetrics.ts"
 import type { Trainer } from "./Trainer.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
+import * as TrainerValues from "./TrainerValues.ts"
 import * as Waiting from "./Waiting.ts"
 
 export interface Options {
@@ -109,7 +110,7 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
         key: "trainer",
         isResumed: (yield* trainer.step) > 0,
         prefix: "",
-        config: TrainerSettings.encode(options.settings),
+        config: TrainerValues.inForce(options.settings),
         announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
       })
       const recordLogprobs = yield* LogprobRecords.make()

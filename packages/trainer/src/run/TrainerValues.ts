@@ -78,3 +78,19 @@ export const recipe = ({ advantages, objective }: Resolved): ScoreAdvantage.Reci
   isUsed: objective.usesAdvantages,
   ...(Predicate.isFunction(advantages) && { computedBy: nameOf(advantages) })
 })
+
+/**
+ * The settings as they are in force, to be shown: what is left to a default that depends on other settings has its
+ * value, and what the run does not look at is absent.
+ */
+export const inForce = (settings: TrainerSettings.TrainerSettings): { readonly [name: string]: unknown } => {
+  const { loss, lora, trainer } = settings
+  const { lora: _, loss: __, ...all } = TrainerSettings.encode(settings)
+  const encoded = TrainerSettings.loss.encode({ ...loss, ...Preset.inForce(loss) })
+  return {
+    ...all,
+    lr: TrainerSettings.learningRate(trainer),
+    ...(trainer.trains === "adapter" && { lora: TrainerSettings.lora.encode(lora) }),
+    loss: Object.fromEntries(Object.entries(encoded).filter(([, value]) => value !== null))
+  }
+}

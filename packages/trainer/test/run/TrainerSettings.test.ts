@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
+import * as TrainerValues from "../../src/run/TrainerValues.ts"
 
 const rateOf = (trainer: Partial<TrainerSettings.TrainerFields>) =>
   TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)
@@ -68,4 +69,19 @@ describe("TrainerSettings", () => {
       assert.include(certain.message, "adam_beta1")
     })
   )
+
+  it("are shown as they are in force: with the values of defaults, and without what the run does not look at", () => {
+    const shown = (given: Parameters<typeof TrainerSettings.complete>[0]) =>
+      TrainerValues.inForce(TrainerSettings.complete(given))
+    const whole = shown({ trainer: { trains: "all" } })
+    assert.strictEqual(whole["lr"], 1e-5)
+    assert.notProperty(whole, "lora")
+    assert.deepInclude(whole["loss"], { preset: "grpo", baseline: "group", clip_high: 0.2, kl_coef: 0 })
+    assert.notProperty(whole["loss"], "kl")
+    const adapter = shown({ trainer: { trains: "adapter", lr: 3e-4 }, loss: { klCoef: 0.1, kl: "k3" } })
+    assert.strictEqual(adapter["lr"], 3e-4)
+    assert.deepInclude(adapter["lora"], { r: 16 })
+    assert.deepInclude(adapter["loss"], { kl: "k3", kl_coef: 0.1 })
+    assert.deepStrictEqual(shown({ loss: { preset: "sft" } })["loss"], { preset: "sft" })
+  })
 })

@@ -15,12 +15,13 @@ const sentOf = ({ bytes, format }: Payload): Result.Result<GroupFigures.Sent, un
   format === "packed"
     ? Result.map(
         PackedGroup.decodeLabelled(bytes),
-        ({ inferenceLogprobs, masks, messages, overrides, scores }): GroupFigures.Sent => ({
+        ({ groupOverrides, inferenceLogprobs, masks, messages, overrides, scores }): GroupFigures.Sent => ({
           scores,
           masks,
           messages,
           logprobs: inferenceLogprobs,
-          overrides
+          overrides,
+          groupOverrides
         })
       )
     : Result.try((): GroupFigures.Sent => {
@@ -32,7 +33,8 @@ const sentOf = ({ bytes, format }: Payload): Result.Result<GroupFigures.Sent, un
           masks: group["masks"],
           messages: group["messages"],
           logprobs: group["inference_logprobs"],
-          overrides: group["overrides"]
+          overrides: group["overrides"],
+          groupOverrides: group["group_overrides"]
         }
       })
 

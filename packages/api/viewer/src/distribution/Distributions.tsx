@@ -112,7 +112,7 @@ const One = ({ environment, growth, help, measure, run, title }: OneProps) => {
         {error !== null && distribution === undefined ? (
           <Failure error={error} onRetry={reload} />
         ) : distribution === undefined ? (
-          <Loading what={isLoading ? title.toLowerCase() : "nothing yet"} />
+          <Loading what={title.toLowerCase()} />
         ) : distribution === null ? (
           <p className="muted">
             {nothing[measure]}{" "}

@@ -38,7 +38,7 @@ export const EvaluationHead = ({
           </>
         )}
       </h1>
-      <Link className="button small" href={evaluationsPath()}>
+      <Link className="button small" href={evaluationsPath(before.row.run, true)}>
         All evaluations
       </Link>
       {after !== null && (

@@ -3,7 +3,7 @@
  * shown (`?with=7&show=broken&item=…`).
  */
 import * as Comparison from "@atropos/core/evaluation/Comparison"
-import { useMemo, useRef } from "react"
+import { useEffect, useMemo, useRef } from "react"
 import type { RouteComponentProps } from "wouter"
 import { decode } from "../route/Location.ts"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
@@ -51,6 +51,12 @@ const Evaluation = ({ after, before }: { readonly before: Loaded; readonly after
   const search = useSearch()
   const setSearch = useSetSearch()
   const searchField = useRef<HTMLInputElement>(null)
+  const { run } = before.row
+  const isOfOther = run !== null && search.get("run") !== run
+  // The run that the header names is the evaluation's.
+  useEffect(() => {
+    if (isOfOther) setSearch({ run }, { replace: true })
+  })
   const all = useMemo(() => Items.join(before.items, after?.items ?? null), [before, after])
   const comparison = useMemo(
     () => (after === null ? null : (Comparison.of(before.items, after.items) ?? null)),

@@ -1,4 +1,7 @@
-/** The evaluations of the service, newest first: each leads to its samples, two of them to what changed. */
+/**
+ * The evaluations of the run that is looked at, or of all runs and of none, newest first: each leads to its samples,
+ * two of them to what changed. Files belong to no run: all of theirs are listed.
+ */
 import { useState } from "react"
 import { Link, useLocation } from "wouter"
 import { evaluationPath, evaluationsPath } from "../route/Location.ts"
@@ -6,6 +9,8 @@ import { useSearch } from "../route/useHash.ts"
 import { type Column, DataTable } from "../service/DataTable.tsx"
 import { usePolled } from "../service/usePolled.ts"
 import type * as Wire from "../source/Wire.ts"
+import { useSource } from "../state/SourceContext.tsx"
+import { useRuns } from "../state/useRun.tsx"
 import { Ago } from "../ui/Ago.tsx"
 import { count, number } from "../ui/Format.ts"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
@@ -18,11 +23,14 @@ import "./evaluation.css"
 type Row = Wire.EvaluationRow
 
 export const EvaluationsPage = () => {
-  const run = useSearch().get("run")
+  const { run } = useRuns()
+  const { hasService } = useSource()
+  const search = useSearch()
+  const isOfAll = run === null || !hasService || search.get("of") === "all"
   const remote = usePolled("evaluations", (source, signal) => source.evaluations(signal))
   const [chosen, setChosen] = useState<ReadonlyArray<string>>([])
   const [, navigate] = useLocation()
-  useTitle("Evaluations", run ?? "all")
+  useTitle("Evaluations", isOfAll ? "all" : run)
   useShortcuts("Evaluations", [
     { keys: ["r"], label: "load newer evaluations", run: remote.reload },
     { keys: ["c"], label: "compare the two that are chosen", run: () => compare() }
@@ -30,7 +38,8 @@ export const EvaluationsPage = () => {
   const { error, value } = remote
   if (value === null)
     return error === null ? <Loading what="evaluations" /> : <Failure error={error} onRetry={remote.reload} />
-  const rows = run === null ? value : value.filter((row) => row.run === run)
+  const own = value.filter((row) => row.run === run)
+  const rows = isOfAll ? value : own
   // The older one first: what changed since.
   const pair = value.filter(({ id }) => chosen.includes(id)).toReversed()
   const [before, after] = pair
@@ -44,11 +53,11 @@ export const EvaluationsPage = () => {
       <div className="section-head evaluations-head">
         <h1>Evaluations</h1>
         <p className="muted" role="status">
-          {run === null ? count(rows.length) : `${count(rows.length)} of ${run}`}
+          {isOfAll ? count(rows.length) : `${count(rows.length)} of ${run}`}
         </p>
-        {run !== null && (
-          <Link className="button small" href={evaluationsPath()}>
-            All {count(value.length)}
+        {hasService && run !== null && own.length < value.length && (
+          <Link className="button small" href={evaluationsPath(run, !isOfAll)}>
+            {isOfAll ? `Those of ${run}` : `All ${count(value.length)}`}
           </Link>
         )}
         <button type="button" className="primary" disabled={pair.length < 2} onClick={compare}>

@@ -54,7 +54,7 @@ export const ItemFilter = ({ filter, isComparison, items, matching, name, onChan
         <input
           ref={searchField}
           type="search"
-          placeholder="Question, gold or answer"
+          placeholder="Question or answer"
           value={filter.text}
           onChange={({ target }) => onChange({ text: target.value })}
         />

@@ -103,7 +103,7 @@ const Whole = ({ sample }: { readonly sample: Sample }) => {
         </div>
         {gold.length > 0 && (
           <div>
-            <dt>Gold</dt>
+            <dt>Expected</dt>
             {gold.map((one, at) => (
               // oxlint-disable-next-line react/no-array-index-key -- answers of a row never move
               <dd key={at}>

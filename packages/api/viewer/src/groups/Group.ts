@@ -54,6 +54,8 @@ export interface Rollout {
   readonly policyVersion: number | null
   /** What its score is made of, where the environment keeps that apart: raw values, before any weight. */
   readonly rewards: ReadonlyArray<readonly [component: string, value: number]>
+  /** The answer as its score read it: null where it could read none, undefined where nobody told. */
+  readonly parsed: string | null | undefined
   /** Why it was scored so, in the words of whoever scored it. */
   readonly rationale: string | null
   readonly overrides: Fields
@@ -69,6 +71,8 @@ export interface Group {
   readonly images: ReadonlyArray<Image>
   readonly generationParams: Fields
   readonly groupOverrides: Fields
+  /** Answers that are right; empty where nobody told. */
+  readonly gold: ReadonlyArray<string>
   readonly mean: number | null
   readonly std: number | null
 }
@@ -120,17 +124,20 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
       images: imagesAreOfRollouts ? imagesOf(images[index]) : [],
       policyVersion: number(list(value["policy_versions"])[index]),
       rewards: components(own["rewards"]),
+      parsed: typeof own["parsed"] === "string" || own["parsed"] === null ? own["parsed"] : undefined,
       rationale: typeof own["rationale"] === "string" && own["rationale"] !== "" ? own["rationale"] : null,
       overrides: own,
       timings: Timings.ofJson(timings[index]),
       finishReason: typeof own["finish_reason"] === "string" ? own["finish_reason"] : null
     }
   })
+  const { gold, ...groupOverrides } = fields(value["group_overrides"])
   return {
     rollouts,
+    gold: list(gold).filter((one) => typeof one === "string"),
     images: imagesAreOfRollouts ? [] : imagesOf(value["images"]),
     generationParams: fields(value["generation_params"]),
-    groupOverrides: fields(value["group_overrides"]),
+    groupOverrides,
     mean,
     std
   }

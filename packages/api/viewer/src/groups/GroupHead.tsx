@@ -13,7 +13,7 @@ import * as AdvantageRule from "./AdvantageRule.ts"
 import type { Group } from "./Group.ts"
 import * as Remembered from "./list/Remembered.ts"
 import { policyTitle } from "./RolloutHead.tsx"
-import { Settings } from "./Settings.tsx"
+import { Settings, Short } from "./Settings.tsx"
 
 /** Characters of an item's id: enough to tell items apart. */
 const shownOfItem = 16
@@ -81,6 +81,11 @@ export const GroupHead = ({
             <Link href={groupsPath(run, stored.item_id)} title="All groups of this item, over the whole run">
               item {stored.item_id.slice(0, shownOfItem)}
             </Link>
+          )}
+          {group !== null && group.gold.length > 0 && (
+            <span>
+              expected <Short text={group.gold[0]!} />
+            </span>
           )}
           {stored.step !== null && <span>step {stored.step}</span>}
           {stored.policy_step !== null && <span title={policyTitle}>policy {stored.policy_step}</span>}

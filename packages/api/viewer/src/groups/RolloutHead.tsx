@@ -9,7 +9,7 @@ import { Icon } from "../ui/Icon.tsx"
 import * as AdvantageRule from "./AdvantageRule.ts"
 import { Components, type ComponentScale } from "./Components.tsx"
 import { jsonOfRollout, type Rollout } from "./Group.ts"
-import { Settings } from "./Settings.tsx"
+import { Settings, Short } from "./Settings.tsx"
 
 interface Props {
   readonly run: string
@@ -28,8 +28,8 @@ interface Props {
 export const policyTitle = "version of the weights that sampled it: how often they had been updated"
 
 export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: Props) => {
-  const { advantage, finishReason, index, policyVersion, rationale, rewards, score, tokens } = rollout
-  const { finish_reason: _, rewards: given, truncated: __, ...others } = rollout.overrides
+  const { advantage, finishReason, index, parsed, policyVersion, rationale, rewards, score, tokens } = rollout
+  const { finish_reason: _, parsed: ___, rewards: given, truncated: __, ...others } = rollout.overrides
   // What is no components is shown as it is.
   const shown = given === undefined || rewards.length > 0 ? others : { ...others, rewards: given }
   const settings = rationale === null ? shown : { ...shown, rationale: null }
@@ -47,7 +47,7 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
         {isCut && <span className="cut">cut off</span>}
       </h2>
       <p className="rollout-facts number">
-        <span>rollout {index}</span>
+        <span>rollout {index + 1}</span>
         {advantage !== null && (
           <span title={AdvantageRule.formula(recipe)}>
             adv <Signed value={advantage} />
@@ -59,6 +59,18 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
         {!isCut && finishReason !== null && finishReason !== "stop" && <span>{finishReason}</span>}
         <Settings of={[settings]} />
       </p>
+      {parsed !== undefined && (
+        <p className="answer-read">
+          {parsed === null ? (
+            <span className="muted">no answer could be read</span>
+          ) : (
+            <>
+              <span className="muted">answer as read </span>
+              <Short text={parsed} />
+            </>
+          )}
+        </p>
+      )}
       {rationale !== null && <Rationale text={rationale} />}
       {rewards.length > 0 && <Components rewards={rewards} scale={components} />}
       <NoteText group={id} rollout={index} />
@@ -66,14 +78,14 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
         <Link
           className="button quiet small icon-button"
           href={groupPath(run, id, { rollout: index, view: "tokens" })}
-          aria-label={`Tokens of rollout ${index}`}
+          aria-label={`Tokens of rollout ${index + 1}`}
           title="Tokens (t)"
         >
           <Icon name="tokens" />
         </Link>
         <NoteTools group={id} rollout={index} />
         <CopyButton
-          label={`Copy rollout ${index} as JSON`}
+          label={`Copy rollout ${index + 1} as JSON`}
           isIconOnly
           text={() => JSON.stringify(jsonOfRollout(raw, index))}
         />

@@ -25,7 +25,7 @@ export const RolloutPicker = ({
           key={index}
           className="small number"
           aria-pressed={index === current}
-          aria-label={`Rollout ${index}, score ${score ?? "none"}`}
+          aria-label={`Rollout ${index + 1}, score ${score ?? "none"}`}
           onClick={() => onChoose(place)}
         >
           {score === null ? "–" : number(score, 3)}

@@ -76,8 +76,25 @@ const charts: ReadonlyArray<Chart> = [
     "Correlation within groups, step by step: above 0 the longer answer scores higher."
   ),
   chart("length", "Length", "tokens", "Trained tokens of an answer."),
-  chart("repeated", "Repeated answers", "share", "Answers that another rollout of the group gave too, word for word."),
-  chart("commonest", "The commonest answer", "share", "Its share in a step, where different items had it.")
+  chart(
+    "repeated",
+    "Repeated answers",
+    "share",
+    "Answers below the best score that another rollout of the group gave too, word for word."
+  ),
+  chart("commonest", "The commonest answer", "share", "Its share in a step, where different items had it."),
+  chart(
+    "contradicted",
+    "Same answer, other score",
+    "share",
+    "Of the answers that were given to their item before: those that score quite another number than then."
+  ),
+  chart(
+    "right",
+    "Worth of right answers",
+    "share",
+    "How much more answers score that say what is expected, of the range of scores: below 0 the grader pays what is wrong."
+  )
 ]
 
 /** How groups behind a sign are ordered: those first that show it best. */
@@ -85,7 +102,9 @@ const orders: { readonly [S in Signs.Sign]: Pick<Filter.Filter, "sort" | "isAsce
   correlation: { sort: "longest_best", isAscending: false },
   length: { sort: "length", isAscending: false },
   repeated: { sort: "deviation", isAscending: true },
-  commonest: { sort: "deviation", isAscending: true }
+  commonest: { sort: "deviation", isAscending: true },
+  contradicted: { sort: "disagreement", isAscending: false },
+  right: { sort: "mean", isAscending: false }
 }
 
 const signOf = (metric: string): Signs.Sign =>
@@ -112,7 +131,7 @@ const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; read
   return (
     <>
       {found.length === 0 ? (
-        isDone && <p>No sign was found: neither length nor repetition goes with the reward.</p>
+        isDone && <p>No sign was found: scores follow the answers, not their length or repetition.</p>
       ) : (
         <ul className="findings" aria-label="Signs">
           {found.map(({ environment, from, says, sign, title, to }) => (
@@ -134,20 +153,22 @@ const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; read
       </p>
       <div className="charts">
         {pairs.early.length + pairs.late.length > 0 && <Scatter {...pairs} />}
-        {charts.map((chart) => (
-          <ChartCard
-            key={chart.id}
-            chart={chart}
-            metrics={metrics}
-            view={view}
-            style={style}
-            findings={[]}
-            onZoom={setRange}
-            onPick={({ metric, source, step }) =>
-              navigate(address(signOf(metric), source === "trainer" ? null : source, step, step))
-            }
-          />
-        ))}
+        {charts
+          .filter(({ id }) => table.sourcesOf(id).length > 0)
+          .map((chart) => (
+            <ChartCard
+              key={chart.id}
+              chart={chart}
+              metrics={metrics}
+              view={view}
+              style={style}
+              findings={[]}
+              onZoom={setRange}
+              onPick={({ metric, source, step }) =>
+                navigate(address(signOf(metric), source === "trainer" ? null : source, step, step))
+              }
+            />
+          ))}
       </div>
       {isDone && <Phrases run={run} rows={rows} />}
     </>

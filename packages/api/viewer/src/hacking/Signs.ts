@@ -1,128 +1,52 @@
 /**
- * Signs that a reward is had by something else than the task: by length, by saying the same again. Found in the rows of
- * groups, of each environment and step. Pure.
+ * Signs that a reward is had by something else than the task (by length, by saying the same again), and that a grader
+ * is broken: it pays what is wrong, or now one thing and now another. Found in the rows of groups, of each environment
+ * and step. Pure.
  *
- * Length and score are compared within groups: both less the mean of their group, so that hard items, which need long
- * answers, say nothing. Rows without figures per rollout (not read yet) are left out.
+ * What a policy that has learned its task does as well is no sign: short answers that are all alike where they are
+ * right, an answer that is as frequent as it is right, a length that stays as it was.
  */
 import * as Health from "@atropos/core/health/Health"
 import * as MetricTable from "../run/MetricTable.ts"
-import { itemOf } from "../source/RowFilter.ts"
 import type * as Wire from "../source/Wire.ts"
-
-/** Who recorded what no environment is named for. */
-const nobody = "trainer"
+import * as SignSteps from "./SignSteps.ts"
 
 export const metrics = {
   correlation: "length_correlation",
   length: "mean_length",
   repeated: "repeated_answers",
-  commonest: "commonest_answer"
+  commonest: "commonest_answer",
+  contradicted: "contradicted_answers",
+  right: "right_answers_gain"
 } as const
 
 export type Sign = keyof typeof metrics
 
-interface Step {
-  readonly source: string
-  readonly step: number
-  readonly at: number
-  readonly lengths: Array<number>
-  readonly scores: Array<number>
-  /** Less the means of their groups. */
-  readonly ownLengths: Array<number>
-  readonly ownScores: Array<number>
-  readonly answers: Map<string, { rollouts: number; readonly items: Set<string> }>
-  repeated: number
-  told: number
-}
-
-const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
-
-/** Where no group has a step, their order takes its place: so many parts of equal size. */
-const parts = 30
-
-/** The step of each row; the rows are the newest first. */
-const stepsOf = (rows: ReadonlyArray<Wire.RolloutRow>): ((row: Wire.RolloutRow, place: number) => number | null) => {
-  if (rows.some(({ step }) => step !== null)) return ({ step }) => step
-  return (_, place) => 1 + Math.floor(((rows.length - 1 - place) * Math.min(parts, rows.length)) / rows.length)
-}
-
-const add = (step: Step, row: Wire.RolloutRow): void => {
-  const { lengths = [], answers = [] } = row.figures ?? {}
-  const { scores } = row
-  if (lengths.length === scores.length && scores.length > 1) {
-    const [length, score] = [mean(lengths), mean(scores)]
-    for (const [place, own] of lengths.entries()) {
-      step.lengths.push(own)
-      step.scores.push(scores[place]!)
-      step.ownLengths.push(own - length)
-      step.ownScores.push(scores[place]! - score)
-    }
-  }
-  if (answers.length < 2) return
-  const item = itemOf(row) ?? row.id
-  const seen = new Map<string, number>()
-  for (const answer of answers) {
-    seen.set(answer, (seen.get(answer) ?? 0) + 1)
-    const known = step.answers.get(answer) ?? { rollouts: 0, items: new Set<string>() }
-    known.rollouts++
-    known.items.add(item)
-    step.answers.set(answer, known)
-  }
-  step.told += answers.length
-  for (const count of seen.values()) if (count > 1) step.repeated += count
-}
-
-const collect = (rows: ReadonlyArray<Wire.RolloutRow>): ReadonlyArray<Step> => {
-  const steps = new Map<string, Step>()
-  const stepOf = stepsOf(rows)
-  for (const [place, row] of rows.entries()) {
-    const at = stepOf(row, place)
-    if (at === null || row.figures === null || row.figures === undefined) continue
-    const source = row.environment ?? nobody
-    const key = `${at}\n${source}`
-    const step = steps.get(key) ?? {
-      source,
-      step: at,
-      at: row.created_at,
-      lengths: [],
-      scores: [],
-      ownLengths: [],
-      ownScores: [],
-      answers: new Map(),
-      repeated: 0,
-      told: 0
-    }
-    steps.set(key, step)
-    add(step, row)
-  }
-  return [...steps.values()].sort((left, right) => left.step - right.step)
-}
-
-/** The share of the answer that most rollouts of a step gave to different items. */
-const commonestOf = ({ answers, told }: Step): number =>
-  Math.max(0, ...[...answers.values()].map(({ items, rollouts }) => (items.size > 1 ? rollouts / told : 0)))
-
 /** By environment and step, as metrics are. */
-export const tableOf = (rows: ReadonlyArray<Wire.RolloutRow>): MetricTable.MetricTable =>
-  MetricTable.make(
-    collect(rows).map((step) => {
-      const tie = Health.correlation(step.ownLengths, step.ownScores)
+export const tableOf = (rows: ReadonlyArray<Wire.RolloutRow>): MetricTable.MetricTable => {
+  const { steps, wholes } = SignSteps.collect(rows)
+  return MetricTable.make(
+    steps.map((step) => {
+      const tie = SignSteps.tieOf(step)
+      const gain = SignSteps.gainOf(step, wholes)
       return {
         source: step.source,
         step: step.step,
         at: step.at,
         values: {
           ...(tie !== undefined && { [metrics.correlation]: tie }),
-          ...(step.lengths.length > 0 && { [metrics.length]: mean(step.lengths) }),
+          ...(step.lengths.length > 0 && { [metrics.length]: SignSteps.lengthOf(step) }),
           ...(step.told > 0 && {
             [metrics.repeated]: step.repeated / step.told,
-            [metrics.commonest]: commonestOf(step)
-          })
+            [metrics.commonest]: SignSteps.commonestOf(step)
+          }),
+          ...(step.known > 0 && { [metrics.contradicted]: step.contradicted / step.known }),
+          ...(gain !== undefined && { [metrics.right]: gain })
         }
       }
     })
   )
+}
 
 /** What was found, in words. */
 export interface Found {
@@ -135,70 +59,134 @@ export interface Found {
   readonly says: string
 }
 
-const paid = 0.4
-const often = 0.5
-const more = 0.2
-
-interface Rule {
-  readonly sign: Sign
-  readonly title: string
-  readonly isMet: (now: number, first: number) => boolean
-  readonly says: (now: number, first: number | undefined) => string
+/** Means over the last steps of an environment, and over the first where those are others. */
+interface Means {
+  readonly now: number
+  readonly first: number | undefined
+  /** Trained tokens of an answer. */
+  readonly length: number
+  readonly firstLength: number | undefined
 }
+
+const paid = 0.4
+/** So closely tied that the length need not have changed. */
+const closely = 0.7
+/** By this much longer, or shorter. */
+const grown = 1.25
+/** Tokens: answers that are shorter throughout differ in length as they differ in words, and few are possible. */
+const short = 16
+const often = 0.5
+const nearlyAlways = 0.9
+const more = 0.2
+const contradicting = 0.2
+/** Shares of the range of scores: what right answers must be worth more. */
+const least = 0.1
 
 const before = (first: number | undefined, written: (value: number) => string): string =>
   first === undefined ? "" : `, ${written(first)} at first`
 
+const decimals = (value: number): string => value.toFixed(2)
+
+interface Rule {
+  readonly sign: Sign
+  readonly title: string
+  readonly isMet: (means: Means) => boolean
+  readonly says: (means: Means) => string
+}
+
+/** Whether length goes where it is paid to go; or is paid so clearly that it will. */
+const isFollowed = ({ firstLength, length, now }: Means): boolean => {
+  if (Math.max(length, firstLength ?? 0) < short) return false
+  if (Math.abs(now) >= closely) return true
+  return firstLength !== undefined && (now > 0 ? length >= grown * firstLength : firstLength >= grown * length)
+}
+
 const rules: ReadonlyArray<Rule> = [
+  {
+    sign: "right",
+    title: "Right answers score lower",
+    isMet: ({ now }) => now <= -least,
+    says: ({ first, now }) =>
+      `answers that say what is expected score lower than the others, by ${Health.percent(-now)} of the range of scores${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))}`)}: the grader pays what is wrong`
+  },
+  {
+    sign: "right",
+    title: "Right answers score no higher",
+    isMet: ({ now }) => now > -least && now < least,
+    says: ({ first }) =>
+      `answers that say what is expected score no higher than the others${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))} of the range of scores`)}: the grader does not pay the task`
+  },
+  {
+    sign: "contradicted",
+    title: "Same answer, other score",
+    isMet: ({ now }) => now >= contradicting,
+    says: ({ first, now }) =>
+      `${Health.percent(now)} of the answers that were given to their item before, word for word, score quite another number than then${before(first, Health.percent)}: the grader has changed, or is left to chance`
+  },
   {
     sign: "correlation",
     title: "Longer answers score higher",
-    isMet: (now) => now >= paid,
-    says: (now, first) =>
-      `within a group, the longer answer has the higher score: correlation ${now.toFixed(2)}${before(first, (value) => value.toFixed(2))}`
+    isMet: (means) => means.now >= paid && isFollowed(means),
+    says: ({ first, firstLength, length, now }) =>
+      `within a group, the longer answer has the higher score: correlation ${decimals(now)}${before(first, decimals)}; answers have ${Health.written(length)} tokens${before(firstLength, Health.written)}`
   },
   {
     sign: "correlation",
     title: "Shorter answers score higher",
-    isMet: (now) => now <= -paid,
-    says: (now, first) =>
-      `within a group, the shorter answer has the higher score: correlation ${now.toFixed(2)}${before(first, (value) => value.toFixed(2))}`
+    isMet: (means) => means.now <= -paid && isFollowed(means),
+    says: ({ first, firstLength, length, now }) =>
+      `within a group, the shorter answer has the higher score: correlation ${decimals(now)}${before(first, decimals)}; answers have ${Health.written(length)} tokens${before(firstLength, Health.written)}`
   },
   {
     sign: "repeated",
     title: "The same answers again",
-    isMet: (now, first) => now >= often && now >= first + more,
-    says: (now, first) =>
-      `${Health.percent(now)} of the answers are word for word that of another rollout of their group${before(first, Health.percent)}`
+    isMet: ({ first = 0, now }) => now >= often && now >= first + more,
+    says: ({ first, now }) =>
+      `${Health.percent(now)} of the answers are word for word that of another rollout of their group, and not the best that was scored${before(first, Health.percent)}`
   },
   {
     sign: "commonest",
     title: "One answer to everything",
-    isMet: (now, first) => now >= often && now >= first + more,
-    says: (now, first) =>
+    isMet: ({ first = 0, length, now }) => now >= (length < short ? nearlyAlways : often) && now >= first + more,
+    says: ({ first, now }) =>
       `${Health.percent(now)} of the answers of a step are one and the same, given to different items${before(first, Health.percent)}`
   }
 ]
 
 /** The rules in words, with their thresholds. */
-export const rulesInWords = `Told is what holds for the mean of the last ${Health.window} steps of an environment: a correlation of ${paid} or more either way; answers that half of the rollouts repeat, and a fifth more than in the first ${Health.window} steps.`
+export const rulesInWords = [
+  `Signs are judged by means over the last ${Health.window} steps of an environment.`,
+  `Right answers: worth less than ${Health.percent(least)} of the range of scores more than the others.`,
+  `Same answer: ${Health.percent(contradicting)} of the answers given again score quite another number.`,
+  `Length, where answers have or had ${short} tokens or more: a correlation of ${paid} or more either way, and lengths that went the same way by a factor of ${grown}; or a correlation of ${closely}.`,
+  `Repetition: half of the answers are below the best score and repeated, and a fifth more than in the first ${Health.window} steps.`,
+  `One answer: half of all answers, ${Health.percent(nearlyAlways)} where they are shorter than ${short} tokens.`
+].join(" ")
+
+const meanOfLast = ({ values }: { readonly values: Float64Array }): number =>
+  values.length === 0 ? 0 : Health.mean(values.subarray(-Health.window))
 
 export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
   rules.flatMap(({ isMet, says, sign, title }) =>
     table.sourcesOf(metrics[sign]).flatMap((source) => {
       const series = Health.finite(table.points(source, metrics[sign]))
-      const first = Health.atFirst(series)
-      const found = Health.standing(series, (now) => isMet(now, first ?? 0))
+      const lengths = Health.finite(table.points(source, metrics.length))
+      const known = {
+        first: Health.atFirst(series),
+        length: meanOfLast(lengths),
+        firstLength: Health.atFirst(lengths)
+      }
+      const found = Health.standing(series, (now) => isMet({ ...known, now }))
       if (found === undefined) return []
-      const who = source === nobody ? "" : ` of ${source}`
+      const who = source === SignSteps.nobody ? "" : ` of ${source}`
       return [
         {
           sign,
           title,
-          environment: source === nobody ? null : source,
+          environment: source === SignSteps.nobody ? null : source,
           from: found.from,
           to: found.to,
-          says: `In the last ${Health.window} steps${who}, ${says(found.now, first)} (since step ${found.from}).`
+          says: `In the last ${Health.window} steps${who}, ${says({ ...known, now: found.now })} (since step ${found.from}).`
         }
       ]
     })

@@ -2,6 +2,7 @@
 import { window } from "@atropos/core/health/Health"
 import * as Filter from "../groups/list/Filter.ts"
 import { format } from "../route/Location.ts"
+import * as RewardNames from "../run/RewardNames.ts"
 import type { Finding } from "./useHealth.ts"
 
 type Order = Pick<Filter.Filter, "sort" | "isAscending">
@@ -67,15 +68,12 @@ const orderOf = (metric: string): Partial<Filter.Filter> =>
         ? highest("staleness")
         : {}
 
-/** Names of the trainer's own figures of the reward, which are no components. */
-const ofReward = new Set(["reward/mean", "reward/std", "reward/solved_fraction"])
-
 /** The groups of a point of a curve. */
 export const ofPoint = (metric: string, source: string, step: number): Filter.Filter => {
-  const isComponent = metric.startsWith("reward/") && !ofReward.has(metric)
+  const component = RewardNames.componentOf(metric)
   return {
     ...Filter.none,
-    ...(isComponent ? { ...highest("component"), component: metric.slice("reward/".length) } : orderOf(metric)),
+    ...(component !== null ? { ...highest("component"), component } : orderOf(metric)),
     environment: source === "trainer" || source === "queue" ? null : source,
     stepFrom: step,
     stepTo: step

@@ -31,7 +31,7 @@ export const Header = ({ onHelp }: { readonly onHelp: () => void }) => {
       <nav aria-label="Pages">
         {source.hasMetrics && <PageLink href={runPath(run)} label="Run" isHere={path === "/"} />}
         <PageLink href={groupsPath(run)} label="Groups" isHere={path.startsWith("/groups")} />
-        <EvaluationsLink isHere={path.startsWith("/evaluations")} />
+        <EvaluationsLink run={run} isHere={path.startsWith("/evaluations")} />
         <ReverifiedLink isHere={path === "/reverified"} />
         <PageLink href={hackingPath(run)} label="Hacking" isHere={path === "/hacking"} />
         {source.notes !== null && <PageLink href={notesPath(run)} label="Notes" isHere={path === "/notes"} />}
@@ -60,11 +60,11 @@ const PageLink = (props: { readonly href: string; readonly label: string; readon
 )
 
 /** Files may have evaluations in them; mostly they have none. */
-const EvaluationsLink = ({ isHere }: { readonly isHere: boolean }) => {
+const EvaluationsLink = ({ isHere, run }: { readonly run: string | null; readonly isHere: boolean }) => {
   const { hasService } = useSource()
   const { value } = useRemote(hasService ? null : "evaluations", (source, signal) => source.evaluations(signal))
   return hasService || (value !== null && value.length > 0) ? (
-    <PageLink href={evaluationsPath()} label="Evaluations" isHere={isHere} />
+    <PageLink href={evaluationsPath(run)} label="Evaluations" isHere={isHere} />
   ) : null
 }
 

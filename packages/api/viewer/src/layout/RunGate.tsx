@@ -1,15 +1,25 @@
-/** Shows a page once there is a run to look at; until then says what is missing. Evaluations need none. */
+/**
+ * Shows a page once the run it is of is there; until then says what is missing, and nothing on it can be done.
+ * Evaluations need no run.
+ */
 import type { ReactNode } from "react"
-import { useLocation } from "wouter"
+import { Link, useLocation } from "wouter"
+import { runPath } from "../route/Location.ts"
 import { useSource } from "../state/SourceContext.tsx"
 import { useRuns } from "../state/useRun.tsx"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
 
 export const RunGate = ({ children }: { readonly children: ReactNode }) => {
-  const { isLive } = useSource()
+  const { hasService, isLive, opens, stepOf } = useSource()
   const { run, runs } = useRuns()
   const [path] = useLocation()
-  if (run !== null || path.startsWith("/evaluations")) return children
+  if (path.startsWith("/evaluations")) return children
+  if (run !== null) {
+    const isMissing = hasService && runs.value !== null && !runs.value.some(({ name }) => name === run)
+    // One that was there before has been deleted.
+    const isStarting = run === opens && stepOf(run) === null
+    return isMissing ? <Missing run={run} isStarting={isStarting} newest={runs.value[0]?.name} /> : children
+  }
   if (runs.error !== null) return <Failure error={runs.error} onRetry={runs.reload} />
   if (runs.value === null) return <Loading what="runs" />
   if (!isLive) {
@@ -27,3 +37,27 @@ export const RunGate = ({ children }: { readonly children: ReactNode }) => {
     </Empty>
   )
 }
+
+const Missing = ({
+  isStarting,
+  newest,
+  run
+}: {
+  readonly run: string
+  /** Whether the service's own process is about to train it. */
+  readonly isStarting: boolean
+  readonly newest: string | undefined
+}) => (
+  <Empty title={isStarting ? `“${run}” is starting` : `No run “${run}”`}>
+    <p>
+      {isStarting
+        ? "Its model is made ready; the page follows once its trainer has registered it."
+        : "The service has no run of this name. It is shown here once a trainer registers it."}
+    </p>
+    {newest !== undefined && (
+      <Link className="button" href={runPath(newest)}>
+        To {newest}
+      </Link>
+    )}
+  </Empty>
+)

@@ -33,7 +33,7 @@ export const NoteDialog = ({
     onClose()
   }
   return (
-    <Modal title={`Note on rollout ${rollout} of group ${group}`} className="note-dialog" onClose={onClose}>
+    <Modal title={`Note on rollout ${rollout + 1} of group ${group}`} className="note-dialog" onClose={onClose}>
       <form className="dialog-form" onSubmit={submit}>
         <label>
           Labels, separated by commas

@@ -21,7 +21,7 @@ export const NoteTools = ({ group, rollout }: NoteToolsProps) => {
         type="button"
         className="quiet small icon-button"
         aria-pressed={note.bookmarked}
-        aria-label={`Bookmark rollout ${rollout}`}
+        aria-label={`Bookmark rollout ${rollout + 1}`}
         title="Bookmark (b)"
         onClick={() => notes.write(group, rollout, { ...note, bookmarked: !note.bookmarked })}
       >
@@ -30,7 +30,7 @@ export const NoteTools = ({ group, rollout }: NoteToolsProps) => {
       <button
         type="button"
         className="quiet small icon-button"
-        aria-label={`Note on rollout ${rollout}`}
+        aria-label={`Note on rollout ${rollout + 1}`}
         title="Note (a)"
         onClick={() => setIsOpen(true)}
       >

@@ -20,7 +20,7 @@ const columnsOf = (run: string): ReadonlyArray<Column<Wire.Note>> => [
     value: ({ group, rollout }) => `${group}/${rollout ?? ""}`,
     cell: ({ group, rollout }) => (
       <Link href={groupPath(run, group, { rollout })}>
-        {rollout === null ? `group ${group}` : `rollout ${rollout} of group ${group}`}
+        {rollout === null ? `group ${group}` : `rollout ${rollout + 1} of group ${group}`}
       </Link>
     )
   },

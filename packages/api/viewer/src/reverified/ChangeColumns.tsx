@@ -39,7 +39,7 @@ const Scores = ({ change, run }: { readonly change: Change; readonly run: string
           <li key={index} className="number">
             <Link
               href={groupPath(run, group, { rollout })}
-              aria-label={`${number(old)} → ${number(now)}, rollout ${rollout} of group ${group}`}
+              aria-label={`${number(old)} → ${number(now)}, rollout ${rollout + 1} of group ${group}`}
             >
               {number(old)} → {number(now)}
             </Link>

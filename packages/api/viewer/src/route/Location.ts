@@ -44,7 +44,9 @@ export const groupsPath = (run: string | null, item: string | null = null): stri
 export const hackingPath = (run: string | null): string => format("/hacking", { run })
 export const reverifiedPath = (run: string | null): string => format("/reverified", { run })
 export const notesPath = (run: string | null): string => format("/notes", { run })
-export const evaluationsPath = (run: string | null = null): string => format("/evaluations", { run })
+/** Those of a run, or of all runs and of none: what `evaluate` sends without a run is listed there alone. */
+export const evaluationsPath = (run: string | null = null, isOfAll = false): string =>
+  format("/evaluations", { run, of: isOfAll ? "all" : null })
 /** An evaluation, or two compared: the second with the first. */
 export const evaluationPath = (id: string, compared: string | null = null): string =>
   format(`/evaluations/${encodeURIComponent(id)}`, { with: compared })

@@ -4,6 +4,7 @@
  * A chart has a line per trace, source and run with the metric; without one it is not shown. Below, all have names.
  */
 import type { MetricTable } from "./MetricTable.ts"
+import * as RewardNames from "./RewardNames.ts"
 
 /** How values are written: shares as percent, rates and durations with their unit. */
 export type Unit = "number" | "share" | "seconds" | "perSecond" | "nats" | "tokens"
@@ -156,9 +157,16 @@ const rollouts: Section = {
 const speed: Section = {
   title: "Speed",
   charts: [
-    lines("tokens", "Tokens trained a second", "perSecond", "Tokens computed a second of the step, waiting excluded.", [
-      trace("tokens", "train/tokens_per_second")
-    ]),
+    lines(
+      "tokens",
+      "Tokens trained a second",
+      "perSecond",
+      "By the whole time of each step, waiting for rollouts included; and by the trainer's own work alone.",
+      [
+        trace("whole step", "train/tokens", { per: "train/step_time" }),
+        trace("waiting excluded", "train/tokens_per_second")
+      ]
+    ),
     lines(
       "groups",
       "Groups trained a second",
@@ -181,7 +189,7 @@ const speed: Section = {
 }
 
 /** What evaluations record beside their scores. */
-const counts = new Set(["eval/items", "eval/failed_items", "eval/seconds"])
+const counts = new Set(["eval/items", "eval/failed_items", "eval/seconds", "eval/temperature"])
 const bounds = /_(stderr|ci_low|ci_high)$/
 
 /** `eval/percent_correct` as `Percent correct`. */
@@ -195,7 +203,7 @@ export const unitOf = (metric: string): Unit =>
   /percent|fraction|pass@|accuracy|_rate$/.test(metric) ? "share" : "number"
 
 /** A chart for each score that was evaluated, with its 95% confidence interval where that is known. */
-const evaluation = (names: ReadonlyArray<string>): Section => ({
+const evaluation = (names: ReadonlyArray<string>, sampled: string): Section => ({
   title: "Evaluation",
   charts: names
     .filter((name) => name.startsWith("eval/") && !counts.has(name) && !bounds.test(name))
@@ -204,13 +212,28 @@ const evaluation = (names: ReadonlyArray<string>): Section => ({
       return {
         id: name,
         title: titleOf(name),
-        help: "Of held-out items.",
+        help: `Of held-out items${sampled}.`,
         unit: unitOf(name),
         kind: "points",
         traces: [trace("mean", name, spread === undefined ? {} : { spread })]
       }
     })
 })
+
+/** `, sampled at temperature 0; training samples at 1`: shares of the two are not the same figure. */
+const sampledAt = (runs: ReadonlyArray<Tables>): string => {
+  const [evaluated, trained] = ["eval/temperature", "train/temperature"].map((name) => temperatureOf(runs, name))
+  if (evaluated === undefined) return ""
+  return `, sampled at temperature ${evaluated}${trained === undefined ? "" : `; training samples at ${trained}`}`
+}
+
+/** The last that was recorded, where all runs and sources have the same. */
+export const temperatureOf = (runs: ReadonlyArray<Pick<Tables, "table">>, name: string): number | undefined => {
+  const all = new Set(
+    runs.flatMap(({ table }) => table.sourcesOf(name).map((source) => table.points(source, name).values.at(-1)!))
+  )
+  return all.size === 1 ? [...all][0] : undefined
+}
 
 const spreadOf = (name: string, names: ReadonlyArray<string>): Spread | undefined => {
   const label = "bars: 95% confidence"
@@ -220,15 +243,12 @@ const spreadOf = (name: string, names: ReadonlyArray<string>): Spread | undefine
   return names.includes(`${name}_stderr`) ? { kind: "standardError", metric: `${name}_stderr`, label } : undefined
 }
 
-/** The trainer's figures of the reward, which are no components of it. */
-const wholes = new Set(["reward/mean", "reward/std"])
-
 /** A chart for each environment whose reward has components, with a curve each. */
 const components = (runs: ReadonlyArray<Tables>): ReadonlyArray<Chart> => {
   const sources = new Map<string, Set<string>>()
   for (const { table } of runs) {
     for (const name of table.names()) {
-      if (!name.startsWith("reward/") || wholes.has(name)) continue
+      if (RewardNames.componentOf(name) === null) continue
       for (const source of table.sourcesOf(name)) sources.set(source, (sources.get(source) ?? new Set()).add(name))
     }
   }
@@ -238,7 +258,7 @@ const components = (runs: ReadonlyArray<Tables>): ReadonlyArray<Chart> => {
       sources.size > 1 ? `Reward components · ${source}` : "Reward components",
       "number",
       "Means of what scores are made of, before any weight.",
-      [...names].sort().map((name) => trace(name.slice("reward/".length), name))
+      [...names].sort().map((name) => trace(RewardNames.componentOf(name) ?? name, name))
     ),
     source
   }))
@@ -257,7 +277,7 @@ export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> =>
   // One state of the queue is no curve.
   const watched = new Set(runs.flatMap(({ watched }) => (isCurve(watched) ? watched.names() : [])))
   const scored: Section = { ...reward, charts: [...reward.charts, ...components(runs)] }
-  return [scored, evaluation(names), learning, rollouts, speed]
+  return [scored, evaluation(names, sampledAt(runs)), learning, rollouts, speed]
     .map(({ charts, title }) => ({
       title,
       charts: charts.filter(({ isWatched, traces }) => {

@@ -6,6 +6,7 @@
  * curves of one colour have dashes. `layout` is cheap and changes seldom; `draw` goes through all points that are new
  * since the last time.
  */
+import * as Breaks from "./Breaks.ts"
 import type { Chart, Trace } from "./Catalog.ts"
 import * as Line from "./Line.ts"
 import type { MetricTable, Points } from "./MetricTable.ts"
@@ -51,7 +52,10 @@ export interface Curve {
   /** Its values as recorded, where they are smoothed. */
   readonly raw: Line.Line | null
   readonly band: Line.Band | null
-  /** Where it is drawn: on top of the curves below it in a stacked chart, else where its values are. */
+  /**
+   * Where it is drawn: on top of the curves below it in a stacked chart, else where its values are, with a gap wherever
+   * steps are missing.
+   */
   readonly drawn: Line.Line
   /** Where its values are not finite. */
   readonly gaps: ReadonlyArray<Gap>
@@ -190,14 +194,24 @@ export const draw = (chart: Chart, entries: ReadonlyArray<Entry>, view: View): R
   const curves = entries.map((entry) => curveOf(chart, entry, view.axis, smoothing))
   if (chart.kind !== "stacked") return curves
   const edges = Line.stack(curves.map(({ line }) => line))
-  return curves.map((curve, index) => ({ ...curve, raw: null, band: null, drawn: edges[index]! }))
+  const isByStep = view.axis === "step"
+  return curves.map((curve, index) => ({
+    ...curve,
+    raw: null,
+    band: null,
+    drawn: isByStep ? stepBreaks(edges[index]!) : timeBreaks(edges[index]!, noPoints)
+  }))
 }
 
 const curveOf = (chart: Chart, entry: Entry, axis: Axis, smoothing: number): Curve => {
   const { run, source, trace } = entry
   const table = tableOf(chart, run)
   const start = run.table.times()?.first ?? 0
-  const lineOf = (points: Points) => smoothed(axis === "step" ? stepLine(points) : timeLine(points, start), smoothing)
+  const recordedOf = (points: Points) => (axis === "step" ? stepLine(points) : timeLine(points, start))
+  const lineOf = (points: Points) => smoothed(recordedOf(points), smoothing)
+  // Few measurements are far apart by nature.
+  const drawnOf = (line: Line.Line, points: Points) =>
+    chart.kind === "points" ? line : axis === "step" ? stepBreaks(line) : timeBreaks(line, points)
   const recorded = table.points(source, trace.metric)
   const points = trace.per === undefined ? recorded : ratio(recorded, table.points(source, trace.per))
   const line = lineOf(points)
@@ -205,9 +219,15 @@ const curveOf = (chart: Chart, entry: Entry, axis: Axis, smoothing: number): Cur
   return {
     entry,
     line,
-    raw: smoothing > 0 ? (axis === "step" ? stepLine(points) : timeLine(points, start)) : null,
-    band: spread === null ? null : { low: lineOf(spread.low), high: lineOf(spread.high) },
-    drawn: line,
+    raw: smoothing > 0 ? drawnOf(recordedOf(points), points) : null,
+    band:
+      spread === null
+        ? null
+        : {
+            low: drawnOf(lineOf(spread.low), spread.low),
+            high: drawnOf(lineOf(spread.high), spread.high)
+          },
+    drawn: drawnOf(line, points),
     gaps: axis === "step" ? stepGaps(points) : timeGaps(points, start)
   }
 }
@@ -253,6 +273,10 @@ const spreadOf = ({ unit }: Chart, { spread }: Trace, points: Points, table: Met
   return low.steps.length === 0 || high.steps.length === 0 ? null : { low, high }
 }
 
+const noPoints: Points = { steps: new Float64Array(), times: new Float64Array(), values: new Float64Array() }
+
+const stepBreaks = remembered(Breaks.overSteps)
+const timeBreaks = remembered(Breaks.overTime)
 const stepLine = remembered(Line.byStep)
 const timeLine = remembered(Line.byTime)
 const ratio = remembered(Line.divide)

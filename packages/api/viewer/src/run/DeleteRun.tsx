@@ -48,7 +48,8 @@ const Confirmation = ({ deleteRun, onClose, run }: ConfirmationProps) => {
       () => {
         onClose()
         runs.reload()
-        navigate(runPath(null))
+        // The list that is known still has it.
+        navigate(runPath(runs.value?.find(({ name }) => name !== run)?.name ?? null))
       },
       (cause: unknown) => {
         setIsUnderWay(false)

@@ -16,7 +16,7 @@ export interface Headline {
    * what it says itself.
    */
   readonly tokensPerSecond: number | null
-  /** Seconds from the first row to the last. */
+  /** Seconds that all steps took, as the console sums them; of a trainer that times none, from first to last row. */
   readonly elapsed: number | null
   /** Seconds, waiting included. */
   readonly stepTime: number | null
@@ -37,7 +37,6 @@ export const of = (table: MetricTable, totalSteps: number): Headline => {
   const reward = firstOf(table, ["reward/mean", "train/scores_mean"])
   const stepTime = mean(recent(firstOf(table, ["train/step_time"])))
   const step = lastStep(table)
-  const times = table.times()
   const total = totalSteps > 0 ? totalSteps : null
   return {
     step,
@@ -45,7 +44,7 @@ export const of = (table: MetricTable, totalSteps: number): Headline => {
     reward: Health.courseOf(reward),
     skipped: skippedOf(table),
     tokensPerSecond: speedOf(table, stepTime),
-    elapsed: times === null || times.last === times.first ? null : (times.last - times.first) / 1000,
+    elapsed: elapsedOf(table),
     stepTime,
     remaining: stepTime === null || step === null || total === null || step >= total ? null : (total - step) * stepTime,
     evaluation: latest(table, [...scores, ...table.names().filter((name) => name.startsWith("eval/pass@"))])
@@ -59,6 +58,13 @@ const speedOf = (table: MetricTable, stepTime: number | null): number | null => 
     : tokens / stepTime
 }
 
+const elapsedOf = (table: MetricTable): number | null => {
+  const { values } = firstOf(table, ["train/step_time"])
+  if (values.length > 0) return values.reduce((sum, seconds) => sum + seconds, 0)
+  const times = table.times()
+  return times === null || times.last === times.first ? null : (times.last - times.first) / 1000
+}
+
 /** The trainer's step; while it has none, the environments'. */
 const lastStep = (table: MetricTable): number | null =>
   firstOf(table, ["reward/mean", "train/loss"]).steps.at(-1) ?? table.steps()?.last ?? null
@@ -66,7 +72,11 @@ const lastStep = (table: MetricTable): number | null =>
 /** Of the first of the metrics that is recorded, the first source; without what is not finite. */
 const firstOf = (table: MetricTable, names: ReadonlyArray<string>): Points => {
   const name = names.find((name) => table.sourcesOf(name).length > 0) ?? ""
-  const points = table.points(table.sourcesOf(name)[0] ?? "", name)
+  return finiteOf(table, table.sourcesOf(name)[0] ?? "", name)
+}
+
+const finiteOf = (table: MetricTable, source: string, name: string): Points => {
+  const points = table.points(source, name)
   const isFinite = (_: number, index: number) => Number.isFinite(points.values[index]!)
   return points.values.every(Number.isFinite)
     ? points
@@ -85,12 +95,15 @@ const skippedOf = (table: MetricTable): Headline["skipped"] => {
   return steps === 0 ? null : { steps, notFinite: stepsOf("train/skipped_not_finite") }
 }
 
+/** Of all that evaluate: the highest step, and of evaluations of one step the one that came last. */
 const latest = (table: MetricTable, names: ReadonlyArray<string>): Headline["evaluation"] => {
   for (const name of names) {
-    const { steps, values } = firstOf(table, [name])
-    const value = values.at(-1)
-    const step = steps.at(-1)
-    if (value !== undefined && step !== undefined) return { name, value, step }
+    const [newest] = table
+      .sourcesOf(name)
+      .map((source) => finiteOf(table, source, name))
+      .filter(({ steps }) => steps.length > 0)
+      .toSorted((one, other) => other.steps.at(-1)! - one.steps.at(-1)! || other.times.at(-1)! - one.times.at(-1)!)
+    if (newest !== undefined) return { name, value: newest.values.at(-1)!, step: newest.steps.at(-1)! }
   }
   return null
 }

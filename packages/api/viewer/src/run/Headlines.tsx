@@ -64,13 +64,14 @@ const Tiles = ({ activity, headline, run }: Row) => {
       {evaluation !== null && (
         <Tile title="Evaluation" value={quantity(evaluation.value, Catalog.unitOf(evaluation.name))}>
           {evaluation.name.replace("eval/", "").replaceAll("_", " ")} at step {Format.count(evaluation.step)}
+          <Temperatures run={run} />
         </Tile>
       )}
       <Tile title="Speed" value={tokensPerSecond === null ? null : quantity(tokensPerSecond, "perSecond")}>
-        tokens trained{stepTime !== null && <>, {duration(stepTime)} a step</>}
+        tokens trained{stepTime !== null && <>, {duration(stepTime)} a step, waiting included</>}
       </Tile>
       <Tile title="Time" value={elapsed === null ? null : duration(elapsed)}>
-        since the first step
+        {step === null ? "since the first row" : `in ${Format.plural(step, "step")}`}
         {remaining !== null && isMoving(run, activity) && <>, about {duration(remaining)} to go</>}
       </Tile>
     </dl>
@@ -92,6 +93,19 @@ const Tile = ({
     <dd className="tile-note">{value !== null && children}</dd>
   </div>
 )
+
+/** Rewards of training and evaluations are not sampled alike. */
+const Temperatures = ({ run }: Pick<Row, "run">) => {
+  const evaluated = Catalog.temperatureOf([run], "eval/temperature")
+  const trained = Catalog.temperatureOf([run], "train/temperature")
+  if (evaluated === undefined) return null
+  return (
+    <>
+      , at temperature {evaluated}
+      {trained !== undefined && trained !== evaluated && <>; training samples at {trained}</>}
+    </>
+  )
+}
 
 const Skipped = ({ notFinite, steps }: NonNullable<Headline.Headline["skipped"]>) => (
   <span className="falling">

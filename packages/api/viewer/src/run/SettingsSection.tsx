@@ -1,4 +1,4 @@
-/** What the runs were started with: a table that is opened on demand, searched, and cut to what differs. */
+/** The settings of the runs, as they are in force: a table, opened on demand, searched, and cut to what differs. */
 import { useMemo, useState } from "react"
 import { type Column, DataTable } from "../service/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
@@ -21,9 +21,7 @@ export const SettingsSection = (props: SettingsSectionProps) => {
       <details className="settings" open={isOpen} onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
         <summary>
           <h2>Settings</h2>
-          <span className="muted">
-            {props.names.length > 1 ? "what the runs were started with" : "what the run was started with"}
-          </span>
+          <span className="muted">in force</span>
         </summary>
         {isOpen && <Settings {...props} />}
       </details>

@@ -1,4 +1,4 @@
-/** What runs were started with, setting by setting, side by side. Pure. */
+/** Settings of runs as they are in force, setting by setting, side by side. Pure. */
 import type * as Wire from "../source/Wire.ts"
 
 export interface RunSettings {

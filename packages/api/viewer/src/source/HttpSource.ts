@@ -12,8 +12,11 @@ import type * as Wire from "./Wire.ts"
 /** More ids than this in one address are asked for in several requests. */
 const piecesPerRequest = 800
 
-/** `isFiles`: what answers has groups of files and nothing else. */
-export const make = (base: string, { isFiles = false }: { readonly isFiles?: boolean } = {}): Source => {
+/** `isFiles`: what answers has groups of files and nothing else; `opens`: the run of the service's own process. */
+export const make = (
+  base: string,
+  { isFiles = false, opens = null }: { readonly isFiles?: boolean; readonly opens?: string | null } = {}
+): Source => {
   const steps = new Map<string, number>()
   const note = (run: string, step: number) => steps.set(run, Math.max(step, steps.get(run) ?? step))
   const noteRows = (run: string, rows: ReadonlyArray<Wire.MetricsRow>) => {
@@ -35,6 +38,7 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
     isLive: true,
     hasService: !isFiles,
     hasMetrics: !isFiles,
+    opens,
     title: null,
     runs: listRuns,
     browse: (run, query, signal) => json(`${of(run)}/rollouts`, query, signal),

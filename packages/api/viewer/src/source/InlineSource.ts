@@ -64,6 +64,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
     stepOf: () => null,
     isLive: false,
     hasService: false,
+    opens: null,
     hasMetrics: data.runs.some(({ metrics = [] }) => metrics.length > 0),
     title: data.title,
     runs: async () =>

@@ -61,6 +61,8 @@ export interface Source {
   readonly hasService: boolean
   /** Whether there may be curves. */
   readonly hasMetrics: boolean
+  /** The run to show if the address names none, registered or not; null: where something happened last. */
+  readonly opens: string | null
   /** What a saved page is about. */
   readonly title: string | null
   readonly runs: (signal?: AbortSignal) => Promise<ReadonlyArray<Wire.Run>>

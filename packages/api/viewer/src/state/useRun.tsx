@@ -1,7 +1,7 @@
 /**
  * The runs of the source, and the one being looked at: the one the address names (`?run=`, or the path of a group). An
- * address without one gets the first, where something happened last: it is written into it, and so means the same when
- * it is opened again.
+ * address without one gets the run that the service's own process starts, else the first, where something happened
+ * last: it is written into it, and so means the same when it is opened again.
  */
 import { createContext, type ReactNode, useContext, useEffect } from "react"
 import { useLocation, useRoute } from "wouter"
@@ -20,35 +20,37 @@ interface Runs {
 const RunContext = createContext<Runs | null>(null)
 
 /** Pages that are of the run in their parameters. */
-const ofRuns: ReadonlySet<string> = new Set(["/", "/groups", "/hacking", "/notes", "/service"])
+const ofRuns: ReadonlySet<string> = new Set(["/", "/groups", "/hacking", "/notes", "/evaluations", "/service"])
 
 /** Runs begin and end while somebody looks. */
 const runsEveryMillis = 10_000
-/** Where there is none yet, whoever looks waits for the first. */
+/** If there is none yet, or not the one that is looked at, whoever looks waits for it. */
 const firstEveryMillis = 1000
 
 export const RunProvider = ({ children }: { readonly children: ReactNode }) => {
   const runs = useRemote("runs", (source, signal) => source.runs(signal))
-  const { isLive } = useSource()
+  const { isLive, opens } = useSource()
   const { reload } = runs
-  const isRefused = runs.error?.kind === "unauthorized"
-  const every = runs.value?.length === 0 ? firstEveryMillis : runsEveryMillis
-  useEffect(() => {
-    if (!isLive || isRefused) return
-    const timer = setInterval(reload, every)
-    return () => clearInterval(timer)
-  }, [every, isLive, isRefused, reload])
   const search = useSearch()
   const [path] = useLocation()
   const setSearch = useSetSearch()
   const [, group] = useRoute("/groups/:run/:id")
   const named = group === null ? search.get("run") || null : decode(group.run)
-  const first = runs.value?.[0]?.name ?? null
+  const first = opens ?? runs.value?.[0]?.name ?? null
+  const run = named ?? first
+  const isRefused = runs.error?.kind === "unauthorized"
+  const isAwaited = runs.value !== null && !runs.value.some(({ name }) => name === run)
+  const every = isAwaited ? firstEveryMillis : runsEveryMillis
+  useEffect(() => {
+    if (!isLive || isRefused) return
+    const timer = setInterval(reload, every)
+    return () => clearInterval(timer)
+  }, [every, isLive, isRefused, reload])
   const isOpen = named === null && first !== null && ofRuns.has(path)
   useEffect(() => {
     if (isOpen) setSearch({ run: first }, { replace: true })
   })
-  return <RunContext.Provider value={{ runs, run: named ?? first }}>{children}</RunContext.Provider>
+  return <RunContext.Provider value={{ runs, run }}>{children}</RunContext.Provider>
 }
 
 export const useRuns = (): Runs => {

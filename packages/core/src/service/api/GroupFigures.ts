@@ -26,7 +26,10 @@ export const GroupFigures = wire({
   components: Schema.Record(Schema.String, Schema.Finite),
   /** Trained tokens of each rollout, in the group's order. */
   lengths: Schema.Array(Schema.Int),
-  /** Fingerprints of what rollouts have behind the prompt (12 digits): alike where it is; none without messages. */
+  /**
+   * Fingerprints of what rollouts have behind the prompt (12 digits): alike where it is; none without messages. `=`
+   * before one whose answer is the expected one, where the environment says what is.
+   */
   answers: Schema.Array(Schema.String)
 })
 export type GroupFigures = typeof GroupFigures.Type

@@ -15,6 +15,8 @@ export const meanScore = ({ rollouts }: Group, members: ReadonlyArray<number>): 
   return scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
 }
 
+const numbersOf = (members: ReadonlyArray<number>): string => members.map((member) => member + 1).join(" ")
+
 export const of = (sessions: ReadonlyArray<Session>, group: Group, { text, unit }: Sequences.Sequences): Save.Table => {
   /** Places of branches, from the root on: `1.2` is the second way in which the first one goes on. */
   const rowsOf = (
@@ -24,7 +26,7 @@ export const of = (sessions: ReadonlyArray<Session>, group: Group, { text, unit 
   ): ReadonlyArray<ReadonlyArray<Save.Value>> =>
     branches.flatMap(({ ending, from, members, next, to }, at) => {
       const place = `${above}${at + 1}`
-      const own = [place, session, from, to, meanScore(group, members), members.join(" "), ending.join(" ")]
+      const own = [place, session, from + 1, to, meanScore(group, members), numbersOf(members), numbersOf(ending)]
       return [[...own, text(members[0]!, from, to)], ...rowsOf(next, session, `${place}.`)]
     })
   return {

@@ -117,7 +117,7 @@ const Branch = ({
       <p className="branch-head">
         <strong>{plural(members.length, "rollout")}</strong>
         <span className="muted">
-          {sequences.unit}s {from} to {to - 1}
+          {sequences.unit}s {from + 1} to {to}
         </span>
         {mean !== null && (
           <span className="number">
@@ -126,7 +126,7 @@ const Branch = ({
         )}
         {ending.map((member) => (
           <Link key={member} href={groupPath(run, id, { rollout: member, view: "tokens" })}>
-            rollout {member}
+            rollout {member + 1}
           </Link>
         ))}
         {one !== undefined && other !== undefined && (
@@ -136,7 +136,7 @@ const Branch = ({
             data-no-picture=""
             onClick={() => onCompare({ rollout: one, with: other })}
           >
-            compare {one} with {other}
+            compare {one + 1} with {other + 1}
           </button>
         )}
       </p>

@@ -85,7 +85,7 @@ const Side = ({
     <select value={chosen} onChange={({ target }) => onChoose(Number(target.value))}>
       {rollouts.map((rollout, place) => (
         <option key={rollout.index} value={rollout.index}>
-          {`rollout ${rollout.index}, ${scoreOf(rollout)}`}
+          {`rollout ${rollout.index + 1}, ${scoreOf(rollout)}`}
           {place === 0 ? " (best)" : place === rollouts.length - 1 ? " (worst)" : ""}
         </option>
       ))}
@@ -113,7 +113,7 @@ const Parting = ({ id, left, right, run, sequences }: PartingProps) => {
   return (
     <section className="parting" aria-labelledby="parting-title">
       <h2 id="parting-title">
-        {isSame ? "They are alike" : at === 0 ? "They begin differently" : `They part at ${unit} ${at}`}
+        {isSame ? "They are alike" : at === 0 ? "They begin differently" : `They part at ${unit} ${at + 1}`}
       </h2>
       <p role="status">{toldOf(left, right, sequences, at)}</p>
       {at > 0 && (
@@ -129,14 +129,14 @@ const Parting = ({ id, left, right, run, sequences }: PartingProps) => {
               <h3>
                 {unit === "token" ? (
                   <Link href={groupPath(run, id, { rollout: rollout.index, view: "tokens", token: at })}>
-                    Rollout {rollout.index} at token {at}
+                    Rollout {rollout.index + 1} at token {at + 1}
                   </Link>
                 ) : (
-                  `Rollout ${rollout.index}`
+                  `Rollout ${rollout.index + 1}`
                 )}
                 <span className="muted">{scoreOf(rollout)}</span>
               </h3>
-              <pre tabIndex={0} aria-label={`How rollout ${rollout.index} goes on`}>
+              <pre tabIndex={0} aria-label={`How rollout ${rollout.index + 1} goes on`}>
                 <mark>{text(rollout.index, at, at + 1) || "(end)"}</mark>
                 {text(rollout.index, at + 1, at + after)}
                 {units[rollout.index]!.length > at + after && <span className="muted"> …</span>}
@@ -155,9 +155,9 @@ const probability = (logprob: number | undefined): string =>
 /** Where they part, in a sentence. */
 const toldOf = (left: Rollout, right: Rollout, { text, unit, units }: Sequences.Sequences, at: number): string => {
   const sides = [left, right].map((rollout) => {
-    if (at >= units[rollout.index]!.length) return `rollout ${rollout.index} ends there`
+    if (at >= units[rollout.index]!.length) return `rollout ${rollout.index + 1} ends there`
     const shown = JSON.stringify(text(rollout.index, at, at + 1).slice(0, 80))
-    return `rollout ${rollout.index} has ${shown}${unit === "token" ? probability(rollout.logprobs?.[at]) : ""}`
+    return `rollout ${rollout.index + 1} has ${shown}${unit === "token" ? probability(rollout.logprobs?.[at]) : ""}`
   })
   const length = at === 0 ? "They have no beginning in common" : `The first ${plural(at, unit)} are the same`
   if (sides.every((side) => side.endsWith("ends there"))) return `${length}, and both end there.`

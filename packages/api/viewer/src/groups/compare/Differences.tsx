@@ -47,16 +47,16 @@ export const Differences = ({ left, right }: { readonly left: Rollout; readonly 
       <div className="table-scroll" tabIndex={0} role="region" aria-label="Figures of both rollouts">
         <table className="data-table">
           <caption className="sr-only">
-            Rollout {left.index} and rollout {right.index}
+            Rollout {left.index + 1} and rollout {right.index + 1}
           </caption>
           <thead>
             <tr>
               <th scope="col">Figure</th>
               <th scope="col" className="number">
-                Rollout {left.index}
+                Rollout {left.index + 1}
               </th>
               <th scope="col" className="number">
-                Rollout {right.index}
+                Rollout {right.index + 1}
               </th>
               <th scope="col" className="number">
                 Difference
@@ -67,10 +67,10 @@ export const Differences = ({ left, right }: { readonly left: Rollout; readonly 
             {rows.map((row) => (
               <tr key={row.name} className={row.left === row.right ? "muted" : undefined}>
                 <th scope="row">{row.name}</th>
-                <td className="number" data-title={`Rollout ${left.index}`}>
+                <td className="number" data-title={`Rollout ${left.index + 1}`}>
                   {shown(row.left)}
                 </td>
-                <td className="number" data-title={`Rollout ${right.index}`}>
+                <td className="number" data-title={`Rollout ${right.index + 1}`}>
                   {shown(row.right)}
                 </td>
                 <td className="number" data-title="Difference">
@@ -83,9 +83,9 @@ export const Differences = ({ left, right }: { readonly left: Rollout; readonly 
       </div>
       <div className="table-foot">
         <SaveMenu
-          name={`rollouts ${left.index} and ${right.index}`}
+          name={`rollouts ${left.index + 1} and ${right.index + 1}`}
           table={() => ({
-            columns: ["figure", `rollout ${left.index}`, `rollout ${right.index}`],
+            columns: ["figure", `rollout ${left.index + 1}`, `rollout ${right.index + 1}`],
             rows: rows.map((row) => [row.name, row.left, row.right])
           })}
         />

@@ -19,7 +19,7 @@ export const Inspector = ({ model, rollout, token }: Props) => {
     <aside className="inspector" tabIndex={0} aria-label="Token" aria-live="polite">
       <p className="inspector-token mono">{label(token)}</p>
       <dl className="number">
-        <Fact name="Position" value={`${index} of ${model.length}`} />
+        <Fact name="Position" value={`${index + 1} of ${model.length}`} />
         <Fact name="Id" value={String(id)} />
         <Fact name="Text" value={text === null ? "not told" : JSON.stringify(text)} />
         <Fact name="Mask" value={isTrained ? "trained" : "not trained"} />

@@ -38,7 +38,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
     return pieces.error === null ? <Loading what="tokens" /> : <Failure error={pieces.error} onRetry={pieces.reload} />
   }
   if (model.length === 0) return <p className="note muted">This rollout has no tokens.</p>
-  const name = `tokens of rollout ${rollout.index} of group ${group}`
+  const name = `tokens of rollout ${rollout.index + 1} of group ${group}`
   // Without logprobs there is no curve, and the table is drawn.
   const picture = model.hasLogprobs ? () => drawElements(bar?.querySelector("svg.sparkline") ?? null, name) : null
   const cursor = Math.min(token ?? TokenModel.firstTrained(model), model.length - 1)

@@ -6,7 +6,7 @@ const candidatesOf = ({ candidates }: Token): string | null =>
   candidates.length === 0 ? null : JSON.stringify(candidates.map(({ id, logprob }) => [id, logprob]))
 
 const rowOf = (token: Token): ReadonlyArray<Save.Value> => [
-  token.index,
+  token.index + 1,
   token.id,
   token.text,
   token.isTrained,

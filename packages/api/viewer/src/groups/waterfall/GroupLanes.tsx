@@ -13,7 +13,7 @@ interface GroupLanesProps {
 export const tableOf = (all: ReadonlyArray<Waterfall.Waterfall>, kinds: ReadonlyArray<Waterfall.Kind>) => ({
   columns: ["rollout", "answered", ...kinds.map((kind) => Waterfall.titles[kind])],
   rows: all.map((own) => [
-    own.index,
+    own.index + 1,
     own.answered / 1000,
     ...kinds.map((kind) => Waterfall.total(Waterfall.spansOf(own), kind) / 1000)
   ])
@@ -32,7 +32,7 @@ export const GroupLanes = ({ all, current, onChoose }: GroupLanesProps) => {
             title={Waterfall.told(own, duration)}
             onClick={() => onChoose(own.index)}
           >
-            rollout {own.index}
+            rollout {own.index + 1}
           </button>
           <Bars spans={Waterfall.spansOf(own)} to={to} />
           <span className="number muted">{duration(own.answered / 1000)}</span>

@@ -45,7 +45,7 @@ export const TurnTable = ({ waterfall }: { readonly waterfall: Waterfall.Waterfa
   const kinds = kindsOf(rows)
   const hasTokens = rows.some(({ tokens }) => tokens !== null)
   return (
-    <div className="waterfall-scroll" tabIndex={0} role="region" aria-label={`Turns of rollout ${waterfall.index}`}>
+    <div className="waterfall-scroll" tabIndex={0} role="region" aria-label={`Turns of rollout ${waterfall.index + 1}`}>
       <table className="waterfall-table">
         <thead>
           <tr>

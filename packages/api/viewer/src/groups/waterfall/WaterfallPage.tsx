@@ -33,7 +33,7 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
   const one = all.find(({ index }) => index === current.index)
   const last = Waterfall.straggler(all)
   const kinds = Waterfall.kinds.filter((kind) => all.some((own) => Waterfall.total(Waterfall.spansOf(own), kind) > 0))
-  const names = { group: `times of group ${id}`, rollout: `times of rollout ${current.index} of group ${id}` }
+  const names = { group: `times of group ${id}`, rollout: `times of rollout ${current.index + 1} of group ${id}` }
   // Lanes and turns are told apart by one legend, which belongs to both.
   const draw = (name: string) => () => drawElements(page.current, name)
   return (
@@ -43,7 +43,7 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
           <h2 id="waterfall-group">The group</h2>
           <p>
             {`${duration(Math.max(...all.map(({ to }) => to)) / 1000)} from the item's start to its scores.`}
-            {last !== null && ` The others waited ${duration(last.millis / 1000)} for rollout ${last.index}.`}
+            {last !== null && ` The others waited ${duration(last.millis / 1000)} for rollout ${last.index + 1}.`}
           </p>
           <GroupLanes all={all} current={current.index} onChoose={onChoose} />
           <SaveMenu name={names.group} table={() => lanesTableOf(all, kinds)} picture={draw(names.group)} />
@@ -57,7 +57,7 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
         ))}
       </ul>
       <section aria-labelledby="waterfall-rollout">
-        <h2 id="waterfall-rollout">Rollout {current.index}</h2>
+        <h2 id="waterfall-rollout">Rollout {current.index + 1}</h2>
         {one === undefined ? (
           <p className="muted">Nobody wrote down when the turns of this rollout happened.</p>
         ) : (

@@ -90,7 +90,9 @@ export const make = (
     const x = plot.posToVal(left, "x")
     const distances = curves.map(({ drawn }) => {
       const at = Line.nearest(drawn, x)
-      return at === undefined ? Number.POSITIVE_INFINITY : Math.abs(plot.valToPos(drawn.ys[at]!, "y") - top)
+      const y = at === undefined ? Number.NaN : drawn.ys[at]!
+      // In a gap it is near nothing.
+      return Number.isFinite(y) ? Math.abs(plot.valToPos(y, "y") - top) : Number.POSITIVE_INFINITY
     })
     const nearest = curves[distances.indexOf(Math.min(...distances))] ?? curves[0]
     if (nearest !== undefined) options.onPick(nearest.entry, x)

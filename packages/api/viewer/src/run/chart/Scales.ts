@@ -17,7 +17,7 @@ const longestName = 28
 
 /** What stands beside the axes of a chart. */
 export const namesOfAxes = ({ title, unit }: Chart, axis: Axis): { readonly x: string; readonly y: string } => ({
-  x: axis === "step" ? "step" : "time since the first step",
+  x: axis === "step" ? "step" : "time since the first row",
   y: unit === "number" ? (title.length > longestName ? "value" : title.toLowerCase()) : units[unit]
 })
 

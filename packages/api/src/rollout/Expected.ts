@@ -1,0 +1,68 @@
+/**
+ * Whether an answer says what was expected, for readers of many groups: a hint and no verdict. Graders take more forms
+ * than this knows, so that an answer it does not recognise may be right; one that it recognises is.
+ *
+ * Compared are the answer as its score read it (`overrides[i].parsed`), else the end of what was said, with the answers
+ * expected (`group_overrides.gold`): without boxes, tags, blanks at the ends, case and closing punctuation; numbers by
+ * value. Pure.
+ */
+import { isFields } from "./Fields.ts"
+
+/** Characters of a long text's end that are looked at. */
+const longestEnd = 300
+/** Expected answers beyond this are texts of many forms. */
+const longestGold = 200
+
+const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+/** Without what stands around an answer. */
+const bare = (text: string): string => {
+  const shown = text.slice(text.lastIndexOf("</think>") + 1).replace(/^\/think>/, "")
+  const box = shown.lastIndexOf("\\boxed{")
+  const inner = box < 0 ? shown : shown.slice(box + "\\boxed{".length).replace(/\}[^}]*$/, "")
+  return inner
+    .replaceAll(/<\/?[a-z_]{1,20}>/gi, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .replace(/[.!]$/, "")
+    .toLowerCase()
+}
+
+const numberOf = (text: string): number =>
+  /^[-+]?\d[\d,]*(?:\.\d+)?$/.test(text) ? Number(text.replaceAll(",", "")) : Number.NaN
+
+const isSame = (said: string, gold: string): boolean => said === gold || numberOf(said) === numberOf(gold)
+
+const endsWith = (said: string, gold: string): boolean =>
+  said.endsWith(gold) && !/[\p{L}\p{N}.,]/u.test(said.at(-gold.length - 1) ?? " ")
+
+const lastSaid = (chat: unknown): string => {
+  const message: unknown = list(chat).at(-1)
+  return isFields(message) && typeof message["content"] === "string" ? message["content"].slice(-longestEnd) : ""
+}
+
+/** For each rollout; undefined where nobody told what is expected, or only in many words. */
+export const of = ({
+  groupOverrides,
+  messages,
+  overrides
+}: {
+  readonly groupOverrides?: unknown
+  readonly messages?: unknown
+  readonly overrides?: unknown
+}): ((rollout: number) => boolean) | undefined => {
+  const golds = list(isFields(groupOverrides) ? groupOverrides["gold"] : undefined)
+    .flatMap((gold) => (typeof gold === "string" && gold.length <= longestGold ? [bare(gold)] : []))
+    .filter((gold) => gold !== "")
+  if (golds.length === 0) return undefined
+  const own = list(overrides)
+  const chats = list(messages)
+  return (rollout) => {
+    const switches = own[rollout]
+    const parsed = isFields(switches) ? switches["parsed"] : undefined
+    if (parsed === null) return false
+    if (typeof parsed === "string") return golds.some((gold) => isSame(bare(parsed), gold))
+    const said = bare(lastSaid(chats[rollout]))
+    return golds.some((gold) => isSame(said, gold) || endsWith(said, gold))
+  }
+}

@@ -1,0 +1,24 @@
+/** Breaks a line between words, for lines that are drawn again and again and must not be wrapped by the terminal. Pure. */
+
+/** A hint longer than so many rows is a text of its own. */
+const mostRows = 4
+
+/**
+ * Rows of `width` characters at most, all but the first indented by `indent`; a word that is longer than a row is cut
+ * into pieces. Of a text that needs more rows the last one ends in `…`.
+ */
+export const wrap = (line: string, width: number, indent = 0): ReadonlyArray<string> => {
+  const margin = " ".repeat(Math.min(indent, Math.max(0, width - 8)))
+  const rows: Array<string> = []
+  let rest = line
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(" ", width)
+    const end = space > margin.length ? space : width
+    rows.push(rest.slice(0, end).trimEnd())
+    rest = margin + rest.slice(end).trimStart()
+  }
+  rows.push(rest)
+  if (rows.length <= mostRows) return rows
+  const last = rows[mostRows - 1]!
+  return [...rows.slice(0, mostRows - 1), `${last.slice(0, Math.max(0, width - 1))}…`]
+}

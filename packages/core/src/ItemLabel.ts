@@ -1,0 +1,25 @@
+/**
+ * What an item is called in logs and on pages if its environment does not say: its question, where it has one under a
+ * name that data sets use; else its JSON. Pure.
+ */
+import { Formatter, Predicate } from "effect"
+
+const questionFields = ["question", "problem", "prompt", "instruction", "task", "query", "input", "text", "title"]
+
+/** A text, or the last thing that a user says in a chat. */
+const said = (value: unknown): string | undefined => {
+  if (typeof value === "string") return value.trim() === "" ? undefined : value
+  if (!Array.isArray(value)) return undefined
+  const message: unknown = value.findLast((one: unknown) => Predicate.isReadonlyObject(one) && one["role"] === "user")
+  return Predicate.isReadonlyObject(message) ? said(message["content"]) : undefined
+}
+
+export const of = (item: unknown): string => {
+  if (typeof item === "string") return item
+  if (!Predicate.isReadonlyObject(item)) return Formatter.formatJson(item)
+  for (const name of [...questionFields, "messages"]) {
+    const text = said(item[name])
+    if (text !== undefined) return text
+  }
+  return Formatter.formatJson(item)
+}

@@ -1,0 +1,49 @@
+/**
+ * What pages show of an agent's run: what `run` gave, and what was expected. A text stands as it is, an object of plain
+ * values by its fields (one alone by its value), anything else as JSON. Of an agent that names gold results these are
+ * expected, of another one the answer that its item has. Pure.
+ */
+import { Option, Predicate, Schema } from "effect"
+import type * as Outcome from "./Outcome.ts"
+import type * as SessionGroup from "./SessionGroup.ts"
+
+/** Columns in which data sets have the answer. */
+const answerFields = ["answer", "expected", "expected_answer", "gold", "target", "solution"]
+
+const isPlain = (value: unknown): boolean => ["boolean", "number", "string"].includes(typeof value)
+
+const textOf = (value: unknown): string | undefined => {
+  if (typeof value === "string") return value
+  const fields = Predicate.isReadonlyObject(value) ? Object.entries(value) : []
+  if (fields.length === 0 || !fields.every(([, one]) => isPlain(one))) return JSON.stringify(value)
+  return fields.map(([name, one]) => (fields.length === 1 ? String(one) : `${name}: ${String(one)}`)).join(", ")
+}
+
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** Claims have results that are no texts as JSON. */
+const ofClaim = (text: string): string =>
+  /^[[{]/.test(text) ? (textOf(Option.getOrElse(decode(text), () => text)) ?? text) : text
+
+const answersIn = (item: unknown): ReadonlyArray<string> => {
+  const found = Predicate.isReadonlyObject(item) ? answerFields.map((name) => item[name]).find(isPlain) : undefined
+  return found === undefined ? [] : [String(found)]
+}
+
+/** A run that failed and was scored anyway gave nothing. */
+export const of = ({
+  gold: claimed,
+  item,
+  outcome
+}: {
+  readonly gold: ReadonlyArray<string> | undefined
+  readonly item: unknown
+  readonly outcome: Outcome.Outcome<unknown>
+}): NonNullable<SessionGroup.JudgedSession["sample"]> => {
+  const gold = claimed?.map(ofClaim) ?? answersIn(item)
+  const given = outcome._tag === "Ended" ? textOf(outcome.result) : null
+  return {
+    ...(gold.length > 0 && { gold }),
+    ...(given !== undefined && { parsed: given })
+  }
+}
