@@ -131,12 +131,14 @@ describe("Watch", () => {
           assert.isUndefined(watch.activity())
           const activity = { state: "stalled" as const, idleSeconds: 180, environment: null, errors: [] }
           const stalled = { ...activity, reason: "no environment is connected" }
-        // A run that is resumed begins with what its last process left.
-        const left = yield* Effect.scoped(Effect.andThen(watch.follow(Effect.succeed(stalled)), Effect.sync(watch.activity)))
-        assert.isUndefined(left)
-        yield* watch.follow(Effect.succeed({ ...stalled, state: "running" as const, reason: null }))
-        yield* Waits.untilTrue("the run has moved", () => watch.activity()?.state === "running")
-        yield* watch.follow(Effect.succeed(stalled))
+          // A run that is resumed begins with what its last process left.
+          const left = yield* Effect.scoped(
+            Effect.andThen(watch.follow(Effect.succeed(stalled)), Effect.sync(watch.activity))
+          )
+          assert.isUndefined(left)
+          yield* watch.follow(Effect.succeed({ ...stalled, state: "running" as const, reason: null }))
+          yield* Waits.untilTrue("the run has moved", () => watch.activity()?.state === "running")
+          yield* watch.follow(Effect.succeed(stalled))
           yield* Waits.untilTrue("the run that does not move is told", () => printed.length === 3)
           assert.strictEqual(watch.activity()?.state, "stalled")
         }).pipe(

@@ -5,7 +5,8 @@
  * `read` gives the value with doubles and remembers beside it which integers those stand for; `const`, `enum`, bounds
  * and `uniqueItems` compare them exactly, everything else is the library's.
  */
-import type { Ajv, DataValidationCxt, SchemaObject } from "ajv"
+import type { Ajv, SchemaObject } from "ajv"
+import type { DataValidationCxt } from "ajv/dist/types/index.js"
 
 type Holder = { readonly [key: string]: unknown }
 
