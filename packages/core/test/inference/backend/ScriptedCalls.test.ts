@@ -93,7 +93,14 @@ const missing = (baseUrl: string, serverType: "openai" | "trl" = "openai") =>
 describe("the address of a server", () => {
   it.effect("is refused without http://, with what was meant", () =>
     Effect.gen(function* () {
-      for (const url of ["localhost:9001/v1", "127.0.0.1:9001/v1", "localhost:9001", "ws://a/", "ftp://a/v1", "http://"]) {
+      for (const url of [
+        "localhost:9001/v1",
+        "127.0.0.1:9001/v1",
+        "localhost:9001",
+        "ws://a/",
+        "ftp://a/v1",
+        "http://"
+      ]) {
         const error = yield* Effect.flip(ServerSettings.server.decode({ base_url: url }))
         assert.match(error.message, /must be a URL such as http:\/\/(?!ws)[^ ]*\/v1\b/, url)
       }
