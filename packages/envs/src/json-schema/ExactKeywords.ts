@@ -5,8 +5,10 @@
  * `read` gives the value with doubles and remembers beside it which integers those stand for; `const`, `enum`, bounds
  * and `uniqueItems` compare them exactly, everything else is the library's.
  */
-import type { Ajv, SchemaObject } from "ajv"
-import type { DataValidationCxt } from "ajv/dist/types/index.js"
+import type { Ajv, SchemaObject, ValidateFunction } from "ajv"
+
+/** Where a value is, as the library passes it on. */
+type Place = NonNullable<Parameters<ValidateFunction>[1]>
 
 type Holder = { readonly [key: string]: unknown }
 
@@ -107,7 +109,7 @@ export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(val
   for (const [keyword, { judge, says }] of Object.entries(keywords)) {
     validator.removeKeyword(keyword)
     const validate = Object.assign(
-      (_: unknown, __: unknown, schema: SchemaObject = {}, place?: DataValidationCxt): boolean =>
+      (_: unknown, __: unknown, schema: SchemaObject = {}, place?: Place): boolean =>
         place?.parentData === undefined ||
         judge(schema, keyword, { parent: place.parentData as object, key: String(place.parentDataProperty) }),
       { errors: [{ keyword, message: says, params: {} }] }
@@ -118,10 +120,10 @@ export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(val
 }
 
 /** Where the whole value of `read` is. */
-export const whole = (holder: Holder): DataValidationCxt => ({
+export const whole = (holder: Holder): Place => ({
   instancePath: "",
   parentData: holder,
   parentDataProperty: "",
-  rootData: holder[""] as DataValidationCxt["rootData"],
+  rootData: holder[""] as Place["rootData"],
   dynamicAnchors: {}
 })

@@ -113,7 +113,7 @@ export const made = (row: { readonly table: unknown; readonly sql: unknown }): R
   const long = computed.find((at) => held[at] === "TEXT")
   if (long !== undefined) {
     return Result.fail(
-      `its query computes with "${names[long]}", which holds integers of more than 64 bits: SQLite would round them`
+      `its query computes with "${names[long] ?? ""}", which holds integers of more than 64 bits: SQLite would round them`
     )
   }
   const wheres = conditions.map(([column, operator, given]) =>
@@ -126,7 +126,7 @@ export const made = (row: { readonly table: unknown; readonly sql: unknown }): R
   const aggregate = aggregates[sql.agg]!
   return Result.succeed({
     database: [
-      `CREATE TABLE data (${names.map((name, at) => `${identifier(name)} ${held[at]}`).join(", ")});`,
+      `CREATE TABLE data (${names.map((name, at) => `${identifier(name)} ${held[at] ?? "REAL"}`).join(", ")});`,
       `INSERT INTO data VALUES\n${table.rows.map((cells) => `(${names.map((_, at) => stored(cells[at] ?? "", at)).join(", ")})`).join(",\n")};`
     ].join("\n"),
     gold: `SELECT ${aggregate === "" ? selected : `${aggregate}(${selected})`} FROM data${wheres.length === 0 ? "" : ` WHERE ${wheres.join(" AND ")}`}`

@@ -34,13 +34,13 @@ interface Tags {
 const attributes = (text: string, from: number, pattern: RegExp) => {
   pattern.lastIndex = from
   const found = pattern.exec(text)
-  const { bare, said, ...quoted } = found?.groups ?? {}
+  const { bare, flag, ...quoted } = found?.groups ?? {}
   const name = quoted["double"] ?? quoted["single"] ?? bare
-  return name === undefined ? undefined : { name, text: said, end: pattern.lastIndex }
+  return name === undefined ? undefined : { name, text: flag, end: pattern.lastIndex }
 }
 
 const named = /\s+name="(?<double>[^"]+)"\s*>/y
-const said = /\s+name="(?<double>[^"]+)"(?:\s+string="(?<said>true|false)")?\s*>/y
+const said = /\s+name="(?<double>[^"]+)"(?:\s+string="(?<flag>true|false)")?\s*>/y
 const anyNamed = /\s+name=(?:"(?<double>[^"]+)"|'(?<single>[^']+)'|(?<bare>[^\s"'>]+))\s*>/y
 const anotherOpens = /<parameter name=(?:"[^"]+"|'[^']+'|[^\s"'>]+)\s*>/
 

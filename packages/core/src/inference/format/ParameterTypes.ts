@@ -93,8 +93,10 @@ const words = new Map([
 ])
 
 /** `1` and `0` where nothing but a boolean may be. */
-const booleanOf = (text: string, types: Types): string | undefined =>
-  types.has("boolean") && !types.has("number") ? { "1": "true", "0": "false" }[text.trim()] : undefined
+const booleanOf = (text: string, types: Types): string | undefined => {
+  if (!types.has("boolean") || types.has("number")) return undefined
+  return text.trim() === "1" ? "true" : text.trim() === "0" ? "false" : undefined
+}
 
 const jsonOf = (text: string): string | undefined => {
   const trimmed = text.trim()

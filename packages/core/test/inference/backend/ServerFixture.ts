@@ -115,7 +115,7 @@ const cut = (answer: unknown, n: number, logprob: number | undefined): unknown =
   return logprob === undefined ? shortened : one(shortened, logprob)
 }
 
-/** An answer whose ids of the prompt, where it has some, are those of this one in bytes. */
+/** An answer whose ids of the prompt, where it has some, and their count are those of this one in bytes. */
 const withPromptIds = (value: unknown, prompt: string): unknown => {
   if (Array.isArray(value)) return value.map((part) => withPromptIds(part, prompt))
   if (typeof value !== "object" || value === null) return value
@@ -123,7 +123,9 @@ const withPromptIds = (value: unknown, prompt: string): unknown => {
     Object.entries(value).map(([name, part]): [string, unknown] =>
       name === "prompt_token_ids" && Array.isArray(part)
         ? [name, Tokenizer.bytes.encode(prompt)]
-        : [name, withPromptIds(part, prompt)]
+        : name === "prompt_tokens" && typeof part === "number"
+          ? [name, Tokenizer.bytes.encode(prompt).length]
+          : [name, withPromptIds(part, prompt)]
     )
   )
 }
