@@ -66,14 +66,17 @@ export const readings = (it: StoreTests): void => {
       }
       assert.strictEqual((yield* activity)?.state, "running")
       yield* TestClock.adjust("3 minutes")
-      const now = yield* Clock.currentTimeMillis
-      yield* store.claim(run, trainer)
+      const lastError = { at: yield* Clock.currentTimeMillis, message: "the grader is away" }
       // What a trainer that waits is known by is written down now and then.
-      yield* TestClock.adjust("6 seconds")
-      yield* store.recordReport(run, envId, { ...report, lastError: { at: now, message: "the grader is away" } })
+      const looked = Effect.gen(function* () {
+        yield* store.claim(run, trainer)
+        yield* store.recordReport(run, envId, { ...report, lastError })
+        yield* TestClock.adjust("5 seconds")
+        return yield* activity
+      })
       const stalled = yield* Waits.until(
         "the trainer that waits is known",
-        activity,
+        looked,
         (now) => now?.reason?.startsWith("no trainer") === false
       )
       assert.deepStrictEqual(

@@ -24,12 +24,13 @@ export const find = ({ scores, tokens }: Pick<ScoredGroup, "scores" | "tokens">)
     .map((same) => ({ rollouts: same.length, spread: Math.max(...same) - Math.min(...same) }))
 }
 
+const sum = (some: ReadonlyArray<Equals>): number => some.reduce((total, { rollouts }) => total + rollouts, 0)
+
 /** A judge that is a model gives the same answer a little more or less: that is no contradiction. */
 const far = 0.5
 
 /** The share of equal rollouts whose scores are apart by half of `range` or more; undefined without any. */
 export const contradicting = (all: ReadonlyArray<Equals>, range: number): number | undefined => {
-  const sum = (some: ReadonlyArray<Equals>) => some.reduce((total, { rollouts }) => total + rollouts, 0)
   const equal = sum(all)
   return equal === 0 ? undefined : sum(all.filter(({ spread }) => spread > 0 && spread >= far * range)) / equal
 }
