@@ -1,12 +1,12 @@
 /**
- * A short answer with partial credit, which small published models learn in minutes: the capital of a country, in one
- * word and nothing else.
+ * A short answer with partial credit, for small published models: the capital of a country, in one word and nothing
+ * else.
  *
- * Score 1 for the capital alone, 0.3 for the capital inside a longer answer, 0.1 for another answer of one word, else 0.
- * What is right has to pay more than what is short: with 0.1 and 0.2 the model learned to say any word. Every fifth
- * country is held out. `style text` asks a base model, which has no chat template.
+ * Score 1 for the capital alone, 0.3 for it inside a longer answer, 0.1 for another answer of one word, else 0. What is
+ * right has to pay more than what is short: with 0.1 and 0.2 the model learned to say any word. Every fifth country is
+ * held out. `style text` asks a base model, which has no chat template.
  *
- * Run it: `npx atropos up --env examples/models/capitals.ts --model FOLDER` (docs/training.md has curves).
+ * Run it: `npx atropos up --env examples/models/capitals.ts --model FOLDER` (docs/training.md has figures).
  */
 import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"

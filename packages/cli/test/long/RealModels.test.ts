@@ -1,4 +1,4 @@
-/** Two published models, as `--model` loads them: they learn, on rounded weights too, and a server of one stays healthy. */
+/** Two published models, as `--model` loads them: they learn, on rounded weights too, and are served in good health. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Option, Schema, Stream } from "effect"

@@ -123,7 +123,7 @@ const level = (rule: Level): Rule => ({
     tellersOf(recorded, rule).flatMap(({ metric, source }): ReadonlyArray<Omit<Finding, "rule">> => {
       const { isBroken, isExcused, isFar, says } = rule
       const series = seriesOf(recorded, source, metric)
-      const start = atFirst(series) ?? (rule.isAbsolute ? Number.NaN : undefined)
+      const start = atFirst(series) ?? (rule.isAbsolute === true ? Number.NaN : undefined)
       if (start === undefined) return []
       const found = standing(series, (now) => isFar(now, start))
       if (found === undefined || isExcused?.(recorded) === true) return []
