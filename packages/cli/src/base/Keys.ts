@@ -5,7 +5,7 @@
 import { Context, Effect, Option } from "effect"
 
 /** The terminal's input, as far as it is used here. */
-export type Input = Pick<NodeJS.ReadStream, "on" | "pause" | "removeAllListeners" | "resume"> & {
+type Input = Pick<NodeJS.ReadStream, "on" | "pause" | "removeAllListeners" | "resume"> & {
   readonly setRawMode: (isRaw: boolean) => unknown
 }
 

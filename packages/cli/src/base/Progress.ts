@@ -34,7 +34,7 @@ const textOf = (detail: string | (() => string)): string => (typeof detail === "
 const size = 24
 
 /** `████░░ 40% 4/10 groups | 12 s left | detail`, in rows of the terminal. */
-export const render = (
+const render = (
   { total, unit }: Pick<ProgressOptions, "total" | "unit">,
   { detail, done, millisLeft }: { readonly done: number; readonly detail: string; readonly millisLeft?: number },
   width: number

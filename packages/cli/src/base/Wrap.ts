@@ -1,4 +1,4 @@
-/** Breaks a line between words, for lines that are drawn again and again and must not be wrapped by the terminal. Pure. */
+/** Breaks a line between words: what is drawn again and again must not be wrapped by the terminal itself. Pure. */
 
 /** A hint longer than so many rows is a text of its own. */
 const mostRows = 4

@@ -3,6 +3,8 @@ import { Effect, Fiber } from "effect"
 import { EventEmitter } from "node:events"
 import * as Keys from "../../src/base/Keys.ts"
 
+type Input = Parameters<ReturnType<typeof Keys.pressed>>[0]
+
 /** A terminal's input, and the modes that it was set to. */
 const keyboard = () => {
   const modes: Array<boolean> = []
@@ -13,7 +15,7 @@ const keyboard = () => {
     pause: () => input
   })
   // Of a stream these are used.
-  return { input: input as unknown as Keys.Input, modes, press: (keys: string) => emitter.emit("data", keys) }
+  return { input: input as unknown as Input, modes, press: (keys: string) => emitter.emit("data", keys) }
 }
 
 describe("Keys.pressed", () => {

@@ -93,7 +93,7 @@ describe("atropos up", () => {
       assert.notInclude(resumed.stderr, "warm-up steps")
       assert.deepStrictEqual(yield* figures(stopped), expected)
       // The whole run is summed up, not what this process did of it.
-      assert.match(resumed.stdout, /8 steps, \d+ of them in this session, in /)
+      assert.match(resumed.stdout, /8 steps in .+; \d+ of them in this session, in /)
       assert.isAtLeast(summed(stdout).length, 2)
       assert.deepStrictEqual(summed(resumed.stdout), summed(stdout))
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))

@@ -91,7 +91,7 @@ const One = ({ environment, growth, help, measure, run, title }: OneProps) => {
   const body = useRef<HTMLDivElement>(null)
   const name = `Distribution of ${title.toLowerCase()}`
   const of = JSON.stringify([run, measure, environment])
-  const { error, isLoading, reload, value } = useRemote(
+  const { error, reload, value } = useRemote(
     growth === null ? null : `distribution:${of}:${growth}`,
     async (source, signal) => ({
       of,

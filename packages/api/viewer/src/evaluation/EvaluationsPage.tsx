@@ -30,7 +30,7 @@ export const EvaluationsPage = () => {
   const remote = usePolled("evaluations", (source, signal) => source.evaluations(signal))
   const [chosen, setChosen] = useState<ReadonlyArray<string>>([])
   const [, navigate] = useLocation()
-  useTitle("Evaluations", isOfAll ? "all" : run)
+  useTitle("Evaluations", (isOfAll ? null : run) ?? "all")
   useShortcuts("Evaluations", [
     { keys: ["r"], label: "load newer evaluations", run: remote.reload },
     { keys: ["c"], label: "compare the two that are chosen", run: () => compare() }

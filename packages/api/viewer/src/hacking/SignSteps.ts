@@ -22,7 +22,7 @@ interface Sum {
   count: number
 }
 
-export interface Step {
+interface Step {
   readonly source: string
   readonly step: number
   readonly at: number
@@ -44,7 +44,7 @@ export interface Step {
 }
 
 /** What holds for an environment over the whole run. */
-export interface Whole {
+interface Whole {
   lowest: number
   highest: number
   /** The first score of an answer to an item. */
@@ -120,7 +120,7 @@ const addAnswers = (step: Step, row: Wire.RolloutRow, { first, highest, lowest }
   step.told += answers.length
 }
 
-export interface Collected {
+interface Collected {
   readonly steps: ReadonlyArray<Step>
   readonly wholes: ReadonlyMap<string, Whole>
 }
