@@ -52,7 +52,7 @@ const hasTiedHead = Effect.fnUntraced(function* (folder: string, config: ModelCo
 const withoutConfig = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
-  const files = yield* Effect.orElseSucceed(fs.readDirectory(folder), () => [])
+  const files = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): ReadonlyArray<string> => [])
   const file = files.find((name) => LocalPath.ggufPattern.test(name))
   if (file !== undefined) return `${folder} holds a GGUF file (${file}), ${LocalPath.gguf}`
   if (!files.includes(adapterFile)) {
