@@ -3,5 +3,6 @@ import { describe } from "@effect/vitest"
 import * as GroupFigures from "../../../../scripts/internal/GroupFigures.ts"
 import * as FigureOnPage from "./FigureOnPage.ts"
 
-describe("the figure of a group in docs/environments.md", () =>
-  FigureOnPage.of((name) => GroupFigures.pythonOf(name) === undefined))
+describe("the figure of a group in docs/environments.md", () => {
+  FigureOnPage.of((name) => GroupFigures.pythonOf(name) === undefined)
+})
