@@ -79,6 +79,15 @@ const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
     ? OrtWorker.layer({ device: "cpu", threads: trainer.threads || 1 })
     : OrtWorker.layer({ device: trainer.device, threads: trainer.threads })
 
+/** What nobody set of a run on a model of the user's own. */
+const unsetIn = ({ areStepsGiven, settings, trainer: { trainer } }: UpOptions) => ({
+  answers: settings.every(({ given }) => !("max_token_length" in given)),
+  // A recipe's are its own.
+  steps: !areStepsGiven && trainer.trainingSteps === Recipe.ownModel.trainer["training_steps"],
+  // As `ownModel` sets it: else the environment has evaluations of its own.
+  evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
+})
+
 /** Runs until all steps are done. */
 export const run = Effect.fn("Up.run")(
   function* (options: UpOptions) {
@@ -140,7 +149,6 @@ export const run = Effect.fn("Up.run")(
       Layer.provideMerge(yield* layer(trainer))
     )
     const { kind: device } = (yield* Executor).device
-    const isUnset = (setting: string): boolean => settings.every(({ given }) => !(setting in given))
     const answers = { most: Number.POSITIVE_INFINITY }
     const outcome = yield* Loop.run({
       settings: trainer,
@@ -159,13 +167,7 @@ export const run = Effect.fn("Up.run")(
               settings: trainer,
               steps: trainingSteps - chosen.done,
               folder: chosen.folder,
-              unset: {
-                answers: isUnset("max_token_length"),
-                // A recipe's are its own.
-                steps: !options.areStepsGiven && trainingSteps === Recipe.ownModel.trainer["training_steps"],
-                // As `ownModel` sets it: else the environment has evaluations of its own.
-                evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
-              },
+              unset: unsetIn(options),
               limitAnswers: (tokens) => void (answers.most = tokens)
             })
         }),

@@ -5,6 +5,9 @@ import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 const rateOf = (trainer: Partial<TrainerSettings.TrainerFields>) =>
   TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)
 
+const suited = (hidden: number, trains: "adapter" | "all" = "adapter") =>
+  TrainerSettings.suitedLearningRate({ trains }, hidden)
+
 describe("TrainerSettings", () => {
   it("has the original's names and defaults where the original has the setting", () => {
     const encoded = TrainerSettings.encode(TrainerSettings.complete({}))
@@ -30,8 +33,6 @@ describe("TrainerSettings", () => {
   })
 
   it("suit the learning rate to the width of a model, within a tenth and ten times", () => {
-    const suited = (hidden: number, trains: "adapter" | "all" = "adapter") =>
-      TrainerSettings.suitedLearningRate({ trains }, hidden)
     assert.deepStrictEqual(
       [64, 256, 576, 896, 1536, 4096].map((hidden) => suited(hidden)),
       [1e-3, 1e-3, 5e-4, 3e-4, 2e-4, 1e-4]
