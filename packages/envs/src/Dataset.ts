@@ -121,9 +121,6 @@ export const layer = Environment.layer("dataset", settings, (chosen) =>
       return all.map((parts, index) => ({ score: scores[index]!, rewards: parts }))
     }
 
-    const withReference = (score: Environment.Score, solution: string): Environment.Score =>
-      typeof score === "number" ? score : { ...score, sample: { gold: [MathAnswer.extractReference(solution)] } }
-
     return {
       items,
       collectTrajectories: asking.train,
@@ -158,3 +155,6 @@ export const layer = Environment.layer("dataset", settings, (chosen) =>
     }
   })
 )
+
+const withReference = (score: Environment.Score, solution: string): Environment.Score =>
+  typeof score === "number" ? score : { ...score, sample: { gold: [MathAnswer.extractReference(solution)] } }

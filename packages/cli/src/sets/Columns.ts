@@ -80,7 +80,7 @@ export const conform = (value: unknown, type: Type): unknown => {
     case "json":
       return ExactJson.write(value)
     case "long":
-      return BigInt(String(value))
+      return typeof value === "bigint" ? value : BigInt(value as string | number)
     case "whole":
     case "number":
       return Number(value)

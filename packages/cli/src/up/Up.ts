@@ -98,6 +98,15 @@ const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
     ? OrtWorker.layer({ device: "cpu", threads: trainer.threads || 1 })
     : OrtWorker.layer({ device: trainer.device, threads: trainer.threads })
 
+/** What nobody set of a run on a model of the user's own. */
+const unsetIn = ({ areStepsGiven, settings, trainer: { trainer } }: UpOptions) => ({
+  answers: settings.every(({ given }) => !("max_token_length" in given)),
+  // A recipe's are its own.
+  steps: !areStepsGiven && trainer.trainingSteps === Recipe.ownModel.trainer["training_steps"],
+  // As `ownModel` sets it: else the environment has evaluations of its own.
+  evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
+})
+
 /** Runs until all steps are done. */
 const train = Effect.fn("Up.train")(
   function* (options: Chosen) {
@@ -152,7 +161,6 @@ const train = Effect.fn("Up.train")(
     )
     const { kind: device } = (yield* Executor).device
     yield* watch.follow(yield* RunActivity.here(chosen.name))
-    const isUnset = (setting: string): boolean => settings.every(({ given }) => !(setting in given))
     const answers = { most: Number.POSITIVE_INFINITY }
     const outcome = yield* Loop.run({
       settings: trainer,
@@ -171,13 +179,7 @@ const train = Effect.fn("Up.train")(
               settings: trainer,
               steps: trainingSteps - chosen.done,
               folder: chosen.folder,
-              unset: {
-                answers: isUnset("max_token_length"),
-                // A recipe's are its own.
-                steps: !options.areStepsGiven && trainingSteps === Recipe.ownModel.trainer["training_steps"],
-                // As `ownModel` sets it: else the environment has evaluations of its own.
-                evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
-              },
+              unset: unsetIn(options),
               limitAnswers: (tokens) => void (answers.most = tokens)
             })
         }),

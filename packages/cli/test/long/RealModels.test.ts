@@ -62,17 +62,17 @@ for (const [name, style] of Object.entries(styles)) {
         )
         const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? assert.fail(said)
         const prompt = Array.from({ length: 3000 }, (_, at) => 100 + ((at * 7919) % 20_000))
-        let isScored = false
+        const state = { isScored: false }
         const scoring = fetch(`${url}/v1/completions`, {
           method: "POST",
           headers: { "content-type": "application/json" },
           body: JSON.stringify({ prompt, max_tokens: 1, prompt_logprobs: 0 })
         }).then((answer) => {
-          isScored = true
+          state.isScored = true
           return answer.status
         })
         let asked = 0
-        while (!isScored) {
+        while (!state.isScored) {
           // Answered before the prompt is through: by the next turn of this process at the latest.
           assert.strictEqual((yield* Effect.promise(() => fetch(`${url}/health`))).status, 200)
           asked++

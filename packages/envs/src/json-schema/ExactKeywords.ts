@@ -111,7 +111,7 @@ export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(val
     const validate = Object.assign(
       (_: unknown, __: unknown, schema: SchemaObject = {}, place?: Place): boolean =>
         place?.parentData === undefined ||
-        judge(schema, keyword, { parent: place.parentData as object, key: String(place.parentDataProperty) }),
+        judge(schema, keyword, { parent: place.parentData, key: String(place.parentDataProperty) }),
       { errors: [{ keyword, message: says, params: {} }] }
     )
     validator.addKeyword({ keyword, validate, errors: true })

@@ -191,7 +191,6 @@ export const make = Effect.fnUntraced(function* (
       Effect.orElseSucceed(status, () => down),
       (status) => ({ ...status, restarts: thread.restarts() })
     ),
-    // Between two runs only, so not asked while one that takes long is known to be under way.
     health: Effect.suspend(() => (thread.isHeard() ? Effect.void : Effect.asVoid(status)))
   })
 })

@@ -140,9 +140,9 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
     Effect.gen(function* () {
       const tokenizer = { name: "toy", digest: "0123456789abcdef" }
       const trainer = yield* Toy.trainer(Toy.settings(yield* folder), { model: { ...Toy.model, tokenizer } })
-      const groupOf = (one: object) => Toy.group(1, { groupOverrides: { tokenizer: one } })
       const other = { name: "bytes", digest: "fedcba9876543210" }
-      const source = Stream.make(Toy.batch(0, [groupOf(tokenizer)]), Toy.batch(1, [groupOf(tokenizer), groupOf(other)]))
+      const [mine, theirs] = [tokenizer, other].map((one) => Toy.group(1, { groupOverrides: { tokenizer: one } }))
+      const source = Stream.make(Toy.batch(0, [mine!]), Toy.batch(1, [mine!, theirs!]))
       const steps: Array<number> = []
       const noted = Stream.tap(trainer.steps(source), ({ step }) => Effect.sync(() => steps.push(step)))
       const error = yield* Effect.flip(Stream.runDrain(noted))

@@ -6,6 +6,12 @@ import * as TrainerValues from "../../src/run/TrainerValues.ts"
 const rateOf = (trainer: Partial<TrainerSettings.TrainerFields>) =>
   TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)
 
+const suited = (hidden: number, trains: "adapter" | "all" = "adapter") =>
+  TrainerSettings.suitedLearningRate({ trains }, hidden)
+
+const shown = (given: Parameters<typeof TrainerSettings.complete>[0]) =>
+  TrainerValues.inForce(TrainerSettings.complete(given))
+
 describe("TrainerSettings", () => {
   it("has the original's names and defaults where the original has the setting", () => {
     const encoded = TrainerSettings.encode(TrainerSettings.complete({}))
@@ -31,8 +37,6 @@ describe("TrainerSettings", () => {
   })
 
   it("suit the learning rate to the width of a model, within a tenth and ten times", () => {
-    const suited = (hidden: number, trains: "adapter" | "all" = "adapter") =>
-      TrainerSettings.suitedLearningRate({ trains }, hidden)
     assert.deepStrictEqual(
       [64, 256, 576, 896, 1536, 4096].map((hidden) => suited(hidden)),
       [1e-3, 1e-3, 5e-4, 3e-4, 2e-4, 1e-4]
@@ -71,8 +75,6 @@ describe("TrainerSettings", () => {
   )
 
   it("are shown as they are in force: with the values of defaults, and without what the run does not look at", () => {
-    const shown = (given: Parameters<typeof TrainerSettings.complete>[0]) =>
-      TrainerValues.inForce(TrainerSettings.complete(given))
     const whole = shown({ trainer: { trains: "all" } })
     assert.strictEqual(whole["lr"], 1e-5)
     assert.notProperty(whole, "lora")

@@ -109,16 +109,10 @@ export const make = Effect.fn("OpenAi.make")(function* (
     return new InferenceError({ reason: "unreachable", server, message: `POST ${url}: ${problem}`, cause })
   }
 
-  /** Written here where the package would move keys of the tools. */
-  const sent = (body: { readonly [key: string]: unknown }) =>
-    KeyOrder.isMoved(body["tools"])
-      ? { body: ExactJson.write(body), headers: { "content-type": "application/json" } }
-      : { body }
-
   const post = (path: string, body: { readonly [key: string]: unknown }): Effect.Effect<JsonReply, InferenceError> =>
     Clock.clockWith((clock) =>
       Effect.tryPromise({
-        try: (signal) => client.post<unknown>(path, { ...sent(body), signal }).withResponse(),
+        try: (signal) => client.post<unknown>(path, { ...asSent(body), signal }).withResponse(),
         catch: (cause) => failure(path, cause, clock.currentTimeMillisUnsafe())
       })
     ).pipe(Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })))
@@ -192,6 +186,12 @@ export const make = Effect.fn("OpenAi.make")(function* (
     health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" }, isFromGateway)
   } satisfies Backend
 })
+
+/** Written here where the package would move keys of the tools. */
+const asSent = (body: { readonly [key: string]: unknown }) =>
+  KeyOrder.isMoved(body["tools"])
+    ? { body: ExactJson.write(body), headers: { "content-type": "application/json" } }
+    : { body }
 
 const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
 

@@ -116,13 +116,14 @@ const isSame = (ids: ReadonlyArray<number>, expected: ReadonlyArray<number>): bo
 /** What was compared: the ids or the digest; how many tokens the probe has; nothing. */
 type Comparison = "exact" | "count" | "none"
 
+const outcome = (comparison: Comparison, isEqual: boolean) => ({ comparison, isEqual })
+
 /** Fails if the server has another tokenizer, as far as it can be compared. */
 export const check = Effect.fn("TokenizerCheck.check")(function* (options: Options) {
   const { identity, settings, tokenizer } = options
   const { count, ids }: { readonly ids?: ReadonlyArray<number>; readonly count?: number } = yield* reported(options)
   const expected = tokenizer.encode(TokenizerIdentity.probe, { addSpecialTokens: false })
   const digest = identity.tokenizer?.digest
-  const outcome = (comparison: Comparison, isEqual: boolean) => ({ comparison, isEqual })
   const { comparison, isEqual } =
     ids !== undefined
       ? outcome("exact", isSame(ids, expected))
