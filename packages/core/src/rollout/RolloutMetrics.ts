@@ -11,6 +11,7 @@ import * as Evaluation from "../Evaluation.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import * as Scoring from "../Scoring.ts"
+import * as Spread from "./Spread.ts"
 import * as EqualAnswers from "./submit/EqualAnswers.ts"
 import { completionLengths, type DropReason, type FilterOptions, tooShort } from "./submit/GroupFilter.ts"
 
@@ -153,7 +154,7 @@ interface Window {
   outside: number
   /** Answers that several rollouts of a group gave, and the scores of all rollouts. */
   readonly equals: Array<EqualAnswers.Equals>
-  readonly range: Spread
+  readonly range: Spread.Spread
   /** Rollouts of items, and those that failed, died or took too long. */
   attempts: number
   failedAttempts: number
@@ -163,13 +164,13 @@ interface Window {
   readonly lengths: Array<number>
   readonly scores: Array<number>
   readonly temperatures: Set<number>
-  readonly staleness: Spread
+  readonly staleness: Spread.Spread
   rewards: ReadonlyMap<string, RewardComponents.Total>
   readonly dropped: Map<string, number>
   // Sums, not lists: while every group is dropped no step ends the window.
-  readonly durations: Spread
-  readonly succeeded: Spread
-  readonly failed: Spread
+  readonly durations: Spread.Spread
+  readonly succeeded: Spread.Spread
+  readonly failed: Spread.Spread
 }
 
 const emptyWindow = (): Window => ({
@@ -181,7 +182,7 @@ const emptyWindow = (): Window => ({
   tooShort: 0,
   outside: 0,
   equals: [],
-  range: makeSpread(),
+  range: Spread.make(),
   attempts: 0,
   failedAttempts: 0,
   judged: 0,
@@ -189,12 +190,12 @@ const emptyWindow = (): Window => ({
   lengths: [],
   scores: [],
   temperatures: new Set(),
-  staleness: makeSpread(),
+  staleness: Spread.make(),
   rewards: new Map(),
   dropped: new Map(),
-  durations: makeSpread(),
-  succeeded: makeSpread(),
-  failed: makeSpread()
+  durations: Spread.make(),
+  succeeded: Spread.make(),
+  failed: Spread.make()
 })
 
 const count = (counts: Map<string, number>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
@@ -220,7 +221,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
   if (window.attempts > 0) figures["train/failed_fraction"] = window.failedAttempts / window.attempts
   if (window.judged > 0) figures["train/solved_fraction"] = window.solved / window.judged
   if (window.scores.length > 0) {
-    const { max, min, std } = spreadOf(window.scores)
+    const { max, min, std } = Spread.of(window.scores)
     figures["train/scores_mean"] = Evaluation.mean(window.scores)
     figures["train/scores_std"] = std
     figures["train/scores_min"] = min
@@ -237,7 +238,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/staleness_max"] = max
   }
   if (window.lengths.length > 0) {
-    const { max, mean, min, std } = spreadOf(window.lengths)
+    const { max, mean, min, std } = Spread.of(window.lengths)
     figures["train/completion_lengths"] = mean
     figures["train/completion_lengths_std"] = std
     figures["train/completion_lengths_max"] = max
@@ -251,40 +252,6 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
   return figures
 }
 
-/** Mean, standard deviation (population's, as the original), largest and smallest of numbers that are not kept. */
-interface Spread {
-  readonly count: () => number
-  readonly add: (value: number) => void
-  readonly figures: () => { readonly mean: number; readonly std: number; readonly max: number; readonly min: number }
-}
-
-const makeSpread = (): Spread => {
-  let count = 0
-  let mean = 0
-  let squares = 0
-  let max = Number.NEGATIVE_INFINITY
-  let min = Number.POSITIVE_INFINITY
-  return {
-    count: () => count,
-    // Welford 1962: no difference of two large sums.
-    add: (value) => {
-      count++
-      const before = value - mean
-      mean += before / count
-      squares += before * (value - mean)
-      max = Math.max(max, value)
-      min = Math.min(min, value)
-    },
-    figures: () => ({ mean, std: Math.sqrt(squares / count), max, min })
-  }
-}
-
-const spreadOf = (values: ReadonlyArray<number>): ReturnType<Spread["figures"]> => {
-  const spread = makeSpread()
-  for (const value of values) spread.add(value)
-  return spread.figures()
-}
-
 /** Sequences that ended at their token limit, or reach the run's. */
 const truncated = ({ overrides, tokens }: ScoredGroup, maxTokenLength: number): number => {
   let count = 0
@@ -295,7 +262,7 @@ const truncated = ({ overrides, tokens }: ScoredGroup, maxTokenLength: number): 
 }
 
 /** Only of more than one value, as the original. */
-const perf = (figures: Record<string, number>, name: string, spread: Spread): void => {
+const perf = (figures: Record<string, number>, name: string, spread: Spread.Spread): void => {
   if (spread.count() < 2) return
   for (const [kind, value] of Object.entries(spread.figures())) figures[`train_perf/${name}_${kind}`] = value
 }
