@@ -74,19 +74,20 @@ describe("Curves.layout", () => {
   })
 })
 
+const at = (line: { readonly xs: Float64Array; readonly ys: Float64Array }) =>
+  Array.from(line.ys.entries()).flatMap(([index, y]) => (Number.isNaN(y) ? [line.xs[index]!] : []))
+
+const evenly = (from: number, to: number, by = 1) =>
+  Array.from({ length: (to - from) / by + 1 }, (_, index) => from + index * by)
+
 describe("Curves.draw", () => {
   const drawn = (rows: ReadonlyArray<MetricTable.MetricsRow>, id: string, view = byStep) => {
     const runs = [run("a", 0, rows)]
     const chart = chartOf(runs, id)
     const [curve] = Curves.draw(chart, Curves.layout(chart, runs), view)
-    const at = (line: { readonly xs: Float64Array; readonly ys: Float64Array }) =>
-      Array.from(line.ys.entries()).flatMap(([index, y]) => (Number.isNaN(y) ? [line.xs[index]!] : []))
     return { gaps: at(curve!.drawn), told: Curves.gapsTold([curve!]), values: curve!.line.ys.length }
   }
   const losses = (steps: ReadonlyArray<number>) => steps.map((step) => row("trainer", step, { "train/loss": step }))
-  const evenly = (from: number, to: number, by = 1) =>
-    Array.from({ length: (to - from) / by + 1 }, (_, index) => from + index * by)
-
   it("breaks a curve where steps have no value, whether one or many, and tells nothing that is no number of them", () => {
     const { gaps, told, values } = drawn(losses([...evenly(1, 10), ...evenly(12, 20), ...evenly(60, 80)]), "loss")
     assert.deepStrictEqual([gaps, told, values], [[11, 40], "", 40])

@@ -42,6 +42,12 @@ const stepsOf = (count: number, of: (step: number) => ReadonlyArray<Wire.Rollout
     .flat()
     .toReversed()
 
+const titles = (rows: ReadonlyArray<Wire.RolloutRow>) => Signs.find(Signs.tableOf(rows)).map(({ title }) => title)
+
+const inverted = (isRight: boolean): number => (isRight ? 0 : 1)
+
+const coin = (_: boolean, at: number): number => (at * 7919) % 2
+
 describe("Signs", () => {
   it("see that the longer answer of a group scores higher, whatever the length of its item", () => {
     const rows = stepsOf(30, (step) => [
@@ -71,8 +77,6 @@ describe("Signs", () => {
       /correlation 0\.89, 0\.00 at first; answers have 257 tokens, 257 at first \(since step 15\)/
     )
   })
-
-  const titles = (rows: ReadonlyArray<Wire.RolloutRow>) => Signs.find(Signs.tableOf(rows)).map(({ title }) => title)
 
   it("see answers that repeat within a group and are not the best, and one that is given to every item", () => {
     const rows = stepsOf(30, (step) =>
@@ -152,8 +156,6 @@ describe("Signs", () => {
         return row(step, place, scores, [9, 9, 9, 9], answers)
       })
     )
-  const inverted = (isRight: boolean): number => (isRight ? 0 : 1)
-
   it("see scores that are inverted, from a step on or from the first", () => {
     const found = Signs.find(Signs.tableOf(graded((step) => step > 30, inverted)))
     assert.deepInclude(found[0], { sign: "right", title: "Right answers score lower", from: 31, environment: "math" })
@@ -165,7 +167,6 @@ describe("Signs", () => {
   })
 
   it("see a grader that is a coin", () => {
-    const coin = (_: boolean, at: number): number => (at * 7919) % 2
     assert.include(titles(graded((step) => step > 30, coin)), "Right answers score no higher")
     assert.deepStrictEqual(titles(graded(() => false, coin)), [])
   })

@@ -23,6 +23,13 @@ const row = (step: number, values: MetricTable.MetricsRow["values"]) => ({
   values
 })
 
+const evaluated = (source: string, step: number, at: number, value: number) => ({
+  source,
+  step,
+  at,
+  values: { "eval/percent_correct": value }
+})
+
 describe("Headline", () => {
   const Rewards = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -100, maximum: 100 }))).check(
     Schema.isBetweenLength(2, 60)
@@ -107,12 +114,6 @@ describe("Headline", () => {
   })
 
   it("tells the newest evaluation of all that evaluate, and of one step the one that came last", () => {
-    const evaluated = (source: string, step: number, at: number, value: number) => ({
-      source,
-      step,
-      at,
-      values: { "eval/percent_correct": value }
-    })
     const rows = [
       evaluated("sorting", 0, 1, 0.1),
       evaluated("sorting_0", 60, 5, 0.8),

@@ -1,10 +1,8 @@
 /**
- * Figures of one environment's rollouts: collected while it runs, given out once per trainer step, and counted as
- * Effect metrics.
+ * Figures of one environment's rollouts: collected while it runs, given out once per trainer step, counted as metrics.
  *
- * Names are the original's where it has the figure (atroposlib/envs/base.py, `wandb_log`, `perf_stats`);
- * `docs/metrics.md` lists them all. Completion lengths, scores and staleness are those of accepted groups alone, `_p95`
- * is a percentile, and groups count as sent when the service has answered for them.
+ * Names are the original's where it has the figure (atroposlib/envs/base.py, `wandb_log`, `perf_stats`), all are in
+ * `docs/metrics.md`. Lengths, scores and staleness are of accepted groups alone; sent is what the service answered for.
  */
 import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
@@ -80,8 +78,7 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       if (group.scores.length > 1 && group.scores.every((score) => score === group.scores[0])) window.identical++
       for (const length of completionLengths(group)) window.lengths.push(length)
       for (const score of group.scores) window.scores.push(score)
-      const temperature = group.generationParams?.["temperature"]
-      if (typeof temperature === "number") window.temperatures.add(temperature)
+      window.temperatures.add(group.generationParams?.["temperature"])
       if (step === undefined) return
       for (const version of group.policyVersions ?? []) {
         if (version !== null) window.staleness.add(Math.max(0, step - version))
@@ -147,7 +144,7 @@ interface Window {
   solved: number
   readonly lengths: Array<number>
   readonly scores: Array<number>
-  readonly temperatures: Set<number>
+  readonly temperatures: Set<unknown>
   readonly staleness: Spread
   rewards: ReadonlyMap<string, RewardComponents.Total>
   readonly dropped: Map<string, number>
@@ -207,7 +204,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/scores_max"] = max
   }
   const [temperature, ...others] = window.temperatures
-  if (temperature !== undefined && others.length === 0) figures["train/temperature"] = temperature
+  if (typeof temperature === "number" && others.length === 0) figures["train/temperature"] = temperature
   if (window.staleness.count() > 0) {
     const { max, mean } = window.staleness.figures()
     figures["train/staleness_mean"] = mean

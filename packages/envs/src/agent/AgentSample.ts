@@ -10,7 +10,8 @@ import type * as SessionGroup from "./SessionGroup.ts"
 /** Columns in which data sets have the answer. */
 const answerFields = ["answer", "expected", "expected_answer", "gold", "target", "solution"]
 
-const isPlain = (value: unknown): boolean => ["boolean", "number", "string"].includes(typeof value)
+const isPlain = (value: unknown): value is boolean | number | string =>
+  ["boolean", "number", "string"].includes(typeof value)
 
 const textOf = (value: unknown): string | undefined => {
   if (typeof value === "string") return value

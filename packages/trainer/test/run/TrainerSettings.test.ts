@@ -6,6 +6,9 @@ import * as TrainerValues from "../../src/run/TrainerValues.ts"
 const rateOf = (trainer: Partial<TrainerSettings.TrainerFields>) =>
   TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)
 
+const shown = (given: Parameters<typeof TrainerSettings.complete>[0]) =>
+  TrainerValues.inForce(TrainerSettings.complete(given))
+
 describe("TrainerSettings", () => {
   it("has the original's names and defaults where the original has the setting", () => {
     const encoded = TrainerSettings.encode(TrainerSettings.complete({}))
@@ -61,8 +64,6 @@ describe("TrainerSettings", () => {
   )
 
   it("are shown as they are in force: with the values of defaults, and without what the run does not look at", () => {
-    const shown = (given: Parameters<typeof TrainerSettings.complete>[0]) =>
-      TrainerValues.inForce(TrainerSettings.complete(given))
     const whole = shown({ trainer: { trains: "all" } })
     assert.strictEqual(whole["lr"], 1e-5)
     assert.notProperty(whole, "lora")
