@@ -88,6 +88,9 @@ const needsAnswer: ReadonlySet<string> = new Set(["accuracy", "accuracy_x", "cas
 const isAccuracy = (rewards: ReadonlyArray<Rewards.Registered>): boolean =>
   rewards.length === 1 && rewards[0]?.name === "accuracy" && rewards[0].weight > 0
 
+const withReference = (score: Environment.Score, solution: string): Environment.Score =>
+  typeof score === "number" ? score : { ...score, sample: { gold: [MathAnswer.extractReference(solution)] } }
+
 export const layer = Environment.layer("dataset", settings, (chosen) =>
   Effect.gen(function* () {
     const { normalization, rewardFunctions } = chosen

@@ -28,12 +28,6 @@ const byStep: Curves.View = { axis: "step", smoothing: 0 }
 
 const lengths = { "train/completion_lengths": 5, "train/completion_lengths_p95": 9, "train/completion_lengths_max": 10 }
 
-const gapsOf = (line: { readonly xs: Float64Array; readonly ys: Float64Array }) =>
-  Array.from(line.ys.entries()).flatMap(([index, y]) => (Number.isNaN(y) ? [line.xs[index]!] : []))
-
-const evenly = (from: number, to: number, by = 1) =>
-  Array.from({ length: (to - from) / by + 1 }, (_, index) => from + index * by)
-
 describe("Curves.layout", () => {
   it("tells the traces of one environment apart by colour", () => {
     const runs = [run("a", 0, [row("sorting", 1, lengths)])]
@@ -80,12 +74,18 @@ describe("Curves.layout", () => {
   })
 })
 
+const at = (line: { readonly xs: Float64Array; readonly ys: Float64Array }) =>
+  Array.from(line.ys.entries()).flatMap(([index, y]) => (Number.isNaN(y) ? [line.xs[index]!] : []))
+
+const evenly = (from: number, to: number, by = 1) =>
+  Array.from({ length: (to - from) / by + 1 }, (_, index) => from + index * by)
+
 describe("Curves.draw", () => {
   const drawn = (rows: ReadonlyArray<MetricTable.MetricsRow>, id: string, view = byStep) => {
     const runs = [run("a", 0, rows)]
     const chart = chartOf(runs, id)
     const [curve] = Curves.draw(chart, Curves.layout(chart, runs), view)
-    return { gaps: gapsOf(curve!.drawn), told: Curves.gapsTold([curve!]), values: curve!.line.ys.length }
+    return { gaps: at(curve!.drawn), told: Curves.gapsTold([curve!]), values: curve!.line.ys.length }
   }
   const losses = (steps: ReadonlyArray<number>) => steps.map((step) => row("trainer", step, { "train/loss": step }))
   it("breaks a curve where steps have no value, whether one or many, and tells nothing that is no number of them", () => {

@@ -50,13 +50,13 @@ export interface Place {
   readonly above: (stream: NodeJS.WriteStream, chunk: Uint8Array | string, write: () => boolean) => boolean
 }
 
-const nowhere: Place = {
-  isWatched: false,
+const nowhere = (isWatched: boolean): Place => ({
+  isWatched,
   columns: undefined,
   show: () => undefined,
   leave: () => undefined,
   above: (_stream, _chunk, write) => write()
-}
+})
 
 /** Whether the terminal says that it does nothing but print: no colours, no going back. */
 const isDumb = (): boolean => process.env["TERM"] === "dumb"
@@ -66,8 +66,8 @@ export const hasColours = (): boolean => !process.env["NO_COLOR"] && !isDumb()
 
 /** The foot of the terminal that standard error is, where it is one that can go back to a line. */
 export const placeOn = (stderr: NodeJS.WriteStream): Place => {
-  if (!stderr.isTTY) return nowhere
-  if (isDumb()) return { ...nowhere, isWatched: true }
+  if (!stderr.isTTY) return nowhere(false)
+  if (isDumb()) return nowhere(true)
   const write = stderr.write.bind(stderr)
   const width = (): number => Math.max(1, stderr.columns || 80)
   let lines: ReadonlyArray<string> = []
@@ -114,7 +114,7 @@ export const placeOn = (stderr: NodeJS.WriteStream): Place => {
 }
 
 /** Where a live board goes. */
-export const Place = Context.Reference<Place>("@atropos/cli/Terminal/Place", { defaultValue: () => nowhere })
+export const Place = Context.Reference<Place>("@atropos/cli/Terminal/Place", { defaultValue: () => nowhere(false) })
 
 /**
  * From here on a stream escapes what is written to it, by whomever; the result is the stream as it was, for what is

@@ -16,6 +16,7 @@ const screen = (columns: number) => {
     columns,
     rows: 24,
     write: (text: string) => {
+      // oxlint-disable-next-line no-control-regex -- what a bar goes back with
       const back = /^\r\u001b\[(\d+)A\u001b\[J/.exec(text)
       if (back !== null) {
         rows = [...rows.slice(0, rows.length - 1 - Number(back[1])), ""]

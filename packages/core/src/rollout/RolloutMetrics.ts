@@ -85,8 +85,7 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       if (group.scores.length > 1 && group.scores.every((score) => score === group.scores[0])) window.identical++
       for (const length of completionLengths(group)) window.lengths.push(length)
       for (const score of group.scores) window.scores.push(score)
-      const temperature = group.generationParams?.["temperature"]
-      if (typeof temperature === "number") window.temperatures.add(temperature)
+      window.temperatures.add(group.generationParams?.["temperature"])
       if (step === undefined) return
       for (const version of group.policyVersions ?? []) {
         if (version !== null) window.staleness.add(Math.max(0, step - version))
@@ -163,7 +162,7 @@ interface Window {
   solved: number
   readonly lengths: Array<number>
   readonly scores: Array<number>
-  readonly temperatures: Set<number>
+  readonly temperatures: Set<unknown>
   readonly staleness: Spread.Spread
   rewards: ReadonlyMap<string, RewardComponents.Total>
   readonly dropped: Map<string, number>
@@ -231,7 +230,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/scores_max"] = max
   }
   const [temperature, ...others] = window.temperatures
-  if (temperature !== undefined && others.length === 0) figures["train/temperature"] = temperature
+  if (typeof temperature === "number" && others.length === 0) figures["train/temperature"] = temperature
   if (window.staleness.count() > 0) {
     const { max, mean } = window.staleness.figures()
     figures["train/staleness_mean"] = mean

@@ -5,6 +5,7 @@
  */
 import type { MetricTable } from "./MetricTable.ts"
 import * as RewardNames from "./RewardNames.ts"
+import * as Temperatures from "./Temperatures.ts"
 
 /** How values are written: shares as percent, rates and durations with their unit. */
 export type Unit = "number" | "share" | "seconds" | "perSecond" | "nats" | "tokens"
@@ -220,21 +221,6 @@ const evaluation = (names: ReadonlyArray<string>, sampled: string): Section => (
     })
 })
 
-/** `, sampled at temperature 0; training samples at 1`: shares of the two are not the same figure. */
-const sampledAt = (runs: ReadonlyArray<Tables>): string => {
-  const [evaluated, trained] = ["eval/temperature", "train/temperature"].map((name) => temperatureOf(runs, name))
-  if (evaluated === undefined) return ""
-  return `, sampled at temperature ${evaluated}${trained === undefined ? "" : `; training samples at ${trained}`}`
-}
-
-/** The last that was recorded, where all runs and sources have the same. */
-export const temperatureOf = (runs: ReadonlyArray<Pick<Tables, "table">>, name: string): number | undefined => {
-  const all = new Set(
-    runs.flatMap(({ table }) => table.sourcesOf(name).map((source) => table.points(source, name).values.at(-1)!))
-  )
-  return all.size === 1 ? [...all][0] : undefined
-}
-
 const spreadOf = (name: string, names: ReadonlyArray<string>): Spread | undefined => {
   const label = "bars: 95% confidence"
   if (names.includes(`${name}_ci_low`) && names.includes(`${name}_ci_high`)) {
@@ -277,7 +263,7 @@ export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> =>
   // One state of the queue is no curve.
   const watched = new Set(runs.flatMap(({ watched }) => (isCurve(watched) ? watched.names() : [])))
   const scored: Section = { ...reward, charts: [...reward.charts, ...components(runs)] }
-  return [scored, evaluation(names, sampledAt(runs)), learning, rollouts, speed]
+  return [scored, evaluation(names, Temperatures.sampledAt(runs)), learning, rollouts, speed]
     .map(({ charts, title }) => ({
       title,
       charts: charts.filter(({ isWatched, traces }) => {

@@ -9,8 +9,11 @@
 import * as Breaks from "./Breaks.ts"
 import type { Chart, Trace } from "./Catalog.ts"
 import * as Line from "./Line.ts"
+import type { Gap } from "./Gaps.ts"
 import type { MetricTable, Points } from "./MetricTable.ts"
 import { remembered } from "./Remembered.ts"
+
+export { gapsTold } from "./Gaps.ts"
 
 export interface RunData {
   readonly name: string
@@ -59,12 +62,6 @@ export interface Curve {
   readonly drawn: Line.Line
   /** Where its values are not finite. */
   readonly gaps: ReadonlyArray<Gap>
-}
-
-export interface Gap {
-  readonly x: number
-  readonly step: number
-  readonly value: number
 }
 
 const tableOf = (chart: Chart, run: RunData): MetricTable => (chart.isWatched === true ? run.watched : run.table)
@@ -241,26 +238,6 @@ const stepGaps = remembered((points: Points) => gapsOf(({ steps }, index) => ste
 const timeGaps = remembered((points: Points, start: number) =>
   gapsOf(({ times }, index) => (times[index]! - start) / 1000, points)
 )
-
-/** Steps that are named; of more the number is told. */
-const namedSteps = 3
-
-/** Where the curves have no number, in a sentence; empty where they all have. */
-export const gapsTold = (curves: ReadonlyArray<Curve>): string =>
-  curves
-    .flatMap(({ entry: { label }, gaps }) => {
-      const last = gaps.at(-1)
-      if (last === undefined) return []
-      const kinds = [...new Set(gaps.map(({ value }) => (Number.isNaN(value) ? "NaN" : "infinite")))].join(" or ")
-      const steps = gaps.map(({ step }) => step)
-      const more = steps.length - namedSteps
-      const where =
-        more > 1
-          ? `${steps.length} steps: ${steps.slice(0, namedSteps).join(", ")}, … ${last.step}`
-          : `${steps.length === 1 ? "step" : "steps"} ${steps.join(", ")}`
-      return [`${label} is ${kinds} at ${where}`]
-    })
-    .join("; ")
 
 const spreadOf = ({ unit }: Chart, { spread }: Trace, points: Points, table: MetricTable, source: string) => {
   if (spread === undefined) return null

@@ -10,6 +10,7 @@ import { Swatch } from "./chart/Legend.tsx"
 import * as Headline from "./Headline.ts"
 import { change, duration, quantity } from "./Quantity.ts"
 import type { RunMetrics, RunState } from "./RunMetrics.ts"
+import * as SampledAt from "./Temperatures.ts"
 import { useRunStates } from "./useRunMetrics.ts"
 
 interface HeadlinesProps {
@@ -96,8 +97,8 @@ const Tile = ({
 
 /** Rewards of training and evaluations are not sampled alike. */
 const Temperatures = ({ run }: Pick<Row, "run">) => {
-  const evaluated = Catalog.temperatureOf([run], "eval/temperature")
-  const trained = Catalog.temperatureOf([run], "train/temperature")
+  const evaluated = SampledAt.temperatureOf([run], "eval/temperature")
+  const trained = SampledAt.temperatureOf([run], "train/temperature")
   if (evaluated === undefined) return null
   return (
     <>
