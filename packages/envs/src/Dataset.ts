@@ -158,6 +158,3 @@ export const layer = Environment.layer("dataset", settings, (chosen) =>
     }
   })
 )
-
-const withReference = (score: Environment.Score, solution: string): Environment.Score =>
-  typeof score === "number" ? score : { ...score, sample: { gold: [MathAnswer.extractReference(solution)] } }

@@ -120,7 +120,7 @@ export const Place = Context.Reference<Place>("@atropos/cli/Terminal/Place", { d
  * From here on a stream escapes what is written to it, by whomever; the result is the stream as it was, for what is
  * known to be clean. Both write above the lines of the place.
  */
-export const guard = (stream: NodeJS.WriteStream, place: Place = nowhere): NodeJS.WriteStream => {
+export const guard = (stream: NodeJS.WriteStream, place: Place = nowhere(false)): NodeJS.WriteStream => {
   const own = stream.write.bind(stream)
   const write: typeof own = (chunk: Uint8Array | string, ...more: ReadonlyArray<never>): boolean =>
     place.above(stream, chunk, () => own(chunk, ...more))

@@ -32,4 +32,3 @@ export const of = (values: ReadonlyArray<number>): ReturnType<Spread["figures"]>
   for (const value of values) spread.add(value)
   return spread.figures()
 }
-
