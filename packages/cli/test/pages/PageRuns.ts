@@ -87,6 +87,7 @@ export const all: ReadonlyArray<PageRun> = [
     ["up --config run.yaml", ownFile],
     ["up --config examples/19", leftAlone("minutes; long/BundledCurve.test.ts has its first steps")],
     ["up --env arithmetic-stories --model Qwen/", hub],
+    ["up --env examples/models/capitals.ts", ownModel],
     ["api --port", serves(/service at http:\S+/)],
     ["policy --model", hub],
     ["serve --env arithmetic-stories", hub],

@@ -40,6 +40,8 @@ const follows = (one: Found, cause: Found): boolean =>
   one !== cause &&
   isOf(one, cause) &&
   one.from >= cause.from - slack &&
+  // What is over soon brings nothing later.
+  (cause.steps === undefined || one.from <= cause.to + slack) &&
   (brings.find(([rule]) => rule === cause.rule)?.[1].includes(one.rule) ?? false)
 
 /** The findings, the gravest cause first, each with what follows from it. */
