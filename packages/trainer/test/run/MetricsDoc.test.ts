@@ -18,7 +18,8 @@ const group: ScoredGroup.ScoredGroup = {
   scores: Float64Array.of(0, 1),
   solved: [false, true],
   rewards: [{ correct: 0 }, { correct: 1 }],
-  policyVersions: [0, 0]
+  policyVersions: [0, 0],
+  generationParams: { temperature: 1 }
 }
 
 const trajectory: Trajectory.Trajectory = {
@@ -26,7 +27,8 @@ const trajectory: Trajectory.Trajectory = {
   completion: "",
   finishReason: "stop",
   tokens: Int32Array.of(1),
-  mask: Uint8Array.of(1)
+  mask: Uint8Array.of(1),
+  sampling: { temperature: 0, topP: 1, topK: 0, minP: 0, logprobs: "raw" }
 }
 
 /** All that an environment's rollouts and evaluations can record. */

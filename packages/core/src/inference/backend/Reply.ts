@@ -74,7 +74,10 @@ export const decode = <A>(schema: Schema.Codec<A, unknown>) => {
     )
 }
 
-const textOf = (body: unknown): string => (typeof body === "string" ? body : JSON.stringify(body))
+const textOf = (body: unknown): string => {
+  if (body === undefined) return "nothing"
+  return typeof body === "string" ? body : JSON.stringify(body)
+}
 const decodeChat = decode(ChatReply as Schema.Codec<typeof ChatReply.Type, unknown>)
 const decodeText = decode(TextReply as Schema.Codec<typeof TextReply.Type, unknown>)
 

@@ -123,9 +123,11 @@ const withPromptIds = (value: unknown, prompt: string): unknown => {
     Object.entries(value).map(([name, part]): [string, unknown] =>
       name === "prompt_token_ids" && Array.isArray(part)
         ? [name, Tokenizer.bytes.encode(prompt)]
-        : name === "prompt_tokens" && typeof part === "number"
-          ? [name, Tokenizer.bytes.encode(prompt).length]
-          : [name, withPromptIds(part, prompt)]
+        : name === "prompt_ids" && Array.isArray(part)
+          ? [name, part.map(() => Tokenizer.bytes.encode(prompt))]
+          : name === "prompt_tokens" && typeof part === "number"
+            ? [name, Tokenizer.bytes.encode(prompt).length]
+            : [name, withPromptIds(part, prompt)]
     )
   )
 }
@@ -198,7 +200,9 @@ export const serve = (fixture: Fixture, { apiKey, isTaciturn = false, mode = "ra
           ? "promptLogprobs"
           : ({ "/v1/chat/completions": "chat", "/v1/completions": "completions" }[path] ?? "generate")
     const answer = cut(answers[template], Number(params["n"] ?? 1), logprob)
-    return { json: typeof body["prompt"] === "string" ? withPromptIds(answer, body["prompt"]) : answer }
+    // vLLM's, SGLang's and TRL's words for it.
+    const prompt = body["prompt"] ?? body["text"] ?? (body["prompts"] as ReadonlyArray<unknown> | undefined)?.[0]
+    return { json: typeof prompt === "string" ? withPromptIds(answer, prompt) : answer }
   }
 
   return Effect.map(
