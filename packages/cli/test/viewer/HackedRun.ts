@@ -8,7 +8,7 @@ const size = 4
 
 /** After half of the run, what scores is no answer. */
 const answerAt = (step: number, place: number): string =>
-  step <= steps / 2 ? `It is ${step + place} litres.` : `Trust me on this, ${"it is long and ".repeat(1 + place)}done.`
+  step <= steps / 2 ? `It is ${step + place} litres.` : `Trust me on this, ${"it is long and ".repeat(3 + place)}done.`
 
 /** Early scores have nothing to do with length. */
 const scoreAt = (step: number, place: number): number =>
