@@ -2,9 +2,10 @@
  * Remembers in which order a JSON text has the keys of its objects. A JavaScript object moves keys that are digits to
  * the front, so that a template would show `{"b": …, "1": …}` otherwise than Python does.
  *
- * The order is kept beside an object, not in it: whoever copies the object says so (`copy`), and whoever writes or
- * renders it asks for `entries`.
+ * The order is kept beside an object, not in it: code that copies the object calls `copy`, and code that writes or
+ * renders it calls `entries`.
  */
+import * as JsonKeys from "./JsonKeys.ts"
 
 const written = new WeakMap<object, ReadonlyArray<string>>()
 
@@ -13,27 +14,24 @@ const digits = /"(?:0|[1-9]\d{0,9})"\s*:/
 
 const maxDepth = 512
 
-/** The keys of each object of a JSON text, in the order in which the objects open; none where keys are repeated. */
+/** The keys of each object of a JSON text, in the order in which the objects open; undefined if keys are repeated. */
 const scan = (json: string): ReadonlyArray<ReadonlyArray<string>> | undefined => {
-  const all: Array<Array<string>> = []
-  const open: Array<Array<string> | undefined> = []
-  let last = ""
-  for (let at = 0; at < json.length; at++) {
-    const character = json[at]
-    if (character === '"') {
-      const from = at++
-      while (at < json.length && json[at] !== '"') at += json[at] === "\\" ? 2 : 1
-      last = json.slice(from, at + 1)
-    } else if (character === "{") {
-      const keys: Array<string> = []
+  const all: Array<Set<string>> = []
+  let isRepeated = false
+  const depth = JsonKeys.scan(
+    json,
+    () => {
+      const keys = new Set<string>()
       all.push(keys)
-      open.push(keys)
-    } else if (character === "[") open.push(undefined)
-    else if (character === "}" || character === "]") open.pop()
-    else if (character === ":") open.at(-1)?.push(String(JSON.parse(last)))
-    if (open.length > maxDepth) return undefined
-  }
-  return all.some((keys) => new Set(keys).size < keys.length) ? undefined : all
+      return keys
+    },
+    (keys, key) => {
+      isRepeated = keys.has(key)
+      keys.add(key)
+      return isRepeated
+    }
+  )
+  return isRepeated || depth > maxDepth ? undefined : all.map((keys) => [...keys])
 }
 
 /** Remembers the order of keys in `value`, which was read from this text. */
