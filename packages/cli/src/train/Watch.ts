@@ -19,7 +19,7 @@ import * as HealthWebhook from "./HealthWebhook.ts"
 interface Options {
   readonly run: string
   readonly stopOn: string
-  /** Empty: nobody is told. */
+  /** Empty: none. */
   readonly healthWebhook: string
 }
 
@@ -37,7 +37,7 @@ export interface Watch {
   ) => Effect.Effect<void, never, Scope.Scope>
   /** The sinks, with everything that goes to them seen here. */
   readonly over: <E, R>(sinks: Layer.Layer<MetricsSink.MetricsSink, E, R>) => typeof sinks
-  /** After each step: tells what is new. */
+  /** To be run after each step: reports new causes. */
   readonly step: Effect.Effect<void>
   /** Tells where `stop_on` ended what is run. */
   readonly ending: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -58,11 +58,15 @@ const heard = ({ open }: MetricsSink.MetricsSinkShape, { see }: Health.Recorder)
 
 const lookEvery = "10 seconds"
 
+/** Judging reads every step so far: of a long run only after each thousandth of its steps, so that its cost stays small. */
+const judgements = 1000
+
 /** Until the scope closes, which waits for what is being told. */
 export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, stopOn }: Options) {
   const { recorded, see } = Health.recorder()
   let activity: Health.Activity.Activity | undefined
   let hasMoved = false
+  let steps = 0
   const recorder: Health.Recorder = { recorded: { ...recorded, activity: () => activity }, see }
   const isBoardShown = yield* Board.isShown
   const ending = StopOn.rulesOf(stopOn)
@@ -113,7 +117,10 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
         MetricsSink.MetricsSink,
         Effect.map(MetricsSink.MetricsSink, (all) => heard(all, recorder))
       ).pipe(Layer.provide(sinks)),
-    step: isAnybodyTold ? tellNews : Effect.void,
+    step: Effect.suspend(() => {
+      steps++
+      return isAnybodyTold && steps % Math.ceil(steps / judgements) === 0 ? tellNews : Effect.void
+    }),
     ending: (effect) =>
       Effect.tapError(effect, (error) => {
         const [finding] = Health.judge(recorder.recorded, ending)
