@@ -1,6 +1,6 @@
 /** What people read beside the groups: runs, metrics, environments, batches. */
 import { assert } from "@effect/vitest"
-import { Clock, Effect, Fiber, Option, Stream } from "effect"
+import { Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Waits from "../../../core/test/base/Waits.ts"
 import * as RolloutReader from "../../src/store/RolloutReader.ts"
@@ -49,52 +49,6 @@ export const readings = (it: StoreTests): void => {
       assert.deepStrictEqual(yield* listed, [third, second, first])
       yield* store.reset(third)
       assert.deepStrictEqual(yield* listed, [second, first, third])
-    })
-  )
-
-  it.effect("tells of each run whether it moves, by its rows, its leases and who was heard of", () =>
-    Effect.gen(function* () {
-      const { reader, run, store } = yield* started(2)
-      const activity = Effect.map(reader.runs, (all) => all.find(({ name }) => name === run)?.activity)
-      const { envId } = Option.getOrThrow(yield* store.registerEnvironment(run, environment("x", { groupSize: 2 })))
-      yield* store.claim(run, trainer)
-      assert.strictEqual((yield* activity)?.state, "starting")
-      for (let step = 1; step <= 3; step++) {
-        yield* TestClock.adjust("1 second")
-        yield* store.recordReport(run, envId, report)
-        yield* store.recordMetrics(run, { source: "trainer", step, values: { loss: 1 } })
-      }
-      assert.strictEqual((yield* activity)?.state, "running")
-      yield* TestClock.adjust("3 minutes")
-      const lastError = { at: yield* Clock.currentTimeMillis, message: "the grader is away" }
-      // What a trainer that waits is known by is written down now and then.
-      const looked = Effect.gen(function* () {
-        yield* store.claim(run, trainer)
-        yield* store.recordReport(run, envId, { ...report, lastError })
-        yield* TestClock.adjust("5 seconds")
-        return yield* activity
-      })
-      const stalled = yield* Waits.until(
-        "the trainer that waits is known",
-        looked,
-        (now) => now?.reason?.startsWith("no trainer") === false
-      )
-      assert.deepStrictEqual(
-        [stalled?.state, stalled?.environment, stalled?.reason],
-        ["stalled", "x_0", "x_0: the grader is away"]
-      )
-      assert.deepStrictEqual(stalled?.errors, [{ environment: "x_0", message: "the grader is away" }])
-      yield* TestClock.adjust("3 hours")
-      const killed = yield* activity
-      assert.strictEqual(killed?.state, "stopped")
-      assert.include(killed?.reason, "without signing off after step 3")
-      yield* store.disconnectEnvironment(run, envId)
-      assert.deepInclude(yield* activity, { state: "stopped", reason: "x_0: the grader is away" })
-      // Gone on with: its last step is of then.
-      yield* store.registerEnvironment(run, environment("x", { groupSize: 2 }))
-      assert.strictEqual((yield* activity)?.state, "starting")
-      yield* store.recordMetrics(run, { source: "trainer", step: spec(run, 2).numSteps, values: { loss: 1 } })
-      assert.strictEqual((yield* activity)?.state, "done")
     })
   )
 

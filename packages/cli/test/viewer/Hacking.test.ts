@@ -20,7 +20,7 @@ describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`,
     await finding.waitFor()
     assert.match(
       await finding.innerText(),
-      /In the last 10 steps of tank, .* correlation [01]\.\d\d, -?0\.\d\d at first; answers have [\d.]+ tokens, [\d.]+ at first \(since step 2\d\)/
+      /In the last 10 steps of tank, .* correlation 0\.\d\d; answers have [\d.]+ tokens, [\d.]+ at first \(since step 2\d\)/
     )
     await page.getByText(/^“.+” is in \d+% of the answers that scored above their group’s mean/).waitFor()
     assert.deepStrictEqual(await Browser.violations(page), [])

@@ -171,8 +171,10 @@ export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
     table.sourcesOf(metrics[sign]).flatMap((source) => {
       const series = Health.finite(table.points(source, metrics[sign]))
       const lengths = Health.finite(table.points(source, metrics.length))
+      // A figure that begins later says nothing of the first steps.
+      const isFromStart = (series.steps[0] ?? Infinity) <= (lengths.steps[Health.window - 1] ?? Infinity)
       const known = {
-        first: Health.atFirst(series),
+        first: isFromStart ? Health.atFirst(series) : undefined,
         length: meanOfLast(lengths),
         firstLength: Health.atFirst(lengths)
       }
