@@ -10,8 +10,8 @@ import * as Health from "@atropos/core/health/Health"
 import { itemOf } from "../source/RowFilter.ts"
 import type * as Wire from "../source/Wire.ts"
 
-/** Who recorded what no environment is named for. */
-export const nobody = "trainer"
+/** The source of groups without the name of an environment. */
+export const unnamed = "trainer"
 
 /** Before the fingerprint of an answer that says what was expected (`GroupFigures`). */
 const expected = "="
@@ -135,14 +135,14 @@ export const collect = (rows: ReadonlyArray<Wire.RolloutRow>): Collected => {
     return at === null || row.figures === null || row.figures === undefined ? [] : [{ at, row }]
   })
   for (const { row } of readable) {
-    const whole = wholeOf(wholes, row.environment ?? nobody)
+    const whole = wholeOf(wholes, row.environment ?? unnamed)
     for (const score of row.scores) {
       whole.lowest = Math.min(whole.lowest, score)
       whole.highest = Math.max(whole.highest, score)
     }
   }
   for (const { at, row } of readable.toReversed()) {
-    const source = row.environment ?? nobody
+    const source = row.environment ?? unnamed
     const key = `${at}\n${source}`
     const step = steps.get(key) ?? {
       source,

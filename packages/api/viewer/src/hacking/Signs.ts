@@ -180,12 +180,12 @@ export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
       }
       const found = Health.standing(series, (now) => isMet({ ...known, now }))
       if (found === undefined) return []
-      const who = source === SignSteps.nobody ? "" : ` of ${source}`
+      const who = source === SignSteps.unnamed ? "" : ` of ${source}`
       return [
         {
           sign,
           title,
-          environment: source === SignSteps.nobody ? null : source,
+          environment: source === SignSteps.unnamed ? null : source,
           from: found.from,
           to: found.to,
           says: `In the last ${Health.window} steps${who}, ${says({ ...known, now: found.now })} (since step ${found.from}).`
