@@ -66,7 +66,7 @@ describe("atropos up --model", () => {
       const words = ["--config", "run.yaml", "--env", "letter-counting", "--steps", "1", "--env.evaluation_items", "2"]
       const letters = yield* up(cwd, ...words, ...few)
       assert.strictEqual(letters.code, 0, letters.stdout + letters.stderr)
-      // What it chose is kept for the run that goes on.
+      // What it chose is kept for the resumed run.
       const chosen = yield* fs.readFileString(`${cwd}/.atropos/up/letter-counting-1/answer-length.json`)
       const { tokens } = JSON.parse(chosen) as { readonly tokens: number }
       assert.isAtMost(tokens, 2048)

@@ -8,7 +8,7 @@ import type { Overrides } from "./ScoredGroup.ts"
 type Sample = { readonly [name: string]: unknown } | undefined
 
 /** Answers of an item, and characters of each, that go along; a whole program or document stays where it is. */
-const mostGold = 4
+const maxGold = 4
 const longest = 2000
 
 const textsOf = (value: unknown): ReadonlyArray<string> =>
@@ -17,7 +17,7 @@ const textsOf = (value: unknown): ReadonlyArray<string> =>
 /** An environment's own words of what is expected, else its claims; undefined if neither says it in short. */
 export const expectedOf = (sample: Sample, claimed: ReadonlyArray<string> = []): Overrides | undefined => {
   const own = textsOf(sample?.["gold"])
-  const gold = (own.length > 0 ? own : claimed).filter(({ length }) => length <= longest).slice(0, mostGold)
+  const gold = (own.length > 0 ? own : claimed).filter(({ length }) => length <= longest).slice(0, maxGold)
   return gold.length === 0 ? undefined : { gold }
 }
 

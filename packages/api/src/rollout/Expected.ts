@@ -41,7 +41,7 @@ const lastSaid = (chat: unknown): string => {
   return isFields(message) && typeof message["content"] === "string" ? message["content"].slice(-longestEnd) : ""
 }
 
-/** For each rollout; undefined where nobody told what is expected, or only in many words. */
+/** For each rollout; undefined if the expected answer is unknown or long. */
 export const of = ({
   groupOverrides,
   messages,

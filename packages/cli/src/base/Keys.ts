@@ -1,5 +1,5 @@
 /**
- * Keys that somebody presses while a board is shown. For as long as they are read, the terminal echoes nothing; what
+ * Keys that are pressed while a board is shown. For as long as they are read, the terminal echoes nothing; what
  * stops a command (Ctrl-C) does so as ever.
  */
 import { Context, Effect, Option } from "effect"
@@ -9,7 +9,7 @@ type Input = Pick<NodeJS.ReadStream, "on" | "pause" | "removeAllListeners" | "re
   readonly setRawMode: (isRaw: boolean) => unknown
 }
 
-/** None if nobody can press a key. */
+/** None without a terminal to press keys in. */
 export const Keys = Context.Reference<Option.Option<Input>>("@atropos/cli/Keys", {
   defaultValue: () => (process.stdin.isTTY ? Option.some(process.stdin) : Option.none())
 })

@@ -1,7 +1,7 @@
 /** Breaks a line between words: what is drawn again and again must not be wrapped by the terminal itself. Pure. */
 
 /** A hint longer than so many rows is a text of its own. */
-const mostRows = 4
+const maxRows = 4
 
 /**
  * Rows of `width` characters at most, all but the first indented by `indent`; a word that is longer than a row is cut
@@ -18,7 +18,7 @@ export const wrap = (line: string, width: number, indent = 0): ReadonlyArray<str
     rest = margin + rest.slice(end).trimStart()
   }
   rows.push(rest)
-  if (rows.length <= mostRows) return rows
-  const last = rows[mostRows - 1]!
-  return [...rows.slice(0, mostRows - 1), `${last.slice(0, Math.max(0, width - 1))}…`]
+  if (rows.length <= maxRows) return rows
+  const last = rows[maxRows - 1]!
+  return [...rows.slice(0, maxRows - 1), `${last.slice(0, Math.max(0, width - 1))}…`]
 }

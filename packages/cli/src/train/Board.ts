@@ -71,7 +71,7 @@ const red = (text: string): string => `\u001b[31m${text}\u001b[39m`
 /** Of the words at the beginning of lines. */
 export const indent = 8
 
-/** The lines, each at most `width` columns wide; what is longer than a line goes on in the next. */
+/** The lines, each at most `width` columns wide; longer ones are wrapped. */
 export const render = (
   { done, findings, isInDoubt = false, recent, rewards, standing, total }: State,
   { colour, width }: { readonly width: number; readonly colour: boolean }

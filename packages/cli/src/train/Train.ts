@@ -41,7 +41,7 @@ export interface Trained {
 
 /**
  * Settings that fit a model: the learning rate that suits its width, where none was set, and sequences that it has
- * positions for, where nobody asked for longer ones; a shorter `seq_len` is reported.
+ * positions for, unless longer ones were asked for; a shorter `seq_len` is reported.
  */
 export const fitted = Effect.fnUntraced(function* (
   given: TrainerSettings,

@@ -3,7 +3,7 @@
  * here too, and whether the service sees it move: for the board, for `stop_on`, for logs, and for an address that is
  * told of it (`health_webhook`).
  *
- * Each cause is told once while the run goes on, without what follows from it: to the address, and as a line on
+ * Each cause is reported once during the run, without its consequences: to the address, and as a line on
  * standard error where no board shows it. What `stop_on` names is told when it ends the run, before the command fails.
  * Telling holds up no step. A resumed run begins without a past.
  */
@@ -58,7 +58,7 @@ const heard = ({ open }: MetricsSink.MetricsSinkShape, { see }: Health.Recorder)
 
 const lookEvery = "10 seconds"
 
-/** Judging reads every step so far: of a long run only after each thousandth of its steps, so that its cost stays small. */
+/** Each reads all steps so far: a run of more steps is judged once in a thousandth of them. */
 const judgements = 1000
 
 /** Until the scope closes, which waits for what is being told. */
@@ -103,7 +103,7 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
     follow: (look) =>
       look.pipe(
         Effect.flatMap((now) => {
-          // What is left of an earlier process is none of this one's standing still.
+          // Traces of an earlier process do not mean that this one stalled.
           hasMoved ||= now?.state === "starting" || now?.state === "running"
           activity = hasMoved ? now : undefined
           return isAnybodyTold ? tellNews : Effect.void

@@ -1,5 +1,5 @@
 /**
- * Chooses how long an answer may be, where nobody said it: from the answers of a few held-out items, so that a model
+ * Chooses how long an answer may be, unless it is set: from the answers of a few held-out items, so that a model
  * that says little is not waited for up to the environment's own limit of thousands of tokens.
  *
  * Chosen once for a run and kept in its folder, because a resumed run has to sample as it did. Longer ones are cut, and

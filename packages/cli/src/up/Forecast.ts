@@ -62,7 +62,7 @@ const workloadOf = ({
 /** What environments that make their held-out items call the number of them. */
 const heldOutSetting = "evaluation_items"
 
-/** Measures, chooses what nobody set, and prints the plan; what it returns is called with every step. */
+/** Measures, chooses what is not set, and prints the plan; what it returns is called with every step. */
 export const make = Effect.fn("Forecast.make")(function* (options: {
   readonly model: Model
   readonly trainer: Pick<Trainer, "measure">
@@ -73,7 +73,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   /** Steps that are left. */
   readonly steps: number
   readonly device: DeviceKind
-  /** Where the run is kept, and what of it nobody set. */
+  /** Where the run is kept, and which of its settings are not set. */
   readonly folder: string
   readonly unset: { readonly answers: boolean; readonly steps: boolean; readonly evaluations: boolean }
   /** Sets the longest answer from now on, tokens. */

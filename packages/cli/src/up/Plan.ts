@@ -195,7 +195,7 @@ export interface Described {
   readonly load: number
   /** Setting of the environment that says how many held-out items are asked. */
   readonly heldOutSetting?: string | undefined
-  /** What nobody set, and was chosen: the environment's own longest answer, the number of steps. */
+  /** What was not set, and was chosen: the environment's own longest answer, the number of steps. */
   readonly chosen?: { readonly maxTokenLength: number | undefined; readonly steps: boolean } | undefined
 }
 

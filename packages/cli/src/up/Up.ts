@@ -98,7 +98,7 @@ const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
     ? OrtWorker.layer({ device: "cpu", threads: trainer.threads || 1 })
     : OrtWorker.layer({ device: trainer.device, threads: trainer.threads })
 
-/** What nobody set of a run on a model of the user's own. */
+/** Which settings of a run on a model of the user's own are not set. */
 const unsetIn = ({ areStepsGiven, settings, trainer: { trainer } }: UpOptions) => ({
   answers: settings.every(({ given }) => !("max_token_length" in given)),
   // A recipe's are its own.
@@ -230,9 +230,9 @@ const train = Effect.fn("Up.train")(
     )
 )
 
-/** Makes its run, or goes on with one, and trains it on a service of its own. */
+/** Makes its run, or resumes one, and trains it on a service in this process. */
 export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
-  // A mistake in the file is told before anything starts.
+  // A mistake in the file is reported before anything starts.
   yield* LossFile.ofSettings(options.trainer.loss)
   yield* Console.log("starting the service (the first time, its database takes some seconds)")
   const chosen = yield* RunFolder.choose({

@@ -1,4 +1,4 @@
-/** How long answers may be where nobody said it. */
+/** How long answers may be unless it is set. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Option } from "effect"

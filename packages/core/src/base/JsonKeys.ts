@@ -12,11 +12,7 @@ const read = (literal: string): string =>
  * Calls `open` for each object as it begins, and `see` with what that returned and each of its keys, in the order of
  * the text, until `see` returns true. Returns how deep the text was. Linear in the text; for text that is JSON.
  */
-export const scan = <State>(
-  json: string,
-  open: () => State,
-  see: (object: State, key: string) => boolean
-): number => {
+export const scan = <State>(json: string, open: () => State, see: (object: State, key: string) => boolean): number => {
   const around: Array<State | undefined> = []
   let last: string | undefined
   let depth = 0

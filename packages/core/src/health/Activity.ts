@@ -37,7 +37,7 @@ export interface EnvironmentSigns {
 }
 
 export interface Signs {
-  /** Whether the run was reset: nobody is at work on it any more. */
+  /** Whether the run was reset: no process works on it any more. */
   readonly ended: boolean
   /** When it was made, or a trainer or environment of it last started. */
   readonly startedAt: number
@@ -61,12 +61,12 @@ const second = 1000
 const silence = 30 * second
 const longSilence = 120 * second
 /** However fast its steps are, a run is patient for so long. */
-const leastPatience = 60 * second
+const minPatience = 60 * second
 /** While a trainer is at a batch, or nothing is known yet of how long a step takes. */
 const workPatience = 600 * second
 /** Evaluations and checkpoints make single steps longer than others. */
 const patientSteps = 10
-const longestReason = 300
+const maxReasonLength = 300
 
 const isAlive = ({ connected, hasReport, heardAt }: EnvironmentSigns, now: number): boolean =>
   connected && now - heardAt <= (hasReport ? silence : longSilence)
@@ -88,7 +88,7 @@ type Reason = Pick<Activity, "environment" | "reason">
 
 const about = (environment: EnvironmentSigns, what: string): Reason => ({
   environment: environment.name,
-  reason: `${environment.name}: ${what}`.slice(0, longestReason)
+  reason: `${environment.name}: ${what}`.slice(0, maxReasonLength)
 })
 const general = (reason: string | null): Reason => ({ environment: null, reason })
 
@@ -116,7 +116,7 @@ const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
       ? general("no environment is connected")
       : about(silent, `not heard of for ${ago(silent.heardAt)}`)
   }
-  const failed = errorSince(present, moved - leastPatience)
+  const failed = errorSince(present, moved - minPatience)
   if (failed !== undefined) return failed
   const cutOff = alive.find(({ isWithoutServers }) => isWithoutServers)
   if (cutOff !== undefined) return about(cutOff, "no inference server answers")
@@ -131,7 +131,7 @@ const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
 /** How a run without processes ended: nothing is said where its user stopped it. */
 const howStopped = ({ environments, lease, step, totalSteps }: Signs, now: number, moved: number): Reason => {
   const at = `${step === null ? "before its first step" : `after step ${step}`}${totalSteps > 0 ? ` of ${totalSteps}` : ""}`
-  const failed = errorSince(environments, moved - leastPatience)
+  const failed = errorSince(environments, moved - minPatience)
   const silent = environments.find(({ connected }) => connected)
   const isLeft = silent !== undefined || (lease !== null && lease.until > 0)
   if (isLeft) {
@@ -139,7 +139,7 @@ const howStopped = ({ environments, lease, step, totalSteps }: Signs, now: numbe
       environment: silent?.name ?? null,
       reason: `its processes ended without signing off ${at}: killed, or the machine went down${
         failed === undefined ? "" : `; the last error: ${failed.reason}`
-      }`.slice(0, 2 * longestReason)
+      }`.slice(0, 2 * maxReasonLength)
     }
   }
   return failed ?? general(null)
@@ -156,7 +156,7 @@ export const of = (signs: Signs, now: number): Activity => {
     idleSeconds: idle / second,
     ...reason,
     errors: environments.flatMap(({ lastError, name }) =>
-      lastError === null ? [] : [{ environment: name, message: lastError.message.slice(0, longestReason) }]
+      lastError === null ? [] : [{ environment: name, message: lastError.message.slice(0, maxReasonLength) }]
     )
   })
   if (totalSteps > 0 && step !== null && step >= totalSteps) return make("done")
@@ -172,7 +172,7 @@ export const of = (signs: Signs, now: number): Activity => {
   const patience =
     isStarting && failing === undefined
       ? workPatience
-      : Math.max(isWorking ? workPatience : leastPatience, patientSteps * (pause ?? 0))
+      : Math.max(isWorking ? workPatience : minPatience, patientSteps * (pause ?? 0))
   if (idle > patience) return make("stalled", whyStalled(signs, now, moved))
   return make(isStarting ? "starting" : "running")
 }

@@ -1,5 +1,5 @@
 /**
- * Findings by cause: what follows from another finding is told below it, so that one trouble is one card. Pure.
+ * Findings by cause: what follows from another finding is shown below it, so that one cause is one card. Pure.
  *
  * A finding follows from a graver one that is known to bring it, of the same source or the trainer's, unless it began
  * well before.

@@ -1,4 +1,4 @@
-/** The rule of environments whose items fail, with the reason of the last failure where somebody knows it. */
+/** The rule of environments whose items fail, with the reason of the last failure if known. */
 import { type Finding, percent, type Rule, seriesOf, standing, window } from "./Finding.ts"
 import * as Series from "./Series.ts"
 

@@ -12,7 +12,7 @@ export interface Jump {
   readonly after: number
 }
 
-/** Values that a level is told by: before the jump, from it on, and on each side at most. */
+/** Values that a level is measured by: before the jump, from it on, and on each side at most. */
 const fewestBefore = 8
 const fewest = 5
 const most = 10

@@ -11,7 +11,7 @@ export interface PolicyChange {
   readonly isAt: (step: number) => boolean
 }
 
-/** As many values before a step as its course is told by. */
+/** Values before a step that its course is measured by. */
 const before = 10
 /** Standard deviations of the course's own jitter, and the part of its level: beyond both it is a change. */
 const unusual = 5

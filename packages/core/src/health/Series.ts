@@ -13,7 +13,7 @@ export interface Series {
 
 /** All that is recorded; a source that lacks the metric has an empty series of it. */
 export interface Recorded {
-  /** Whether the run moves, if somebody knows. */
+  /** Whether the run moves, if known. */
   readonly activity?: () => Activity | undefined
   readonly names: () => ReadonlyArray<string>
   readonly sourcesOf: (metric: string) => ReadonlyArray<string>

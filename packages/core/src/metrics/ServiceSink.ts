@@ -27,7 +27,7 @@ const json = (config: Source["config"]): SourceSettings["settings"] =>
 /** Nobody trains the less for it where they are not taken. */
 const tellSettings = Effect.fnUntraced(
   function* (client: TelemetryClientShape, { config, kind, name }: Source) {
-    // Who records beside another source of the same settings has none of its own.
+    // A source recorded beside another of the same run may have no settings.
     if (Object.keys(config).length === 0) return
     const telemetry = yield* client.telemetry
     if (Option.isNone(telemetry)) return

@@ -76,7 +76,7 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       window.judged += group.solved?.length ?? 0
       window.solved += group.solved?.filter(Boolean).length ?? 0
       window.outside += group.scores.filter(isOutside).length
-      if (window.equals.length < mostEquals) window.equals.push(...EqualAnswers.find(group))
+      if (window.equals.length < maxEquals) window.equals.push(...EqualAnswers.find(group))
       for (const score of group.scores) window.range.add(score)
       window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
@@ -139,7 +139,7 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
 }
 
 /** Kept for a window's figure: while every group is dropped no step ends the window. */
-const mostEquals = 10_000
+const maxEquals = 10_000
 
 interface Window {
   kept: number

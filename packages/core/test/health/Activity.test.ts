@@ -72,7 +72,7 @@ describe("Activity", () => {
       ["letters_0: cjhb: the grader refused the connection", "letters_0"]
     )
     assert.deepStrictEqual(failing.errors, [{ environment: "letters_0", message: lastError.message }])
-    // An error of long ago is none of its reasons.
+    // An old error is not a reason.
     assert.notInclude(because({ environments: [{ ...letters, lastError: { ...lastError, at: 0 } }] }), "grader")
     assert.strictEqual(
       because({ environments: [{ ...letters, isWithoutServers: true }] }),

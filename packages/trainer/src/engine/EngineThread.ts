@@ -57,7 +57,7 @@ export type Message =
   | { readonly _tag: "Broken"; readonly message: string }
 
 /** A thread that computes reports nothing in between: one run of a large model may take so long. */
-const longestRunMillis = 60_000
+const maxRunMillis = 60_000
 
 const sourceUrl = Thread.fileBeside(import.meta.url, "EngineWorker")
 
@@ -155,7 +155,7 @@ export const make = Effect.fnUntraced(function* (
     },
     nextId: () => ++ids,
     isUp: () => current !== undefined,
-    isHeard: () => current !== undefined && performance.now() - heardAt < longestRunMillis,
+    isHeard: () => current !== undefined && performance.now() - heardAt < maxRunMillis,
     restarts: () => starts - 1
   }
 })

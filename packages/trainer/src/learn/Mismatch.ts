@@ -117,22 +117,22 @@ export const guard = (bound: number) => {
  * tells (0.05 to 0.14 on published ones, docs/models.md). Whoever samples at a temperature of 0.7 where 1 is said
  * differs by more.
  */
-const mostOfRounding = 0.2
+const maxRounding = 0.2
 
 /**
- * The same where the sampler rounds and nobody knows by how much: the first step that can be compared measures it, and
+ * The same where the sampler rounds by an unknown amount: the first step that can be compared measures it, and
  * later ones may differ by twice that.
  */
 export const measuringGuard = (bound: number) => {
   let measured: { readonly bound: number; readonly judge: (step: Compared) => Verdict } | undefined
   return {
     /** What holds now. */
-    bound: () => measured?.bound ?? mostOfRounding,
+    bound: () => measured?.bound ?? maxRounding,
     judge: (step: Compared): Verdict | "measured" => {
       if (measured !== undefined) return measured.judge(step)
       const difference = mean(step)
       if (difference === undefined || !Number.isFinite(difference)) return "agree"
-      if (difference > mostOfRounding) return "disagree"
+      if (difference > maxRounding) return "disagree"
       const own = Math.max(bound, 2 * difference)
       measured = { bound: own, judge: guard(own) }
       return "measured"
@@ -170,7 +170,7 @@ const precision =
   "precision: weights or caches in bf16, int8 or 4 bits; raise max_mismatch where the figure is what that costs (bf16: about 0.05)"
 
 /**
- * What to tell whoever trains. `usual` is the temperature of sequences without a record; `quantize` comes first where
+ * The message for the user. `usual` is the temperature of sequences without a record; `quantize` comes first where
  * it explains most.
  */
 export const explain = (

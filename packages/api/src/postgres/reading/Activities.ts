@@ -44,7 +44,7 @@ interface Traces {
   }> | null
 }
 
-/** `skew`: how far the clock of leases is ahead of the one that all else is told by. */
+/** `skew`: how far the clock of leases is ahead of the one that all other times are from. */
 const signsOf = (traces: Traces, skew: number): Activity.Signs => {
   const rows = traces.rows ?? []
   const batches = traces.batches ?? []

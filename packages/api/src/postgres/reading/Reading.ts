@@ -13,7 +13,7 @@ export type Reading = Pick<RolloutReaderShape, "runs" | "pieces" | "settings" | 
 
 const mostBatches = 100
 /** Of the runs in which something happened last it is known whether they move. */
-const mostActivities = 100
+const maxActivities = 100
 /** Environments that come and go register anew each time. */
 const mostSources = 200
 
@@ -47,7 +47,7 @@ export const make = Effect.fnUntraced(function* (
       (select max(last_seen) from env where run_id = newest.id)
     ) desc, id desc`.pipe(
     Effect.flatMap((rows) =>
-      Effect.map(activities(rows.slice(0, mostActivities).map(({ run }) => run.id)), (known) =>
+      Effect.map(activities(rows.slice(0, maxActivities).map(({ run }) => run.id)), (known) =>
         rows.map(({ ended, run }): TrajectoryApi.RunRow => {
           const activity = known.get(run.id)
           return { ...Rows.toRun(run), ended, ...(activity && { activity }) }

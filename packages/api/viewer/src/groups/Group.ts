@@ -54,7 +54,7 @@ export interface Rollout {
   readonly policyVersion: number | null
   /** What its score is made of, where the environment keeps that apart: raw values, before any weight. */
   readonly rewards: ReadonlyArray<readonly [component: string, value: number]>
-  /** The answer as its score read it: null where it could read none, undefined where nobody told. */
+  /** The answer as its score read it: null if it could read none, undefined if unknown. */
   readonly parsed: string | null | undefined
   /** Why it was scored so, in the words of whoever scored it. */
   readonly rationale: string | null
@@ -71,7 +71,7 @@ export interface Group {
   readonly images: ReadonlyArray<Image>
   readonly generationParams: Fields
   readonly groupOverrides: Fields
-  /** Answers that are right; empty where nobody told. */
+  /** Answers that are right; empty if unknown. */
   readonly gold: ReadonlyArray<string>
   readonly mean: number | null
   readonly std: number | null

@@ -1,6 +1,6 @@
 /**
- * Where a curve breaks off and goes on later: steps that were not recorded, and pauses of a run that was stopped and
- * resumed. A line over them would show values that nobody measured. Pure.
+ * Where a curve is interrupted: steps that were not recorded, and pauses of a run that was stopped and
+ * resumed. A line over them would show values that were not measured. Pure.
  *
  * Most sources record every so many steps: then one step without a row is a break. Of irregular sources (an environment
  * records when it has sent enough) only a distance far beyond the usual one is. A pause breaks curves over time alone.

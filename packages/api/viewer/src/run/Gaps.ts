@@ -11,7 +11,7 @@ interface Gapped {
   readonly gaps: ReadonlyArray<Gap>
 }
 
-/** Steps that are named; of more the number is told. */
+/** Steps that are named; of more, only the number is given. */
 const namedSteps = 3
 
 /** Where the curves have no number, in a sentence; empty where they all have. */

@@ -126,7 +126,7 @@ const words: { readonly [State in RunState["live"]]: string } = {
   static: "saved"
 }
 
-/** Whether steps are to be expected: nothing is left to wait for where nothing moves, or nobody knows. */
+/** Whether steps are to be expected: none where nothing moves, or where that is unknown. */
 const isMoving = (run: RunState, activity: Wire.Run["activity"]): boolean =>
   run.live !== "waiting" && (activity === undefined || activity.state === "running" || activity.state === "starting")
 
@@ -144,7 +144,7 @@ const Liveness = ({ activity, headline: { step, totalSteps }, run }: Pick<Row, "
   if (run.phase === "failed") return <span className="falling">{run.error?.message ?? "failed"}</span>
   if (run.phase === "loading") return <span>loading, {Format.count(run.loaded)} rows so far</span>
   if (isDone) return <span>done</span>
-  // Of a service that does not answer nobody knows.
+  // Unknown while the service does not answer.
   if (activity === undefined || run.live === "waiting") {
     return <span className={`liveness ${run.live}`}>{words[run.live]}</span>
   }

@@ -115,7 +115,7 @@ const dict = (text: string, from: number, levels: number): Literal | undefined =
     const key = read(text, at, levels + 1)
     if (key === undefined || /^[[{]/.test(key.json)) return undefined
     at = CallJson.skipBlanks(text, key.end)
-    // A set: no list of JSON stands for it, but it is one to whoever reads the call.
+    // A set: JSON has none, so it becomes a list.
     if (members.length === 0 && (text[at] === "," || text[at] === "}")) return list(text, from, "}", levels)
     if (text[at] !== ":") return undefined
     const value = read(text, at + 1, levels + 1)
