@@ -43,7 +43,7 @@ const longOwnProcess = ["packages/core/test/gateway/Memory.test.ts"]
  */
 const oneOfEach = ["packages/cli/test/crash/Trainer.test.ts", "packages/cli/test/hostile/Inference.test.ts"]
 const kinds = [
-  "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpSelfPlay,UpModel,UpScratch,DataAsEnvironment,Waiting,init/Init}.test.ts",
+  "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpModel,UpScratch,DataAsEnvironment,Waiting,init/Init}.test.ts",
   "packages/cli/test/agents/Project.test.ts",
   "packages/cli/test/sets/{Resume,Service}.test.ts",
   "packages/envs/test/command/{Command,Program}.test.ts",
@@ -52,7 +52,7 @@ const kinds = [
   "packages/core/test/base/FolderLockRace.test.ts",
   "packages/api/test/TwoProcesses.test.ts",
   "packages/*/test/{crash,hostile,long}/**/*.test.ts",
-  "examples/test/{AnyProgram,long/*}.test.ts",
+  "examples/test/AnyProgram.test.ts",
   "packages/cli/test/viewer/*.test.ts",
   "packages/cli/test/trl/*.test.ts",
   "packages/cli/test/tinker/*.test.ts",
@@ -68,12 +68,8 @@ const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !one
 
 /** What takes longest, to begin with: a long file that came last would run when the other workers have nothing left. */
 const longest = [
-  "api/test/regular",
   "cli/test/UpScratch",
-  "cli/test/UpAgent",
-  "cli/test/long/BundledCurve",
   "cli/test/UpModel",
-  "cli/test/UpSelfPlay",
   "cli/test/long/evaluate/",
   "cli/test/viewer/",
   "trainer/test/run/Killed",
@@ -139,7 +135,7 @@ export default defineConfig({
         test: {
           name: "shared",
           include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...ownProcess, ...longOwnProcess, ...long],
+          exclude: ["**/node_modules/**", "**/test/nightly/**", ...ownProcess, ...longOwnProcess, ...long],
           isolate: false
         }
       },

@@ -1,6 +1,6 @@
 /**
  * `atropos up` from scratch on environments of one's own, alone and several, and the lines it prints for what it
- * trained.
+ * trained. What they learn, `nightly/UpScratch.test.ts` shows.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -53,16 +53,14 @@ describe("atropos up, from scratch", () => {
   )
 
   it.live(
-    "learns an environment of one's own by --model scratch, and what it trained is used by the lines it prints",
+    "trains an environment of one's own by --model scratch, and what it trained is used by the lines it prints",
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const small = ["--steps", "40", "--batch_size", "64", "--lr", "2e-3", "--seed", "1"]
+        const small = ["--steps", "2", "--batch_size", "64", "--lr", "2e-3", "--seed", "1"]
         const { code, stderr, stdout } = yield* up(cwd, "--env", larger, "--model", "scratch", ...small)
         assert.strictEqual(code, 0, stderr)
-        const [before, after] = solvedIn(stdout)
-        // From 44% to 70%, from 48% to 76% and to 84% with three seeds.
-        assert.isAbove(after, before + 10, stdout)
+        const [, after] = solvedIn(stdout)
 
         const policy = yield* Bin.start([...wordsOf(stdout, "policy"), "--port", "0"], { cwd })
         const url = (yield* firstLine(policy.stdout, "policy ")).replace(/.*(http:\S+).*/, "$1")
@@ -90,10 +88,7 @@ describe("atropos up, from scratch", () => {
       const cwd = yield* Bin.folder
       const { code, stderr, stdout } = yield* up(cwd, "--env", withRecipe)
       assert.strictEqual(code, 0, stderr)
-      const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
-      // From 0.3 to 0.65, 0.64 and 0.70 with three seeds.
-      assert.isAbove(Number(last), Number(first) + 0.1, stdout)
-      assert.include(stdout, "40 steps")
+      assert.include(stdout, "4 steps")
       // It has no evaluation: no line asks for one.
       assert.include(stdout, "policy --model")
       assert.notInclude(stdout, "evaluate --env")
@@ -108,7 +103,7 @@ describe("atropos up, from scratch", () => {
       const words = [...env, "--model", "scratch", "--seed", "2", ...small]
       const { code, stderr, stdout } = yield* up(cwd, ...words)
       assert.strictEqual(code, 0, stderr)
-      // That all of several are learned, examples/test/long/Trained.test.ts shows.
+      // That all of several are learned, examples/test/nightly/Trained.test.ts shows.
       for (const name of ["sort-letters", "larger"])
         assert.isTrue(solvedIn(stdout, `${name}: `).every(Number.isFinite), stdout)
       const fs = yield* FileSystem.FileSystem

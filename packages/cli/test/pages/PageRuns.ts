@@ -85,7 +85,7 @@ export const all: ReadonlyArray<PageRun> = [
     ["up --seed 2", runs(...short, "--fresh")],
     ["up --steps_ahead 2", runs(...short, "--fresh")],
     ["up --config run.yaml", ownFile],
-    ["up --config examples/19", leftAlone("minutes; long/BundledCurve.test.ts has its first steps")],
+    ["up --config examples/19", leftAlone("minutes; nightly/BundledCurve.test.ts has its first steps")],
     ["up --env arithmetic-stories --model Qwen/", hub],
     ["up --env examples/models/capitals.ts", ownModel],
     ["api --port", serves(/service at http:\S+/)],

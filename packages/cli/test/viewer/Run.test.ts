@@ -5,13 +5,16 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
+import { fileURLToPath } from "node:url"
 import type { Page } from "playwright-core"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Browser from "./Browser.ts"
 
+const patient = fileURLToPath(new URL("../fixtures/patient.ts", import.meta.url))
+
 /** More steps than any machine takes while the tests look. */
 const steps = 100_000
-const run = "sort-letters-1"
+const run = "patient-1"
 
 class Live extends Context.Service<Live, string>()("@atropos/cli/test/viewer/Live") {}
 
@@ -20,7 +23,7 @@ const layerLive = Layer.effect(
   Effect.gen(function* () {
     const cwd = yield* Atropos.folder
     const { says } = yield* Atropos.start(
-      ["up", "--steps", String(steps), "--threads", "1", "--port", "0", "--policy_port", "0"],
+      ["up", "--env", patient, "--steps", String(steps), "--threads", "1", "--port", "0", "--policy_port", "0"],
       { cwd }
     )
     const [, url = ""] = yield* says(/service at (http:\S+)/)
@@ -167,7 +170,7 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
           .last()
           .innerText()
       await Browser.holds(async () => (await valueOf("training_steps", "trainer")) === String(steps), "its steps")
-      await Browser.holds(async () => Number(await valueOf("group_size", "sort-letters_0")) > 1, "of the environment")
+      await Browser.holds(async () => Number(await valueOf("group_size", "patient_0")) > 1, "of the environment")
       assert.strictEqual(await valueOf("num_steps", "run"), String(steps))
     })
 
@@ -254,7 +257,7 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
         await page.getByRole("table", { name }).waitFor()
       }
       const [environment, ...standing] = await cells(page, "Environments")
-      assert.strictEqual(environment, "sort-letters_0")
+      assert.strictEqual(environment, "patient_0")
       assert.deepStrictEqual((await columns(page, "Environments")).slice(1, 4), ["State", "Weight", "Share of batches"])
       assert.match(standing[0]!, /^connected/)
       await Browser.holds(async () => (await cells(page, "Environments"))[3] === "100% of 100% due", "its share")

@@ -3,6 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, References, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
+import * as Sample from "../../../../core/test/Sample.ts"
 import { Executor } from "../../../src/exec/Executor.ts"
 import * as Ort from "../../../src/exec/Ort.ts"
 import * as Model from "../../../src/model/Model.ts"
@@ -80,15 +81,21 @@ layer(services, { excludeTestServices: true })("Trainer", (it) => {
     resume(name, { batch: Toy.batch, steps: 4 })
   )
 
-  it.effect.each(Object.entries(kinds))("does so on long rows, in blocks, chunks and pieces: %s", ([name, head]) =>
-    Effect.gen(function* () {
-      const { executor, runs } = yield* LongRows.watched
-      const { layerTraits } = yield* Effect.provideService(resume(name, { ...LongRows, steps: 2 }), Executor, executor)
-      LongRows.check(runs, {
-        attention: layerTraits.filter(({ isDelta }) => !isDelta).length,
-        dense: layerTraits.filter(({ isMixture }) => !isMixture).length,
-        head
+  it.effect.each(Sample.every(3, Object.entries(kinds)))(
+    "does so on long rows, in blocks, chunks and pieces: %s",
+    ([name, head]) =>
+      Effect.gen(function* () {
+        const { executor, runs } = yield* LongRows.watched
+        const { layerTraits } = yield* Effect.provideService(
+          resume(name, { ...LongRows, steps: 2 }),
+          Executor,
+          executor
+        )
+        LongRows.check(runs, {
+          attention: layerTraits.filter(({ isDelta }) => !isDelta).length,
+          dense: layerTraits.filter(({ isMixture }) => !isMixture).length,
+          head
+        })
       })
-    })
   )
 })

@@ -11,7 +11,7 @@ import * as LongRows from "../../../trainer/test/run/LongRows.ts"
 import * as InProcess from "../InProcess.ts"
 import * as MetricsFile from "../MetricsFile.ts"
 import * as ModelFolders from "../ModelFolders.ts"
-import * as Atropos from "./Atropos.ts"
+import * as Atropos from "../crash/Atropos.ts"
 
 const steps = 6
 /** Steps before the kill: the last of them is in no checkpoint. */

@@ -5,9 +5,9 @@ import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import * as Bin from "./Bin.ts"
+import * as Bin from "../Bin.ts"
 
-const game = fileURLToPath(new URL("../../../examples/18-self-play.ts", import.meta.url))
+const game = fileURLToPath(new URL("../../../../examples/18-self-play.ts", import.meta.url))
 
 describe("atropos up, with both seats of a game", () => {
   it.live("comes from play at random to one that a perfect opponent wins less against", () =>

@@ -4,8 +4,8 @@ import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
 import * as InProcess from "../InProcess.ts"
-import * as Atropos from "./Atropos.ts"
-import type * as KillMoment from "./KillMoment.ts"
+import * as Atropos from "../crash/Atropos.ts"
+import type * as KillMoment from "../crash/KillMoment.ts"
 import * as Ports from "../../../core/test/base/Ports.ts"
 
 const steps = 12

@@ -1,8 +1,8 @@
 /** The models of `loopProcess.ts`. */
 import { Effect } from "effect"
-import * as PretrainedModel from "../../../src/model/PretrainedModel.ts"
-import * as TinyModel from "../../../src/model/TinyModel.ts"
-import * as MixtureFolder from "../../model/MixtureFolder.ts"
+import * as PretrainedModel from "../../src/model/PretrainedModel.ts"
+import * as TinyModel from "../../src/model/TinyModel.ts"
+import * as MixtureFolder from "../model/MixtureFolder.ts"
 
 export const letters = "abcd"
 

@@ -1,0 +1,26 @@
+/**
+ * Expressions on which `Pump` found nothing, by digest: what it finds depends on the expression and on V8 alone, and the
+ * search takes a minute for all. `EXAMINE=all npx vitest run packages/api/test/regular` searches all of them again and
+ * writes the record, as is due after a change of `Pump` or of Node; until then a new one is searched in every run.
+ */
+import { createHash } from "node:crypto"
+import { readFileSync, writeFileSync } from "node:fs"
+
+const file = new URL("examined.txt", import.meta.url)
+
+const digestOf = (expression: RegExp): string =>
+  createHash("sha256").update(String(expression)).digest("hex").slice(0, 24)
+
+export const read = () => {
+  const isWritten = process.env["EXAMINE"] === "all"
+  const [v8, ...digests] = readFileSync(file, "utf8").trimEnd().split("\n")
+  const known = new Set(v8 === process.versions.v8 && !isWritten ? digests : [])
+  return {
+    has: (expression: RegExp): boolean => known.has(digestOf(expression)),
+    add: (expression: RegExp): void => void known.add(digestOf(expression)),
+    /** Where all were searched. */
+    write: (): void => {
+      if (isWritten) writeFileSync(file, `${[process.versions.v8, ...Array.from(known).toSorted()].join("\n")}\n`)
+    }
+  }
+}
