@@ -10,10 +10,10 @@ import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { bytes } from "../../../core/src/inference/tokenizer/Tokenizer.ts"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
-import * as Atropos from "./Atropos.ts"
-import type * as KillMoment from "./KillMoment.ts"
-import * as Service from "./Service.ts"
-import * as Stories from "./Stories.ts"
+import * as Atropos from "../crash/Atropos.ts"
+import type * as KillMoment from "../crash/KillMoment.ts"
+import * as Service from "../crash/Service.ts"
+import * as Stories from "../crash/Stories.ts"
 
 const agent = fileURLToPath(new URL("agent.mjs", import.meta.url))
 const groupSize = 2

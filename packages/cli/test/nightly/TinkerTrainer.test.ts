@@ -9,8 +9,8 @@ import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Path, Schedule } from "effect"
 import * as InProcess from "../InProcess.ts"
-import * as Atropos from "./Atropos.ts"
-import type * as KillMoment from "./KillMoment.ts"
+import * as Atropos from "../crash/Atropos.ts"
+import type * as KillMoment from "../crash/KillMoment.ts"
 
 const steps = 12
 const groupSize = 4
