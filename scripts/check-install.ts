@@ -185,7 +185,7 @@ const asked = process.argv.slice(2)
 for (const major of asked.length === 0 ? ["24"] : asked) {
   const outsider = Outsider.make(root, Number(major), registry.setting)
   await FirstPages.installing(outsider)
-  await FirstPages.quickStart(outsider)
+  await FirstPages.firstSteps(outsider)
   await alone(outsider)
   const all = await together(outsider)
   await FirstPages.readme(outsider, all)

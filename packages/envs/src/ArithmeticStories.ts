@@ -45,7 +45,7 @@ export const settings = Environment.settings({
   ),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out problems per evaluation"),
   temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
-  // The vocabulary of the quick start needs no download.
+  // The vocabulary of `npm start` needs no download.
   tokenizerName: Environment.field(
     Schema.String,
     "bytes",

@@ -287,7 +287,7 @@ export const registry = {
   },
   "sort-letters": {
     layer: SortLetters.layer,
-    description: "sorts the letters of a word; for models trained from scratch; used by the quick start",
+    description: "sorts the letters of a word; for models trained from scratch; used by npm start",
     family: "characters",
     needs: [],
     dataLicence: "generated"

@@ -1,7 +1,7 @@
 /**
  * Sort letters: put the letters of a short word in order. `cjhb=` is answered by `bchj` and the end of the sequence.
  *
- * Small enough to train a model from scratch in seconds, and nothing to download: the task of the quick start. Reward 1
+ * Small enough to train a model from scratch in seconds, and nothing to download: the task of `npm start`. Reward 1
  * for the exact answer, else 0. 10,000 words by default, a tenth of them held out; the limits of the
  * settings leave enough of both.
  */

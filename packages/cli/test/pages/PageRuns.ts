@@ -66,18 +66,7 @@ export const all: ReadonlyArray<PageRun> = [
     ["doctor", runs()],
     ["serve --help", runs()],
     ["api --port", serves(/service at http:\S+/)],
-    ["openenv --env wordle", serves(/http:\S+/)],
-    ["up --env arithmetic-stories --model bundled", leftAlone("minutes; bundled/BundledModel.test.ts has the model")],
-    ["up --env arithmetic-stories --model ./my-model", ownModel],
-    ["up --env ./my-env.ts", ownFile],
-    ["train --model ./my-model", ownModel],
-    ["policy --model ./my-model", ownModel],
-    ["tinker --model ./my-model", ownModel],
-    ["serve --env gsm8k", ownServer],
-    ["evaluate --env gsm8k", ownServer],
-    ["evaluate --suite mmlu", ownServer],
-    ["sft-gen sft.jsonl", service],
-    ["dpo-gen dpo.parquet", service]
+    ["up --env ./support-agent.ts", leftAlone("an agent and a model of the reader's")]
   ]),
   // `npm run check:install` runs every line of this page as it stands, and those of README again, from the packages.
   ...lines("docs/installing.md", [["up", runs(...short)]]),

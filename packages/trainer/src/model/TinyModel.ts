@@ -1,5 +1,5 @@
 /**
- * A small model from scratch: Qwen2's architecture, seeded values, a vocabulary of characters. For the quick start and
+ * A small model from scratch: Qwen2's architecture, seeded values, a vocabulary of characters. For `npm start` and
  * for tests.
  *
  * Embeddings are normal with deviation 0.02 unless told otherwise, linear layers with 1/sqrt(in), those that write to
