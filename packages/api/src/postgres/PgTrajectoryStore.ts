@@ -77,7 +77,7 @@ export const layer: Layer.Layer<
     const index = yield* TextIndex.make(changes, objects)
     const reading = {
       ...(yield* Browse.make(names, index, objects, logprobs)),
-      ...(yield* Reading.make(names, clock, yield* Activities.make(clock))),
+      ...(yield* Reading.make(names, clock, yield* Activities.make(clock, lastSeen))),
       ...(yield* MetricReading.make(names, changes)),
       ...(yield* EnvironmentReading.make(names, environments)),
       ...(yield* DistributionReading.make(names))

@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Rows from "../base/Rows.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
+import type { LastSeen } from "../runs/LastSeen.ts"
 
 /** Of the runs with these ids. */
 export type Activities = (
@@ -34,6 +35,7 @@ interface Traces {
     readonly until: number | null
   }> | null
   readonly environments: ReadonlyArray<{
+    readonly id: number
     readonly name: string
     readonly connected: boolean
     readonly seen: number
@@ -45,7 +47,7 @@ interface Traces {
 }
 
 /** `skew`: how far the clock of leases is ahead of the one that all other times are from. */
-const signsOf = (traces: Traces, skew: number): Activity.Signs => {
+const signsOf = (traces: Traces, skew: number, lastSeen: LastSeen): Activity.Signs => {
   const rows = traces.rows ?? []
   const batches = traces.batches ?? []
   const trained = rows.filter(({ source }) => source === "trainer")
@@ -64,12 +66,12 @@ const signsOf = (traces: Traces, skew: number): Activity.Signs => {
     stepTimes: steps.map(({ at }) => at),
     recordedAt: rows[0]?.at ?? null,
     groupAt: traces.group_at,
-    trainerSeenAt: traces.trainer_seen,
+    trainerSeenAt: Math.max(traces.trainer_seen ?? 0, lastSeen.ofTrainer(traces.id)) || null,
     lease: open === undefined ? null : { step: open.step, until: open.until! - skew },
     environments: (traces.environments ?? []).map((one) => ({
       name: one.name,
       connected: one.connected,
-      heardAt: Math.max(one.seen, one.reported ?? 0),
+      heardAt: Math.max(one.seen, one.reported ?? 0, lastSeen.of(traces.id, one.id)),
       hasReport: one.reported !== null,
       running: one.running ?? 0,
       lastError: one.last_error,
@@ -79,7 +81,8 @@ const signsOf = (traces: Traces, skew: number): Activity.Signs => {
 }
 
 export const make = Effect.fnUntraced(function* (
-  clock: StoreClock
+  clock: StoreClock,
+  lastSeen: LastSeen
 ): Effect.fn.Return<Activities, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const read = (ids: ReadonlyArray<number>) => sql<Traces>`
@@ -102,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
         from batch where run_id = run.id order by step desc limit ${newestBatches}
       ) as newest) as batches,
       (select json_agg(newest) from (
-        select name, is_connected as connected, extract(epoch from last_seen)::float8 * 1000 as seen,
+        select env_id as id, name, is_connected as connected, extract(epoch from last_seen)::float8 * 1000 as seen,
           extract(epoch from reported_at)::float8 * 1000 as reported, (report->>'running')::float8 as running,
           report->'lastError' as last_error,
           (select bool_or((server->>'healthy')::bool) from json_array_elements(report->'servers') as server) as healthy
@@ -115,6 +118,6 @@ export const make = Effect.fnUntraced(function* (
     const rows = yield* read(ids)
     const now = yield* Clock.currentTimeMillis
     const skew = (yield* clock.now) - now
-    return new Map(rows.map((row) => [row.id, Activity.of(signsOf(row, skew), now)]))
+    return new Map(rows.map((row) => [row.id, Activity.of(signsOf(row, skew, lastSeen), now)]))
   })
 })

@@ -10,6 +10,7 @@ export interface LastSeen {
   readonly noteTrainer: (runId: number, at: number) => void
   /** Milliseconds since the epoch; 0 where nothing was heard since the last writing. */
   readonly of: (runId: number, envId: number) => number
+  readonly ofTrainer: (runId: number) => number
   /** Writes down what was noted. */
   readonly flush: Effect.Effect<void, SqlError>
 }
@@ -70,6 +71,7 @@ export const make: Effect.Effect<LastSeen, never, SqlClient.SqlClient> = Effect.
     },
     noteTrainer: (runId, at) => void trainers.set(runId, at),
     of: (runId, envId) => entries.get(keyOf(runId, envId))?.at ?? 0,
+    ofTrainer: (runId) => trainers.get(runId) ?? 0,
     flush: Effect.andThen(writeEnvironments, writeTrainers)
   }
 })
