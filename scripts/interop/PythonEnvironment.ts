@@ -75,12 +75,13 @@ const isRunning = (pid: number): boolean => {
   }
 }
 
-const install = (interpreter: string, requirements: string): void => {
+const install = (name: string, interpreter: string, requirements: string): void => {
   const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
   const [first = ""] = /^\S+==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
   const asked = ["--dry-run", "--ignore-installed", "--no-deps", "--retries", "1", "--timeout", "15", first]
   const { output, succeeded } = call(interpreter, [...pip, ...asked])
   if (!succeeded) throw new Unavailable(`no package index with ${first}: ${output.trim().split("\n").at(-1)}`)
+  console.log(`making the environment ${name}: some minutes`)
   must(interpreter, [...pip, "-qq", "--no-compile", "--require-hashes", "--no-deps", "-r", requirements])
   // Nothing to do but where torch is the build for GPUs.
   const [torch] = /^torch==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
@@ -114,9 +115,8 @@ export const ensure = (name: string, requirements: string, { path, platform, ver
   removeAbandoned()
   const folder = mkdtempSync(`${link}.${process.pid}-`)
   try {
-    console.log(`making the environment ${name} in ${folder}: some minutes`)
     must(path, ["-m", "venv", folder])
-    install(interpreterOf(folder), requirements)
+    install(name, interpreterOf(folder), requirements)
     if (!publish(folder, link)) rmSync(folder, { recursive: true, force: true })
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })

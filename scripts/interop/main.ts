@@ -88,7 +88,8 @@ const add = (suite: string, { fullName, status }: Test): void => {
 /** Names of tests for which an environment had no package. */
 const lacking = new Set<string>()
 const faults: Array<string> = []
-const absent: Array<string> = []
+/** Names of environments by why they are not there. */
+const absent = new Map<string, ReadonlyArray<string>>()
 
 const asked = environments
   .map((one) => ({ ...one, suites: one.suites.filter((suite) => words.every((word) => suite.includes(word))) }))
@@ -108,7 +109,7 @@ for (const { clients, lock, name, python: minor, suites } of asked) {
     }
   } catch (error) {
     if (!(error instanceof PythonEnvironment.Unavailable)) throw error
-    absent.push(`${name} (${error.message})`)
+    absent.set(error.message, [...(absent.get(error.message) ?? []), name])
   }
 }
 
@@ -121,16 +122,18 @@ for (const suite of all) {
     counts[state]++
     if (state !== "skipped") continue
     const test = `${suite}: ${name}`
-    if (absent.length === 0 && lacking.has(test)) faults.push(`${test} is skipped, though every environment is there`)
+    if (absent.size === 0 && lacking.has(test)) faults.push(`${test} is skipped, though every environment is there`)
     else console.log(`skipped: ${test}`)
   }
   const ran = tests.filter(([, state]) => state === "passed").length
   if (ran > 0 && tests.every(([, state]) => state !== "failed")) whole++
-  if (ran === 0 && absent.length === 0) faults.push(`${suite} ran no test`)
+  if (ran === 0 && absent.size === 0) faults.push(`${suite} ran no test`)
 }
 for (const line of versions) console.log(line)
 for (const fault of faults) console.log(`red: ${fault}`)
-if (absent.length > 0) console.log(`not run for want of an environment: ${absent.join(", ")}`)
+if (absent.size > 0) {
+  console.log(`not run: ${Array.from(absent, ([why, names]) => `${names.join(", ")} (${why})`).join("; ")}`)
+}
 console.log(`${whole} of ${all.size} suites passed`)
 console.log(`interop: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`)
-if (faults.length > 0 || all.size === 0 || (absent.length > 0 && !isLenient)) process.exitCode = 1
+if (faults.length > 0 || all.size === 0 || (absent.size > 0 && !isLenient)) process.exitCode = 1
