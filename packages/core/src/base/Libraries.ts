@@ -5,7 +5,6 @@
 export const lazy: { readonly [name: string]: () => Promise<unknown> } = {
   "@huggingface/tokenizers": () => import("@huggingface/tokenizers"),
   "@runno/wasi": () => import("@runno/wasi"),
-  "quickjs-emscripten-core": () => import("quickjs-emscripten-core"),
   openai: () => import("#openai"),
   "csv-parse": () => import("#csv-parse"),
   "compute-engine": () => import("#latex-syntax"),

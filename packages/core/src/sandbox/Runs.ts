@@ -53,8 +53,6 @@ export class BrokenTests extends Schema.TaggedError<BrokenTests>()("BrokenTests"
 const grace = Duration.seconds(2)
 
 export interface Program {
-  /** Default: Python. */
-  readonly language?: "python" | "javascript"
   readonly source: string
   readonly stdin?: string
 }
@@ -67,7 +65,7 @@ export interface Tests {
   /** The name the tests ask for even if the setup defines it too. */
   readonly entry?: string
   /**
-   * In Python: all names that the tests ask the program for, where that is known. Others of the standard library's
+   * All names that the tests ask the program for, where that is known. Others of the standard library's
    * names are the library's.
    */
   readonly asks?: ReadonlyArray<string>
@@ -181,8 +179,8 @@ const borrowed = <I extends Runner | Judge, A, E>(
     })
   )
 
-/** As Python and QuickJS say it. */
-const outOfMemory = /^(?:MemoryError\b|InternalError: out of memory)/m
+/** As Python says it. */
+const outOfMemory = /^MemoryError\b/m
 
 /** What an end came to. */
 export const endingOf = (ended: Option.Option<Ended>, { stderr }: Output): Pick<Outcome, "ending" | "exitCode"> => {

@@ -13,7 +13,6 @@ import { availableParallelism } from "node:os"
 import { Config, Context, Effect, Layer, Option, Schema } from "effect"
 import * as Bubblewrap from "./Bubblewrap.ts"
 import { type Interpreters, type Judge, type Limits, type Runner, SandboxError } from "./Interpreter.ts"
-import * as QuickJs from "./QuickJs.ts"
 import * as Runs from "./Runs.ts"
 import * as Wasi from "./Wasi.ts"
 
@@ -89,7 +88,7 @@ export const layerWasi = (options: Options = {}): Layer.Layer<Sandbox> =>
     Sandbox,
     Effect.suspend(() => {
       const most = complete(options)
-      return Effect.flatMap(Wasi.make(most), (interpreters) => over("wasi", interpreters, most))
+      return Effect.map(Wasi.make(most), (interpreters) => over("wasi", interpreters, most))
     })
   )
 
@@ -101,35 +100,26 @@ export const layerBubblewrap = (options: BubblewrapOptions = {}): Layer.Layer<Sa
       const { python = "/usr/bin/python3", visible = [] } = options
       const most = complete({ memoryBytes: 2 ** 30, ...options })
       const made = Bubblewrap.make({ ...most, python, visible })
-      return Effect.flatMap(made, (interpreters) => over("bubblewrap", interpreters, most))
+      return Effect.map(made, (interpreters) => over("bubblewrap", interpreters, most))
     })
   )
 
-/** Python on these interpreters, JavaScript in QuickJS. */
-const over = Effect.fnUntraced(function* <R extends Runner, J extends Judge>(
+/** A sandbox over interpreters of one kind. */
+const over = <R extends Runner, J extends Judge>(
   kind: Kind,
   interpreters: Interpreters<R, J>,
   most: Required<Options>
-) {
-  const quickJs = yield* QuickJs.make(most)
+): SandboxShape => {
   const within = ({ outputBytes = Infinity, timeMillis = most.timeMillis }: RunLimits = {}): Limits => ({
     timeMillis: Math.min(timeMillis, most.longestMillis),
     outputBytes: Math.min(outputBytes, most.outputBytes)
   })
   return Sandbox.of({
     kind,
-    run: Effect.fn("Sandbox.run")((program, limits) =>
-      program.language === "javascript"
-        ? quickJs.run(program, within(limits))
-        : Runs.run(interpreters, program, within(limits))
-    ),
-    test: Effect.fn("Sandbox.test")((program, tests, limits) =>
-      program.language === "javascript"
-        ? quickJs.test(program, tests, within(limits))
-        : Runs.test(interpreters, program, tests, within(limits))
-    )
+    run: Effect.fn("Sandbox.run")((program, limits) => Runs.run(interpreters, program, within(limits))),
+    test: Effect.fn("Sandbox.test")((program, tests, limits) => Runs.test(interpreters, program, tests, within(limits)))
   })
-})
+}
 
 const mebibytes = Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 16, maximum: 4096 }))
 

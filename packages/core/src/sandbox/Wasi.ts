@@ -28,7 +28,7 @@ const maxFileBytes = 32 * 2 ** 20
 const idle = Duration.minutes(2)
 const startTimeout = Duration.minutes(1)
 
-/** JavaScript's side of a run: bookkeeping of files and messages, for the interpreter's memory is apart. */
+/** The host's side of a run: bookkeeping of files and messages, for the interpreter's memory is apart. */
 const resourceLimits: ResourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 }
 
 const openControl = 'os.open("/dev/control", os.O_RDWR)'

