@@ -73,7 +73,6 @@ export const rare = new Set([
   "wandb_project",
   "wandb_group",
   "slurm",
-  "proxy_url",
   "max_attempts",
   "max_n_completions",
   "server_wait",

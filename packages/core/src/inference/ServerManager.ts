@@ -23,7 +23,6 @@ import type { Answer, Backend } from "./backend/Backend.ts"
 import * as Fleet from "./Fleet.ts"
 import type * as Member from "./Member.ts"
 import * as Probed from "./backend/Probed.ts"
-import * as Proxy from "./backend/Proxy.ts"
 import * as Routing from "./Routing.ts"
 import * as Scripted from "./backend/Scripted.ts"
 import * as ScriptedCalls from "./backend/ScriptedCalls.ts"
@@ -129,7 +128,6 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
         if (missing !== undefined) yield* Effect.logWarning(missing)
       }
       yield* Effect.forEach(members, ({ backend }) => lookedAt(backend, !isDefault), { discard: true })
-      const proxyUrl = manager.proxyUrl ?? (yield* Proxy.configuredUrl)
       return yield* make(members, manager, {
         tokenizer,
         refresh: Effect.forEach(adapters, ({ refresh }) => refresh, { concurrency: "unbounded", discard: true }),
@@ -137,13 +135,6 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
           serverWait: Math.min(10, manager.serverWait),
           advice:
             ". These are the defaults, as no server was configured: give base_url (--openai.base_url) or start one there"
-        }),
-        ...(proxyUrl !== undefined && {
-          proxy: Proxy.make({
-            url: proxyUrl,
-            transport,
-            timeout: Duration.seconds(Math.max(...servers.map(({ timeout }) => timeout)))
-          })
         })
       })
     })
@@ -243,11 +234,10 @@ const make = Effect.fn("ServerManager.make")(function* (
     readonly refresh?: Effect.Effect<void>
     readonly serverWait?: number
     readonly advice?: string
-    readonly proxy?: Proxy.Proxy
   }
 ) {
   const { toolCallFormat: format } = manager
-  const { advice = "", proxy, refresh = Effect.void, serverWait = manager.serverWait, tokenizer } = around
+  const { advice = "", refresh = Effect.void, serverWait = manager.serverWait, tokenizer } = around
   const fleet = yield* Fleet.make(members, { serverWait: Duration.seconds(serverWait), advice })
   const everyone = Routing.backend(fleet, manager)
   const once = (ask: (session: TrackedSession) => Effect.Effect<unknown, InferenceError>) =>
@@ -274,18 +264,16 @@ const make = Effect.fn("ServerManager.make")(function* (
       )
     ),
     tracked: (settings = {}) =>
-      proxy !== undefined
-        ? proxy.tracked
-        : Effect.map(everyone.identify, () => {
-            const prefer = fleet.roomiest(({ backend }) => backend.capabilities.tokens) ?? fleet.roomiest(() => true)
-            return TrackedSequences.session({
-              backend: Routing.backend(fleet, manager, prefer),
-              tokenizer,
-              refusesPictures: true,
-              format,
-              ...settings
-            })
-          }),
+      Effect.map(everyone.identify, () => {
+        const prefer = fleet.roomiest(({ backend }) => backend.capabilities.tokens) ?? fleet.roomiest(() => true)
+        return TrackedSequences.session({
+          backend: Routing.backend(fleet, manager, prefer),
+          tokenizer,
+          refusesPictures: true,
+          format,
+          ...settings
+        })
+      }),
     serverCount: members.length,
     ...(tokenizer !== undefined && { tokenizer }),
     modelName: everyone.modelName,

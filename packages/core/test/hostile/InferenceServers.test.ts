@@ -1,7 +1,7 @@
 /** Servers that answer without end, send elsewhere, ask for eternal patience, or give numbers that are no logprobs. */
 import { assert, describe, it } from "@effect/vitest"
 import { type ServerManager, ServerSettings } from "@atropos/core"
-import { Duration, Effect, Result, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { gzipSync } from "node:zlib"
@@ -9,7 +9,6 @@ import * as Identity from "../../src/inference/backend/Identity.ts"
 import * as OpenAi from "../../src/inference/backend/OpenAi.ts"
 import * as Patched from "../../src/inference/backend/Patched.ts"
 import * as Positions from "../../src/inference/backend/Positions.ts"
-import * as Proxy from "../../src/inference/backend/Proxy.ts"
 import * as Sglang from "../../src/inference/backend/Sglang.ts"
 import * as Transport from "../../src/inference/backend/Transport.ts"
 import * as Trl from "../../src/inference/backend/Trl.ts"
@@ -226,23 +225,6 @@ const liars = [
   ]
 ] as const
 
-/** What a session of a proxy comes to whose one sampled token has this logprob. */
-const sessionWith = (logprob: number) =>
-  Effect.gen(function* () {
-    const { url } = yield* TestServer.make(({ path }) =>
-      path === "/sessions/create"
-        ? { json: { uuid: "u" } }
-        : {
-            json: {
-              nodes: [{ full_text: "ab", tokens: [3, 4], masked_tokens: [-100, 4], logprobs: [1, logprob] }]
-            }
-          }
-    )
-    const transport = yield* Transport.make
-    const session = yield* Proxy.make({ url, transport, timeout: Duration.hours(1) }).tracked
-    return yield* Effect.result(session.trajectories)
-  })
-
 describe("a logprob above 0", () => {
   for (const [kind, answer, backendOf] of liars) {
     it.live(`is refused with the server, the token and what it seems to be (${kind})`, () =>
@@ -277,14 +259,6 @@ describe("a logprob above 0", () => {
       const error = yield* Effect.flip(backend.promptLogprobs({ inputIds: [1, 5], topK: 2 }))
       assert.include(error.message, "token 5 at prompt position 1 has the logprob 0.9")
       assert.include(error.message, "probabilities in place of their logarithms")
-    })
-  )
-
-  it.live("of a proxy's session counts where it was sampled: elsewhere it writes 1", () =>
-    Effect.gen(function* () {
-      assert.isTrue(Result.isSuccess(yield* sessionWith(-0.5)))
-      const refused = yield* sessionWith(0.5)
-      assert.isTrue(Result.isFailure(refused) && refused.failure.message.includes("token 4 at output position 1"))
     })
   )
 

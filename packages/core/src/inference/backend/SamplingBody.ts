@@ -37,7 +37,7 @@ export const openAi = (options: SamplingOptions): Body => ({
 })
 
 /** All that is given, and nothing else, in vLLM's words. */
-export const given = (options: SamplingOptions): Body => ({
+const given = (options: SamplingOptions): Body => ({
   ...openAi({ ...options, extra: {} }),
   ...(options.topK === undefined ? {} : { top_k: options.topK || -1 }),
   ...(options.minP === undefined ? {} : { min_p: options.minP }),

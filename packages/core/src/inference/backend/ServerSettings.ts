@@ -94,11 +94,6 @@ export const managerFields = {
   slurm: field(Schema.Boolean, false, "use the inference servers on the nodes of this Slurm job"),
   testing: field(Schema.Boolean, false, "use scripted answers instead of a server"),
   maxNCompletions: field(positive, 8, "maximum completions per request; a larger n is split into several requests"),
-  proxyUrl: field(
-    Schema.NullOr(Schema.String),
-    null,
-    "URL of a managed-server proxy for tracked sessions; if unset, ATROPOS_PROXY_URL, or no proxy"
-  ),
   toolCallFormat: field(
     OutputFormat.Setting,
     "auto",

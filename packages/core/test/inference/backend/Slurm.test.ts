@@ -195,10 +195,9 @@ describe("ServerSettings.resolve", () => {
     })
     const {
       max_n_completions: most,
-      proxy_url: proxy,
       slurm,
       testing
     } = ServerSettings.manager.encode(ServerSettings.manager.complete({}))
-    assert.deepStrictEqual({ most, proxy, slurm, testing }, { most: 8, proxy: null, slurm: false, testing: false })
+    assert.deepStrictEqual({ most, slurm, testing }, { most: 8, slurm: false, testing: false })
   })
 })

@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Sampling, ServerSettings, Tokenizer } from "@atropos/core"
-import { Duration, Effect, Exit } from "effect"
+import { Effect } from "effect"
 import type { Backend } from "../../../src/inference/backend/Backend.ts"
 import * as Identify from "../../../src/inference/backend/Identify.ts"
 import * as Identity from "../../../src/inference/backend/Identity.ts"
 import * as Patched from "../../../src/inference/backend/Patched.ts"
-import * as Proxy from "../../../src/inference/backend/Proxy.ts"
 import * as Sglang from "../../../src/inference/backend/Sglang.ts"
 import * as Transport from "../../../src/inference/backend/Transport.ts"
 import * as Trl from "../../../src/inference/backend/Trl.ts"
@@ -295,57 +294,6 @@ describe("TRL back end", () => {
       })
       const error = yield* Effect.flip(Trl.make(options, undefined).complete({ prompt: "x" }))
       assert.include(error.message, "provide a Tokenizer")
-    })
-  )
-})
-
-describe("managed-server proxy", () => {
-  it.live("holds a session for as long as its scope is open, and keeps tool calls", () =>
-    Effect.gen(function* () {
-      const call = { id: "c1", type: "function", function: { name: "search", arguments: "{}" } }
-      const server = yield* TestServer.make(({ method, path }) => {
-        if (path === "/sessions/create") return { json: { uuid: "u1" } }
-        if (method === "DELETE") return { json: { status: "deleted" } }
-        if (path === "/u1/nodes") {
-          const node = {
-            full_text: "user: hi assistant: <tool_call>{}</tool_call>",
-            tokens: [1, 2],
-            masked_tokens: [-100, 2],
-            logprobs: [1, -0.5],
-            metadata: { finish_reason: "stop" }
-          }
-          return { json: { nodes: [node] } }
-        }
-        const message = { role: "assistant", content: null, tool_calls: [call] }
-        return { json: { choices: [{ index: 0, finish_reason: "tool_calls", message }] } }
-      })
-      const transport = yield* Transport.make
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const session = yield* Proxy.make({ url: `${server.url}/`, transport, timeout: Duration.hours(1) }).tracked
-          const [choice] = yield* session.chat({ messages: [{ role: "user", content: "hi" }] })
-          assert.deepStrictEqual(choice!.toolCalls, [call])
-          const [trajectory] = yield* session.trajectories
-          assert.deepStrictEqual(Array.from(trajectory!.mask), [0, 1])
-          assert.deepStrictEqual(trajectory!.messages.at(-1), choice!.message)
-          assert.isTrue(Exit.isFailure(yield* Effect.exit(session.complete({ prompt: "x" }))))
-        })
-      )
-      assert.deepStrictEqual(
-        server.asked.map(({ method, path }) => `${method} ${path}`),
-        ["POST /sessions/create", "POST /u1/v1/chat/completions", "GET /u1/nodes", "DELETE /u1"]
-      )
-    })
-  )
-
-  it.live("does not wait for ever for a proxy that hangs", () =>
-    Effect.gen(function* () {
-      const server = yield* TestServer.make(() => "hang")
-      const transport = yield* Transport.make
-      const proxy = Proxy.make({ url: server.url, transport, timeout: Duration.millis(20) })
-      const error = yield* Effect.flip(proxy.tracked)
-      assert.strictEqual(error.reason, "timeout")
-      assert.include(error.message, "POST /sessions/create within 0.02 s")
     })
   )
 })
