@@ -11,7 +11,8 @@
  * Episodes over HTTP are named by their id, which `reset` gives in its metadata; where one alone is open, it need not
  * be named. Bodies are those of OpenEnv 0.10; errors are FastAPI's, `{ "detail": … }`.
  */
-import { BodyLimit, type Driven } from "@atropos/core"
+import { BodyLimit, type Driven, ExactJson } from "@atropos/core"
+import * as Reason from "@atropos/core/base/Reason"
 import { Effect, Option, Predicate, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ActionError } from "./Actions.ts"
@@ -36,7 +37,9 @@ class BodyError extends Schema.TaggedError<BodyError>()("BodyError", { message: 
 /** The room for bodies is held by others. */
 class Busy extends Schema.TaggedError<Busy>()("Busy", { message: Schema.String }) {}
 
-const decodeAny = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+/** Numbers stay as they are written: they may be ids in arguments of calls, or of a JSON-RPC request. */
+const decodeAny = (text: string) =>
+  Effect.try({ try: () => ExactJson.parseWritten(text), catch: (cause) => ({ message: Reason.of(cause) }) })
 
 const bodyText = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest

@@ -131,6 +131,8 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\(?:dots[cbm]?|ldots|cdots)(?![a-zA-Z])|\.\.\.|…/g, "\\dots "],
   [/\\(?:degree|degrees)(?![a-zA-Z])/g, "^\\circ "],
   [/\^\s*\{\s*\\circ\s*\}/g, "^\\circ "],
+  [/(?<=\d)\s?x\s?(?=10\s?\^)/g, "\\times "],
+  [/(?<=\d)\s*\^\s*(?:\{\s*)?\\text\{\s*(st|nd|rd|th)\s*\}(?:\s*\})?/g, "\\text{ $1}"],
   [/\*\*/g, "^"],
   [/(?<!\^)\*/g, "\\cdot "],
   [/\\ast(?![a-zA-Z])/g, "\\cdot "],
@@ -201,9 +203,17 @@ export const unboxed = (text: string): string => {
   return result
 }
 
+/** A dollar sign that opens no formula. */
+const price = /(?<=^\s{0,9}-?)\$(?=\s?[\d.][^$]*$)/
+/** "negative 5", `\text{minus }5`. */
+const spokenSign = /^(?:minus|negative|\\text\{\s*(?:minus|negative)\s*\})\s*(?=[\d.]|\\d?frac)/i
+
 /** The answer in one spelling. */
 export const normalise = (answer: string): string => {
-  let text = Signs.ascii(answer.normalize("NFC")).replaceAll(doubled, "\\")
+  let text = Signs.ascii(answer.normalize("NFC"))
+    .replaceAll(doubled, "\\")
+    .replace(price, "\\$$")
+    .replace(spokenSign, "-")
   // A dash between digits may be a range.
   text = withoutRaised(text.replaceAll(/(?<=\d)[‐‑‒–—―﹘](?=\d)/g, "\\dash "))
   text = text.replaceAll(unicodePattern, (character) => unicode[character] ?? character)

@@ -46,7 +46,7 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   "£": ["£"],
   yuan: ["yuan", "¥", "RMB"],
   unit: ["unit"],
-  mph: ["mph", "mile/h"],
+  mph: ["mph", "mi/h"],
   "km/h": ["km/h", "kmh", "kph"],
   "m/s": ["m/s"],
   J: ["J", "joule"],
@@ -109,7 +109,8 @@ const canonicalUnit = (text: string): string | undefined => {
       )
     }
   }
-  return names.length === 0 ? undefined : names.join(" ") + exponent
+  const unit = names.join(" ") + exponent
+  return names.length === 0 ? undefined : (spellings.get(unit) ?? unit)
 }
 
 const currencyBefore = /^([+-]?)\s*(\\\$|€|£|¥)\s*(?=[\d.\\]|-\d)/
