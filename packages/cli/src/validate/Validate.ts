@@ -7,7 +7,7 @@
  * Needs `claims` in the environment's definition; one that says why it can make none is held to everything but gold and
  * wrong answers, on rollouts with scripted answers if its scores need what only a rollout leaves. Everything random is
  * drawn from a seed, so that a violation is found again. A score that never comes back cannot be interrupted where it
- * computes without pause; one that waits ends after the limit.
+ * computes without pause; one that waits ends after the limit, and the checks with it.
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -178,12 +178,16 @@ export const run = Effect.fn("Validate.run")(
       )
     )
 
+    /** A score did not come within the limit, so each further one would take as long. */
+    let isStuck = false
+
     /** Whether the environment gave scores at all. */
     const check = Effect.fnUntraced(function* (
       item: Environment.ClaimedItem,
       checked: ReadonlyArray<LawName>,
       law: Effect.Effect<void, Laws.LawBroken | ScoreError>
     ) {
+      if (isStuck) return false
       const exit = yield* Effect.exit(Effect.timeout(law, lawLimit))
       if (Exit.isSuccess(exit)) {
         for (const one of checked) note(one)
@@ -194,10 +198,11 @@ export const run = Effect.fn("Validate.run")(
         declined(item, error.message)
         return false
       }
-      note(
-        error instanceof Laws.LawBroken ? error.law : "robustness",
-        `${short(item.label)}: ${Reason.ofCause(exit.cause)}`
-      )
+      isStuck = Cause.isTimeoutError(error)
+      const why = isStuck
+        ? `no score within ${Duration.format(lawLimit)}, so nothing else was checked`
+        : Reason.ofCause(exit.cause)
+      note(error instanceof Laws.LawBroken ? error.law : "robustness", `${short(item.label)}: ${why}`)
       return true
     })
 
@@ -229,9 +234,10 @@ export const run = Effect.fn("Validate.run")(
       ])
       const scoring = Effect.flatMap(item.judge(group), sound.check(group))
       let [took, isScored] = yield* Effect.timed(check(item, ["robustness", ...sound.laws], scoring))
-      if (!isScored) return
+      if (!isScored || isStuck) return
       // A machine that is busy elsewhere makes anything slow once.
-      for (let again = 0; again < 2 && isTooSlow(took); again++) [took] = yield* Effect.timed(Effect.exit(scoring))
+      for (let again = 0; again < 2 && isTooSlow(took); again++)
+        [took] = yield* Effect.timed(Effect.exit(Effect.timeout(scoring, lawLimit)))
       note(
         "speed",
         isTooSlow(took)
@@ -245,6 +251,7 @@ export const run = Effect.fn("Validate.run")(
       const claimed = [...item.gold, ...item.wrong]
       const group = claimed.length > 0 ? claimed : yield* sampleOf(item)
       yield* hold(item, group)
+      if (isStuck) break
       // Two at a time, as some scores compare. The fixed texts do not depend on the item: a few items see them all.
       const fixed = index < 2 ? Hostile.fixed : []
       const random = yield* Hostile.random(2 * pairsPerItem)
