@@ -100,7 +100,7 @@ interface Level {
   /** Whether something else speaks for it being no trouble. */
   readonly isExcused?: (recorded: Series.Recorded) => boolean
   /** Whether a mean over the window is too far, seen from the first one. */
-  readonly isFar: (now: number, start: number) => boolean
+  readonly isFar: (now: number, start: number, recorded: Series.Recorded) => boolean
   readonly says: (now: number, start: number) => string
 }
 
@@ -125,7 +125,7 @@ const level = (rule: Level): Rule => ({
       const series = seriesOf(recorded, source, metric)
       const start = atFirst(series) ?? (rule.isAbsolute === true ? Number.NaN : undefined)
       if (start === undefined) return []
-      const found = standing(series, (now) => isFar(now, start))
+      const found = standing(series, (now) => isFar(now, start, recorded))
       if (found === undefined || isExcused?.(recorded) === true) return []
       const who = source === trainer ? "" : ` (${source})`
       return [
@@ -171,11 +171,16 @@ export const divergence = level({
 
 const mismatched = 0.05
 
+/** What trainer and sampler may differ by at the precision of the run, where its trainer records that. */
+const allowedMismatch = (recorded: Series.Recorded): number =>
+  Math.max(mismatched, seriesOf(recorded, trainer, "alignment/max_mismatch").values.at(-1) ?? 0)
+
 export const mismatch = level({
   metric: "alignment/on_policy_diff",
   title: "Sampler and trainer disagree",
-  words: `over the last ${window} steps, the logprobs of trainer and sampler for the same weights differ by more than ${mismatched} nats on average`,
-  isFar: (now) => now > mismatched,
+  words: `over the last ${window} steps, the logprobs of trainer and sampler for the same weights differ by more than ${mismatched} nats on average, and by more than the run allows (max_mismatch; with int8, twice what its first step measured)`,
+  isAbsolute: true,
+  isFar: (now, _, recorded) => now > allowedMismatch(recorded),
   says: (now) => `Trainer and sampler differ by ${written(now)} nats for the same weights,`
 })
 
