@@ -77,7 +77,7 @@ const clauseStart =
 const inverting =
   "(?:daher|somit|also|folglich|damit|deshalb|demnach|deswegen|dann|hier|dus|daarom|därför|alltså|således|derfor|altså)"
 /** Several choices: "A, B und C". */
-const list = `((?:["'(]?[A-Z]["')]?(?:[ \\t]{0,2}[,、][ \\t]{0,2}|[ \\t]{1,3}(?:y|e|et|und|en|och|og|i|и|ve|và|dan|o|ou|oder|или)[ \\t]{1,3}|[和与及とや와과][ \\t]?)){1,5}["'(]?[A-Z]["')]?)`
+const list = `((?:["'(]?[A-Z]["')]?(?:[ \\t]{0,2},[ \\t]{0,2}|[ \\t]{1,3}(?:y|e|et|und|en|och|og|i|и|ve|và|dan|o|ou|oder|или)[ \\t]{1,3})){1,5}["'(]?[A-Z]["')]?)`
 
 const judgements = ({ is, isBare = false, isNot, noun, right, wrong }: Family): ReadonlyArray<Rewriting> => {
   const named = `${start}${article}(?:${noun})${gap}(?:nr\\.? ?|n[º°o]\\.? ?|número )?${label}`
@@ -138,16 +138,15 @@ const eastRight =
   "(?:正确答案|正確答案|正确选项|正確選項|正确的?|正確的?|对的|對的|正解|正しい(?:答え)?|正しいです|정답|맞습니다|맞다|맞아요|옳습니다|옳다)"
 const eastWrong =
   "(?:错误的?|錯誤的?|错的|不正确的?|不正確的?|不对|不對|間違い|誤り|오답(?:이고|이며|이므로)?|틀렸(?:습니다|고|으며|으므로|지만)|틀립니다|틀리(?:다|고|며|므로))"
-const eastStart = "(?<![A-Za-z\\d]|[或和与及と는] ?)"
+const eastStart = "(?<![A-Za-z\\d]|[或和与及とや는와과] ?|(?<![\\p{L}\\d])[A-Z], ?)"
+
+/** Enumerated: a comma without a blank, as Chinese clauses have it, begins another clause. */
+const eastList = `((?:["'(]?[A-Z]["')]?(?:, | ?[和与及とや와과] ?)){1,5}["'(]?[A-Z]["')]?)`
+const eastAll = "(?:[はが은는이가]|选项|項)?[ \\t]?(?:都|均|皆|全|すべて|全て|どれも|모두|다)?(?:是)?[ \\t]?"
 
 const east: ReadonlyArray<Rewriting> = [
-  [
-    new RegExp(
-      `${eastStart}${list}(?:[はが은는이가]|选项|項)?[ \\t]?(?:都|均|皆|全|すべて|全て|どれも|모두|다)?(?:是)?[ \\t]?${eastWrong}`,
-      "gu"
-    ),
-    "$1 are wrong "
-  ],
+  [new RegExp(`${eastStart}${eastList}${eastAll}${eastWrong}`, "gu"), "$1 are wrong "],
+  [new RegExp(`${eastStart}${eastList}${eastAll}${eastRight}`, "gu"), "$1 are correct "],
   [new RegExp(`${eastStart}${eastSubject}(?:不是|并不是|並不是)${eastRight}`, "gu"), "option $1 is wrong "],
   [
     new RegExp(`${eastStart}${eastSubject}(?:是|が|は|가|이|은|는)?[ \\t]{0,2}${eastWrong}`, "gu"),
@@ -155,7 +154,7 @@ const east: ReadonlyArray<Rewriting> = [
   ],
   [
     new RegExp(
-      `${eastStart}${eastSubject}(?:才?是|为|為|最|が|は|가|이|은|는)?[ \\t]{0,2}${eastRight}(?!では|じゃ|이 아|가 아)`,
+      `${eastStart}${eastSubject}也?(?:才?是|为|為|最|が|は|가|이|은|는)?[ \\t]{0,2}${eastRight}(?!では|じゃ|이 아|가 아)`,
       "gu"
     ),
     "option $1 is correct "

@@ -69,9 +69,6 @@ const unicode: Record<string, string> = {
   "∈": "\\in ",
   "∅": "\\emptyset ",
   "°": "^\\circ ",
-  "½": "\\frac{1}{2}",
-  "¼": "\\frac{1}{4}",
-  "¾": "\\frac{3}{4}",
   "，": ",",
   "；": ";",
   "：": ":",
@@ -91,6 +88,8 @@ const withoutRaised = (text: string): string =>
     )
     .replaceAll(/[₀-₉₋]+/g, (run) => `_{${Array.from(run, (one) => "0123456789-"[subscripts.indexOf(one)]).join("")}}`)
 
+/** ½, ⅔ and their like. */
+const vulgar = /[¼-¾⅐-⅞]/g
 const unicodePattern = new RegExp(`[${Object.keys(unicode).join("")}]`, "g")
 
 /** Commands that models write with two backslashes by mistake; a row break before one of them would make no sense. */
@@ -216,6 +215,7 @@ export const normalise = (answer: string): string => {
     .replace(spokenSign, "-")
   // A dash between digits may be a range.
   text = withoutRaised(text.replaceAll(/(?<=\d)[‐‑‒–—―﹘](?=\d)/g, "\\dash "))
+  text = text.replaceAll(vulgar, (one) => `\\frac{${one.normalize("NFKC").replace("⁄", "}{")}}`)
   text = text.replaceAll(unicodePattern, (character) => unicode[character] ?? character)
   text = text
     .replaceAll(/(?<!\\)\$+/g, " ")

@@ -16,7 +16,7 @@ const isVerb = "(?:is|was|looks|seems|must\\s+be|would\\s+be|has\\s+to\\s+be|tur
 const wrong =
   "(?:wrong|incorrect|false|mistaken|untrue|a\\s+mistake|an\\s+error|(?:the|a)\\s+(?:wrong|incorrect)\\s+(?:answer|one|value|number|result))(?!\\s+(?:to|that)(?![a-zA-Z]))"
 const right =
-  "(?:quite\\s+|entirely\\s+|exactly\\s+)?(?:correct|right|true|what|(?:the|my)\\s+(?:final\\s+|correct\\s+|right\\s+)?answer)"
+  "(?:quite\\s+|entirely\\s+|exactly\\s+)?(?:correct|right|true|what|(?:the|my)\\s+(?:final\\s+|correct\\s+|right\\s+)?answer)(?!\\s+(?:to|that)(?![a-zA-Z]))"
 const earlier =
   "(?:my|our|the|an?)\\s+(?:first|initial|original|earlier|previous)\\s+(?:guess|attempt|thought|idea|estimate|try)"
 const denying = [
@@ -58,7 +58,7 @@ const pronounDenied = new RegExp(
 )
 /** "That doesn't satisfy the equation." */
 const pronounFails = new RegExp(
-  `^${pronoun}\\s+(?:(?:does\\s?n['’]?t|does\\s+not|did\\s?n['’]?t|can['’]?t|cannot|fails?\\s+to)\\s+(?:actually\\s+)?(?:satisfy|match|fit|work|check\\s+out|hold|make\\s+sense|add\\s+up|agree|seem\\s+right|look\\s+right)|fails|(?:contradicts|violates)\\s+(?:the|our|what|this|that))(?![a-zA-Z])(?!\\s+(?:for|with|if|when|unless|to)(?![a-zA-Z]))`,
+  `^${pronoun}\\s+(?:(?:does\\s?n['’]?t|does\\s+not|did\\s?n['’]?t|can['’]?t|cannot|fails?\\s+to)\\s+(?:actually\\s+)?(?:satisfy|match|fit|work|check\\s+out|hold|make\\s+sense|add\\s+up|agree|seem\\s+right|look\\s+right)|fails|(?:contradicts|violates)\\s+(?:the|our)\\s+(?:given|original|problem|condition|statement|equation|question|constraint|assumption|premise|information)s?)(?![a-zA-Z])(?!\\s+(?:for|with|if|when|unless|to|only|option|choice|at|here)(?![a-zA-Z]))`,
   "i"
 )
 const answerDenied = new RegExp(`^${answerNoun}\\s+(?:${denying})(?![a-zA-Z])`, "i")
