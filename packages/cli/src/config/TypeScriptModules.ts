@@ -38,17 +38,33 @@ export const register = (): void => {
     load: (url, context, next) => {
       if (!isUsers(url)) return next(url, context)
       const file = fileURLToPath(pathname(url))
+      loaded.add(file)
       // What `require` reads of JSON is Node's to parse.
       const isImported = !context.conditions.includes("require") && context.importAttributes["type"] === undefined
       if (extname(file) === ".json" && isImported) {
-        return { format: "module", source: `export default ${readFileSync(file, "utf8")}`, shortCircuit: true }
+        return { format: "module", source: textOf(file), shortCircuit: true }
       }
-      const source = /\.(?:m?ts|[jt]sx)$/.test(file)
-        ? TypeScriptSource.moduleOf(readFileSync(file, "utf8"), file, url)
-        : undefined
+      const source = /\.(?:m?ts|[jt]sx)$/.test(file) ? TypeScriptSource.moduleOf(textOf(file), file, url) : undefined
       return source === undefined ? next(url, context) : { format: "module", source, shortCircuit: true }
     }
   })
+}
+
+/** JSON as a module that exports it. */
+const textOf = (file: string): string => {
+  const text = readFileSync(file, "utf8")
+  return extname(file) === ".json" ? `export default ${text}` : text
+}
+
+const loaded = new Set<string>()
+
+/** Where one of the user's files that were loaded cannot be read as a program. */
+export const placeOfFault = (): string | undefined => {
+  for (const file of loaded) {
+    const place = TypeScriptSource.placeOfFault(textOf(file), pathToFileURL(file).href)
+    if (place !== undefined) return place
+  }
+  return undefined
 }
 
 /** An alias of the user's project that leads to no file: Node would take it for a package. */
