@@ -2,6 +2,9 @@
 import { Clock, Console, Effect, Fiber } from "effect"
 
 const everyMillis = 5000
+/** What takes longer than ten minutes is a log's business: from then on once a minute. */
+const longMillis = 600_000
+const everyMinute = 60_000
 
 type Report = (seconds: number) => Effect.Effect<void>
 
@@ -13,8 +16,9 @@ const beats = Effect.fnUntraced(function* (report: Report) {
     yield* report(Math.round((reportedAt - started) / 1000))
   })
   const beat = Effect.gen(function* () {
+    const pause = reportedAt - started < longMillis ? everyMillis : everyMinute
     const silent = (yield* Clock.currentTimeMillis) - reportedAt
-    yield* silent < everyMillis ? Effect.sleep(everyMillis - silent) : now
+    yield* silent < pause ? Effect.sleep(pause - silent) : now
   })
   return { now, beating: Effect.forever(beat) }
 })

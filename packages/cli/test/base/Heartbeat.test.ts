@@ -21,6 +21,10 @@ describe("Heartbeat", () => {
           yield* TestClock.adjust("11 seconds")
           // Five seconds after what was reported at once.
           assert.deepStrictEqual(seen, [3, 8, 13])
+          // A run that hangs for hours fills no log.
+          yield* TestClock.adjust("1 hour")
+          assert.isBelow(seen.length, 3 + 120 + 51)
+          assert.strictEqual(seen.at(-1)! - seen.at(-2)!, 60)
         })
       )
       assert.strictEqual(yield* Heartbeat.during("quick")(Effect.succeed(1)), 1)
