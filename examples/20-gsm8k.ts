@@ -39,7 +39,6 @@ import { parseArgs } from "node:util"
 
 class Row extends Schema.Class<Row>("Row")({ question: Schema.NonEmptyString, answer: Schema.NonEmptyString }) {}
 
-/** The number after the last `####`, without thousands separators. */
 const numberOf = (text: string): string | undefined =>
   /####\s*(-?\d[\d,]*(?:\.\d+)?)\.?\s*$/.exec(text)?.[1]?.replaceAll(",", "")
 
@@ -51,6 +50,11 @@ export const scoreOf = (completion: string, { answer }: Row): number => {
 
 const instructions = "Solve the problem in a few short steps. End with a line that has only #### and the number."
 
+const worked = [
+  Message.user("Tom has 3 apples and buys 2 bags of 4. How many has he now?"),
+  Message.assistant("2 * 4 = 8\n3 + 8 = 11\n#### 11")
+]
+
 const environment = (rows: string) =>
   Environment.layer("gsm8k", Environment.settings({}), ({ groupSize, maxTokenLength }) =>
     Effect.gen(function* () {
@@ -59,7 +63,7 @@ const environment = (rows: string) =>
         items: yield* Dataset.shuffled(rows, Row, { seed: 1 }),
         collectTrajectories: ({ question }: Row) =>
           servers.chat({
-            messages: [Message.system(instructions), Message.user(question)],
+            messages: [Message.system(instructions), ...worked, Message.user(question)],
             n: groupSize,
             maxTokens: maxTokenLength
           }),
@@ -75,7 +79,6 @@ export interface Options {
   /** A data set of the hub, or a file with `question` and `answer`. */
   readonly rows: string
   readonly steps: number
-  /** `local`, or a Tinker server. */
   readonly engine: string
 }
 
@@ -89,7 +92,6 @@ type Engine = Layer.Layer<
   Executor.Executor | FileSystem.FileSystem | Path.Path | HttpClient.HttpClient
 >
 
-/** Samples and trains in this process. */
 const here = ({ model: name }: Options): Engine =>
   Layer.unwrap(
     Effect.map(PretrainedModel.load(name, { trains: adapter, seed: 1, maxPositions: seqLen }), (model) =>
@@ -113,7 +115,6 @@ const there = ({ engine, model: name }: Options): Engine =>
     })
   )
 
-/** Prints the mean score of every step. */
 export const program = (options: Options) =>
   Effect.gen(function* () {
     const savePath = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
