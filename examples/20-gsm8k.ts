@@ -5,8 +5,7 @@
  * small model seldom solves these problems, so an answer in the right format earns a little: the format is learned
  * first. Groups of equal scores teach nothing, and are kept so that a step never waits for better ones. Run it:
  *
- *     npx node --conditions=atropos-src examples/20-gsm8k.ts
- *     npx node --conditions=atropos-src examples/20-gsm8k.ts --model FOLDER --rows train.jsonl --steps 50
+ *     npx node --conditions=atropos-src examples/20-gsm8k.ts [--model FOLDER] [--rows train.jsonl] [--steps 50]
  *     npx node --conditions=atropos-src examples/20-gsm8k.ts --engine tinker+http://localhost:9005
  *
  * `--engine` trains and samples the same loop on a Tinker server (`npx @atropos/cli tinker --model FOLDER`).
@@ -42,7 +41,7 @@ class Row extends Schema.Class<Row>("Row")({ question: Schema.NonEmptyString, an
 const numberOf = (text: string): string | undefined =>
   /####\s*(-?\d[\d,]*(?:\.\d+)?)\.?\s*$/.exec(text)?.[1]?.replaceAll(",", "")
 
-/** 1 for the right number, 0.1 for another one in the right place, else 0. */
+/** 1 for the right number, 0.1 for another in its place. */
 export const scoreOf = (completion: string, { answer }: Row): number => {
   const given = numberOf(completion)
   return given === undefined ? 0 : given === numberOf(answer) ? 1 : 0.1
@@ -101,7 +100,7 @@ const here = ({ model: name }: Options): Engine =>
     )
   )
 
-/** Samples and trains on a Tinker server: weights stay there, the tokenizer is read here. */
+/** On a Tinker server: weights stay there, the tokenizer is read here. */
 const there = ({ engine, model: name }: Options): Engine =>
   Layer.unwrap(
     Effect.gen(function* () {
