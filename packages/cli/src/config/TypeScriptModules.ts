@@ -60,7 +60,8 @@ const loaded = new Set<string>()
 
 /** Where one of the user's files that were loaded cannot be read as a program. */
 export const placeOfFault = (): string | undefined => {
-  for (const file of loaded) {
+  // Some may be gone again.
+  for (const file of [...loaded].filter((one) => existsSync(one))) {
     const place = TypeScriptSource.placeOfFault(textOf(file), pathToFileURL(file).href)
     if (place !== undefined) return place
   }
