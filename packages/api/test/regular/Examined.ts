@@ -1,7 +1,7 @@
 /**
- * Expressions on which `Pump` found nothing, by digest: what it finds depends on the expression and on V8 alone, and the
- * search takes a minute for all. `EXAMINE=all npx vitest run packages/api/test/regular` searches all of them again and
- * writes the record, as is due after a change of `Pump` or of Node; until then a new one is searched in every run.
+ * Records expressions on which `Pump` found nothing, by digest: the result depends on the expression and on V8 alone, and
+ * searching all of them takes a minute. `EXAMINE=all npx vitest run packages/api/test/regular` searches all of them and
+ * writes the record, due after a change of `Pump` or of Node; expressions that are not in it are searched in every run.
  */
 import { createHash } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"

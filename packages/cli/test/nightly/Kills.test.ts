@@ -1,7 +1,7 @@
 /**
- * Services and environments killed at moments that are drawn: what `crash/` may have overlooked. Not part of the tests,
- * because a moment drawn again is another one on another machine: `npm run test:nightly -- Kills` runs it, `KILLS_SEED`
- * names the seed to draw from (by default a new one) and `KILLS_ROUNDS` how many lives. Every moment is printed before it comes.
+ * Kills services and environments at random moments, for what `crash/` may have overlooked. Outside of the build, because
+ * the same moment is another one on another machine: `npm run test:nightly -- Kills` runs it, `KILLS_SEED` sets the seed
+ * (by default a new one) and `KILLS_ROUNDS` the number of kills. Every moment is printed before it comes.
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
