@@ -41,7 +41,6 @@ export const distance: Draw = (random) => {
   }
 }
 
-/** A logarithm of a power. */
 export const logarithm: Draw = (random) => {
   const [base, exponent] = [random.pick([2, 3, 5, 10]), random.between(2, 6)]
   const isInverse = random.chance(0.4)

@@ -1,4 +1,4 @@
-/** Problems about numbers: fractions, divisors, remainders, series, counting, chance. */
+/** Problems about numbers: fractions, divisors, remainders, series, counting, probability. */
 import { type Draw, fraction, greatestDivisor } from "./Problem.ts"
 
 /** A sum or difference of fractions. */
@@ -67,7 +67,7 @@ const binomial = (n: number, k: number): number => {
   return value
 }
 
-/** In how many ways some of a group can be chosen. */
+/** The number of ways to choose some of a group. */
 export const combinations: Draw = (random) => {
   const n = random.between(5, 14)
   const k = random.between(2, Math.min(6, n - 1))
@@ -78,7 +78,7 @@ export const combinations: Draw = (random) => {
   }
 }
 
-/** The chance of a sum of two dice. */
+/** The probability of a sum of two dice. */
 export const dice: Draw = (random) => {
   const sum = random.between(2, 12)
   return {

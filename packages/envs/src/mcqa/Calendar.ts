@@ -42,7 +42,7 @@ export const month: Draw = (random, choices) => {
   }
 }
 
-/** How long a month is, every length as often; February in a year that is not a leap year. */
+/** The length of a month, every length equally often; February is of a year that is not a leap year. */
 export const monthLength: Draw = (random, choices) => {
   const length = random.pick([28, 30, 31])
   const at = random.pick(lengths.flatMap((one, month) => (one === length ? [month] : [])))
@@ -57,7 +57,7 @@ export const monthLength: Draw = (random, choices) => {
 
 const isLeap = (year: number): boolean => (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
 
-/** The only leap year, or the only one that is none, among years that could be taken for the others: centuries too. */
+/** The only leap year, or the only year that is not, among similar ones, including centuries. */
 export const leapYear: Draw = (random, choices) => {
   const wantsLeap = random.chance(0.5)
   const drawYear = () => (random.chance(0.3) ? 100 * random.between(16, 24) : random.between(1600, 2400))

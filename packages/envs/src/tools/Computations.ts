@@ -1,4 +1,4 @@
-/** Generated questions that are tedious without a calculator or a program, and their answers. Pure: seeded. */
+/** Generates questions that are tedious without a calculator or a program, and their answers. Pure: seeded. */
 import type { SeededRandom } from "@atropos/core"
 
 interface Question {
