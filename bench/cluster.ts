@@ -33,7 +33,6 @@ const ahead = 2048
 const shape = { sequences: 4, tokens: 64 }
 const batchSize = 64
 const perBatch = batchSize / shape.sequences
-/** Duration of a rollout. */
 const rolloutMillis = { least: 100, most: 500 }
 
 const databaseUrl = process.env.DATABASE_URL

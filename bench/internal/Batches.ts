@@ -16,7 +16,6 @@ export const takeJson =
     return answer.bytes > 1000
   }
 
-/** Claim and ack. */
 export const takePacked =
   ({ port }: RunningServer) =>
   async (pool: Load.Pool): Promise<boolean> => {

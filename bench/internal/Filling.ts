@@ -37,7 +37,6 @@ const metricsOf = (step: number, next: () => number) => {
   }
 }
 
-/** Tries per item. */
 const tries = 4
 
 /**

@@ -6,7 +6,6 @@
  */
 export class Ledger {
   private readonly answered = new Set<number>()
-  /** The batch of each group. */
   private readonly batchOf = new Map<number, string>()
   private readonly acked = new Map<string, ReadonlyArray<number>>()
   private readonly wrong: Array<string> = []

@@ -56,7 +56,6 @@ const whole = (word: string): number => {
   return Number(word)
 }
 
-/** One of the names. */
 const oneOf = <A extends string>(names: ReadonlyArray<A>, word: string): A => {
   const found = names.find((name) => name === word)
   return found ?? fail(`"${word}" is none of ${names.join(", ")}`)
@@ -102,7 +101,6 @@ const measured = (side: Child.Side, args: ReadonlyArray<string>): Promise<Measur
     (cause: unknown) => String(cause).trim().split("\n").at(-1) ?? "it failed"
   )
 
-/** A measurement, with the arguments of both sides. */
 interface Work {
   readonly what: string
   readonly args: ReadonlyArray<string>

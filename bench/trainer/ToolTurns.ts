@@ -51,7 +51,6 @@ const turnsOf = (tokens: Int32Array, mask: Uint8Array): ReadonlyArray<Turn> => {
   return turns
 }
 
-/** The episodes of each item. */
 const played = Effect.gen(function* () {
   const { groups } = yield* Environment.Environment
   const all = yield* groups.pipe(Stream.take(items), Stream.runCollect)

@@ -25,7 +25,6 @@ const helpOf = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
   return doc
 })
 
-/** Escapes text for a table cell. */
 const cell = (text: string): string =>
   text
     .replaceAll("|", String.raw`\|`)

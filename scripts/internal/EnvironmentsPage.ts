@@ -10,7 +10,6 @@ const entries: ReadonlyArray<readonly [name: string, entry: RegistryEntry]> = Ob
 
 export const names: ReadonlyArray<string> = entries.map(([name]) => name)
 
-/** Escapes text for a table cell. */
 const cell = (text: string): string => text.replaceAll("|", String.raw`\|`).replaceAll("<", "&lt;")
 
 interface Documented {

@@ -59,7 +59,6 @@ const turnsOf = (messages: ReadonlyArray<Message.Message>) =>
       .join("\n")
   ])
 
-/** The first rollout of a group. */
 const rollout = Effect.fn("ExampleOutputs.rollout")(function* (
   agent: Parameters<typeof Printed.rolledOut>[0],
   say: Printed.Say

@@ -17,7 +17,6 @@ export interface World {
   readonly pythonPath?: string
   /** True if it plays on one of our OpenEnv servers. */
   readonly isServed?: boolean
-  /** A note for readers of the figure. */
   readonly note?: string
 }
 

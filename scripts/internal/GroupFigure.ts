@@ -46,7 +46,7 @@ const plain = (text: string): string =>
     .replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu, "\u{fffd}")
     .trim()
 
-/** The start of a text, and its end if there is room. */
+/** The start and the end of a long text. */
 const short = (text: string, most: number): string => {
   const letters = Array.from(text)
   if (letters.length <= most) return text

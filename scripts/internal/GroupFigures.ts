@@ -24,7 +24,6 @@ import { type World, worlds } from "./FigureWorld.ts"
 import * as GroupFigure from "./GroupFigure.ts"
 import * as GroupRollout from "./GroupRollout.ts"
 
-/** The common shape of registry entries. */
 interface Runnable {
   readonly settings: { readonly fields: Schema.Struct.Fields }
   readonly fromEncoded: (settings: unknown) => Layer.Layer<Environment.Environment, unknown, Services>

@@ -61,7 +61,6 @@ const callsAsText = (calls: ReadonlyArray<Message.ToolCall>): string =>
     )
     .join("\n")
 
-/** The answers of a claimed episode. */
 const answersOf = ({ messages }: Trajectory.Trajectory): Rollout => {
   const first = messages[0]?.role === "assistant" ? 0 : messages.findIndex(({ role }) => role === "assistant")
   return messages

@@ -89,7 +89,6 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
       })
     })
   )
-  /** Sources that pages link to. */
   const sources = new Set<string>()
   const entries: Array<Entry> = []
   const written: Array<string> = []
@@ -170,7 +169,6 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
   return written
 }
 
-/** Broken links of the built site. */
 export const broken = (out: string): ReadonlyArray<string> => {
   const pages = globSync("**/*.html", { cwd: out })
   const html = new Map(pages.map((page) => [page, readFileSync(join(out, page), "utf8")]))

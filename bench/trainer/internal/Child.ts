@@ -33,7 +33,6 @@ const commandOf = (side: Side, args: ReadonlyArray<string>): readonly [string, R
     ? [process.execPath, ["--conditions=atropos-src", sources.ours, ...args]]
     : [python() ?? "python3", [sources.reference, ...args]]
 
-/** Runs one side with these arguments. */
 export const run = async (side: Side, args: ReadonlyArray<string>): Promise<Figures> => {
   const [command, words] = commandOf(side, args)
   const child = spawn(command, words, { stdio: ["ignore", "pipe", "pipe"], env: { ...sleeping, ...process.env } })
@@ -58,9 +57,7 @@ const better = (a: Figures | undefined, b: Figures): Figures => ({
 })
 
 export interface Turns {
-  /** Runs of each side. */
   readonly rounds?: number
-  /** Called after every run. */
   readonly look?: (side: Side, figures: Figures) => void
 }
 

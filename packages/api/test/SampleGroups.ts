@@ -14,7 +14,6 @@ export const plain = (sequences: number, score = 0, length = 6): ScoredGroup.Sco
   }
 }
 
-/** Every field of a group, ragged. */
 export const full: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 5, 7, 9), Int32Array.of(1, 5, 8)],
   masks: [Uint8Array.of(0, 0, 1, 1), Uint8Array.of(0, 0, 1)],

@@ -7,7 +7,6 @@ import * as TrajectoryService from "../src/TrajectoryService.ts"
 
 export class ServiceUrl extends Context.Service<ServiceUrl, string>()("@atropos/api/test/ServiceUrl") {}
 
-/** The address of the current server. */
 export const urlOf = HttpServer.addressFormattedWith(Effect.succeed)
 
 const listening = TrajectoryService.serve({ host: "127.0.0.1", port: 0 })
@@ -37,7 +36,6 @@ const requestOf = (url: string, { bytes, headers, json, method, token }: Call) =
   return HttpClientRequest.setHeaders(request, headers ?? {})
 }
 
-/** Sends a request, and reads the whole response. */
 export const call = Effect.fnUntraced(function* (path: string, options: Call = {}) {
   const url = yield* ServiceUrl
   const client = yield* HttpClient.HttpClient

@@ -62,7 +62,6 @@ export const settings = Environment.settings({
 })
 
 interface Item extends Pool.Item {
-  /** Index in the pool. */
   readonly index: number
 }
 

@@ -118,7 +118,6 @@ export const layer = Environment.layer("preference", settings, (chosen) =>
       SingleTurn.make(servers, { ...chosen, groupSize }, ({ prompt }: Item) => ({
         messages: [...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]), Message.user(prompt)]
       }))
-    /** One request for each distinct prompt. */
     const train = (item: Item) => {
       const drawn = systemPromptsOf(chosen, item, groupSize)
       const counts = Array.from(new Set(drawn), (one) => [one, drawn.filter((other) => other === one).length] as const)

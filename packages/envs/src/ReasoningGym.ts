@@ -53,7 +53,6 @@ export const settings = Environment.settings({
 
 interface Item {
   readonly part: number
-  /** Index of the item in its data set. */
   readonly index: number
   /** Held-out items use another seed. */
   readonly heldOut: boolean

@@ -28,14 +28,12 @@ export type Need =
   | "python" // Python, with the environment's package
   | "tasks" // task directories, and Docker or bubblewrap
 
-/** Selects the names to list. */
 export interface Listing {
   /** The Python that has the package; null: the default one. */
   readonly python: string | null
   readonly tasks: string | null
 }
 
-/** Describes an environment; `layer` builds it. */
 export interface RegistryEntry {
   readonly layer: unknown
   readonly description: string

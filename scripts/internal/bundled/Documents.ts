@@ -67,7 +67,6 @@ export const story = (index: number, hasty: number): Document => {
   }
 }
 
-/** A dialogue with the calculator about a story. */
 export const toolStory = (index: number, hasty: number): Document => {
   const random = SeededRandom.seeded(seed + 300, index)
   const asked = question(index)
@@ -103,7 +102,6 @@ const sum = (random: SeededRandom.SeededRandom): readonly [string, number] => {
 
 const sumsInAList = 12
 
-/** A list of right sums. */
 export const sums = (index: number): Document => {
   const random = SeededRandom.seeded(seed + 200, index)
   return {

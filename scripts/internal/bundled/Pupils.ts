@@ -60,7 +60,6 @@ const work = (total: number, step: Step): { readonly sums: string; readonly tota
   }
 }
 
-/** A step as one sum. */
 export const sum = (total: number, step: Step): string => {
   switch (step.kind) {
     case "add":
@@ -92,7 +91,6 @@ const mistaken = (step: Step, total: number): Step => {
 export const slipped = (random: SeededRandom.SeededRandom, step: Step, total: number): Step =>
   random.between(1, 100) <= slips ? mistaken(step, total) : step
 
-/** The last sentence. */
 export const ending = (random: SeededRandom.SeededRandom, answer: number, steps: number): string =>
   random.between(1, 100) <= forgetful ? ` That took ${steps} steps.` : ` The answer is \\boxed{${answer}}.`
 

@@ -14,7 +14,6 @@ export interface Kind<R> {
   readonly isVersioned: boolean
 }
 
-/** The test functions of the suites. */
 export type ClientTests<R> = Vitest.MethodsNonLive<R | TrajectoryStore>
 
 /** The run of a test; the original's endpoints have one for all. */
@@ -44,7 +43,6 @@ export const environment = {
 export const claimed = { owner: "trainer", wait: 0, lease: "1 minute" } as const
 export const keyed = (group: Parameters<Client["submit"]>[1][number]["group"]) => ({ key: crypto.randomUUID(), group })
 
-/** A started run with one environment. */
 export const started = Effect.fnUntraced(function* (client: Client, run: string) {
   yield* client.registerRun(spec(run))
   assert.isTrue(Option.isNone(yield* client.claim(claimed)))

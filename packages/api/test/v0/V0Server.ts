@@ -61,7 +61,6 @@ export const send = (method: string, path: string, { agent, body, headers }: Out
 
 export const post = (path: string, value: unknown) => send("POST", path, { body: JSON.stringify(value) })
 export const get = (path: string, headers?: Outgoing["headers"]) => send("GET", path, headers && { headers })
-/** The JSON of a reply. */
 export const json = <E, R>(sent: Effect.Effect<Sent, E, R>) => Effect.map(sent, (reply) => reply.json())
 
 /** A run of batches of two, and a group that is one batch. */

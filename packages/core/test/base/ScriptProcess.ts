@@ -7,7 +7,6 @@ import { fileURLToPath } from "node:url"
 export interface Ended {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  /** Lines of its standard output. */
   readonly lines: ReadonlyArray<string>
 }
 

@@ -26,7 +26,6 @@ export interface AgentRun<Item, Settings> {
   readonly split: "train" | "eval"
 }
 
-/** A session that has ended. */
 export interface AgentSession<Item, Settings> {
   readonly item: Item
   /** Its longest chat, including the model's last answer. */

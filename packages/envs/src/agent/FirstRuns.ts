@@ -10,7 +10,6 @@ import { Effect } from "effect"
 import type { Failed } from "./Outcome.ts"
 
 export interface FirstRuns {
-  /** Reports a run with a usable result. */
   readonly succeeded: () => void
   /** Counts a failed run; fails once the limit is reached without a usable run, and on every call after that. */
   readonly failed: (run: FailedRun) => Effect.Effect<void, EnvironmentUnusable>

@@ -46,7 +46,6 @@ export const call = <A>(run: (signal: AbortSignal) => Awaitable<A>): Effect.Effe
     )
   })
 
-/** A thrown value of any type. */
 export class Thrown {
   readonly _tag = "Thrown"
   readonly cause: unknown

@@ -15,7 +15,6 @@ import { Effect, FileSystem, Option, Path, Predicate, Schema, Stream } from "eff
 import { fileURLToPath } from "node:url"
 import * as Foreign from "./Foreign.ts"
 
-/** Items made by a program. */
 export type Made<Item> = Iterable<Item> | AsyncIterable<Item>
 
 /** A path, a data set of the hub, an array, any other iterable, or a function that returns one. */

@@ -12,9 +12,7 @@ export interface Recorded {
   readonly trajectories: ReadonlyArray<Trajectory.Trajectory>
   /** The trajectories by session, for rollouts with several. */
   readonly bySession: ReadonlyArray<ReadonlyArray<Trajectory.Trajectory>>
-  /** The longest chat of the session. */
   readonly messages: ReadonlyArray<Message.Message>
-  /** Rewards that were posted, if any. */
   readonly reported: RewardComponents.Rewards | undefined
 }
 
@@ -39,7 +37,6 @@ export interface Failed extends Recorded {
 
 export type Outcome<Result> = Ended<Result> | Failed
 
-/** Converts a recorded session to a failed one. */
 export const failed = (recorded: Recorded, kind: FailureKind, reason: string, error?: unknown): Failed => {
   const { bySession, messages, reported, trajectories } = recorded
   return {

@@ -72,7 +72,6 @@ export interface PlainDefinition<I, D> {
   readonly label?: (item: Items.ItemOf<I>) => string
 }
 
-/** A definition with its types erased. */
 interface AnyPlain {
   readonly name: string
   readonly items: unknown

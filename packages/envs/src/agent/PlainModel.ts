@@ -24,7 +24,6 @@ export interface PlainModel {
     messages: ReadonlyArray<Message.Message>,
     options?: AskOptions
   ) => Promise<ReadonlyArray<Trajectory.Trajectory>>
-  /** Rollouts of a text prompt. */
   readonly complete: (prompt: string, options?: AskOptions) => Promise<ReadonlyArray<Trajectory.Trajectory>>
   /** Answers without tokens, for judges. */
   readonly answer: (

@@ -22,7 +22,6 @@ type Widened<V> = V extends string
         ? ReadonlyArray<Widened<E>>
         : V
 
-/** The values that a declaration's settings have. */
 export type Values<D> = {
   readonly [K in keyof D]: Widened<D[K] extends { readonly default: infer V } ? V : D[K]>
 }

@@ -11,7 +11,6 @@ export interface PromptCheck {
   readonly look: (item: unknown, messages: ReadonlyArray<Message.Message>) => Effect.Effect<void>
 }
 
-/** Number of runs whose prompts are checked. */
 const maxRuns = 64
 
 const marks = /\bundefined\b|\[object \w+\]/

@@ -45,7 +45,6 @@ export interface JudgedSession {
   readonly sample?: Environment.ScoreDetails["sample"]
 }
 
-/** Converts a judgement to an environment's score. */
 export const score = (
   judged: Judged,
   overrides?: { readonly session: number },

@@ -31,7 +31,6 @@ export type Split = "train" | "eval"
 /** The reward of a rollout, as a whole or per seat; a failed outcome if there is none. */
 export type Verdict = SessionGroup.Judged | ReadonlyArray<SessionGroup.Part> | Outcome.Failed
 
-/** A rollout that is about to begin. */
 export interface Attempt<A, E, R> {
   /** Number of sessions; 1 by default. */
   readonly sessions?: number
@@ -172,7 +171,6 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   return { definition, sample }
 })
 
-/** True if a request got no answer. */
 const hasRequests = ({ cancelled, failed }: Gateway.SessionCounts): boolean =>
   cancelled > 0 || Object.keys(failed).length > 0
 
@@ -188,7 +186,6 @@ const seatsOf = (outcome: Outcome.Recorded, verdict: Exclude<Verdict, Outcome.Fa
 const isParts = (verdict: Exclude<Verdict, Outcome.Failed>): verdict is ReadonlyArray<SessionGroup.Part> =>
   Array.isArray(verdict)
 
-/** The sampling options of each session. */
 const sampling = (
   { groupSize, maxTokenLength, seed, temperature }: Options<unknown, unknown, unknown>["settings"],
   split: Split,

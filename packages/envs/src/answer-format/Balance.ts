@@ -8,7 +8,6 @@
  */
 import { Effect, Ref, Schema } from "effect"
 
-/** Successful groups by format. */
 export const Counts = Schema.Record(Schema.String, Schema.Natural)
 export type Counts = typeof Counts.Type
 
@@ -32,7 +31,6 @@ export const make = Effect.fn("Balance.make")(function* ({ isOn, names, threshol
   const counts = yield* Ref.make<Counts>({})
   const known = new Set(names)
   return {
-    /** Names available to items now. */
     open: Effect.map(Ref.get(counts), (all) => (isOn ? new Set(open(all, names, threshold)) : known)),
     succeeded: (name: string) => Ref.update(counts, (all) => ({ ...all, [name]: (all[name] ?? 0) + 1 })),
     state: {

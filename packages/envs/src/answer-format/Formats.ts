@@ -14,7 +14,6 @@ const between = (all: ReadonlyArray<Named>, domain?: "math" | "code"): ReadonlyA
     rule: { kind: "between", open, close }
   }))
 
-/** Formats of `<tag>` and `</tag>`. */
 const tags = (all: ReadonlyArray<Named>): ReadonlyArray<Format> =>
   between(all.map(([name, tag]) => [name, `<${tag}>`, `</${tag}>`]))
 

@@ -69,7 +69,6 @@ export const heldOut = (seed: number, count: number, formats: ReadonlyArray<Form
     Stream.map((index) => generatedAt(seed, index, formats[index % formats.length]!, true))
   )
 
-/** The formats that fit a row. */
 export const forRow = (row: Asked, domain: Domain, formats: ReadonlyArray<Format>): ReadonlyArray<Format> =>
   formats.filter(
     (format) =>

@@ -59,11 +59,9 @@ const written = (rule: Rule, filling: Filling): string => {
 export const answerAt = (lines: ReadonlyArray<Line>): number =>
   lines.findLastIndex((one) => "value" in one && one.value !== "share")
 
-/** The content of a section in prompts. */
 export const shownIn = ({ for: purpose = "…", kind }: Section): string =>
   kind === "truth" ? "TRUE or FALSE" : kind === "grade" ? "1 to 10" : purpose
 
-/** The format as shown in prompts. */
 export const shown = (rule: Rule): string =>
   written(rule, {
     answer: rule.kind === "between" && rule.inner === "letter" ? "letter" : placeholder,
@@ -71,7 +69,6 @@ export const shown = (rule: Rule): string =>
     share: "0.9"
   })
 
-/** A right answer in this format. */
 export const sample = (rule: Rule, answer: string): string =>
   written(rule, {
     answer,

@@ -10,7 +10,6 @@ import { inflateSync } from "node:zlib"
 import { Option, Result, Schema } from "effect"
 import * as Pickled from "./Pickled.ts"
 
-/** One case: the input and the expected output. */
 export interface Case {
   readonly input: string
   readonly output: string

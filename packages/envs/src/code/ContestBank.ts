@@ -7,7 +7,6 @@ import type { Problem } from "./Problem.ts"
 
 interface Draft {
   readonly question: string
-  /** A Python solution. */
   readonly solution: string
   /** One input, small ones first: `at` is the index of the case. */
   readonly input: (random: SeededRandom.SeededRandom, at: number) => string

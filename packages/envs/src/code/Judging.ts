@@ -12,7 +12,6 @@ import type { Problem } from "./Problem.ts"
 export interface Limits {
   /** For a program with all its assertions, or with one case. */
   readonly timeMillis: number
-  /** Maximum number of contest cases to run. */
   readonly maxCases: number
   /** Stops at the first failing case: the rest would change nothing. */
   readonly isAllOrNothing: boolean

@@ -92,7 +92,6 @@ cache = functools.cache = _remember
 /** The names that a program uses, except as attributes. */
 const namesOf = (program: string): ReadonlySet<string> => new Set(program.match(/(?<![\w.])[A-Za-z_]\w*/g) ?? [])
 
-/** The code that precedes a program. */
 export const of = (program: string): string => {
   const used = namesOf(program)
   const wanted = modules

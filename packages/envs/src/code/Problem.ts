@@ -46,7 +46,6 @@ const Mbpp = Schema.Struct({
 
 const definition = /^(?:async[ \t]+def|def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)/gm
 
-/** A row of HumanEval or MBPP. */
 export const Row = Schema.Union([HumanEval, Mbpp])
 
 export const fromRow = (row: typeof Row.Type): Problem => {

@@ -6,7 +6,6 @@ import * as AgentSettings from "../agent/AgentSettings.ts"
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const texts = Schema.Array(Schema.NonEmptyString)
 
-/** The source of a rollout's reward. */
 export const RewardFrom = Schema.Literals(["auto", "scorer", "file", "post", "exit"])
 export type RewardFrom = typeof RewardFrom.Type
 

@@ -57,7 +57,6 @@ const ownFolders = ([program = "", ...others]: ReadonlyArray<string>, path: stri
   return [...trees, ...others.filter((word) => isAbsolute(word) && existsSync(word)).map(dirname)]
 }
 
-/** The command line that runs the program confined. */
 export const words = ({ path, visible, words: own, writable }: Options): ReadonlyArray<string> => {
   const folders = [...Jail.system, ...network, ...ownFolders(own, path), ...visible]
   return [

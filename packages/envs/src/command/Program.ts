@@ -13,7 +13,6 @@ import * as Words from "./Words.ts"
 
 export interface Options {
   readonly warden: Warden
-  /** The program and its arguments. */
   readonly words: ReadonlyArray<string>
   readonly folder: string
   readonly variables: { readonly [name: string]: string }

@@ -15,7 +15,6 @@ export interface Options {
 
 export interface WorkingFolder {
   readonly path: string
-  /** For temporary files. */
   readonly temporary: string
   /** Next to the program's working directory, so that files in it are not part of the program's work. */
   readonly reports: string

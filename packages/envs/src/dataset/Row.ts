@@ -8,7 +8,6 @@ export interface Item {
   readonly messages: ReadonlyArray<Message.Message>
   /** Absent if no reward needs it. */
   readonly solution?: string
-  /** The row's own id. */
   readonly id?: string
 }
 

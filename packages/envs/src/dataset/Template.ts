@@ -8,7 +8,6 @@ import { Columns, ExactJson } from "@atropos/core"
 
 const piece = /\{\{|\}\}|\{([^{}]+)\}/g
 
-/** The columns a template names. */
 export const columnsOf = (template: string): ReadonlyArray<string> =>
   Array.from(
     new Set(Array.from(template.matchAll(piece)).flatMap(([, column]) => (column === undefined ? [] : [column])))

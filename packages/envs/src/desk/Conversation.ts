@@ -139,7 +139,6 @@ export interface Judged {
   readonly told: number
 }
 
-/** Scores a conversation by its messages. */
 export const judge = ({ goal, shop, told }: Task, { messages }: Pick<Trajectory.Trajectory, "messages">): Judged => {
   const answers = messages.filter(({ role }) => role === "assistant")
   const end = answers.reduce((state, { tool_calls: calls = [] }) => serve(state, calls).shop, shop)

@@ -44,7 +44,6 @@ export const totalOf = ({ things }: Pick<Order, "things">): number => things.red
 
 const same = (one: string, other: string): boolean => one.trim().toLowerCase() === other.trim().toLowerCase()
 
-/** An order of the verified customer. */
 const ownOrder = ({ orders, verified }: Shop, id: string): Result.Result<Order, string> => {
   if (verified === undefined) return Result.fail("the customer has not been verified")
   const order = orders.find((one) => same(one.id, id) && one.customer === verified)
@@ -155,7 +154,6 @@ export const definitions = Object.entries(tools).map(([name, { description, para
 
 const isTool = (name: string): name is ToolName => Object.hasOwn(tools, name)
 
-/** Runs a call. */
 export const call = (shop: Shop, name: string, args: unknown): Done =>
   isTool(name)
     ? tools[name].run(shop, args)

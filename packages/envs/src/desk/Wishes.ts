@@ -81,7 +81,6 @@ const shopOf = (random: Random): Shop.Shop => {
   }
 }
 
-/** A wish with the calls that fulfil it. */
 interface Wish {
   readonly text: string
   readonly calls: ReadonlyArray<Call>

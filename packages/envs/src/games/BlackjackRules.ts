@@ -66,7 +66,6 @@ export const act = (state: State, action: Action, rules: Rules): Outcome => {
   return { state: { ...state, dealer, taken: position }, reward, isOver: true }
 }
 
-/** The payout of a hand that stands. */
 const payout = (player: number, playerIsNatural: boolean, dealer: number, dealerIsNatural: boolean, rules: Rules) => {
   if (rules.sab && playerIsNatural && !dealerIsNatural) return 1
   const reward = Math.sign(player - dealer)

@@ -146,7 +146,6 @@ const fewest: ReadonlyArray<number> = (() => {
 /** V(s): the best return from here, 20 for the delivery and -1 for every action before it. */
 export const value = (state: number): number => 21 - fewest[state]!
 
-/** The actions of a shortest path to delivery. */
 export const shortestWay = (state: number): ReadonlyArray<Action> => {
   const best = actions.find((action) => {
     const { isOver, reward, state: next } = act(state, action)

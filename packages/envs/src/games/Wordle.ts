@@ -39,7 +39,6 @@ const parts = (state: State): RewardComponents.Rewards => ({
   late: isSolved(state) ? state.turn - 1 : 0
 })
 
-/** The score of a game that ends here. */
 const worth = (state: State): number => RewardComponents.scoreOf(parts(state), rule)
 
 const guess = (state: State, answer: string): { readonly state: State; readonly told: string } => {

@@ -97,6 +97,5 @@ export const make = (program: ReadonlyArray<string>, warden: Warden): Docker => 
   }
 }
 
-/** Asks the daemon for its version. */
 export const answers = ({ call }: Docker): Effect.Effect<string, HarborError | ProgramError> =>
   call({ words: ["version", "--format", "{{.Server.Version}}"], what: "no Docker daemon answers", seconds: 30 })

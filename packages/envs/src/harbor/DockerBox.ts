@@ -99,7 +99,6 @@ export const open =
 const networkOf = (machine: Parameters<typeof Box.hasNetwork>[0], network: Box.OpenOptions["network"]) =>
   Box.hasNetwork(machine, network, true) ? "default" : "none"
 
-/** Creates the folders that every container has. */
 const prepared = Effect.fnUntraced(function* (container: Container.Container, what: string) {
   const { complaint, ending } = yield* container.exec({
     script:

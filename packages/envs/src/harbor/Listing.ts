@@ -23,7 +23,6 @@ const ofTask = ({ agent, hasSolution, machine, notes, refusal, verifier }: Task)
       ].join("; ")
     : `not supported: ${refusal}`
 
-/** A line for each directory. */
 export const names = ({
   tasks
 }: {

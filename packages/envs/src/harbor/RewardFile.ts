@@ -44,7 +44,6 @@ export const ofText = (text: string): Result.Result<SessionGroup.Judged, string>
 
 const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
 
-/** The rewards of a JSON text. */
 export const ofJson = (text: string): Result.Result<SessionGroup.Judged, string> => {
   const parsed = parse(text)
   const wanted = 'numbers by name are wanted, such as {"reward": 1}'

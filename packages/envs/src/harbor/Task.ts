@@ -123,7 +123,6 @@ const machineOf = Effect.fnUntraced(function* (
   }
 })
 
-/** States unsupported features. */
 const refusalOf = (file: TaskFile.TaskFile, has: (name: string) => boolean): string | undefined => {
   const { agent = {}, artifacts = [], environment = {}, steps = [], verifier = {} } = file
   const machines = [environment, ...(verifier.environment === undefined ? [] : [verifier.environment])]
@@ -145,7 +144,6 @@ const refusalOf = (file: TaskFile.TaskFile, has: (name: string) => boolean): str
 
 const userOf = (user: string | number | undefined) => (user === undefined ? {} : { user: String(user) })
 
-/** Reads the task of a directory. */
 export const read = Effect.fn("Task.read")(function* (
   folder: string
 ): Effect.fn.Return<Task, HarborError, FileSystem.FileSystem | Path.Path> {

@@ -103,7 +103,6 @@ export type TaskFile = typeof TaskFile.Type
 const decode = Schema.decodeUnknownEffect(TaskFile)
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The keys of a table in the format. */
 const known: { readonly [table: string]: ReadonlyArray<string> } = {
   "": Object.keys(fields),
   environment: Object.keys(Environment.fields),
@@ -139,7 +138,6 @@ export interface Read {
   readonly unknown: ReadonlyArray<string>
 }
 
-/** Reads the text of the file at `path`. */
 export const read = (path: string, text: string): Effect.Effect<Read, HarborError> =>
   Effect.gen(function* () {
     const table = yield* Effect.try({

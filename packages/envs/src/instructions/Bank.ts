@@ -85,7 +85,6 @@ const alone = (checkers: Checkers.Checkers): ReadonlyArray<(random: Random) => T
 
 const shareAlone = 0.15
 
-/** Draws tasks with up to `most` constraints. */
 export const draw =
   (checkers: Checkers.Checkers, most: number) =>
   (random: Random): Task =>

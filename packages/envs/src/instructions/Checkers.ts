@@ -14,7 +14,6 @@ type Decode = Checker<never>["decode"]
 
 export type Checkers = ReadonlyMap<string, Decode>
 
-/** Loads the language detector. */
 export const load: Effect.Effect<Checkers> = Effect.map(
   Effect.promise(() => import("franc-min")),
   ({ francAll }) =>

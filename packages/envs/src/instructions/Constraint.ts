@@ -17,7 +17,6 @@ export interface Constraint {
 
 export interface Checker<A> {
   readonly name: string
-  /** A constraint with these arguments. */
   readonly make: (args: A) => Constraint
   /** Decodes the arguments of rows; fails with what is wrong with them. */
   readonly decode: (args: { readonly [name: string]: unknown }) => Result.Result<Constraint, string>

@@ -12,7 +12,6 @@ export type Layout =
 
 export interface Draft {
   readonly layout: Layout
-  /** Required sentences. */
   readonly wanted: ReadonlyArray<string>
   /** Lines after the first part, and after the last. */
   readonly afterFirst: ReadonlyArray<string>

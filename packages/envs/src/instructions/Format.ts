@@ -91,7 +91,6 @@ const sectionMark = (splitter: string): RegExp =>
     "gimu"
   )
 
-/** Strips a surrounding code fence. */
 const unfenced = (text: string): string => {
   const trimmed = text.trim()
   return trimmed.startsWith("```") && trimmed.endsWith("```") && trimmed.length >= 6

@@ -81,7 +81,6 @@ export const choices: ReadonlyArray<readonly [question: string, options: readonl
   ["Should a library be open at night?", ["My answer is yes.", "My answer is no.", "My answer is maybe."]]
 ]
 
-/** Sample answers by language. */
 export const languages: ReadonlyArray<readonly [code: string, answer: string]> = [
   [
     "de",

@@ -12,7 +12,6 @@ export interface Task {
   readonly schema: string
   /** Stated values that the answer must contain, by field. */
   readonly told: { readonly [field: string]: Json }
-  /** A right answer. */
   readonly sample: string
   /** Wrong answers, each with one wrong field. */
   readonly spoiled: ReadonlyArray<string>

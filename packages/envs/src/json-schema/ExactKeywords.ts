@@ -106,7 +106,6 @@ const keywords: { readonly [keyword: string]: { readonly says: string; readonly 
   }
 }
 
-/** Replaces the library's keywords by these. */
 export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(validator: A): A => {
   for (const [keyword, { judge, says }] of Object.entries(keywords)) {
     validator.removeKeyword(keyword)

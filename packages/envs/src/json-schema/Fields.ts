@@ -218,7 +218,6 @@ export const freeFields: ReadonlyArray<Draw> = [
   })
 ]
 
-/** Definitions that fields refer to. */
 export const definitions: { readonly [name: string]: { readonly [keyword: string]: Json } } = {
   event: {
     type: "object",

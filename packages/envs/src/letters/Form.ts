@@ -35,7 +35,6 @@ const tagged = /<answer>([^<]{0,2000})<\/answer>/i
 const digits = /^\d{1,6}$/
 const decodeCounts = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int)))
 
-/** The score components of a chat answer. */
 export interface Judged {
   /** 1 if the only answer tag has counts of exactly the requested letters. */
   readonly format: number

@@ -31,7 +31,6 @@ export const quadraticRoots: Draw = (random) => {
   return { problem: `Find all real solutions of $${polynomial} = 0$.`, answer: `\\{${one}, ${other}\\}` }
 }
 
-/** Values of two unknowns as an ordered pair. */
 export const system: Draw = (random) => {
   const [x, y] = [nonZero(random, 9), nonZero(random, 9)]
   const [a, b, c] = [nonZero(random, 5), nonZero(random, 5), nonZero(random, 5)]

@@ -49,7 +49,6 @@ export const mostExamples = worked.length
 
 const turn = (problem: string): string => `User: ${problem}\nAssistant: <think>`
 
-/** The prompt to be continued. */
 const prompt = ({ problem }: Pick<Problem, "problem">, examples: number): string =>
   [
     opening,
@@ -81,7 +80,6 @@ export const answerOf = ({
   return said.includes("\\boxed") ? said : undefined
 }
 
-/** Right and wrong completions. */
 export const claims = {
   scoreRange: [-1, 1] as const,
   gold: ({ answer }: Problem) => [

@@ -25,7 +25,6 @@ const bare = (answer: string): string =>
     .replaceAll(/\\(?:left|right|displaystyle)(?![a-z])|\\[,;:! ]|\{,\}|[\s$€%]|\\(?=[$%])/g, "")
     .replaceAll(/(?<=\d),(?=\d{3}(?!\d))/g, "")
 
-/** Checks the form of a completion's final answer. */
 export const has = (form: Form | undefined, completion: string): boolean => {
   if (form === undefined) return true
   const answer = MathAnswer.extract(completion, MathAnswer.boxedOptions)

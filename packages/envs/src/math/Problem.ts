@@ -23,14 +23,12 @@ export type Draw = (random: Random) => Problem
 
 export const greatestDivisor = (a: number, b: number): number => (b === 0 ? Math.abs(a) : greatestDivisor(b, a % b))
 
-/** A fraction in lowest terms, or an integer. */
 export const fraction = (numerator: number, denominator: number): string => {
   const divisor = greatestDivisor(numerator, denominator) * Math.sign(denominator)
   const [above, below] = [numerator / divisor, denominator / divisor]
   return below === 1 ? String(above) : `${above < 0 ? "-" : ""}\\frac{${Math.abs(above)}}{${below}}`
 }
 
-/** A nonzero number of either sign. */
 export const nonZero = (random: Random, largest: number): number => random.between(1, largest) * random.pick([1, -1])
 
 /** A sum as it is written: `terms([[2, "x^2"], [-1, "x"], [3, ""]])` is `2x^2 - x + 3`. */

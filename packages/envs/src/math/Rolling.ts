@@ -37,7 +37,6 @@ export interface Options extends Scoring.Rules {
 
 type Group = ReadonlyArray<Trajectory.Trajectory>
 
-/** The result of an item. */
 interface Rolled {
   readonly groups: ReadonlyArray<Environment.RolloutGroup>
   readonly requeue: ReadonlyArray<Items.Item>
@@ -53,7 +52,6 @@ interface Outcome {
   readonly mixed: ReadonlyArray<Items.Item>
 }
 
-/** Grades attempts at a problem. */
 const grader =
   (verifier: MathVerifier.MathVerifier["Service"], promptStyle: Options["promptStyle"]) =>
   ({ answer, form }: Problem, group: Group) =>

@@ -7,7 +7,6 @@ const days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday"
 const months = "january february march april may june july august september october november december".split(" ")
 const lengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** The weekday some days after or before another. */
 export const weekday: Draw = (random, choices) => {
   const from = random.between(0, 6)
   const distance = random.between(1, 20)
@@ -25,7 +24,6 @@ export const weekday: Draw = (random, choices) => {
   }
 }
 
-/** The month some months after another. */
 export const month: Draw = (random, choices) => {
   const from = random.between(0, 11)
   const distance = random.between(1, 15)

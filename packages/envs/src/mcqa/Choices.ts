@@ -24,7 +24,6 @@ const parsed = (value: unknown): unknown => {
   return Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(value)))
 }
 
-/** Choices in one column. */
 export const choices: Columns.Kind<Choices> = {
   expected: "a list of texts, or texts and labels ({ text: […], label: […] }, or a list of { text, label })",
   read: (input) => {
@@ -39,7 +38,6 @@ export const choices: Columns.Kind<Choices> = {
   }
 }
 
-/** The columns of a setting, separated by commas. */
 export const columnsOf = (setting: string): ReadonlyArray<string> =>
   setting
     .split(",")

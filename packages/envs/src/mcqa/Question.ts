@@ -24,7 +24,6 @@ export interface Question {
   readonly choices: ReadonlyArray<string>
   /** In words. */
   readonly texts: ReadonlyArray<string>
-  /** Index of the right one. */
   readonly gold: number
 }
 

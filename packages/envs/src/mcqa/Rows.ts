@@ -41,7 +41,6 @@ const columnsFor = ({ answerField, choicesField, labelsField, questionField }: O
   }
 }
 
-/** The choices of a row read with `columnsFor`. */
 const choicesOf = (picked: Picked, parts: ReadonlyArray<string>): Choices => {
   const found =
     parts.length > 1

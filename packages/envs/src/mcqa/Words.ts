@@ -45,7 +45,6 @@ const otherLetters = (random: Random, right: string, word: string, count: number
 // In words, so that a choice "b" is never taken for the choice labelled B.
 const sayLetter = (letter: string): string => `the letter ${quoted(letter)}`
 
-/** The letter at a position of a word. */
 export const letterAt: Draw = (random, choices) => {
   const word = random.pick(shortWords)
   const place = random.between(1, word.length)
@@ -74,7 +73,6 @@ export const alphabetLetter: Draw = (random, choices) => {
   }
 }
 
-/** The letters with two different ones swapped. */
 const swapped = (random: Random, word: string): string => {
   for (;;) {
     const letters = Array.from(word)

@@ -11,7 +11,6 @@ export type Action = { readonly [field: string]: unknown }
 export interface Settings {
   /** The field that receives the answer; null: the only possible one. */
   readonly actionField: string | null
-  /** Constant fields. */
   readonly actionExtra: Action
   /** The tag that contains the action; null: all text outside of thinking. */
   readonly tag: string | null

@@ -106,7 +106,6 @@ const socketOf = ({ address, headers, timeout }: Options, heard: Queue.Queue<Hea
     { interruptible: true }
   )
 
-/** Opens a session, which ends with the scope. */
 export const open = Effect.fn("OpenEnv.open")(function* (
   options: Options
 ): Effect.fn.Return<Connection, OpenEnvError, Scope.Scope> {
@@ -179,7 +178,6 @@ const fieldsOf = (errors: ReadonlyArray<unknown>): ReadonlyArray<string> =>
       : []
   )
 
-/** The server's error message, with its kind. */
 const faultOf = ({ http }: Address, type: string, { code = "", errors = [], message = "" }: typeof Fault.Type) => {
   switch (code) {
     case "CAPACITY_REACHED":

@@ -53,7 +53,6 @@ const valuesOf = (schema: Json, root: Json): ReadonlyArray<unknown> | undefined 
 }
 const isNullType = (schema: unknown): boolean => isObject(schema) && schema["type"] === "null"
 
-/** The fields of an object's schema. */
 export const fieldsOf = (schema: unknown): ReadonlyArray<Field> => {
   const root = isObject(schema) ? schema : {}
   const { properties, required } = root
@@ -66,7 +65,6 @@ export const fieldsOf = (schema: unknown): ReadonlyArray<Field> => {
   })
 }
 
-/** Reads the body of `GET /schema`. */
 export const read = (body: Json): Described => {
   const action = fieldsOf(body["action"])
   const atReset = fieldsOf(body["reset_observation"])

@@ -36,14 +36,12 @@ export interface Rules {
   readonly maxTurns: number
   readonly maxCalls: number
   readonly maxTokens: number
-  /** Reward of an answer without an action. */
   readonly invalidReward: number
   readonly isHidden: Visible.IsHidden
   /** Called for an answer without an action that the server accepts. */
   readonly onInvalid: (answer: string) => Effect.Effect<void>
 }
 
-/** A finished episode. */
 export interface Played {
   /** The first message to the model, by which starts are compared. */
   readonly start: string

@@ -5,14 +5,12 @@
 import { Effect, Latch } from "effect"
 
 export interface Places {
-  /** Waits for a slot. */
   readonly enter: Effect.Effect<void>
   readonly leave: Effect.Effect<void>
   /** Reports that an episode with a slot was refused: lowers the limit to the number of others and returns it. */
   readonly lower: () => number
   /** Reports a success. */
   readonly raise: () => void
-  /** The current limit. */
   readonly limit: () => number
 }
 

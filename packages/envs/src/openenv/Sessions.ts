@@ -22,7 +22,6 @@ export interface Sessions {
   readonly use: <A, E, R>(episode: Episode<A, E, R>) => Effect.Effect<A, E | OpenEnvError, R>
   /** Current maximum of open sessions. */
   readonly limit: Effect.Effect<number>
-  /** How often the server was full. */
   readonly refusals: Effect.Effect<number>
 }
 
@@ -31,7 +30,6 @@ interface Held {
   readonly scope: Scope.Closeable
 }
 
-/** How long an unused session is kept. */
 const kept = "5 seconds"
 const firstPauseMillis = 500
 const longestPauseMillis = 15_000

@@ -32,7 +32,6 @@ export const isHiddenBy = (names: ReadonlyArray<string>): IsHidden => {
   return (name) => all.has(name.toLowerCase())
 }
 
-/** A value without its hidden fields. */
 export const of = (value: unknown, isHidden: IsHidden): unknown => {
   if (Array.isArray(value)) return value.map((one) => of(one, isHidden))
   return typeof value === "object" && value !== null && !(value instanceof ExactJson.Numeral)

@@ -69,7 +69,6 @@ export const of = (completion: string): ReadonlyArray<Point> | undefined => {
   return points
 }
 
-/** Formats points as a model writes them. */
 export const written = (points: ReadonlyArray<Point>, label: string): string =>
   points.length === 0
     ? "<point>none</point>"

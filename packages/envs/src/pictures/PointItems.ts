@@ -13,10 +13,8 @@ import * as SceneItems from "./SceneItems.ts"
 
 export type Kind = "point" | "count"
 
-/** The units of coordinates in rows. */
 export type Units = "pixels" | "percent" | "fraction"
 
-/** The locations of a row's things. */
 export type Places =
   | { readonly kind: "points"; readonly points: ReadonlyArray<Point> }
   | { readonly kind: "boxes"; readonly boxes: ReadonlyArray<readonly [number, number, number, number]> }

@@ -74,7 +74,6 @@ const instructions = {
 
 const nothing = { f1: 0, format: 0, precision: 0, recall: 0, count: 0 }
 
-/** Components of a pointing answer. */
 export const pointed = (
   regions: ReadonlyArray<Regions.Region>,
   points: ReadonlyArray<Regions.Point> | undefined,

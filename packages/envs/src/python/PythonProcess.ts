@@ -18,7 +18,6 @@ import * as Answer from "./Answer.ts"
 import { PythonError } from "./PythonError.ts"
 
 export interface PythonProcess {
-  /** The result of one operation, as JSON. */
   readonly ask: (operation: string, values: object) => Effect.Effect<unknown, PythonError>
   readonly isAlive: () => boolean
 }

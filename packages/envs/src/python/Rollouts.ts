@@ -20,7 +20,6 @@ import * as PythonSettings from "./PythonSettings.ts"
 const { evaluationItems, seed, sessionTimeout, temperature } = AgentSettings.fields
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** Settings of every environment of this shape. */
 export const fields = {
   seed,
   temperature,
@@ -44,7 +43,6 @@ export const fields = {
   )
 } as const
 
-/** The bridge's information on such an environment. */
 export const Info = Schema.Struct({
   shape: Schema.Literal("rollout"),
   /** Number of tasks; null: endless. */

@@ -9,7 +9,6 @@ type Random = SeededRandom.SeededRandom
 export interface Language {
   /** Completes the phrase "a text that …". */
   readonly description: string
-  /** A solution. */
   readonly pattern: string
   readonly draw: (random: Random) => string
 }

@@ -80,7 +80,6 @@ const middle = ({ least, most }: { readonly least: number; readonly most: number
 const side = ({ child, parent }: DatabaseShape, random: SeededRandom.SeededRandom): TableShape =>
   random.chance(0.5) ? child : parent
 
-/** Questions on one table. */
 const simple: ReadonlyArray<Template> = [
   (shape, random) => {
     const { category, many, table } = side(shape, random)
@@ -121,7 +120,6 @@ const simple: ReadonlyArray<Template> = [
   }
 ]
 
-/** Questions with groups and comparisons. */
 const grouped: ReadonlyArray<Template> = [
   ({ child }, random) => {
     const { category, many, quantities, table } = child
@@ -157,7 +155,6 @@ const grouped: ReadonlyArray<Template> = [
   }
 ]
 
-/** Questions on two tables. */
 const joined: ReadonlyArray<Template> = [
   ({ child, parent }) => ({
     question: `How many ${child.many} does each ${parent.one} have? Give the name of every ${parent.one}, those without any too, and the number.`,

@@ -12,7 +12,6 @@ export interface Category {
   readonly values: ReadonlyArray<string>
 }
 
-/** A column of integers. */
 export interface Quantity {
   readonly column: string
   readonly label: string

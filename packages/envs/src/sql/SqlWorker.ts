@@ -131,7 +131,6 @@ const valueOf = (value: SqlValue): Table.Value =>
     ? value
     : Buffer.from(new Uint8Array(value as ArrayBuffer)).toString("hex")
 
-/** The result of one query on one database. */
 const run = (source: Source, sql: string): Result.Result<Table.Table, string> =>
   Result.try({
     try: () =>

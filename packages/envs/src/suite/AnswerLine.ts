@@ -9,7 +9,6 @@ const marked = [/\$([A-Za-z\d\s,]{1,120})\$/g, /\*\*([A-Za-z\d\s,]{1,120})\*\*/g
 const inside = /^[A-Za-z\d][A-Za-z\d ,]*$/
 const bracketed = /(^|[:,])(\s{0,20})\(([A-Za-z\d])\)(?=\s{0,20}(?:,|\.|\n|$))/g
 
-/** Strips marks around a letter. */
 const unmarked = (text: string): string =>
   marked
     .reduce(

@@ -19,9 +19,7 @@ export interface Item {
   readonly category?: string
   /** System prompt, solved examples, and the first question. */
   readonly messages: ReadonlyArray<Message.Message>
-  /** The questions of later turns. */
   readonly later: ReadonlyArray<string>
-  /** The first question alone. */
   readonly question: string
   readonly letters: ReadonlyArray<string>
   readonly texts: ReadonlyArray<string>
@@ -156,7 +154,6 @@ const partsOf = (row: Row.Row, { choices, gold, grids, pairs }: Suite): Read<Rea
           ? Result.succeed([whole])
           : Result.map(Row.goldOf(row, gold), (golds) => [{ ...whole, gold: golds }])
 
-/** A solved example. */
 export interface Shot {
   readonly question: string
   readonly answer: string
@@ -250,7 +247,6 @@ export interface Options {
   /** Replaces the suite's. */
   readonly systemPrompt: string | null
   readonly shots: (row: Row.Row) => ReadonlyArray<Shot>
-  /** The category of the row's source. */
   readonly category: string | undefined
 }
 

@@ -20,7 +20,6 @@ const shown = (value: unknown): string => {
   return written.length > 60 ? `${written.slice(0, 60)}…` : written
 }
 
-/** A required column. */
 export const need = (row: Row, column: string, part: string): Read<NonNullable<unknown>> => {
   const value = Columns.at(row, column)
   return value === undefined || value === null
@@ -55,7 +54,6 @@ export const inPrompt = (value: unknown): string =>
 
 export interface Chosen {
   readonly texts: ReadonlyArray<string>
-  /** Index of the right choice. */
   readonly gold: number
 }
 
@@ -148,7 +146,6 @@ export const goldOf = (row: Row, spec: NonNullable<Suite["gold"]>): Read<Readonl
   })
 }
 
-/** Applies the suite's filter to a row. */
 export const counts = (row: Row, where: Suite["where"]): boolean =>
   Object.entries(where ?? {}).every(([column, wanted]) => {
     const value = Columns.at(row, column)

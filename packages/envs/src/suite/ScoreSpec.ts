@@ -5,7 +5,6 @@ import { names } from "./Normalise.ts"
 const Text = Schema.NonEmptyString
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** A JavaScript regular expression. */
 const Pattern = Text.check(
   Schema.makeFilter((source: string) =>
     Result.isSuccess(Result.try(() => new RegExp(source))) ? undefined : `no regular expression: ${source}`
@@ -42,7 +41,6 @@ const ByText = Schema.Struct({
   compare: Schema.optionalKey(Schema.Literals(["equal", "latex", "contains", "begins"]))
 })
 
-/** Compares the letter of a choice. */
 const ByChoice = Schema.Struct({ by: Schema.Literal("choice"), read: Reading })
 
 const ByNumber = Schema.Struct({
@@ -68,7 +66,6 @@ const ByIfeval = Schema.Struct({ by: Schema.Literal("ifeval") })
 /** PHYBench's expression edit distance, 0 to 100, and the equivalence of the formula. */
 const ByEed = Schema.Struct({ by: Schema.Literal("eed") })
 
-/** A grid of digits. */
 const ByGrid = Schema.Struct({ by: Schema.Literal("grid") })
 
 /** Programs under tests: rows of HumanEval, MBPP or LiveCodeBench. */
@@ -78,7 +75,6 @@ const ByProgram = Schema.Struct({
   seconds: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0)))
 })
 
-/** Searches the answer for patterns. */
 const ByPatterns = Schema.Struct({
   by: Schema.Literal("patterns"),
   any: Schema.NonEmptyArray(Pattern),
@@ -101,7 +97,6 @@ const judging = {
   max_tokens: Schema.optionalKey(positive)
 } as const
 
-/** A grade by a judge. */
 const ByJudge = Schema.Struct({
   by: Schema.Literal("judge"),
   ...judging,

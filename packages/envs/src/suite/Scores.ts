@@ -37,7 +37,6 @@ const byEed = (name: string): Making =>
     })
   )
 
-/** Strips a formula's delimiters. */
 const bare = (formula: string): string =>
   formula
     .trim()

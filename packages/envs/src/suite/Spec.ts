@@ -79,7 +79,6 @@ const Likelihood = Schema.Struct({
   blank: Schema.optionalKey(Text)
 })
 
-/** Solved examples before the question. */
 const Shots = Schema.Struct({
   data: Schema.optionalKey(Text),
   count: positive,

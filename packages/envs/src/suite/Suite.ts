@@ -23,7 +23,6 @@ export { asksJudge } from "./Scores.ts"
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const usualTokens = 2048
 
-/** Describes the source of rows. */
 export const sourceOf = ({ data, layout }: Suite): string =>
   data === undefined
     ? `rows of yours: ${layout}`
@@ -78,7 +77,6 @@ const drawn = <A>(items: ReadonlyArray<A>, limit: number | null, seed: number): 
   return items.filter((_, place) => kept.has(place))
 }
 
-/** Values that are means of others. */
 const meansOf = ({ mean_of: means = {} }: Suite, values: { readonly [name: string]: number }) =>
   Object.fromEntries(
     Object.entries(means).map(([name, parts]) => [
@@ -93,7 +91,6 @@ const rounding = 1e-9
 
 const oneAnswer = ({ name }: Suite) => `${name} draws nothing: the likeliest choice is the same every time (samples: 1)`
 
-/** The scores of a suite with `likelihood`. */
 const likelihoodsOf = ({ likelihood, score }: Suite) =>
   likelihood === undefined
     ? undefined

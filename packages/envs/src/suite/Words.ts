@@ -19,7 +19,6 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
     .split(" ")
     .filter((word) => word !== "")
 
-/** SQuAD's F1 of an answer against one reference. */
 export const squad = (answer: string, gold: string): number => {
   const [said, wanted] = [wordsOf(answer), wordsOf(gold)]
   const inGold = counts(wanted)

@@ -17,7 +17,6 @@ import { Predicate, Result, Schema } from "effect"
 export interface Turn {
   /** Its calls, in any order; empty: an answer in words. */
   readonly expected: ReadonlyArray<ToolCalls.Call>
-  /** The tools' replies. */
   readonly replies: ReadonlyArray<string>
   /** The next messages of the user or the system. */
   readonly said: ReadonlyArray<Message.Message>
@@ -80,7 +79,6 @@ export const toolsOf = (given: unknown): Read<ReadonlyArray<Definition>> => {
     : Result.fail('a tool is not { name, description, parameters }, nor { type: "function", function: { … } }')
 }
 
-/** A message of either layout. */
 interface Said {
   readonly role: "system" | "user" | "assistant" | "tool"
   readonly text: string

@@ -117,7 +117,6 @@ export interface Judged {
 const count = (turns: ReadonlyArray<Script.Turn>): number =>
   turns.reduce((sum, { expected }) => sum + expected.length, 0)
 
-/** Scores an episode by its messages. */
 export const judge = ({ turns }: Script.Script, { messages }: Pick<Trajectory.Trajectory, "messages">): Judged => {
   const answers = messages.filter(({ role }) => role === "assistant")
   const firstWrong = turns.findIndex(
@@ -132,7 +131,6 @@ export const judge = ({ turns }: Script.Script, { messages }: Pick<Trajectory.Tr
   }
 }
 
-/** The mean of both. */
 export const rule: RewardComponents.Rule = { weights: { calls: 0.5, complete: 0.5 } }
 
 /** Scores with components, and an advantage for every turn. */
@@ -172,7 +170,6 @@ export const episodeOf = ({ prompt, turns }: Script.Script, answers: ReadonlyArr
   }
 }
 
-/** The answers that a script expects. */
 export const answersOf = ({ turns }: Script.Script): ReadonlyArray<string> =>
   turns.map(({ expected }) => (expected.length === 0 ? "Let me see." : expected.map(ToolCalls.writeCall).join("\n")))
 

@@ -173,7 +173,6 @@ export const ofTurn = (
   }
 }
 
-/** The means over the turns of a conversation. */
 export const mean = (turns: ReadonlyArray<Components>): Components => {
   const of = (name: string) => turns.reduce((sum, turn) => sum + turn[name]!, 0) / turns.length
   return {

@@ -22,7 +22,6 @@ const thanks = ["That is all, thank you!", "Great, thanks a lot.", "Perfect. Goo
 
 const call = (name: string, given: Arguments): ToolCalls.Call => ({ name, arguments: given })
 
-/** A wish, in words and as arguments. */
 interface Wish {
   readonly words: string
   readonly given: Arguments

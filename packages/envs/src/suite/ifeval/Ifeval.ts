@@ -9,7 +9,6 @@ import { ExactJson } from "@atropos/core"
 import { Result } from "effect"
 import * as Checks from "./Checks.ts"
 
-/** The checks of a prompt, with their ids. */
 export type Instructions = ReadonlyArray<readonly [id: string, check: Checks.Check]>
 
 /** The variants of the answer for loose scores. */

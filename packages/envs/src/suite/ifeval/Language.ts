@@ -16,7 +16,6 @@ const codes: ReadonlyMap<string, string> = new Map(
     .map((pair) => pair.split(":") as [string, string])
 )
 
-/** Loads the profiles. */
 export const load: Effect.Effect<Detect> = Effect.map(
   Effect.promise(() => import("franc-min")),
   ({ franc }) =>

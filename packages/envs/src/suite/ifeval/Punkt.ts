@@ -97,7 +97,6 @@ const hasBreak = (context: string): boolean => {
 
 interface Context {
   readonly end: number
-  /** Start of the next sentence. */
   readonly next: number
   readonly text: string
 }
