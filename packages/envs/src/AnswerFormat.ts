@@ -1,12 +1,11 @@
 /**
- * Asks for answers in a given format: over 160 of them, from `\boxed{…}` and JSON to `ANSWER IS: …` and reports in
- * tags.
+ * Asks for answers in one of over 160 formats, from `\boxed{…}` and JSON to `ANSWER IS: …` and reports in tags.
  *
- * Score 1 if the text after the only think block has the format exactly once, regardless of its content; with `scoring:
- * answer` the answer must also be right. Components: `format`, and `correct` if the answer is known. The prompt's
- * placeholder is not an answer. Formats are data (`answer-format/Rule`): `own_formats` adds more. Questions are
- * generated, or rows. With `ensure_equivalent_ratios` a format pauses after `format_group_threshold` successful groups
- * until the others have caught up. Behaviour: answer_format_environment.py of the original.
+ * Score 1 if the text after the only think block has the format exactly once; with `scoring: answer` it must also be
+ * right. Components: `format`, and `correct` if the answer is known. The prompt's placeholder is not an answer. Formats
+ * are data (`answer-format/Rule`); `own_formats` adds more. With `ensure_equivalent_ratios` a format pauses after
+ * `format_group_threshold` successful groups until the others have caught up. Behaviour: answer_format_environment.py
+ * of the original.
  */
 import {
   Columns,

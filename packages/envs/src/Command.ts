@@ -1,10 +1,10 @@
 /**
  * Runs any program as an agent, once per rollout; it calls the model through its SDK as usual.
  *
- * A program gets a fresh working directory, the item as JSON on its standard input and in `ITEM`, and its own gateway
- * session in the variables that SDKs read (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, …). Its variables contain none of
- * this process's secrets. The reward comes from a second program, a file, a POST or the exit code (`Judging`). Time,
- * output and memory are limited, and nothing outlives the rollout or this process, even after kill -9 (`Warden`).
+ * A program gets a fresh working directory, the item as JSON on its standard input and in `ITEM`, its own gateway
+ * session in the variables that SDKs read (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, …), and none of this process's
+ * secrets. The reward comes from a second program, a file, a POST or the exit code (`Judging`). Time, output and memory
+ * are limited, and nothing outlives the rollout or this process, even after kill -9 (`Warden`).
  */
 import { Environment } from "@atropos/core"
 import { Effect, type FileSystem, Formatter, type Path } from "effect"

@@ -1,10 +1,9 @@
 /**
  * Turns any data set into an environment by configuration: rows, columns for prompt and answer, weighted rewards.
  *
- * Each row is one turn, unchanged or through a template. Rewards are those of `Rewards`, by name, with weights and
- * parameters; the score of an answer is their weighted sum, by default divided by the sum of the weights. The defaults
- * are GSM8K and the accuracy of the boxed answer. Behaviour: dataset_env.py of the original, which returned its groups
- * unscored, whose sums ignored the weights, and which scored zero if a reward failed.
+ * Each row is one turn, unchanged or through a template. The score is the weighted sum of `Rewards`, by default divided
+ * by the sum of the weights. Defaults: GSM8K, accuracy of the boxed answer. Behaviour: dataset_env.py of the original,
+ * which returned its groups unscored, ignored weights in sums, and scored zero if a reward failed.
  */
 import {
   Environment,

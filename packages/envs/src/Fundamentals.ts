@@ -2,10 +2,10 @@
  * Predicts from a report whether a company metric will be maintained, raised or reduced, and by how much.
  *
  * The last line of an answer is `The revenue guidance will be: raised and the magnitude will be: 5%`. Score -1 for a
- * wrong direction or another format; for the right direction 0.5 plus up to 0.5 for the magnitude: 1 if exact, 0.9,
- * 0.7, 0.5, 0.3 of it within 1, 5, 10 and 20 points, none beyond. Both parts count; the original computed the
- * magnitude's grade but discarded it. Reports are generated, or rows of a data set in the shape of
- * NousResearch/company-fundamentals-prediction-lite. Behaviour: fundamental_prediction_environment.py of the original.
+ * wrong direction or another format; for the right one 0.5 plus up to 0.5 for the magnitude: all of it if exact, 0.9,
+ * 0.7, 0.5, 0.3 of it within 1, 5, 10 and 20 points, none beyond. Reports are generated, or rows in the shape of
+ * NousResearch/company-fundamentals-prediction-lite. Behaviour: fundamental_prediction_environment.py of the original,
+ * which discarded the magnitude's grade.
  */
 import {
   Columns,

@@ -2,10 +2,9 @@
  * GSM8K: grade-school math word problems in one turn, with a symbolic check of the boxed answer.
  *
  * Score 1 if the last box after the thinking holds the number after `####` in the reference, else -1. If all of a group
- * are right, shorter ones score higher: 1 up to half of `max_token_length`, then linearly down to 0. Completions of
- * fewer than 10 tokens count for the group's mean but are not trained on. `form_reward` gives wrong answers credit for
- * their format (`math/FormCredit`). Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168 (MIT). Behaviour:
- * gsm8k_server.py of the original.
+ * are right, the score is 1 up to half of `max_token_length`, then falls linearly to 0. Completions of fewer than 10
+ * tokens count for the group's mean but are not trained on. Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168
+ * (MIT). Behaviour: gsm8k_server.py of the original.
  */
 import {
   Dataset,

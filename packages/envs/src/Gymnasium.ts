@@ -1,10 +1,10 @@
 /**
  * Plays Gymnasium environments (Python) with discrete or text actions, in text.
  *
- * Each turn shows the model an observation through a template; it answers with an action between `<action>` tags: a
+ * Each turn shows an observation through a template; the model answers with an action between `<action>` tags: a
  * number, or a name if `actions` defines them. An answer without a valid action ends the episode with `invalid_reward`.
- * The score is the sum of the environment's rewards. All rollouts of a group start from the same seed; its random draws
- * are up to the environment. Needs Python with the package (docs/python.md).
+ * The score is the sum of the rewards. All rollouts of a group start from the same seed; random draws are up to the
+ * environment. Needs Python with the package (docs/python.md).
  */
 import { Environment, Episode, Message, NumberAnswer, SeededRandom, ServerManager, Thinking } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"

@@ -2,11 +2,11 @@
  * Runs Harbor task directories: an agent works on `instruction.md` in the task's machine, and `tests/test.sh` scores
  * it.
  *
- * The machine is a container if the task describes one (Docker's command line), else the task's files behind namespaces
- * of this machine (bubblewrap). The agent is the model with a tool that runs commands, or any program of the user's. It
- * sees neither `tests/` nor `solution/`; the tests are added after all of its processes have ended, and their
- * `reward.json` or `reward.txt` is the score. If they write neither, or time out, the rollout has no reward and is
- * dropped; it never counts as zero. Format: https://www.harborframework.com/docs/tasks, schema 1.4.
+ * The machine is a container if the task describes one, else the task's files behind namespaces (bubblewrap). The agent
+ * is the model with a tool that runs commands, or any program of the user's. It sees neither `tests/` nor `solution/`;
+ * the tests are added after all of its processes have ended. If they write no `reward.json` or `reward.txt`, or time
+ * out, the rollout has no reward and is dropped; it never counts as zero. Format:
+ * https://www.harborframework.com/docs/tasks, schema 1.4.
  */
 import { Environment, type Trajectory } from "@atropos/core"
 import * as Jail from "@atropos/core/sandbox/Jail"

@@ -2,11 +2,11 @@
  * Asks for verifiable instructions ("answer in at least 40 words", "no commas", "two sections") and checks them by
  * program.
  *
- * Score 1 if the text after the only think block meets all constraints, else 0 (or the share of constraints met).
- * Filler words, copies of the prompt and truncated answers score 0. Prompts are generated, or rows in the shape of
- * RLVR-IFeval. Items repeat until solved: a group that averages above `max_average` retires its item and is not trained
- * on. Constraints: Zhou et al. 2023, https://arxiv.org/abs/2311.07911. Behaviour:
- * instruction_following_algorithm_environment.py of the original, six of whose checkers could not be satisfied.
+ * Score 1 if the text after the only think block meets all constraints, else 0 (or the share met). Filler, copies of
+ * the prompt and truncated answers score 0. Prompts are generated, or rows in the shape of RLVR-IFeval. Items repeat
+ * until solved: a group that averages above `max_average` retires its item and is not trained on. Constraints: Zhou et
+ * al. 2023, https://arxiv.org/abs/2311.07911. Behaviour: instruction_following_algorithm_environment.py of the
+ * original, six of whose checkers could not be satisfied.
  */
 import {
   Environment,

@@ -1,11 +1,10 @@
 /**
- * Asks for JSON that matches a schema: the answer must be one JSON value, valid against the given schema.
+ * Asks for one JSON value that is valid against a given schema.
  *
- * Score 1 if the text after the only think block is JSON (a surrounding code fence is ignored), valid, and contains the
- * values the prompt states; else 0. Schemas are generated, or rows of a data set, draft-06 to 2020-12; they run in
- * threads with a deadline, so that no schema or answer can stall the process. A row whose schema cannot be compiled
- * makes its group unscorable. After pydantic_schema_following_environment.py of the original, which ran model code from
- * the data.
+ * Score 1 if the text after the only think block is JSON (a code fence is ignored), valid, and contains the values the
+ * prompt states; else 0. Schemas are generated, or rows of a data set, draft-06 to 2020-12; they run in threads with a
+ * deadline, so that none can stall the process. A row whose schema cannot be compiled makes its group unscorable. After
+ * pydantic_schema_following_environment.py of the original, which ran model code from the data.
  */
 import {
   Columns,

@@ -1,11 +1,11 @@
 /**
- * Counts how often letters occur in a word, or in a long string of letters, with a curriculum of ten tiers.
+ * Counts letters in a word or a long string, with a curriculum of ten tiers.
  *
  * One letter is answered by `<answer>3</answer>`, several by a JSON object with exactly those letters. Score 1 for
- * exact counts in the only answer tag after the only think block, else 0; a truncated answer scores 0. The tier rises
- * if groups of the current one average above `raise_above` and falls below `lower_below`; such groups are not trained
- * on. `prompt_style: compact` is for models trained from scratch on characters: `r:strawberry=` is answered by `3`,
- * `rw:strawberry=` by `3,1`. Behaviour: letter_counting_environment.py of the original.
+ * exact counts in the only answer tag after the only think block, else 0, also if truncated. The tier rises if groups
+ * average above `raise_above` and falls below `lower_below`; such groups are not trained on. `prompt_style: compact`,
+ * for models trained from scratch on characters: `r:strawberry=` is answered by `3`, `rw:strawberry=` by `3,1`.
+ * Behaviour: letter_counting_environment.py of the original.
  */
 import {
   Columns,

@@ -1,11 +1,10 @@
 /**
- * Asks questions to be answered with the tools of an MCP server: any server over stdio or HTTP, or the small built-in
+ * Asks questions to be answered with the tools of an MCP server over stdio or HTTP, by default the small built-in
  * warehouse.
  *
  * The model calls tools over several turns and answers in an `<answer>` tag: 1 if right, else 0. In addition, every
  * turn has its own advantage: the share of its calls that succeeded (`ToolEpisode`). Turns, calls, tokens and time are
- * bounded. By default questions are about the warehouse; with `source`, rows of questions and answers about the
- * server's data.
+ * bounded. With `source`, rows of questions and answers about the server's data.
  */
 import {
   Columns,

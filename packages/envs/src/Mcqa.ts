@@ -2,10 +2,9 @@
  * Multiple choice: a question with lettered answers, generated or from the rows of a data set (MMLU and similar).
  *
  * Score 1 if the answer after the only think block states the right choice ("The best answer is: B", or its text), else
- * -1, also if truncated. If all of a group are right, shorter ones score higher: 1 up to half of `max_token_length`,
- * then linearly down to 0. Formats of rows' answers: `mcqa/Row.ts`. `prompt_style: compact` is for models trained from
- * scratch on characters: `7+4?A9B11C12=` is answered by `B`; scores 1 and 0. Behaviour: mcqa_thinking_env.py of the
- * original.
+ * -1, also if truncated. If all of a group are right, the score is 1 up to half of `max_token_length`, then falls
+ * linearly to 0. Formats of rows' answers: `mcqa/Row.ts`. `prompt_style: compact`, for models trained from scratch on
+ * characters: `7+4?A9B11C12=` is answered by `B`; scores 1 and 0. Behaviour: mcqa_thinking_env.py of the original.
  */
 import {
   Environment,

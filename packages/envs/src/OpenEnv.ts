@@ -1,10 +1,10 @@
 /**
- * Runs episodes of an OpenEnv server over its socket (`/ws`): any environment published for that protocol.
+ * Runs episodes of an OpenEnv server over its socket (`/ws`).
  *
  * An episode becomes a chat in one of three ways: texts (a field or template of the observation, a field of the
  * action), the tools of an MCP environment, or custom functions (`make`). Runs as many concurrent sessions as the
- * server accepts. All rollouts of a group start from the same seed, and are not compared if the server gives them
- * different starts. Fields that hold an answer never reach the policy. The score is the sum of the server's rewards
+ * server accepts. All rollouts of a group start from the same seed, and are not compared if the server starts them
+ * differently. Fields that hold an answer never reach the policy. The score is the sum of the server's rewards
  * (docs/openenv.md).
  */
 import { Environment, SeededRandom, ServerManager } from "@atropos/core"

@@ -1,8 +1,7 @@
 /**
  * Trains on preferences: a judge compares the answers of a group pairwise, in both orders, and may call a tie.
  *
- * Score of an answer: its share of the points of its comparisons, 0 to 1 with 0.5 as par (`PairwiseJudge`). Metrics
- * report how much the judge favours the answer shown first, how often both orders agree, and the cost. Evaluation
+ * Score of an answer: its share of the points of its comparisons, 0 to 1 with 0.5 as par (`PairwiseJudge`). Evaluation
  * compares one answer with the row's good one; an answer that beats it counts as solved. Default rows: UltraFeedback,
  * MIT.
  *

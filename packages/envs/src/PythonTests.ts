@@ -1,11 +1,10 @@
 /**
- * Scores Python by running it in the sandbox: functions under tests (its own bank, rows of HumanEval or MBPP), and
- * contest programs, which read input and print (its own bank, rows of LiveCodeBench).
+ * Scores Python by running it in the sandbox: functions under tests (built in, rows of HumanEval or MBPP), and contest
+ * programs, which read input and print (built in, rows of LiveCodeBench).
  *
- * Score 1 if every test passes, else 0; with `score: share`, the share of assertions, or of cases, that pass. The
- * program is the last code block of the reply. A program that runs too long, prints too much, crashes or tries to cheat
- * fails; a broken sandbox fails the rollout instead and is never scored. See docs/sandbox.md for what the tests can and
- * cannot see of a program.
+ * Score 1 if every test passes, else 0; with `score: share`, the share of assertions or cases that pass. The program is
+ * the last code block of the reply. One that runs too long, prints too much, crashes or tries to cheat fails; a broken
+ * sandbox fails the rollout instead and is never scored. docs/sandbox.md states what the tests can see of a program.
  */
 import {
   Columns,

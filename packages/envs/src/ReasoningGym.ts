@@ -2,11 +2,10 @@
  * The tasks of reasoning-gym (Python): puzzles, arithmetic, algebra, logic, graphs, games, generated endlessly and
  * scored by the package.
  *
- * `dataset` names one of them, or several with weights ("leg_counting:2, chain_sum"). Item number i of a data set is
- * its own item i under the seed, so the same seed gives the same items (except non-deterministic data sets, such as
- * list_functions). The answer is read between `<answer>` tags, as in the package, else the whole text is used. Scores
- * are the package's, from 0 to 1; an answer that makes its scorer raise an exception scores 0 and is counted. Needs
- * Python with the package (docs/python.md).
+ * `dataset` names one of them, or several with weights ("leg_counting:2, chain_sum"). The same seed gives the same
+ * items (except non-deterministic data sets, such as list_functions). The answer is read between `<answer>` tags, else
+ * the whole text is used. Scores are the package's, from 0 to 1; an answer that makes its scorer raise an exception
+ * scores 0 and is counted. Needs Python with the package (docs/python.md).
  */
 import { Environment, Message, SeededRandom, ServerManager, SingleTurn, Thinking, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"

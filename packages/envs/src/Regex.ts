@@ -1,12 +1,11 @@
 /**
  * Asks for a regular expression that accepts some texts and rejects others, from a description and examples.
  *
- * The answer is in `<answer>`: a JavaScript expression (flag `u`) that must match whole texts. It is scored on hidden
- * texts: 1 if all hidden and shown texts are classified correctly; with `scoring: share` the share. Components:
- * `valid`, `accepted` and `rejected` (the shares of texts on each side), `correct`. Expressions run in a thread with a
- * deadline; one that times out counts as invalid. Tasks are generated, or rows with texts to accept and to reject, some
- * of which are hidden. Behaviour: regex_generation of the original, whose policy was shown all texts, and could hang
- * the matcher.
+ * The answer is in `<answer>`: a JavaScript expression (flag `u`) that must match whole texts. Score 1 if all hidden
+ * and shown texts are classified correctly; with `scoring: share` the share. Components: `valid`, `accepted` and
+ * `rejected` (the shares of texts on each side), `correct`. Expressions run in a thread with a deadline; a timeout
+ * counts as invalid. Tasks are generated, or rows with texts to accept and to reject, some of which are hidden.
+ * Behaviour: regex_generation of the original, whose policy was shown all texts, and could hang the matcher.
  */
 import {
   Columns,

@@ -2,11 +2,11 @@
  * Loads rows of a data set as already solved groups, for the trainer's `sft` loss.
  *
  * Every row is a group of one sequence with score 1 and the override `sft` (of the group and of its sequence); nothing
- * is sampled and no inference server is used. Formats: `completion` (a text, all of it trained), `prefix_completion` (a
- * prompt and its continuation, only the latter trained), `oai_format` (a list of messages) and `sharegpt_format` (a
- * list of from and value). Texts end with the tokenizer's end of sequence, so that the model learns to stop. A row that
- * cannot be tokenised is unscorable, with the reason. Behaviour: sft_loader_server.py of the original, whose advantages
- * were one number instead of one per token.
+ * is sampled. Formats: `completion` (a text, all of it trained), `prefix_completion` (a prompt and its continuation,
+ * only the latter trained), `oai_format` (a list of messages) and `sharegpt_format` (a list of from and value). Texts
+ * end with the tokenizer's end of sequence, so that the model learns to stop. A row that cannot be tokenised is
+ * unscorable, with the reason. Behaviour: sft_loader_server.py of the original, whose advantages were one number
+ * instead of one per token.
  */
 import { ChatMask, Columns, Dataset, Environment, Message, Tokenizer, Trajectory } from "@atropos/core"
 import { Effect, Option, Schema, Stream } from "effect"

@@ -1,11 +1,11 @@
 /**
  * Asks for a text backwards, character by character.
  *
- * `stop it` is answered by `<reversed_text>ti pots</reversed_text>`. Score 1 for exactly one such block after the only
- * think block, with exactly the characters in reverse; else 0, or with `scoring: share` the similarity. Components:
- * `format`, `correct`, and `similarity` (1 minus the edit distance divided by the longer length). Texts are generated,
- * or rows in the shape of NousResearch/TextReversalDataset. `prompt_style: compact` is for models trained from scratch
- * on characters: `cjhb=` is answered by `bhjc`. Behaviour: text_reversal_environment.py of the original.
+ * `stop it` is answered by `<reversed_text>ti pots</reversed_text>`. Score 1 for exactly one such block with the exact
+ * characters after the only think block; else 0, or with `scoring: share` the similarity. Components: `format`,
+ * `correct`, and `similarity` (1 minus the edit distance divided by the longer length). Texts are generated, or rows in
+ * the shape of NousResearch/TextReversalDataset. `prompt_style: compact`, for models trained from scratch on
+ * characters: `cjhb=` is answered by `bhjc`. Behaviour: text_reversal_environment.py of the original.
  */
 import {
   Columns,

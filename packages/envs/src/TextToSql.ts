@@ -3,9 +3,9 @@
  *
  * Score 1 if the query returns what the gold query returns, on every database of the item: rows in any order unless the
  * gold query orders them, columns in any order. Components: `executes`, `columns` (the share of the gold's columns that
- * are right) and `correct`. Generated questions come with three databases of different contents; rows of a data set
- * with their own. Queries are read-only and limited (`sql/SqlWorker`). An item whose gold query fails or returns
- * nothing is unscorable. Behaviour: sql_query_env of the original, which compared on one table.
+ * are right) and `correct`. Generated questions come with three databases of different contents. Queries are read-only
+ * and limited (`sql/SqlWorker`). An item whose gold query fails or returns nothing is unscorable. Behaviour:
+ * sql_query_env of the original, which compared on one table.
  */
 import { Environment, ItemSource, Message, ServerManager, SingleTurn, Thinking, type Trajectory } from "@atropos/core"
 import { Effect, FileSystem, Schema } from "effect"

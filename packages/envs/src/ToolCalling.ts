@@ -3,9 +3,9 @@
  *
  * Score 1 if the calls of the answer can be paired one to one with the expected ones (same name, every expected
  * argument equal, more arguments allowed), after exactly one think block if `thinking` is on; else -1. Unparsable calls
- * are ignored. If all of a group are right, shorter ones score higher. Requests are generated (one call, or several in
- * parallel), or rows of a data set in the shape of NousResearch/XLAM-Atropos: a column of messages from `system`,
- * `human` and `gpt`. Behaviour: tool_calling_server.py of the original.
+ * are ignored. If all of a group are right, shorter ones score higher. Requests are generated, or rows in the shape of
+ * NousResearch/XLAM-Atropos: a column of messages from `system`, `human` and `gpt`. Behaviour: tool_calling_server.py
+ * of the original.
  */
 import {
   Columns,

@@ -3,11 +3,9 @@
  *
  * The model calls tools and answers in an `<answer>` tag: 1 if right, else 0. In addition, every turn has its own
  * advantage: the share of its calls that succeeded (`ToolEpisode`). A tool's failure is an observation. Turns, calls,
- * tokens and time are bounded. Questions are generated from the seed: tedious sums, programs, and research about a
- * country that does not exist.
- *
- * With `source` the items are pre-written dialogues, including tool calls and replies (`tools/Scripted`): nothing is
- * run then, and making the same calls is rewarded.
+ * tokens and time are bounded. Questions are generated: tedious sums, programs, and research about a fictional country.
+ * With `source` the items are pre-written dialogues with tool calls and replies (`tools/Scripted`): nothing is run, and
+ * making the same calls is rewarded.
  */
 import {
   Columns,

@@ -1,10 +1,10 @@
 /**
- * Runs environments of the Python package verifiers (its v1 interface, from 0.4 on): built-in ones, those of its hub,
- * and custom ones, by the id of their taskset.
+ * Runs environments of the Python package verifiers (v1 interface, from 0.4 on), by the id of their taskset: built-in
+ * ones, those of its hub, and custom ones.
  *
- * The package runs the whole episode, with its harness, its tools and its scoring; every model request of a seat goes
- * to a gateway session. Rewards keep the package's names and weights. Each seat that the environment declares is its
- * own group, except those marked as not trained. Needs Python with verifiers and the environment's package
+ * The package runs the whole episode, with its harness, tools and scoring; every model request of a seat goes to a
+ * gateway session. Rewards keep the package's names and weights. Each seat that the environment declares is its own
+ * group, except those marked as not trained. Needs Python with verifiers and the environment's package
  * (docs/python.md).
  */
 import { Environment } from "@atropos/core"

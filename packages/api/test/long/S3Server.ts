@@ -28,7 +28,7 @@ const encoded = (text: string) =>
 
 const refused = (code: string): Refusal => ({ status: 403, code })
 
-/** What is wrong with the request's signature or digest; undefined if nothing is. */
+/** The fault of the request's signature or digest; undefined if both are valid. */
 const refusalOf = (request: IncomingMessage, url: URL, body: Uint8Array): Refusal | undefined => {
   const [, key, scope, signedHeaders, signature] = authorization.exec(request.headers.authorization ?? "") ?? []
   if (scope === undefined || signedHeaders === undefined) return refused("AccessDenied")

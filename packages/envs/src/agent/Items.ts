@@ -3,10 +3,9 @@
  *
  * Rows and arrays are shuffled by the seed, endlessly, in a new order every epoch; a tenth of ten or more is held out
  * for evaluation unless held-out items are given. A stream started at a cursor continues exactly where another stopped.
- * Generators and other iterables yield their items in their own order and end when they end. They have no cursor: to
- * resume, one is run again from its start and the items taken before are skipped, so it must yield the same items every
- * time. A path is resolved relative to the agent's file, then to the working directory; a path from the settings only
- * to the working directory.
+ * Other iterables keep their order and end when they end; to resume, one is run again and the items taken before are
+ * skipped, so it must yield the same items every time. A path is resolved relative to the agent's file, then to the
+ * working directory; a path from the settings only to the working directory.
  */
 import { Dataset, type Environment } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"

@@ -3,9 +3,9 @@
  * environment's definition: items, groups, evaluation, metrics.
  *
  * A group is `groupSize` concurrent uses on one item, each with its own session. A failed one is counted, logged and
- * dropped from its group, unless it is scored anyway; a failure of the inference servers is not the user's, and the
- * item is retried. In training every answer is sampled at the setting `temperature`, regardless of the request, since
- * compared answers must be sampled alike; requests that ask for another temperature are counted.
+ * dropped, unless it is scored anyway; if the inference servers fail, the item is retried instead. In training every
+ * answer is sampled at the setting `temperature`, since compared answers must be sampled alike; requests that ask
+ * otherwise are counted.
  */
 import { Environment, SeededRandom } from "@atropos/core"
 import type * as Gateway from "@atropos/core/gateway/Gateway"

@@ -2,11 +2,10 @@
  * Ends programs; one process per environment, started by `Warden`.
  *
  * It is informed of every program before that begins (a line of JSON on its standard input). It ends all processes of a
- * program on request, and those of all programs when its standard input closes: so nothing is left behind by a process
- * that is killed with -9. A program's processes are its process group and session, and on Linux every process with the
- * program's mark among its variables, which also finds those that start their own session. Working folders are removed
- * with them. It also reports programs that exceed their memory limit. It imports nothing of the project, so that it
- * starts fast.
+ * program on request, and those of all programs when its standard input closes, so that kill -9 of the parent leaves
+ * nothing behind. A program's processes are its process group and session, and on Linux every process with the
+ * program's mark among its variables, even in its own session. Working folders are removed with them. Reports programs
+ * that exceed their memory limit. Imports nothing of the project, so that it starts fast.
  */
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync, rmSync } from "node:fs"

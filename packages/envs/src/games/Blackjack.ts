@@ -1,12 +1,11 @@
 /**
  * Blackjack: hit or stick until the hand is over, one decision per turn.
  *
- * Gymnasium's rules and rewards (`BlackjackRules`). An episode's score is its reward: 1 won, 0 drawn, -1 lost (1.5 for
- * a natural under `natural`). Turn by turn (`mode: stepwise`) a decision is scored by r + V(s') - V(s); V is the
- * expected return under optimal play from the visible cards, while the original's used the cards to come. An answer
- * without a decision loses the hand. `prompt_style: compact` asks in a few characters, for models trained from scratch:
- * `M-0=` (M: sixteen, from A for four; -: no ace that counts eleven; 0: the dealer shows ten) is answered by `h` or
- * `s`. All rollouts of a group are dealt the same cards.
+ * Gymnasium's rules and rewards (`BlackjackRules`). Score: 1 won, 0 drawn, -1 lost (1.5 for a natural under `natural`).
+ * With `mode: stepwise` a decision scores r + V(s') - V(s); V is the expected return under optimal play from the
+ * visible cards (the original used the cards to come). An answer without a decision loses the hand. `prompt_style:
+ * compact`, for models trained from scratch: `M-0=` (M: sixteen, from A for four; -: no ace that counts eleven; 0: the
+ * dealer shows ten) is answered by `h` or `s`. All rollouts of a group are dealt the same cards.
  */
 import { Environment, Episode, GameEnvironment, Message, SeededRandom, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"

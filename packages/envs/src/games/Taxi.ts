@@ -1,11 +1,10 @@
 /**
  * Taxi: fetch a passenger at one landmark of a small town and drop them off at another, one action per turn.
  *
- * Gymnasium's rules, map and rewards (`TaxiRules`). The score of an episode is its return divided by the best return
- * from its start if the passenger was delivered (at least 0), -0.5 if they were only picked up, -1 otherwise. Turn by
- * turn (`mode: stepwise`) an action is scored by r + V(s') - V(s), with V by shortest paths. An answer without an
- * action between tags changes nothing and costs as much as a refused action. The original (gym_taxi) described three
- * landmarks wrong and took a step west for picking up.
+ * Gymnasium's rules, map and rewards (`TaxiRules`). Score: the return divided by the best return from the start if the
+ * passenger was delivered (at least 0), -0.5 if only picked up, -1 otherwise. With `mode: stepwise` an action scores r
+ * + V(s') - V(s), with V by shortest paths. An answer without an action between tags changes nothing and costs as much
+ * as a refused action. The original (gym_taxi) described three landmarks wrong and took a step west for picking up.
  */
 import { Environment, Episode, GameEnvironment, Message, RewardComponents, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"

@@ -1,8 +1,8 @@
 /**
  * Wordle: a hidden word of five letters, six guesses, marks for every letter.
  *
- * Whole episodes: 1 for the word at the first guess, 0.1 less for each additional one; at most 0.3 if it is not found,
- * by the information of the guesses. Turn by turn (`mode: stepwise`): alternatives of each guess, scored by the
+ * Score of an episode: 1 for the word at the first guess, 0.1 less for each additional one; at most 0.3 if it is not
+ * found, by the information of the guesses. With `mode: stepwise` alternatives of each guess are scored by the
  * information they add. An answer without a listed word between `<guess>` tags uses up a guess. All rollouts of a group
  * have the same hidden word.
  */

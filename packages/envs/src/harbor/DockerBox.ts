@@ -1,10 +1,10 @@
 /**
  * Runs a task in containers: one in which the agent works, and another for the tests.
  *
- * The agent's container has neither `tests/` nor `solution/`. When the agent's time is over the container is stopped,
- * which ends all its processes, and the tests run in their own container: started from a snapshot of the agent's files,
- * with `/tests` and `/logs/verifier` mounted over anything the agent has put there; or, if the task or the setting
- * `grading` is "separate", from an image that the agent never touched, with the files to grade copied into it.
+ * The agent's container has neither `tests/` nor `solution/`. When the agent's time is over it is stopped, which ends
+ * all its processes, and the tests run in their own container: started from a snapshot of the agent's files, with
+ * `/tests` and `/logs/verifier` mounted over anything the agent has put there; or, if the task or the setting `grading`
+ * is "separate", from an image that the agent never touched, with the files to grade copied into it.
  */
 import { randomBytes } from "node:crypto"
 import { chmodSync } from "node:fs"

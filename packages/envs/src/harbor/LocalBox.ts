@@ -4,10 +4,9 @@
  *
  * The files of `environment/` are in the working directory (`environment.workdir`, the Dockerfile's WORKDIR, or
  * `/app`). An agent's commands see the system read-only, their working directory, `/tmp` and `/logs/agent`; their
- * processes end with each command. The tests run in their own namespaces on the directory as it was left, with copies
- * of `tests/` and a `/logs/verifier` that were invisible to the agent, and a home that it could not write to. Neither
- * has a network unless the task or a setting requests one: it is this machine's, including all services on its
- * loopback.
+ * processes end with each command. The tests run in their own namespaces, with copies of `tests/` and a
+ * `/logs/verifier` that were invisible to the agent, and a home that it could not write to. The network, if the task or
+ * a setting requests one, is this machine's, including all services on its loopback.
  */
 import { posix } from "node:path"
 import { Effect, FileSystem, type Path, type Scope } from "effect"

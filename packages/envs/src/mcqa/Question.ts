@@ -20,7 +20,7 @@ export type Draw = (random: Random, choices: number) => Draft
 export interface Question {
   readonly question: string
   readonly compact: string
-  /** As characters. */
+  /** In the compact form. */
   readonly choices: ReadonlyArray<string>
   /** In words. */
   readonly texts: ReadonlyArray<string>

@@ -2,12 +2,11 @@
  * Pointing and counting in pictures: the position of every thing of a name, or their number.
  *
  * `Point at every red circle` is answered by points in percent of width and height (`PointAnswer`). A point hits a
- * thing if it lies in its outline, mask or box, or within `tolerance` of its position; every thing and every point
- * counts once, paired for the most hits. Score: F1 of hits (components `precision`, `recall`, `f1`, and `count`: as
- * many points as things). `How many red circles are there?` is answered by a number in the `<answer>` tag: 1 if right,
- * else 0 (component `correct`). Pictures are generated, or rows in the layouts of PixMo (Deitke et al. 2024,
- * arXiv:2409.17146). Behaviour: pixmo_count.py of the original; its pixmo_point_explanations.py compares texts instead
- * of points.
+ * thing in its outline, mask or box, or within `tolerance` of its position; things and points are paired one to one for
+ * the most hits. Score: F1 of hits (components `precision`, `recall`, `f1`, and `count`: as many points as things).
+ * `How many red circles are there?` is answered by a number in the `<answer>` tag: 1 if right, else 0 (component
+ * `correct`). Pictures are generated, or rows in the layouts of PixMo (Deitke et al. 2024, arXiv:2409.17146).
+ * Behaviour: pixmo_count.py of the original; its pixmo_point_explanations.py compares texts instead of points.
  */
 import {
   Columns,

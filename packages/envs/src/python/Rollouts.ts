@@ -2,10 +2,10 @@
  * Runs environments whose whole episodes a Python package runs (the bridge's `rollout` shape), against gateway
  * sessions.
  *
- * Every seat has a secret URL for each time it is run in a rollout, so tokens, logprobs and versions are those sampled
- * here; each trained seat is a separate sequence, compared with the same seat of the group's other rollouts. Rewards
- * are the package's, by their names. A failed episode is data; if the interpreter ends, its rollouts fail with its last
- * lines of output, and their items are retried.
+ * Every seat has a secret URL for each time it is run, so tokens, logprobs and versions are those sampled here; each
+ * trained seat is a separate sequence, compared with the same seat of the group's other rollouts. Rewards are the
+ * package's, by their names. A failed episode is data; if the interpreter ends, its rollouts fail with its last lines
+ * of output, and their items are retried.
  */
 import { Dataset, Environment } from "@atropos/core"
 import { Effect, Schema, type Scope, Semaphore, Stream } from "effect"

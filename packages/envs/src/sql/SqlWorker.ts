@@ -1,8 +1,8 @@
 /**
  * The thread in which queries run; not a module to import.
  *
- * SQLite is WebAssembly (SQLite's own build) with an in-memory file system: there is no file of this machine to attach,
- * and no extension to load. Every query gets a fresh read-only database, and an authorizer that allows only reading and
+ * SQLite is WebAssembly (SQLite's own build) with an in-memory file system, so no file of this machine can be attached
+ * and no extension loaded. Every query gets a fresh read-only database, and an authorizer that allows only reading and
  * computing: no writes, no PRAGMA, no ATTACH. Steps, rows, bytes and lengths are bounded, so that the verdict does not
  * depend on the machine's speed; the caller's deadline covers the rest.
  */

@@ -3,8 +3,8 @@
  *
  * A choice's logprob is the sum over its tokens, in nats, given the prompt as plain text, without a chat template.
  * Prompt and choice are encoded as one text and split where the prompt alone ends; its trailing white space counts as
- * the choice's. Ties go to the first. Same as lm-evaluation-harness (0.4.13, `multiple_choice`): its `acc` is by sums,
- * `acc_norm` by characters, `acc_bytes` by bytes of UTF-8.
+ * the choice's. Ties go to the first. Same as `multiple_choice` of lm-evaluation-harness (0.4.13): its `acc` is by
+ * sums, `acc_norm` by characters, `acc_bytes` by bytes of UTF-8.
  */
 import { type Environment, NotConfigured, ServerManager, type Tokenizer, Trajectory } from "@atropos/core"
 import { Effect, Option } from "effect"
@@ -22,7 +22,7 @@ export interface Scored extends Continuation {
   readonly tokens: ReadonlyArray<number>
   /** Number of tokens of the context. */
   readonly start: number
-  /** Of the continuation's tokens, in nats. */
+  /** Logprobs of the continuation's tokens, in nats. */
   readonly logprobs: ReadonlyArray<number>
 }
 

@@ -1,9 +1,9 @@
 /**
  * Schema of an evaluation: the source of its rows, the questions, how an answer is read and scored.
  *
- * A suite is a YAML file of this shape; adding one is adding a file. `origin` states the source of prompt and scores.
- * Columns are named as in the rows, or by a path (`context.contexts`); prompts are templates over columns
- * (`{question}`) and, if there are choices, over `{choices}` and `{letters}`. Patterns are JavaScript's.
+ * A suite is a YAML file of this shape; adding one is adding a file. Columns are named as in the rows, or by a path
+ * (`context.contexts`); prompts are templates over columns (`{question}`) and, if there are choices, over `{choices}`
+ * and `{letters}`. Patterns are JavaScript's.
  */
 import { Schema } from "effect"
 import { meanings } from "../mcqa/Row.ts"

@@ -1,10 +1,9 @@
 /**
- * Turns an evaluation into an environment: the rows of its data set, asked as its suite specifies, each answer with all
- * its scores.
+ * Turns an evaluation into an environment: the rows of its data set, asked and scored as its suite specifies.
  *
- * Items come in the order of the rows; with `limit` only that many, drawn by the seed. The score of an answer is the
- * suite's main one; the others are its components, the same names in every sample. Samples have stable ids, the
- * reference and the extracted answer. A truncated answer is scored unchanged.
+ * Items come in the order of the rows; with `limit` only that many, drawn by the seed. The score is the suite's main
+ * one; the others are its components, the same names in every sample. Samples have stable ids, the reference and the
+ * extracted answer. A truncated answer is scored unchanged.
  */
 import { Dataset, Environment, Evaluation, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"

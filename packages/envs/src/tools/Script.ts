@@ -2,13 +2,12 @@
  * Parses a pre-written dialogue with tools: the messages before each answer, the calls that the answer must make, and
  * the tools' replies.
  *
- * Rows are conversations in one of two layouts: `{ from, value }` (`human`, `gpt`, `tool`; also `function_call` and
- * `observation`), with calls as `<tool_call>{…}</tool_call>` and replies in `<tool_response>…</tool_response>`, as in
+ * Two layouts of rows: `{ from, value }` (`human`, `gpt`, `tool`; also `function_call` and `observation`), with calls
+ * as `<tool_call>{…}</tool_call>` and replies in `<tool_response>…</tool_response>`, as in
  * interstellarninja/hermes_reasoning_tool_use; or OpenAI's `{ role, content, tool_calls }`. Tools are in a separate
  * column, or in the system prompt. An answer without calls between answers with calls must make none; answers after the
- * last calls are dropped. In a dialogue without any calls the right answer makes none.
- *
- * A null in arguments or tools that are objects counts as absent; arguments as JSON text are unchanged.
+ * last calls are dropped. In a dialogue without any calls the right answer makes none. A null in arguments or tools
+ * that are objects counts as absent; arguments as JSON text are unchanged.
  */
 import { ExactJson, type Message, ToolCalls } from "@atropos/core"
 import { Predicate, Result, Schema } from "effect"

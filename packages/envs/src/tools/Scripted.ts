@@ -1,13 +1,13 @@
 /**
- * Plays a pre-written dialogue (`Script`): the model answers, and while its calls match the script it receives the
- * script's tool replies, until an answer differs or the script is over.
+ * Plays a pre-written dialogue (`Script`): while the model's calls match the script it receives the script's tool
+ * replies, until an answer differs or the script is over.
  *
- * The score of an episode follows from its messages alone. An answer is right if its calls can be paired with the
- * expected ones (same name, every expected argument equal), or if it has words and no calls if none are expected.
- * `calls` is the share of the expected calls that right answers have made before the first wrong one, `complete` is 1
- * if there was none; the score is the mean of both. Each turn scores 1 or 0, which gives it its own advantage
- * (`ToolEpisode.credited`). Behaviour: tool_use_multiturn_server.py and tool_use_turnlevel_advantage_server.py of the
- * original, without its bonus for words of apology.
+ * The score follows from the messages alone. An answer is right if its calls can be paired with the expected ones (same
+ * name, every expected argument equal), or if it has words and no calls if none are expected. `calls` is the share of
+ * the expected calls made before the first wrong answer, `complete` is 1 if there was none; the score is the mean of
+ * both. Each turn scores 1 or 0, which gives it its own advantage (`ToolEpisode.credited`). Behaviour:
+ * tool_use_multiturn_server.py and tool_use_turnlevel_advantage_server.py of the original, without its bonus for words
+ * of apology.
  */
 import {
   Budget,

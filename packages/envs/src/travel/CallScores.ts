@@ -2,10 +2,10 @@
  * Scores an answer's calls against those of a plan, like t1_scoring.py of the original.
  *
  * By names: precision, recall and F1 of the two multisets of names. By arguments: F1 over the named arguments of calls
- * of the same name, paired by similarity. If the plan makes no call, an answer without any scores 1 and one with any 0;
+ * of the same name, paired by similarity. If the plan makes no call, an answer scores 1 without calls and 0 with any;
  * if it makes some, an answer without any scores 0.
  *
- * Unlike there, the order of the calls is irrelevant, and calls whose plan has no arguments to compare can be wholly
+ * Unlike the original, ignores the order of the calls, and calls whose plan has no arguments to compare can be wholly
  * right (there they cost 0.3): mainly those of `seek_information`, whose question is in the policy's own words.
  */
 import { Predicate } from "effect"

@@ -3,9 +3,9 @@
  * answers in words if it makes none.
  *
  * The conversation continues regardless of the policy's answers, which stay in the chat; no tool is run. Score: the
- * mean over the turns of 0.5 · F1 of the names of its calls, 0.3 · F1 of their arguments, 0.1 for readable calls and
- * 0.1 for all the right names (`CallScores`), each a component; `precision`, `recall` and `exact` are reported in
- * addition. Conversations are generated, or rows in the layout of capitalone/T1 (arXiv:2505.16986). Behaviour:
+ * mean over the turns of `CallScores`: 0.5 · F1 of the names of its calls, 0.3 · F1 of their arguments, 0.1 for
+ * readable calls and 0.1 for all the right names, each a component; `precision`, `recall` and `exact` are also
+ * reported. Conversations are generated, or rows in the layout of capitalone/T1 (arXiv:2505.16986). Behaviour:
  * t1_tool_planning of the original.
  */
 import {

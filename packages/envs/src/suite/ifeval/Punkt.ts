@@ -1,11 +1,11 @@
 /**
- * Counts the sentences of a text, by the algorithm of Punkt (Kiss and Strunk 2006,
- * https://doi.org/10.1162/coli.2006.32.4.485) with the decisions of NLTK's tokenizer (Apache-2.0).
+ * Counts the sentences of a text by Punkt (Kiss and Strunk 2006, https://doi.org/10.1162/coli.2006.32.4.485) with the
+ * decisions of NLTK's tokenizer (Apache-2.0).
  *
  * A full stop, question or exclamation mark ends a sentence if white space or closing punctuation follows; not after an
  * abbreviation, unless a common sentence starter follows, and not between an initial or a number and a word in lower
- * case. NLTK learns its abbreviations and contexts from newspapers; this has a list of common abbreviations, and no
- * contexts: counts may differ for abbreviations that are not in both.
+ * case. NLTK learns abbreviations and contexts from newspapers; this has a list of common abbreviations and no
+ * contexts, so counts may differ.
  */
 
 /** Without their last full stop, in lower case. */
