@@ -4,8 +4,8 @@
  *
  *     prompts → groups of completions → rewards → advantages → training sequences → loss → gradient → new weights → …
  *
- * The task: given a letter, write the three that follow it. Omitted here, and in `ClosedLoop`: environments that run
- * for minutes, the service that queues their groups, checkpoints, stale samples, a KL penalty. Run it: `npx node
+ * The task: given a letter, write the three that follow it. Omitted here, but part of `ClosedLoop`: environments that
+ * run for minutes, the service that queues their groups, checkpoints, stale samples, a KL penalty. Run it: `npx node
  * --conditions=atropos-src examples/00-the-whole-loop.ts`.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
