@@ -27,7 +27,7 @@ const fillPacked = async ({ port }: RunningServer, batches: number) => {
   await Load.run(port, { connections: 4, requests: batches * groupsPerBatch, seconds: 120, next })
 }
 
-/** Takes all that waits: the first round warms up, the second is timed. */
+/** Takes all queued batches: the first round warms up, the second is timed. */
 const millisPerBatch = async (
   batches: number,
   fill: (batches: number) => Promise<void>,

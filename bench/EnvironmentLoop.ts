@@ -1,6 +1,6 @@
 /**
- * Groups per second that reach a trainer from one environment whose inference is instant (groups of 8 x 64 tokens),
- * with the default of 8 workers and with 64.
+ * Groups per second that reach a trainer from one environment with instant inference (groups of 8 x 64 tokens), with
+ * the default of 8 workers and with 64.
  *
  * Both environments talk HTTP to their own service, ours durable. The trainers take batches of 64 sequences as fast as
  * they can: the original's from `/batch`, ours packed, with an acknowledgement. The original's environment needs a

@@ -1,13 +1,13 @@
 /**
- * What a session's request costs through the gateway, over the same session asked in this process: 64 sessions at once,
- * each of 20 turns, over a back end that takes its time and says little.
+ * The gateway's overhead per request, compared with the same session in this process: 64 concurrent sessions of 20
+ * turns, over a back end with a fixed latency and short answers.
  *
  *     node --conditions=atropos-src bench/Gateway.ts [sessions] [turns] [milliseconds of the back end] \
  *       [tokens of a turn] [rounds]
  *
- * Client, gateway and back end share one thread, so the client's own work is counted as the gateway's. Turns through
- * the gateway and turns without it take turns; the difference of their means is the figure. Goal: 2 ms. The processor's
- * time is told beside it: that is what is left of the figure on a machine that others use too.
+ * Client, gateway and back end share one thread, so the client's own work is counted as the gateway's. Rounds with and
+ * without the gateway alternate; the result is the difference of their means. Goal: 2 ms. Processor time is reported,
+ * too: only it is meaningful on a machine under other load.
  */
 import { Effect, Layer } from "effect"
 import { performance } from "node:perf_hooks"
@@ -41,7 +41,7 @@ const timesOf = (ask: (messages: ReadonlyArray<Message.Message>) => Effect.Effec
     return times
   })
 
-/** Sessions begin one after the other within one answer's time, so that their requests do not come in one bunch. */
+/** Staggers the starts of sessions over one answer's latency, so that their requests are spread out. */
 const together = <E, R>(one: Effect.Effect<ReadonlyArray<number>, E, R>) =>
   Effect.map(
     Effect.all(
@@ -92,7 +92,7 @@ const megabytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0)
 
 interface Measured {
   readonly times: ReadonlyArray<number>
-  /** Milliseconds of the processor for each request. */
+  /** Processor milliseconds per request. */
   readonly processor: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * Groups into durable storage per second, against the original's rate into memory. Thirty-two connections: as many as
- * it takes to keep either server busy.
+ * Groups into durable storage per second, against the original's rate into memory. Thirty-two connections: enough to
+ * keep either server busy.
  */
 import { PackedGroup } from "@atropos/core"
 import { gzipSync } from "node:zlib"

@@ -1,4 +1,4 @@
-/** Milliseconds of one `/status-env` at 30,000 queued groups, one environment asking. */
+/** Milliseconds per `/status-env` at 30,000 queued groups, with one environment requesting. */
 import * as Bodies from "./internal/Bodies.ts"
 import * as Load from "./internal/Load.ts"
 import type { Row } from "./internal/Report.ts"

@@ -1,14 +1,14 @@
 /**
- * A cluster under fire: services that share one Postgres, many environment workers and a trainer; every ten seconds one
- * service, drawn at random, is killed (-9) and started again, unless fewer than two answer.
+ * Stress-tests a cluster: services that share one Postgres, many environment workers and a trainer; every ten seconds
+ * one random service is killed (-9) and restarted, unless fewer than two respond.
  *
  * `DATABASE_URL=postgres://user:password@127.0.0.1:5432/postgres node --conditions=atropos-src bench/cluster.ts
- * [minutes=10] [workers=200] [services=3]`. It uses a database of its own there, and drops it.
+ * [minutes=10] [workers=200] [services=3]`. It creates its own database there, and drops it.
  *
- * Workers and trainer go on at the next service when one does not answer, the workers with the same key. At the end the
- * queue is emptied, and the ledger has to be even: every submission that was answered is in exactly one batch that was
- * acked. It exits 1 where that is not so. Printed are the quantiles of answered requests, what a group took until
- * it was answered with all attempts, and sizes and dead rows of the tables.
+ * Workers and trainer continue at the next service if one does not respond, the workers with the same key. At the end
+ * the queue is emptied, and the ledger must balance: every acknowledged submission is in exactly one acked batch. Exits
+ * with 1 otherwise. Prints the quantiles of answered requests, the time of a group until it was answered including all
+ * attempts, and sizes and dead rows of the tables.
  */
 import { PgClient } from "@effect/sql-pg"
 import { PackedGroup } from "@atropos/core"
@@ -28,19 +28,18 @@ const minutes = Number(process.argv[2] ?? 10)
 const workers = Number(process.argv[3] ?? 200)
 const services = Number(process.argv[4] ?? 3)
 const killEveryMillis = 10_000
-/** An environment stops sending that many groups ahead of the trainer. */
+/** An environment pauses when this many groups ahead of the trainer. */
 const ahead = 2048
 const shape = { sequences: 4, tokens: 64 }
 const batchSize = 64
 const perBatch = batchSize / shape.sequences
-/** What a rollout takes. */
 const rolloutMillis = { least: 100, most: 500 }
 
 const databaseUrl = process.env.DATABASE_URL
 if (databaseUrl === undefined)
   throw new Error("DATABASE_URL must name a Postgres server on which a database may be made")
 const database = await Servers.freshDatabase(databaseUrl)
-/** One connection for the whole time: on a machine as busy as this one makes it, a new one can take long. */
+/** One connection for the whole run: on a machine this busy, opening a new one can be slow. */
 const looking = ManagedRuntime.make(
   PgClient.layer({ url: Redacted.make(database.url), maxConnections: 1, connectTimeout: "2 minutes" })
 )
@@ -55,12 +54,15 @@ const pool = new Load.Pool()
 const ledger = new Ledger()
 const times = { submission: [] as Array<number>, group: [] as Array<number>, claim: [] as Array<number> }
 const counts = { kills: 0, retries: 0, refused: 0, restarts: [] as Array<number> }
-/** When the workers end; the time begins once all services answer. */
+/** When the workers end; the time begins once all services respond. */
 let end = Number.POSITIVE_INFINITY
 const isOver = () => performance.now() >= end
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => (end = performance.now()))
 
-/** Sends until a service answers below 500 and not 429, at another one each time; the time of the answered request. */
+/**
+ * Retries until a service responds with a status below 500 that is not 429, with another service each time; returns the
+ * time of the answered request.
+ */
 const persistently = async (first: number, request: () => Load.Request) => {
   for (let attempt = 0; ; attempt++) {
     const port = ports[(first + attempt) % ports.length]!
@@ -104,7 +106,7 @@ const work = async (index: number, envId: number) => {
 
 const right = <A>(result: Result.Result<A, Error>): A => Result.getOrThrow(result)
 
-/** Takes a batch and acks it; whether there was one. */
+/** Takes a batch and acks it; false if there was none. */
 const train = async (): Promise<boolean> => {
   const first = Math.floor(Math.random() * ports.length)
   const claim = { owner: "trainer", wait_seconds: 0, lease_seconds: 5 }
@@ -126,7 +128,10 @@ const train = async (): Promise<boolean> => {
 }
 
 const working = { isOver: false }
-/** Until workers are done and nothing has come for ten seconds, twice the lease of a claim whose answer was lost. */
+/**
+ * Runs until the workers are done and nothing has arrived for ten seconds, twice the lease of a claim whose answer was
+ * lost.
+ */
 const trainer = async () => {
   let emptySince: number | undefined
   while (true) {
@@ -153,7 +158,7 @@ const kill = async () => {
     await sleep(Math.min(killEveryMillis, Math.max(0, end - performance.now())))
     if (isOver()) return
     const alive = Array.from(servers.keys())
-    // On a machine where a start takes longer than the pause, all would soon be down, and nothing would be tried.
+    // If a start takes longer than the pause, all services would soon be down, and nothing would be tested.
     if (alive.length < 2) continue
     const port = alive[Math.floor(Math.random() * alive.length)]!
     process.kill(servers.get(port)!.pid, "SIGKILL")
@@ -233,7 +238,7 @@ try {
       Array.from({ length: workers }, (_, index) => work(index, environments[index % environments.length]!))
     )
     await Promise.all(starting)
-    // The last batch is full.
+    // Fills up the last batch.
     while (ledger.sent % perBatch !== 0) await submit(0, environments[0]!)
     working.isOver = true
   }

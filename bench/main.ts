@@ -1,11 +1,10 @@
 /**
- * All measurements: ours beside the Python original, in the same minutes on the same machine.
+ * Runs all measurements: ours next to the Python original, in the same minutes on the same machine.
  *
- * `npm run bench` (all but the GPU) or `npm run bench -- ingest out status loop help training decoding conversation
- * packing gpu`; after `gpu` come its options (`trainer/Gpu.ts`).
- * The original is run where ATROPOS_ORIGINAL (a checkout) and ATROPOS_ORIGINAL_PYTHON (an interpreter with its
- * dependencies, and PyTorch, transformers and PEFT for the trainer's) are set; DATABASE_URL chooses Postgres for ours,
- * else PGlite.
+ * `npm run bench` (all except the GPU) or `npm run bench -- ingest out status loop help training decoding conversation
+ * packing gpu`; the options of `gpu` follow it (`trainer/Gpu.ts`). The original runs if ATROPOS_ORIGINAL (a checkout)
+ * and ATROPOS_ORIGINAL_PYTHON (an interpreter with its dependencies, and PyTorch, transformers and PEFT for the
+ * trainer's) are set; DATABASE_URL selects Postgres for ours, else PGlite.
  */
 import * as BatchesOut from "./BatchesOut.ts"
 import * as CommandStart from "./CommandStart.ts"
@@ -26,7 +25,7 @@ const wanted = (name: string) => chosen.length === 0 || chosen.includes(name)
 
 type Measure = (ours: RunningServer, original: RunningServer | undefined) => Promise<ReadonlyArray<Report.Row>>
 
-/** Each measurement on a service with fresh data, so that none pays for what another left behind. */
+/** Each measurement uses a service with fresh data, so that it is unaffected by earlier ones. */
 const measurements: ReadonlyArray<readonly [name: string, measure: Measure]> = [
   ["ingest", (ours, original) => Ingest.measure(ours, original, { tokens: 1000, goals: { json: 3, packed: 6 } })],
   ["ingest", (ours, original) => Ingest.measure(ours, original, { tokens: 2048, goals: { json: 4, packed: 10 } })],

@@ -1,13 +1,13 @@
 /**
- * A million small groups through the store: sent, claimed and acked in one process, without HTTP. Prints, at every
- * tenth, the rate since the last line, and the sizes of tables and of their indexes; at the end, what a reset of a run
- * with a full queue costs until nothing of that queue is left.
+ * Sends a million small groups through the store: sent, claimed and acked in one process, without HTTP. Prints, at
+ * every tenth, the rate since the last line, and the sizes of tables and indexes; at the end, the time a reset of a run
+ * with a full queue takes until that queue is deleted.
  *
  *     node --conditions=atropos-src bench/million.ts [groups=1000000] [retained MiB=256]
  *
- * Postgres where `DATABASE_URL` is set, in a database of its own (a server with autovacuum, which is its default), else
- * PGlite in a temporary folder. Groups of 4 x 16 tokens, 256 a submission; batches of 1024 sequences, so that it ends
- * within minutes.
+ * Postgres if `DATABASE_URL` is set, in a new database (requires autovacuum, which is the default), else PGlite in a
+ * temporary folder. Groups of 4 x 16 tokens, 256 per submission; batches of 1024 sequences, so that it ends within
+ * minutes.
  */
 import { Database, PgTrajectoryStore, TrajectoryStore } from "@atropos/api"
 import { PackedGroup } from "@atropos/core"
@@ -24,7 +24,7 @@ const retainedBytes = Number(process.argv[3] ?? 256) * 2 ** 20
 const shape = { sequences: 4, tokens: 16 }
 const batchSize = 1024
 const atOnce = 256
-/** Sent ahead of the trainer, as environments do. */
+/** Maximum groups ahead of the trainer, as for environments. */
 const ahead = 4096
 const left = Math.min(groups, 50_000)
 
@@ -101,12 +101,12 @@ const program = Effect.gen(function* () {
   yield* store.reset(run)
   const answered = performance.now()
   const waiting = sql<{ count: number }>`select count(*)::int as count from grp where batch_id is null`
-  // The last that had entered the queue stays, as the example.
+  // The last group that entered the queue stays, as the example.
   while ((yield* waiting)[0]!.count > 1) yield* Effect.sleep("200 millis")
   console.log(
     `reset of a run with ${left} groups waiting: answered in ${(answered - before).toFixed(0)} ms, they were gone after ${seconds(before)} s`
   )
-  // Readings of rows that went are swept, and files that a server cleans up itself have been.
+  // Time to sweep readings of deleted rows, and for the server to clean up its files.
   yield* Effect.sleep("10 seconds")
   console.log(`10 s after it: ${yield* sizes}`)
 })

@@ -1,10 +1,10 @@
 /**
- * The sandboxes measured: solutions that pass, the same with their last return value changed, times of warm runs, and
- * 200 hostile programs after which everything has to be as before.
+ * Measures the sandboxes: solutions that pass, the same with their last return value changed, times of warm runs, and
+ * 200 hostile programs after which everything must be as before.
  *
- * `node --conditions=atropos-src bench/sandbox.ts [rows] [wasi|bubblewrap ...]`: rows as of HumanEval or MBPP, a file
- * (`.jsonl`) or `openai/openai_humaneval/test`; without, the bank of the environment `python-tests`. A processor that
- * others use too makes everything slower: the processor time beside the clock's says by how much.
+ * `node --conditions=atropos-src bench/sandbox.ts [rows] [wasi|bubblewrap ...]`: rows as in HumanEval or MBPP, a file
+ * (`.jsonl`) or `openai/openai_humaneval/test`; default: the bank of the environment `python-tests`. Other load on the
+ * processor slows everything down; the processor time next to the wall time shows by how much.
  */
 import { Dataset, Sandbox } from "@atropos/core"
 import { Effect } from "effect"
@@ -24,7 +24,7 @@ const quantile = (sorted: ReadonlyArray<number>, share: number): number =>
 
 const millis = (value: number): string => `${value.toFixed(1)} ms`
 
-/** Clock's and processor's time of an effect, this process and its threads together. */
+/** Wall and processor time of an effect, for this process and its threads together. */
 const measured = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const [wall, used] = [performance.now(), process.cpuUsage()]
@@ -41,7 +41,7 @@ const measure = Effect.fnUntraced(function* (problems: ReadonlyArray<Problem.Pro
 
   const cold = yield* measured(sandbox.test(good, { tests: doubleTests }))
   console.log(`  cold start and first run: ${millis(cold.wall)}`)
-  // The first runs find the interpreter's functions not yet optimised.
+  // Warm-up: the interpreter's functions are not optimised at first.
   yield* Effect.forEach(problems.slice(0, 40), (problem) => judged(problem, problem.solution), { concurrency: workers })
 
   const runs = yield* Effect.forEach(problems, (problem) => measured(judged(problem, problem.solution)))

@@ -1,10 +1,10 @@
 /**
- * Tracked sessions measured: what a turn costs by the length of the chat before it, and what a session holds in memory.
+ * Measures tracked sessions: the time of a turn by the length of the chat before it, and the memory of a session.
  *
- * `node --expose-gc --conditions=atropos-src bench/sessions.ts`. The server answers at once, so all time is the
- * session's own: finding the chat in the tree, rendering and encoding what is new, joining the ids, reading the answer.
- * Beside it stands what rendering and encoding the whole chat takes, which is what a session without a tree does. The
- * tokenizer is the small one of the tests, of the kind that merges pieces, with its chat template.
+ * `node --expose-gc --conditions=atropos-src bench/sessions.ts`. The server responds immediately, so all time is the
+ * session's own: finding the chat in the tree, rendering and encoding the new messages, joining the ids, parsing the
+ * answer. For comparison, rendering and encoding the whole chat is measured, which a session without a tree would do.
+ * The tokenizer is the tests' small BPE one, with its chat template.
  */
 import { type Message, Tokenizer, TrackedSequences } from "@atropos/core"
 import { Effect } from "effect"
@@ -20,7 +20,7 @@ const sessionsHeld = 100
 const words = (count: number, seed: number): string =>
   Array.from({ length: count }, (_, at) => `word${(seed * 7919 + at * 104_729) % 9973}`).join(" ")
 
-/** As over HTTP: nothing of a request is an object that was there before. */
+/** As over HTTP: requests share no objects with earlier ones. */
 const asReceived = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> =>
   JSON.parse(JSON.stringify(messages)) as ReadonlyArray<Message.Message>
 
@@ -34,7 +34,7 @@ const open = (tokenizer: Tokenizer.TokenizerShape) => {
   })
 }
 
-/** The processor's time: the clock's is what else the machine does, too. */
+/** Processor time, since wall time includes the machine's other load. */
 const processorMillis = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.suspend(() => {
     const before = process.cpuUsage()
@@ -44,7 +44,7 @@ const processorMillis = <A, E>(effect: Effect.Effect<A, E>) =>
     })
   })
 
-/** A chat that has grown to so many tokens in at most twenty turns. */
+/** A chat of a number of tokens, grown in at most twenty turns. */
 const grown = Effect.fnUntraced(function* (tokenizer: Tokenizer.TokenizerShape, tokens: number) {
   const session = open(tokenizer)
   const perWord = tokenizer.encode(words(200, 1)).length / 200
@@ -63,7 +63,7 @@ const grown = Effect.fnUntraced(function* (tokenizer: Tokenizer.TokenizerShape, 
 
 const turnCost = Effect.fnUntraced(function* (tokenizer: Tokenizer.TokenizerShape, tokens: number) {
   const { length, messages, session } = yield* grown(tokenizer, tokens)
-  // Every turn goes on from the same answer, so that the history stays as long as it is.
+  // Every turn continues from the same answer, so that the history keeps its length.
   const requests = Array.from({ length: turnsMeasured }, (_, turn) =>
     asReceived([...messages, { role: "user", content: words(newWords, 1000 + turn) }])
   )
@@ -98,7 +98,7 @@ const program = Effect.gen(function* () {
   if (globalThis.gc === undefined) return console.log("memory: run node with --expose-gc")
   const before = held()
   const sessions = yield* Effect.forEach(Array.from({ length: sessionsHeld }), () => grown(tokenizer, 32_768))
-  // The chat is the client's.
+  // The chat belongs to the client.
   const kept = sessions.map(({ length, session }) => ({ length, session }))
   sessions.length = 0
   const each = (held() - before) / kept.length

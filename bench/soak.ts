@@ -1,11 +1,10 @@
 /**
- * A soak: the highest load one service takes, for minutes; memory and event-loop delay every ten seconds.
+ * Soak test: the highest load one service accepts, for minutes; prints memory and event-loop delay every ten seconds.
  *
  * `node --conditions=atropos-src bench/soak.ts [seconds=600] [connections=32]`. Half of the connections send JSON, half
  * packed groups of 8 x 1000 tokens, to a service with a bounded queue, while a trainer takes batches of 64 as fast as
- * it can; refusals for a full queue (503, 429) are part of it. Delays in the lines of ten seconds are read from
- * `/metrics` and include the watch's own resolution of 10 ms; the last lines say whose fault long turns of the loop
- * were (`StallWatch`).
+ * it can; refusals for a full queue (503, 429) are expected. Delays in the ten-second lines come from `/metrics` and
+ * include its own resolution of 10 ms; the last lines attribute long turns of the loop to their cause (`StallWatch`).
  */
 import { PackedGroup } from "@atropos/core"
 import { readFileSync } from "node:fs"
@@ -110,8 +109,8 @@ const isTurn = (line: StallLine): line is StallWatch.Turn => "wall" in line
 type StallLine = StallWatch.Turn | StallWatch.Span | StallWatch.Opening
 
 /**
- * Whose fault long turns of the event loop were: quantiles without the first ten seconds, every long turn since the
- * port was open.
+ * The causes of long turns of the event loop: quantiles without the first ten seconds, and every long turn since the
+ * port was opened.
  */
 const reportStalls = () => {
   const lines = readFileSync(stallLog, "utf8").trim().split("\n")

@@ -1,10 +1,10 @@
 /**
- * The store alone, without HTTP: groups in, batches of 64 sequences out, status, and the longest stall of the event
- * loop.
+ * Measures the store alone, without HTTP: groups in, batches of 64 sequences out, status, and the longest stall of the
+ * event loop.
  *
  *     node --conditions=atropos-src bench/store.ts [seconds per measurement]
  *
- * PGlite in a temporary folder; Postgres where `DATABASE_URL` is set, in a database of its own.
+ * PGlite in a temporary folder; if `DATABASE_URL` is set, Postgres with a new database.
  */
 import { Database, PgTrajectoryStore, TrajectoryStore } from "@atropos/api"
 import { PackedGroup, type TrajectoryApiError } from "@atropos/core"
@@ -101,7 +101,7 @@ const store = Effect.fnUntraced(function* (name: string, format: "json" | "packe
       measure(`${name} ${format}: both at once, in`, submit, 8),
       measure(
         `${name} ${format}: both at once, out`,
-        // Nothing to take yet is no end: next to nothing was done.
+        // An empty queue does not end the measurement: it counts as almost no work.
         Effect.filterOrElse(
           take,
           (made) => made > 0,

@@ -1,15 +1,15 @@
 /**
- * What a viewer of many rollouts waits for: pages, filters, searches, orders and presets of 10,000 groups of 8 with
- * chats, in the service.
+ * Measures the latencies of a viewer of many rollouts: pages, filters, searches, orders and presets of 10,000 groups of
+ * 8 with chats, in the service.
  *
  *     node --conditions=atropos-src bench/viewing.ts [groups] [words of an answer]
- *         PGlite, and Postgres where DATABASE_URL is set
+ *         PGlite, and Postgres if DATABASE_URL is set
  *     node --conditions=atropos-src bench/viewing.ts fill <url> [groups] [words] [run]
- *         fills a service that runs, to be looked at
+ *         fills a running service, for viewing
  *     node --conditions=atropos-src bench/viewing.ts measure <url>
- *         and measures it
+ *         measures it
  *     node --conditions=atropos-src bench/viewing.ts browse <url>
- *         the same in a chromium, as people see it
+ *         measures it in chromium
  */
 import { Effect } from "effect"
 import { setTimeout as sleep } from "node:timers/promises"

@@ -1,12 +1,12 @@
 /**
- * The whole loop of reinforcement learning on one page: GRPO (DeepSeekMath, arXiv 2402.03300) on a small model of
- * random weights, in seconds on a CPU, from the parts that the trainer is made of.
+ * The whole loop of reinforcement learning on one page: GRPO (DeepSeekMath, arXiv 2402.03300) on a small model with
+ * random weights, in seconds on a CPU, from the trainer's own parts.
  *
  *     prompts → groups of completions → rewards → advantages → training sequences → loss → gradient → new weights → …
  *
- * The task: given a letter, write the three that follow it. What is left out here and is in `ClosedLoop`: environments
- * that run for minutes, the service that queues their groups, checkpoints, stale samples, a KL penalty.
- * Run it: `npx node --conditions=atropos-src examples/00-the-whole-loop.ts`.
+ * The task: given a letter, write the three that follow it. Omitted here, but part of `ClosedLoop`: environments that
+ * run for minutes, the service that queues their groups, checkpoints, stale samples, a KL penalty. Run it: `npx node
+ * --conditions=atropos-src examples/00-the-whole-loop.ts`.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import {
@@ -28,7 +28,7 @@ const after = (prompt: string) => [1, 2, 3].map((i) => letters[(letters.indexOf(
 const groupSize = 16
 const steps = 50
 const learningRate = 4e-3
-/** Updates with one batch of samples: in the second one the ratios are no longer 1. */
+/** Updates per batch of samples: in the second one the ratios are no longer 1. */
 const updates = 2
 
 /** A reward is a plain function of a completion: here the share of right letters. */
@@ -40,8 +40,8 @@ const model = TinyModel.make({ characters: letters, seed: 1, maxPositions: 16 })
 const { tokenizer } = model
 
 /**
- * How much better each completion is than the others of its group. Nothing has to estimate what a prompt is worth: its
- * other completions say so. That is what the "group relative" of GRPO means.
+ * How much better each completion is than the others of its group. No value model is needed: the mean of the group is
+ * the baseline. That is the "group relative" in GRPO.
  */
 const advantagesOf = (rewards_G: ReadonlyArray<number>): ReadonlyArray<number> => {
   const mean = rewards_G.reduce((sum, reward) => sum + reward, 0) / rewards_G.length
@@ -50,9 +50,10 @@ const advantagesOf = (rewards_G: ReadonlyArray<number>): ReadonlyArray<number> =
 }
 
 /**
- * The loss of each token. The ratio is how much likelier the present weights find the token than those that sampled it:
- * 1 in the first update with a sample, where the gradient is that of -A log π, so that tokens of good completions
- * become likelier and those of bad ones less likely. The clip ends that where the weights have moved by a fifth.
+ * The loss of each token. The ratio is the token's probability under the current weights divided by that under the
+ * weights that sampled it: 1 in the first update with a sample, where the gradient is that of -A log π, so that tokens
+ * of good completions become more likely and those of bad ones less. The clip stops this once the ratio has moved by
+ * 20%.
  */
 const grpo = Objective.make({
   name: "grpo",
@@ -63,7 +64,7 @@ const grpo = Objective.make({
   }
 })
 
-/** A group: one prompt, many completions; and what each of them is to teach. */
+/** Samples a group: one prompt, several completions, with the training data of each. */
 const sampleGroup = Effect.fnUntraced(function* (prompt: string, group: number, policyVersion: number) {
   const engine = yield* Engine.Engine
   const promptTokens = tokenizer.encode(prompt)
@@ -87,7 +88,7 @@ const sampleGroup = Effect.fnUntraced(function* (prompt: string, group: number, 
       )
     return {
       tokens: Int32Array.of(...promptTokens, ...completion.tokens),
-      // The model is taught what it wrote, not what it was asked.
+      // Only the completion is trained, not the prompt.
       mask: Uint8Array.from(perToken(0, () => 1)),
       advantages: Float32Array.from(perToken(0, () => advantages[i]!)),
       // log π of each sampled token under the weights that sampled it: the denominator of the ratio.
@@ -108,11 +109,11 @@ export const program = Effect.gen(function* () {
       concurrency: "unbounded"
     })
     const sequences = groups.flat()
-    // What is learned from, and how much each of its tokens weighs: the mean of a sequence, then that of sequences.
+    // Weights of the tokens: the mean over each sequence, then over sequences.
     const { maxPositions: maxLength, vocabSize } = model.config
     const { batch } = WeightedBatch.choose(sequences, grpo, { maxLength, vocabSize })
     for (let update = 0; update < updates; update++) {
-      yield* learner.forwardBackward(batch) // the loss and its gradient: forwards and backwards through the model
+      yield* learner.forwardBackward(batch) // the loss and its gradient: forward and backward through the model
       yield* learner.optimizerStep(learningRate) // AdamW: a step of the parameters against the gradient
     }
     // The next groups are sampled from the new weights.

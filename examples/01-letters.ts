@@ -1,5 +1,5 @@
 /**
- * The smallest environment: write a word that has exactly the letters asked for.
+ * The smallest environment: write a word that has exactly the requested letters.
  *
  * Run it: `npx node --conditions=atropos-src examples/01-letters.ts`. A scripted policy answers, so nothing else is
  * needed.

@@ -24,7 +24,7 @@ const service = TrajectoryClientInProcess.layer().pipe(
 )
 const answers = ["cat", "\\boxed{7}", "I do not know", "shore", "\\boxed{12}"]
 
-/** A run of three batches of 16 sequences: what a trainer does. */
+/** Consumes three batches of 16 sequences of a run, like a trainer. */
 const consume = Effect.gen(function* () {
   const client = yield* TrainerClient.TrainerClient
   for (let step = 0; step < 3; step++) {

@@ -1,6 +1,6 @@
 /**
- * The trajectory service inside somebody else's Effect application: mounted under a path of its HTTP router, next to
- * its own routes.
+ * Embeds the trajectory service in another Effect application: mounted under a path of its HTTP router, next to its own
+ * routes.
  *
  * Run it: `npx node --conditions=atropos-src examples/04-embedding.ts`, then open the address it prints.
  */
@@ -18,16 +18,16 @@ const trajectories = TrajectoryService.layerAt("/atropos").pipe(
   Layer.provide([PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite())), Auth.layerOpen])
 )
 
-/** It asks for no tokens: pages of other sites are kept from what listens here. */
+/** Works without tokens; rejects requests from pages of other sites. */
 const host = "127.0.0.1"
 const guard = TrajectoryService.guard({ host })
 
-/** Any free port; `NodeHttpServer` innermost, so that it listens once the routes are there. */
+/** Any free port; `NodeHttpServer` is innermost, so that it listens only once the routes exist. */
 export const application = HttpRouter.serve(Layer.mergeAll(hello, trajectories, guard), { disableLogger: true }).pipe(
   Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host }))
 )
 
-/** Talks to both halves of the application. */
+/** Requests both halves of the application. */
 export const program = Effect.gen(function* () {
   const { address } = yield* HttpServer.HttpServer
   const url = HttpServer.formatAddress(address)

@@ -1,8 +1,8 @@
 /**
- * A game of several turns: guess a number in at most four guesses, told "higher" or "lower" after each.
+ * A game of several turns: guess a number in at most four guesses, with the reply "higher" or "lower" after each.
  *
- * Every game is a tracked session: all its answers are one sequence, with the exact tokens and logprobs that were
- * sampled, and they alone are trained on. Run it: `npx node --conditions=atropos-src examples/05-multi-turn.ts`.
+ * Every game is a tracked session: all its answers are one sequence, with the exact sampled tokens and logprobs, and
+ * only they are trained on. Run it: `npx node --conditions=atropos-src examples/05-multi-turn.ts`.
  */
 import { Budget, Environment, Message, ServerManager, Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Option, Schema, Stream } from "effect"
@@ -15,7 +15,7 @@ export const layer = Environment.layer("guess", settings, ({ groupSize, maxToken
 
     const play = Effect.fn("Guess.play")(function* (secret: number) {
       const session = yield* servers.tracked()
-      // Ends the game after its turns, or when the sequence is as long as the trainer takes it.
+      // Ends the game after its turns, or at the trainer's maximum sequence length.
       const budget = yield* Budget.make({ turns })
       const messages = [Message.user("Guess my number from 1 to 15. Say nothing but the number.")]
       for (;;) {
@@ -49,7 +49,7 @@ const halving = (request: ServerManager.ScriptedRequest): string => {
   return String(told.reduce((guess, { content }, index) => guess + (content === "higher" ? 4 : -4) / 2 ** index, 8))
 }
 
-/** Prints what the first four games came to. */
+/** Prints the results of the first four games. */
 export const program = Effect.gen(function* () {
   const { groups } = yield* Environment.Environment
   yield* Stream.runForEach(Stream.take(groups, 4), ({ masks: [mask], scores: [score] }) =>

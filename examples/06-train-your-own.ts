@@ -1,8 +1,8 @@
 /**
- * Your own environment, trained from code: a small model learns from a reward alone which letter follows which.
+ * Trains your own environment from code: a small model learns from a reward alone which letter follows which.
  *
  * Environment, trajectory service, policy and trainer are layers of one program; every batch is sampled from the
- * weights that it trains. Run it: `npx node --conditions=atropos-src examples/06-train-your-own.ts`.
+ * weights being trained. Run it: `npx node --conditions=atropos-src examples/06-train-your-own.ts`.
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, MemoryTrajectoryClient, ServerManager, type Trajectory } from "@atropos/core"
@@ -15,7 +15,7 @@ const letterAt = (index: number) => letters[index % letters.length]!
 export const environment = Environment.layer("next-letter", Environment.settings({}), ({ groupSize }) =>
   Effect.map(ServerManager.ServerManager, (servers) => ({
     items: (cursor: number) => Stream.range(cursor, Number.MAX_SAFE_INTEGER),
-    // With seeds of its own, so that a run can be repeated.
+    // Seeded, so that a run is reproducible.
     collectTrajectories: (index: number) =>
       servers.complete({ prompt: letterAt(index), n: groupSize, maxTokens: 1, seed: index }),
     score: (index: number, group: ReadonlyArray<Trajectory.Trajectory>) =>
@@ -23,7 +23,7 @@ export const environment = Environment.layer("next-letter", Environment.settings
   }))
 )({ groupSize: 16, ensureScoresAreNotSame: false })
 
-/** Random weights, to begin with. */
+/** Random initial weights. */
 export const model = TinyModel.make({ characters: letters, seed: 1, maxPositions: 16 })
 
 export const settings = (savePath: string) =>

@@ -1,9 +1,9 @@
 /**
- * The trainer is a function from a stream of batches to a stream of metrics: here between a source and a consumer of
- * your own, without a trajectory service.
+ * The trainer takes a stream of batches and returns a stream of metrics: here between your own source and consumer,
+ * without a trajectory service.
  *
- * Batches are cut from the environment's own stream of groups; figures go to a file, a line of JSON each; training
- * stops when the reward is good enough. Run it: `npx node --conditions=atropos-src examples/07-training-stream.ts`.
+ * Batches are cut from the environment's own stream of groups; metrics go to a file, one JSON line each; training stops
+ * when the reward is good enough. Run it: `npx node --conditions=atropos-src examples/07-training-stream.ts`.
  */
 import { NodeServices } from "@effect/platform-node"
 import { type Batch, Environment } from "@atropos/core"
@@ -13,7 +13,7 @@ import * as NextLetter from "./06-train-your-own.ts"
 
 const { model } = NextLetter
 
-/** 16 groups of 16; nobody leases them. */
+/** 16 groups of 16, without leases. */
 const batches = Effect.map(Environment.Environment, ({ groups }) =>
   groups.pipe(
     Stream.grouped(16),

@@ -1,10 +1,10 @@
 /**
- * New adapters to a vLLM server while training: every update becomes a PEFT folder that the server is told to load,
- * under a new name.
+ * Pushes new adapters to a vLLM server while training: every update becomes a PEFT folder that the server loads under a
+ * new name.
  *
- * Start vLLM with `--enable-lora --max-lora-rank 8` and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, then run:
- * `npx node --conditions=atropos-src examples/08-push-to-vllm.ts http://localhost:9001`. The model is a stand-in with
- * random weights: put `PretrainedModel.load(<the folder or id that vLLM serves>, …)` in its place.
+ * Start vLLM with `--enable-lora --max-lora-rank 8` and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, then run: `npx node
+ * --conditions=atropos-src examples/08-push-to-vllm.ts http://localhost:9001`. The model is a stand-in with random
+ * weights: replace it with `PretrainedModel.load(<the folder or id that vLLM serves>, …)`.
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { MemoryTrajectoryClient } from "@atropos/core"
@@ -22,7 +22,7 @@ import * as NextLetter from "./06-train-your-own.ts"
 
 const adapter = { r: 8, alpha: 16, targetModules: ["q_proj", "v_proj"], rslora: false }
 
-/** The base is frozen; what is trained and sent are the adapter's matrices. */
+/** The base is frozen; only the adapter's matrices are trained and sent. */
 export const model = TinyModel.withAdapter(NextLetter.model, NextLetter.model.initial, adapter, 1)
 
 const settings = (savePath: string) =>
@@ -31,7 +31,7 @@ const settings = (savePath: string) =>
     loss: { preset: "grpo" }
   })
 
-/** Three updates, sampled in this process and served at `url` as well. */
+/** Three updates, sampled in this process and also served at `url`. */
 export const program = (url: string) =>
   Effect.gen(function* () {
     const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()

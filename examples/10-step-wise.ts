@@ -3,7 +3,7 @@
  * played.
  *
  * The game: add 1, 2 or 3 until the sum is exactly 10. Each turn is a group, whose scores are its moves' advantages r +
- * V(s') - V(s), with V the chance to win by moving at random. Run it: `npx node --conditions=atropos-src
+ * V(s') - V(s), with V the probability of winning by random moves. Run it: `npx node --conditions=atropos-src
  * examples/10-step-wise.ts`.
  */
 import { Environment, Episode, Message, ServerManager } from "@atropos/core"
@@ -12,7 +12,7 @@ import { Console, Effect, Layer, Stream } from "effect"
 const goal = 10
 const outcome = (sum: number): number => (sum === goal ? 1 : -1)
 
-/** What a sum is worth: the mean over the moves there are. */
+/** The value of a sum: the mean over the possible moves. */
 const value = (sum: number): number =>
   sum >= goal ? outcome(sum) : [1, 2, 3].reduce((total, move) => total + value(sum + move) / 3, 0)
 
@@ -22,7 +22,7 @@ const game: Episode.Game<number> & { readonly value: typeof value } = {
   ],
   step: (sum, answer) => {
     const move = /^[123]$/.test(answer.trim()) ? Number(answer) : undefined
-    // What is no move ends the game, and costs as much as losing it.
+    // An invalid move ends the game, and costs as much as losing it.
     const state = move === undefined ? goal + 1 : sum + move
     const isOver = state >= goal
     return { state, isOver, reward: isOver ? outcome(state) : 0, observation: `The sum is ${state}.` }
@@ -34,7 +34,7 @@ const game: Episode.Game<number> & { readonly value: typeof value } = {
 export const layer = Environment.layer("exactly-ten", Environment.settings({}), ({ groupSize }) =>
   Effect.map(ServerManager.ServerManager, () => ({
     items: (cursor: number) => Stream.range(cursor, 9),
-    // The groups bring their scores, so there is no `score`.
+    // The groups have their scores, so there is no `score`.
     collectTrajectories: (start: number) =>
       Effect.map(Episode.alternatives(game, start, { n: groupSize, historyTurns: 4, maxTokens: 8 }), (groups) => ({
         groups
@@ -42,7 +42,7 @@ export const layer = Environment.layer("exactly-ten", Environment.settings({}), 
   }))
 )
 
-/** Prints the advantages of each turn's moves, of a game that begins at 5. */
+/** Prints the advantages of each turn's moves, in a game that starts at 5. */
 export const program = Effect.gen(function* () {
   const { work } = yield* Environment.Environment
   const [item] = yield* Stream.runCollect(Stream.take(work(5), 1))

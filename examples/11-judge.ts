@@ -1,10 +1,9 @@
 /**
- * A judge: another model says which of two answers is better, every pair in both orders, and an answer's score is its
- * share of the points.
+ * A judge: another model decides which of two answers is better, every pair in both orders, and an answer's score is
+ * its share of the points.
  *
- * This judge prefers the shorter answer, but it is lazy: where both are long, it takes the first one. That favours
- * nobody, because each answer is shown first once; and it shows. Run it: `npx node --conditions=atropos-src
- * examples/11-judge.ts`.
+ * This judge prefers the shorter answer, but if both are long it picks the first one. That favours no answer, because
+ * each is shown first once; and the bias is measured. Run it: `npx node --conditions=atropos-src examples/11-judge.ts`.
  */
 import { Environment, Judge, Message, PairwiseJudge, ServerManager, type Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Stream } from "effect"
@@ -14,7 +13,7 @@ const settings = Environment.settings(PairwiseJudge.fields)
 export const layer = Environment.layer("slogans", settings, (chosen) =>
   Effect.gen(function* () {
     const servers = yield* ServerManager.ServerManager
-    // Whoever runs this names it: --judge.base_url http://host:port/v1 --judge.model_name NAME
+    // Set by flags: --judge.base_url http://host:port/v1 --judge.model_name NAME
     const judge = PairwiseJudge.make(yield* Judge.required, chosen)
     return {
       items: (cursor: number) => Stream.fromIterable(["bread", "shoes"].slice(cursor)),
@@ -36,7 +35,7 @@ const lazy = (request: ServerManager.ScriptedRequest): string => {
   return a.length > 20 && b.length > 20 ? "[[A]]" : a.length < b.length ? "[[A]]" : "[[B]]"
 }
 
-/** Prints the scores of each group, and how the judge judged. */
+/** Prints the scores of each group, and the judge's metrics. */
 export const program = Effect.gen(function* () {
   const { groups, metrics } = yield* Environment.Environment
   yield* Stream.runForEach(groups, ({ scores }) => Console.log(`scores ${Array.from(scores).join(" ")}`))

@@ -1,8 +1,8 @@
 /**
- * Pictures: dots are drawn, and the model says how many it sees.
+ * Pictures: dots are drawn, and the model states how many it sees.
  *
- * A picture travels as a data URL, in the user's message to the model and in the group's `images` to the service, where
- * the viewer shows it. Run it: `npx node --conditions=atropos-src examples/12-pictures.ts`.
+ * A picture is sent as a data URL, in the user's message to the model and in the group's `images` to the service, whose
+ * viewer shows it. Run it: `npx node --conditions=atropos-src examples/12-pictures.ts`.
  */
 import { Environment, Picture, ServerManager, type Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Stream } from "effect"
@@ -37,7 +37,7 @@ export const layer = Environment.layer("dots", Environment.settings({}), ({ grou
   })
 )
 
-/** Prints the scores of the first three pictures, and what a picture is sent as. */
+/** Prints the scores of the first three pictures, and the encoding of a picture. */
 export const program = Effect.gen(function* () {
   const { groups } = yield* Environment.Environment
   yield* Stream.runForEach(Stream.take(groups, 3), ({ images, messages, scores }) => {

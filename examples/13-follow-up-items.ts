@@ -1,17 +1,14 @@
 /**
- * Items that follow from others: where some answers to a sum are right and some wrong, the model judges one of each.
+ * Follow-up items: if some answers to a sum are right and some wrong, the model judges one of each.
  *
- * `afterScore` knows what a group came to, and puts the judgements in the queue: groups of two, whatever `group_size`
- * says. An answer that was cut off is not learnt from; a sum that all get right is not trained on.
- * Run it: `npx node --conditions=atropos-src examples/13-follow-up-items.ts`.
+ * `afterScore` receives the results of a group, and queues the judgements: groups of two, regardless of `group_size`. A
+ * truncated answer is not trained on, nor is a sum that all get right. Run it: `npx node --conditions=atropos-src
+ * examples/13-follow-up-items.ts`.
  */
 import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Schema, Stream } from "effect"
 
-/**
- * A sum, or with a claim the question whether that is it. As a Schema: what was put back in the queue survives a
- * restart.
- */
+/** A sum; with a claim, the question whether the claim is right. A Schema, so that queued items survive a restart. */
 const Item = Schema.Struct({ n: Schema.Int, claim: Schema.optionalKey(Schema.String) })
 type Item = typeof Item.Type
 
@@ -46,7 +43,7 @@ export const layer = Environment.layer("sums", Environment.settings({}), ({ grou
   }))
 )
 
-/** Rolls an item out, and what follows from it, as a runner does. */
+/** Rolls out an item and its follow-ups, as a runner does. */
 const run = ({ label, rollOut }: Environment.Work): Effect.Effect<void, Environment.EnvironmentError> =>
   rollOut.pipe(
     Effect.tap(({ groups }) => Effect.forEach(groups, ({ scores }) => Console.log(`${label} ${scores.join(" ")}`))),

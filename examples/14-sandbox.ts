@@ -1,8 +1,8 @@
 /**
- * Code: the model writes a function, and its tests decide, in the sandbox.
+ * Code: the model writes a function, and its tests score it, in the sandbox.
  *
- * A program runs apart from its tests, which see plain values alone: one that claims to pass, or equals everything,
- * does not. Run it: `npx node --conditions=atropos-src examples/14-sandbox.ts`.
+ * A program runs apart from its tests, which see only plain values: one that claims to pass, or equals everything,
+ * fails. Run it: `npx node --conditions=atropos-src examples/14-sandbox.ts`.
  */
 import { Environment, Message, Sandbox, ServerManager, type Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Stream } from "effect"

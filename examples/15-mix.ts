@@ -2,8 +2,8 @@
  * Three environments train one policy in one run: two to one to one by weight, and an eighth of every batch reserved
  * for the last.
  *
- * Their texts share one vocabulary of characters, and their groups fill the batches by their weights. Run it:
- * `npx node --conditions=atropos-src examples/15-mix.ts`.
+ * Their texts share one vocabulary of characters, and their groups fill the batches by their weights. Run it: `npx node
+ * --conditions=atropos-src examples/15-mix.ts`.
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, MemoryTrajectoryClient, ServerManager, TrajectoryClient, type Trajectory } from "@atropos/core"
@@ -13,7 +13,7 @@ import { Console, Effect, FileSystem, Layer, Option, References, Stream } from "
 const letters = "abcdefgh"
 const letterAt = (index: number) => letters[index % letters.length]!
 
-/** What comes `distance` letters after a letter; the sign tells the tasks apart. */
+/** Asks for the letter `distance` after another; the sign identifies the task. */
 const shift = (name: string, sign: string, distance: number) =>
   Environment.layer(name, Environment.settings({}), ({ groupSize }) =>
     Effect.map(ServerManager.ServerManager, (servers) => ({
@@ -40,7 +40,7 @@ const settings = (savePath: string) =>
     loss: { preset: "dr-grpo" }
   })
 
-/** Counts the groups of every environment in the batches that are handed out. */
+/** Counts the groups of every environment in the delivered batches. */
 const counting = (counts: Map<string, number>) =>
   TrajectoryClient.layer(
     Effect.map(TrajectoryClient.all, (client) => {

@@ -1,8 +1,8 @@
 /**
- * Tools: the model looks prices up before it answers, and each of its turns gets credit of its own.
+ * Tools: the model looks up prices before it answers, and each of its turns gets its own credit.
  *
- * What a tool cannot do (`ToolError`) is read by the model, which may try again; calls, turns and time are bounded. Run
- * it: `npx node --conditions=atropos-src examples/16-tools.ts`.
+ * A tool's failure (`ToolError`) is shown to the model, which may retry; calls, turns and time are bounded. Run it:
+ * `npx node --conditions=atropos-src examples/16-tools.ts`.
  */
 import {
   Environment,
@@ -42,10 +42,10 @@ export const layer = Environment.layer("shopping", Environment.settings({}), ({ 
         count: groupSize,
         limits: { turns: 4, calls: 4, seconds: 30 },
         maxTokens: maxTokenLength,
-        // Each episode has a seed of its own, from here on.
+        // The episodes' seeds count up from here.
         seed: groupSize * goods.indexOf(thing)
       }),
-    // 1 for the right number, and beside it advantages: of each turn by its calls, and of all by the outcome.
+    // 1 for the right number, plus advantages: of each turn by its calls, and of all by the outcome.
     score: (thing: string, group: ReadonlyArray<Trajectory.Trajectory>) =>
       Effect.succeed(
         ToolEpisode.scored(
@@ -60,8 +60,8 @@ export const layer = Environment.layer("shopping", Environment.settings({}), ({ 
 const call = (thing: string) => ToolCalls.writeCall({ name: "price", arguments: { thing } })
 
 /**
- * Says of an episode by what it has heard so far: one player looks up what it was asked, the other something there is
- * not, and guesses.
+ * Scripted by the chat so far: one player looks up the requested product, the other one that does not exist, and
+ * guesses.
  */
 const player = ServerManager.layerScripted((request) => {
   const messages = "messages" in request ? request.messages : []
@@ -71,7 +71,7 @@ const player = ServerManager.layerScripted((request) => {
   return Number.isFinite(told) ? String(2 * told) : "8"
 })
 
-/** The advantage of each turn: the same at all its tokens, 0 at those between. */
+/** The advantage of each turn: equal at all its tokens, 0 at those between turns. */
 const ofTurns = (advantages: ArrayLike<number>) =>
   Array.from(advantages).filter((value, at, all) => value !== 0 && value !== all[at - 1])
 

@@ -1,12 +1,12 @@
 /**
- * An agent of the Vercel AI SDK, trained as it is: it is asked for the price of a product and has one tool to look
- * prices up. At least two turns: a call, and an answer that says what the tool gave.
+ * Trains an agent of the Vercel AI SDK, unchanged: it is asked for the price of a product and has one tool to look up
+ * prices. At least two turns: a call, and an answer with the tool's result.
  *
  *     npx @atropos/cli up --env examples/17-ai-sdk-agent.ts
  *
- * `ask` knows nothing of training: give it the address of any model. The model here is made from scratch and spells in
- * single characters. It is first shown what calls and answers look like, with products and prices at random; to look up
- * the right product and to say the price that came back are learned from the reward alone.
+ * `ask` contains nothing about training: give it the address of any model. The model here is made from scratch and
+ * spells in single characters. It is first trained on demonstrations of calls and answers, with random products and
+ * prices; looking up the right product and stating the returned price are learned from the reward alone.
  */
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { defineAgent } from "@atropos/envs"
@@ -21,7 +21,6 @@ export interface Shop {
 
 const products = Array.from("abcdefgh")
 
-/** The agent. */
 export const ask = async (
   { prices, product }: Shop,
   model: { readonly baseURL: string; readonly apiKey: string; readonly name: string },
@@ -63,7 +62,7 @@ export default defineAgent({
   run: ({ item, model, signal }) => ask(item, model, signal),
   score: ({ item, result }) => (result === String(item.prices[item.product]) ? 1 : 0),
   scoreRange: [0, 1],
-  // An agent that wrote a call that cannot be read is wrong, like one that said a wrong price.
+  // An agent that wrote an unreadable call is wrong, like one that stated a wrong price.
   scoreFailure: () => 0
 })
 
@@ -71,10 +70,10 @@ export default defineAgent({
 export const call = (product: string): string =>
   `<tool_call>{"name": "price", "arguments": {"of": "${product}"}}</tool_call>`
 
-/** Share of what is shown first that is right. */
+/** Share of right demonstrations. */
 const right = 0.2
 
-/** How `up` makes a model for it: what it can spell, and what it is shown first. */
+/** How `up` makes a model for it: its vocabulary and demonstrations. */
 export const recipe = {
   characters: Array.from(new Set(`${call(products.join(""))}0123456789?none\n`)).join(""),
   demonstration: (index: number) => {

@@ -1,11 +1,11 @@
 /**
- * Self-play: one model at both seats of Kuhn poker, each seat a sequence of its own, trained by what it won.
+ * Self-play: one model plays both seats of Kuhn poker, each seat a separate sequence, trained by its winnings.
  *
  *     npx @atropos/cli up --env examples/18-self-play.ts
  *
- * Three cards, one each, one chip in the pot each; a player passes or bets one more. What is won is lost by the other
- * seat, so the mean reward stays 0 and says nothing. How good the play is can be computed: `exploitability` is what a
- * perfect opponent wins a game against it on average (0.458 against random play, 0 in equilibrium; Kuhn, A simplified
+ * Three cards, one each, one chip in the pot each; a player passes or bets one more. One seat's win is the other's
+ * loss, so the mean reward stays 0 and is uninformative. The quality of play can be computed: `exploitability` is the
+ * average win per game of a perfect opponent (0.458 against random play, 0 in equilibrium; Kuhn, A simplified
  * two-person poker, 1950).
  */
 import { Environment, Message, Seats, SeededRandom, ServerManager } from "@atropos/core"
@@ -18,7 +18,7 @@ interface State {
   readonly cards: readonly [string, string]
   /** Passes and bets so far. */
   readonly history: string
-  /** The seat that said something else. */
+  /** The seat that made an invalid move. */
   readonly forfeit?: number
 }
 
@@ -28,7 +28,7 @@ const deals = cards.flatMap((first) => cards.flatMap((second) => (first === seco
 const over = new Set(["pp", "pbp", "pbb", "bp", "bb"])
 const isOver = ({ forfeit, history }: State): boolean => forfeit !== undefined || over.has(history)
 
-/** What seat 0 wins. */
+/** The winnings of seat 0. */
 const payoff = ({ cards: [first, second], forfeit, history }: State): number => {
   if (forfeit !== undefined) return forfeit === 0 ? -2 : 2
   if (history === "bp") return 1
@@ -37,7 +37,7 @@ const payoff = ({ cards: [first, second], forfeit, history }: State): number => 
   return cards.indexOf(first as "J") > cards.indexOf(second as "J") ? stake : -stake
 }
 
-/** All that a seat knows: its card, and what was done. */
+/** A seat's information: its card and the moves so far. */
 const known = ({ cards, history }: State): string => `${cards[history.length % 2]}${history}`
 
 export const game: Seats.SeatedGame<State> = {
@@ -45,14 +45,14 @@ export const game: Seats.SeatedGame<State> = {
   maxTurns: 3,
   toMove: (state) => (isOver(state) ? undefined : state.history.length % 2),
   opening: (state) => [Message.user(`${known(state)}:`)],
-  // Seat 0 alone has a second turn: after it passed and the other seat bet.
+  // Only seat 0 has a second turn: after it passed and the other seat bet.
   observation: () => "b:",
   step: (state, seat, answer) =>
     answer === "p" || answer === "b" ? { ...state, history: state.history + answer } : { ...state, forfeit: seat },
   returns: (state) => (isOver(state) ? [payoff(state), -payoff(state)] : [0, 0])
 }
 
-/** How often a seat that knows this bets. */
+/** The probability that a seat with this information bets. */
 export type Strategy = (known: string) => number
 
 const expected = (state: State, bets: (state: State) => number): number => {
@@ -62,7 +62,7 @@ const expected = (state: State, bets: (state: State) => number): number => {
   return (bet > 0 ? bet * after("b") : 0) + (bet < 1 ? (1 - bet) * after("p") : 0)
 }
 
-/** What a perfect opponent wins a game, the mean of both seats: all its pure strategies are tried. */
+/** The win per game of a perfect opponent, averaged over both seats: all its pure strategies are tried. */
 export const exploitability = (strategy: Strategy): number => {
   const best = (seat: 0 | 1): number => {
     const places = cards.flatMap((card) => (seat === 0 ? ["", "pb"] : ["p", "b"]).map((history) => card + history))
@@ -79,7 +79,7 @@ export const exploitability = (strategy: Strategy): number => {
   return (best(0) + best(1)) / 2
 }
 
-/** What was done where, newer plays counting more. */
+/** Counts the policy's moves by information, weighting newer plays more. */
 const observed = () => {
   const counts = new Map<string, { bets: number; all: number }>()
   return {
@@ -133,7 +133,7 @@ export const layer = Environment.layer("kuhn-poker", settings, ({ groupSize, see
   })
 )
 
-/** How `up` makes a model for it: it begins with passes and bets at random. */
+/** How `up` makes a model for it: it starts with random passes and bets. */
 export const recipe = {
   characters: `${cards.join("")}pb:`,
   demonstration: (index: number) => {
@@ -146,6 +146,6 @@ export const recipe = {
   warmStart: { steps: 200 },
   env: { group_size: 16, max_token_length: 8 },
   trainer: { seq_len: 16, batch_size: 192, lr: 3e-4, training_steps: 200 },
-  // Towards the play at the beginning, which mixes: without it the seats chase each other round the equilibrium.
+  // Towards the initial, mixed play: without it the seats chase each other around the equilibrium.
   loss: { preset: "dr-grpo", kl: "k3", kl_coef: 0.2 }
 }

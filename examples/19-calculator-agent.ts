@@ -1,11 +1,12 @@
 /**
- * Arithmetic stories with a calculator: an agent of OpenAI's SDK that calls a tool as often as the model asks for it,
- * and answers after that. Trained as it is, on the small language model that comes with the command:
+ * Arithmetic stories with a calculator: an agent of OpenAI's SDK that runs a tool as often as the model calls it, then
+ * answers. Trained unchanged, on the small language model that comes with the command:
  *
  *     npx @atropos/cli up --config examples/19-calculator-agent.yaml --env examples/19-calculator-agent.ts
  *
- * `solve` knows nothing of training: give it the address of any model. The bundled one has seen pupils who guess, stop
- * after the first call or calculate something else (docs/models.md); whom to follow is learned from the reward.
+ * `solve` contains nothing about training: give it the address of any model. The bundled one was pretrained on students
+ * who guess, stop after the first call or calculate something else (docs/models.md); it learns from the reward which of
+ * them to imitate.
  */
 import { ArithmeticStories, defineAgent } from "@atropos/envs"
 import type OpenAI from "openai"
@@ -26,7 +27,7 @@ export const tools: Array<OpenAI.Chat.ChatCompletionFunctionTool> = [
 
 const product = (term: string): number => term.split(/[x*]/).reduce((result, factor) => result * Number(factor), 1)
 
-/** What a sum of whole numbers comes to, such as `12+3x4`; in words where it is none. */
+/** The result of a sum of integers, such as `12+3x4`; an error text if it is not one. */
 export const calculated = (sum: string): string => {
   if (!/^-?\d{1,6}(?:(?:\+-?|[-x*])\d{1,6}){0,8}$/.test(sum)) return "not a sum"
   const terms = sum.replaceAll("-", "+-").split("+")
@@ -35,7 +36,6 @@ export const calculated = (sum: string): string => {
 
 const mostTurns = 6
 
-/** The agent. */
 export const solve = async (
   question: string,
   model: { readonly baseURL: string; readonly apiKey: string; readonly name: string },
@@ -78,7 +78,7 @@ export default defineAgent({
   heldOut: ({ settings }) => stories({ ...settings, seed: settings.seed + ArithmeticStories.evaluationSeedOffset }),
   run: ({ item, model, signal }) => solve(item.question, model, signal),
   score: ({ item, result }) => (ArithmeticStories.parseAnswer(result) === item.answer ? 1 : 0),
-  // Who fills all positions with calls is wrong, like one who says a wrong number.
+  // An agent that fills all positions with calls is wrong, like one that states a wrong number.
   scoreFailure: () => 0,
   gold: ({ answer }) => [`The answer is \\boxed{${answer}}.`],
   wrong: ({ answer }) => [`The answer is \\boxed{${answer + 1}}.`, "no answer"]

@@ -1,6 +1,6 @@
 /**
- * Writes `packages/core/dist/bundled/`: what core uses of packages that are many times larger than that, one file each,
- * with their licence notices. `imports` of its package.json says which; in a checkout the packages themselves are used.
+ * Writes `packages/core/dist/bundled/`: the parts that core uses of packages many times larger, one file each, with
+ * their licence notices. Listed in `imports` of its package.json; a checkout uses the packages themselves.
  */
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"

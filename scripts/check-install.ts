@@ -1,11 +1,12 @@
 /**
- * Installs the packages of `npm run pack` as an outsider would, into empty folders, and uses them: `npm run
- * check:install [-- 22 24]`.
+ * Installs the packages of `npm run pack` as a user would, into empty folders, and uses them: `npm run check:install
+ * [-- 22 24]`.
  *
- * Some minutes for each Node (default: 24), of which the npm registry is asked; nothing else need be reachable, and no
- * package may have an install script, so that nothing else is. Held: every line of docs/installing.md and of README's
- * quick start (`FirstPages`); what is installed and how large it is; a starter with both compilers; an application on
- * the oldest Effect; `require`. On Node 20 only that each says which Node it needs, and what is done then.
+ * Takes minutes for each Node (default: 24) and downloads from the npm registry, which is the only host it needs; no
+ * package may have an install script, so that nothing else is contacted. Checks: every line of docs/installing.md and
+ * of README's quick start (`FirstPages`); the installed packages and their size; a starter with both compilers; an
+ * application on the oldest Effect; `require`. On Node 20 only the errors that name the required Node, and their
+ * remedy.
  */
 import { strict as assert } from "node:assert"
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
@@ -51,7 +52,7 @@ console.log(Schema.isSchemaError(await Effect.runPromise(wrong)))
 console.log([typeof TrajectoryService, typeof Trainer, typeof TrainerClient, "sort-letters" in registry].join(" "))
 `
 
-/** What a trajectory service needs none of: libraries of models, pictures, sandboxes and browsers. */
+/** Packages that a trajectory service must not need: libraries of models, pictures, sandboxes and browsers. */
 const foreign = [
   ...Object.keys(corePackage.peerDependenciesMeta),
   "openai",
@@ -69,7 +70,7 @@ import { Effect, Layer } from "effect"
 await Effect.runPromise(Effect.scoped(Layer.build(Tokenizer.layerHuggingFace("owner/name"))))
 `
 
-/** Each package by itself: what it brings, and how large it is. */
+/** Each package by itself: its dependencies and size. */
 const alone = async ({ folder, isNewEnough, must, run, say }: Outsider.Outsider) => {
   const core = folder("core", manifest())
   await must(core, "npm", "install", "@atropos/core")
@@ -100,7 +101,7 @@ const alone = async ({ folder, isNewEnough, must, run, say }: Outsider.Outsider)
   }
 }
 
-/** All packages, and the command of them; the result is their folder. */
+/** All packages and their command; returns their folder. */
 const together = async ({ folder, isNewEnough, major, must, run, say }: Outsider.Outsider) => {
   const own = `console.log(typeof require("@atropos/core").Environment.layer)`
   const all = folder("all", { ...manifest(), "own.cjs": own })
@@ -131,7 +132,7 @@ const together = async ({ folder, isNewEnough, major, must, run, say }: Outsider
   return all
 }
 
-/** What `init` writes, elsewhere, so that it has to install what it depends on. */
+/** The output of `init`, moved so that it has to install its dependencies. */
 const starter = async ({ folder, isNewEnough, major, must, say }: Outsider.Outsider, all: string) => {
   const name = `starter-${major}`
   await must(join(all, ".."), join(all, "node_modules/.bin/atropos"), "init", name)
@@ -146,7 +147,7 @@ const starter = async ({ folder, isNewEnough, major, must, say }: Outsider.Outsi
   }
 }
 
-/** An application that has an Effect of its own. */
+/** An application with its own Effect. */
 const onOldestEffect = async ({ folder, must, say }: Outsider.Outsider) => {
   const old = folder(`effect-${oldest}`, manifest({ type: "module" }))
   await must(
@@ -155,7 +156,7 @@ const onOldestEffect = async ({ folder, must, say }: Outsider.Outsider) => {
     "install",
     `effect@${oldest}`,
     `@effect/platform-node@${oldest}`,
-    // A lockfile of that time has it; npm alone would take a newer one, which wants a newer Effect.
+    // As in a lockfile of that time; npm alone would choose a newer one, which requires a newer Effect.
     `@effect/platform-node-shared@${oldest}`,
     "@types/node@24",
     "typescript@5.9",

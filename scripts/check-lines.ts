@@ -1,7 +1,6 @@
 /**
- * Holds lines to a width that fits beside another window: comments of sources to 120 columns (the formatter holds the
- * code), and pages in Markdown to 160. Free are what cannot be broken: tables, fenced blocks and single words, such as
- * addresses.
+ * Enforces line widths: comments of sources at 120 columns (the formatter handles the code), Markdown pages at 160.
+ * Exempt is text that cannot be broken: tables, fenced blocks and single words, such as addresses.
  */
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
@@ -11,7 +10,7 @@ const tracked = execFileSync("git", ["ls-files"], { encoding: "utf8" }).split("\
 const sources = tracked.filter((file) => /\.(?:[cm]?[jt]s|tsx)$/.test(file) && !/\/(?:gen|fixtures)\//.test(file))
 const pages = tracked.filter((file) => file.endsWith(".md") && !file.includes("/fixtures/"))
 
-/** Whether a break would help: marks of a comment or a list and one word take a line in any case. */
+/** False for a single word after the marks of a comment or a list, which takes a line in any case. */
 const isBreakable = (line: string): boolean => /\S\s+\S/.test(line.replace(/^\s*(?:\/?\*+|\/\/|[-*]|\d+\.)?\s*/, ""))
 
 const faults: Array<string> = []

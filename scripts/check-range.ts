@@ -1,9 +1,9 @@
 /**
- * Holds the libraries to the oldest Effect of their range: `npm run check:range`, some two minutes. The newest is what
- * the suite runs on.
+ * Checks the libraries against the oldest Effect of their range: `npm run check:range`, about two minutes. The suite
+ * itself runs on the newest.
  *
- * Sources and tests of core, api, envs and trainer are compiled with it, and some files of tests run. The command is
- * not among them: it is a program, not a library, and has a range of its own.
+ * Compiles sources and tests of core, api, envs and trainer with it, and runs some test files. The command is excluded:
+ * it is a program with its own range, not a library.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from "node:fs"
@@ -42,7 +42,7 @@ call(
   `@types/node@${devDependencies["@types/node"]}`
 )
 
-/** Everything else is that of the checkout. */
+/** Links everything else from the checkout. */
 const link = (from: string, to: string) => {
   if (!existsSync(to)) symlinkSync(from, to)
 }
@@ -69,7 +69,7 @@ for (const name of libraries) {
   }
   symlinkSync(to, join(modules, "@atropos", name))
 }
-// Tests of the pages read them by the scripts that make them.
+// Tests of the pages read them through the scripts that generate them.
 for (const file of ["docs", "scripts", "vitest.config.ts", "vitest.setup.ts"])
   cpSync(join(source, file), join(folder, file), { recursive: true })
 writeFileSync(
@@ -78,13 +78,12 @@ writeFileSync(
     extends: join(source, "tsconfig.json"),
     compilerOptions: { typeRoots: [join(modules, "@types")] },
     include: ["packages/*/src", "packages/*/test"],
-    // They compile the viewer, which has its own settings and nothing of Effect; and speak by a server of sockets that
-    // came with 4.1.
+    // They compile the viewer, which has its own settings and no Effect; and use a WebSocket server that came with 4.1.
     exclude: ["packages/api/test/viewer", "packages/envs/test/openenv"]
   })
 )
 call(process.execPath, join(source, "node_modules/typescript/bin/tsc"), "--noEmit", "-p", ".")
-// Effect 4.0 closes the connection when a body of undeclared length is too large; 413 is the answer of 4.1.
+// Effect 4.0 closes the connection when a body of undeclared length is too large; 4.1 responds with 413.
 const newer = ["stop reading a body of unknown length", "takes JSON alone, no larger than it says"]
 call(process.execPath, join(modules, "vitest/vitest.mjs"), "run", "-t", `^(?!.*(${newer.join("|")}))`, ...smoke)
 console.log(`effect ${oldest}: types and tests hold`)

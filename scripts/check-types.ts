@@ -1,9 +1,9 @@
 /**
- * Checks types and Effect diagnostics of all code, the blocks of TypeScript in the pages included, in one pass of the
+ * Checks types and Effect diagnostics of all code, including TypeScript blocks in the pages, in one pass of the
  * compiler that has both.
  *
- * Errors about declarations count for the sources of packages only: `npm run build` writes declarations of these, and
- * the compiler reports them for tests, examples and scripts too.
+ * Errors about declarations count only for the sources of packages: `npm run build` writes their declarations, but the
+ * compiler reports such errors for tests, examples and scripts too.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -20,7 +20,7 @@ const compiler = execFileSync(effect, ["get-exe-path"], { encoding: "utf8" }).tr
 const blocks = PageCommands.pages.flatMap((page) => PageTypes.blocksOf(page))
 if (blocks.length < 20) throw new Error(`${blocks.length} blocks of TypeScript found in the pages: are they there?`)
 const written = new Map<string, string>(Object.entries(PageTypes.beside))
-/** Where a block is: `docs/losses.md:40`, by the name of its file. */
+/** The origin of a block, for example `docs/losses.md:40`, by its file name. */
 const places = new Map<string, string>()
 for (const block of blocks) {
   const { name, text } = PageTypes.fileOf(block)
@@ -28,7 +28,7 @@ for (const block of blocks) {
   places.set(name, `${block.page}:${block.line}`)
 }
 
-// Within the project, so that the blocks import its packages.
+// Within the project, so that the blocks can import its packages.
 const folder = mkdtempSync(join(root, "node_modules/.pages-"))
 const compile = () => {
   for (const [name, text] of written) writeFileSync(join(folder, name), text)
@@ -54,13 +54,13 @@ if (signal !== null || stderr !== "") throw new Error(`the compiler ended (${sig
 
 const isError = (fault: string): boolean => /^(?:\S+: )?error TS\d+:/.test(fault)
 const isInPage = (fault: string): boolean => fault.startsWith(`${relative(root, folder)}/`)
-/** A type that has no name where it is declared, or only a private one. */
+/** A type that has no name at its declaration, or only a private one. */
 const isOfDeclarations = (fault: string): boolean => /: error TS(?:2742|2883|4\d\d\d):/.test(fault)
 const isPublished = (fault: string): boolean => /^packages\/\w+\/src\//.test(fault)
-/** A page's block may show what it does not use. */
+/** A page's block may declare unused names. */
 const isUnused = (fault: string): boolean => /: error TS(?:6133|6192|6196|6198):/.test(fault)
 
-// Further lines of a fault are set in.
+// Continuation lines of an error are indented.
 const faults = stdout.split(/\n(?=\S)/).filter((fault) => fault.trim() !== "")
 if (status !== 0 && !faults.some(isError)) throw new Error(`the compiler ended with ${status}: ${stdout}`)
 const held = faults.filter(

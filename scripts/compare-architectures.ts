@@ -1,12 +1,12 @@
 /**
- * Compares models of random configurations with what transformers and PEFT computed with them:
+ * Compares models of random configurations with results of transformers and PEFT:
  *
  *     python scripts/make-architecture-fixtures.py --random 100 --to FOLDER
  *     node --conditions=atropos-src scripts/compare-architectures.ts FOLDER
  *
- * Of each: the greatest difference of logits and log-probabilities, of gradients relative to the greatest of the
- * parameter (of all, where that is 0), with attention over rows and in blocks, and whether greedy tokens are equal
- * where they are clear.
+ * For each: the greatest difference of logits and log-probabilities, of gradients relative to the greatest of the
+ * parameter (of all, if that is 0), with attention over rows and in blocks, and whether greedy tokens are equal if they
+ * are unambiguous.
  */
 import { readdirSync } from "node:fs"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -39,7 +39,7 @@ const forward = Effect.fnUntraced(function* (loaded: Loaded) {
     )
     const greatest = Math.max(...all.map(([, theirs]) => Math.max(...theirs.map(Math.abs))))
     for (const [gradient, theirs] of all) {
-      // With a window of one token, queries and keys have none at all.
+      // With a window of one token, queries and keys have no gradient.
       const size = Math.max(...theirs.map(Math.abs)) || greatest
       const difference = Fixtures.greatestDifference(gradient, theirs)
       gradients = Math.max(gradients, difference === 0 ? 0 : difference / size)

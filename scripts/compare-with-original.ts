@@ -1,12 +1,12 @@
 /**
- * Sends the same random requests to the original's server and to ours, and prints where the answers differ.
+ * Sends the same random requests to the original's server and to ours, and prints the differing responses.
  *
  *     node --conditions=atropos-src scripts/compare-with-original.ts <original's port> <our port> [sequences] [seed]
  *
- * Both must run on this machine, and hold nothing of value: they are reset again and again. Two kinds of sequences:
- * sessions (register, submit, poll, ask), whose differences by design are left out (`Comparison`), with group sizes
- * that the original can pack; and bodies of every endpoint, right ones with one thing changed, where ours may refuse
- * more, by the rules that it names.
+ * Both must run on this machine without valuable data: they are reset repeatedly. Two kinds of sequences: sessions
+ * (register, submit, poll, ask), whose differences by design are ignored (`Comparison`), with group sizes that the
+ * original can pack; and bodies of every endpoint, valid ones with one change, where ours may reject more, by the
+ * listed rules.
  */
 import { Array, Console, Effect, Random } from "effect"
 import { type Answer, Comparison, send, type Step } from "../packages/api/test/v0/Replay.ts"
@@ -16,7 +16,7 @@ type Request = Pick<Step, "method" | "path" | "body">
 const [original = 8000, ours = 8001, sequences = 100, seed = 1] = process.argv.slice(2).map(Number)
 
 const pick = <A>(choices: ReadonlyArray<A>) =>
-  // The index lies within the list.
+  // The index is within the list.
   Effect.map(Random.nextIntBetween(0, choices.length - 1), (index) => choices[index]!)
 
 const group = (tag: number, size: number) => ({
@@ -103,7 +103,7 @@ const oddValues: ReadonlyArray<unknown> = [
 const nested = (value: unknown, depth: number): unknown =>
   depth === 0 ? value : [nested(value, depth - 1), nested(value, depth - 1)]
 
-/** A right group with one key, or one value inside, replaced. */
+/** A valid group with one key, or one value inside, replaced. */
 const oddBody = Effect.gen(function* () {
   const right = group(1, 2)
   const key = yield* pick([
@@ -138,7 +138,7 @@ const bodies: ReadonlyArray<Request & { readonly body: object }> = [
   { method: "GET", path: "/status-env", body: { env_id: 0 } }
 ]
 
-/** A right body of another endpoint with one key replaced or left out, or something else altogether. */
+/** A valid body of another endpoint with one key replaced or removed, or a different value altogether. */
 const oddRequest = Effect.gen(function* () {
   const right = yield* pick(bodies)
   const key = yield* pick([...Object.keys(right.body), "unknown"])
@@ -166,7 +166,7 @@ const compareSession = Effect.gen(function* () {
   return comparison.differences
 })
 
-/** Rules of ours that the original does not have. */
+/** Our rules that the original does not have. */
 const stricter: ReadonlySet<unknown> = new Set([
   "finite_number",
   "length_mismatch",
@@ -183,7 +183,7 @@ const isStricter = ({ response }: Answer): boolean => {
   )
 }
 
-/** The answer as text, any `uuid` like any other. */
+/** The response as text, with any `uuid` replaced. */
 const withoutRandom = (response: unknown): string =>
   JSON.stringify(response, (key, value: unknown) => (key === "uuid" && typeof value === "number" ? 0 : value))
 

@@ -1,6 +1,6 @@
 /**
- * Draws learning curves of runs side by side, one panel for each task and one line for each run: rewards of the steps
- * (means of the last ones), from `metrics.jsonl`.
+ * Draws learning curves of runs side by side, one panel per task and one line per run: step rewards (trailing means),
+ * from `metrics.jsonl`.
  *
  *     node scripts/draw-curves.ts <file.svg> "<title>=<run folder>,<run folder>,…" "<title>=…"
  */

@@ -1,4 +1,4 @@
-/** Writes docs/commands.md anew: run it when a verb, a flag or a description changes. */
+/** Regenerates docs/commands.md: run it when a command, a flag or a description changes. */
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import * as CommandsPage from "./internal/CommandsPage.ts"

@@ -1,9 +1,10 @@
 /**
- * Writes what docs/environments.md has from the registry, the settings and the groups of the environments anew: run it
- * when a setting, its default, its description, a prompt or a reward changes. Sections themselves are written by hand.
+ * Regenerates the parts of docs/environments.md from the registry, the settings and the groups of the environments: run
+ * it when a setting, its default, its description, a prompt or a reward changes. The sections themselves are written by
+ * hand.
  *
- * Names of environments as arguments: figures of these alone. What needs a Python package keeps its figure where
- * `ATROPOS_TEST_PYTHON` names no interpreter that has it.
+ * Arguments: names of environments whose figures to regenerate. An environment that needs a Python package keeps its
+ * figure unless `ATROPOS_TEST_PYTHON` names an interpreter that has it.
  */
 import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"

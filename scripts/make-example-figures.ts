@@ -1,7 +1,6 @@
 /**
- * Draws the pictures of examples/README.md, `npm run figures:examples`: what each example printed, learned or said when
- * this ran it, some with the shape of what it does. It writes them into examples/images; two minutes, most of them for
- * those that train.
+ * Draws the pictures of examples/README.md into examples/images, `npm run figures:examples`: the output of each example
+ * from a run, some with a diagram of its structure. Takes two minutes, mostly for training.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"

@@ -1,6 +1,6 @@
 /**
  * Builds the documentation site from the repository's Markdown: `npm run site` writes it into `.site/`, which any web
- * server or browser shows, without a network. Exits 1 where a link leads nowhere.
+ * server or browser can show without a network. Exits with 1 if a link is broken.
  */
 import { fileURLToPath } from "node:url"
 import * as Site from "./internal/Site.ts"

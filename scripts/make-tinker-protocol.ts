@@ -1,7 +1,7 @@
 /**
  * Writes `tinker_pb.ts` from `tinker.proto`: `node scripts/make-tinker-protocol.ts`.
  *
- * Installs the compiler (buf, protoc-gen-es) into a temporary folder: nothing but its output stays.
+ * Installs the compiler (buf, protoc-gen-es) into a temporary folder; only its output is kept.
  */
 import { execFileSync } from "node:child_process"
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"

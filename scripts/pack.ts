@@ -1,10 +1,10 @@
 /**
- * Makes the packages that are published, from what `npm run build` left: a folder for each in `.packages/`, and its
- * tarball beside it. `npm run pack`, then `npm publish .packages/NAME` for each, the platforms first.
+ * Makes the published packages from the output of `npm run build`: a folder for each in `.packages/`, with its tarball
+ * next to it. `npm run pack`, then `npm publish .packages/NAME` for each, the platforms first.
  *
- * A package gets the licence, core the documentation. ONNX Runtime is cut into one package for each platform, of the
- * files of `onnxruntime-node` without its install script: that fetches CUDA from a host that many machines do not
- * reach, and fails them.
+ * Each package gets the licence, core the documentation. ONNX Runtime is split into one package per platform, from the
+ * files of `onnxruntime-node` without its install script, which downloads CUDA from a host that many machines cannot
+ * reach, and fails there.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -25,7 +25,7 @@ const read = (file: string): Manifest => JSON.parse(readFileSync(file, "utf8"))
 const writeManifest = (folder: string, manifest: Manifest) =>
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
 
-/** Without the condition that stands for the sources of a checkout. */
+/** Removes the condition for the sources of a checkout. */
 const published = (conditions: unknown): unknown =>
   typeof conditions !== "object" || conditions === null
     ? conditions
@@ -50,13 +50,13 @@ const platforms = (): ReadonlyArray<Manifest> => {
       const folder = stage(name)
       const binding = join("bin/napi-v6", os, cpu)
       cpSync(join(runtime, "dist"), join(folder, "dist"), { recursive: true, filter: (file) => !file.endsWith(".map") })
-      // What somebody fetched for CUDA is not ours to pass on, and too large.
+      // Files fetched for CUDA must not be redistributed, and are too large.
       cpSync(join(runtime, binding), join(folder, binding), {
         recursive: true,
         filter: (file) => !basename(file).includes("_providers_")
       })
       cpSync(join(runtime, "README.md"), join(folder, "README.onnxruntime.md"))
-      // The package itself ships neither; these are the ones that its Python counterpart does.
+      // The package itself ships neither; these are those of its Python counterpart.
       cpSync(join(root, "scripts/onnxruntime"), folder, { recursive: true })
       writeFileSync(
         join(folder, "README.md"),
@@ -73,7 +73,7 @@ const platforms = (): ReadonlyArray<Manifest> => {
         engines: { node: ">=20" },
         main: "dist/index.js",
         types: "dist/index.d.ts",
-        // adm-zip and global-agent are the install script's.
+        // adm-zip and global-agent are only for the install script.
         dependencies: { "onnxruntime-common": (dependencies as Record<string, string>)["onnxruntime-common"] }
       }
       writeManifest(folder, manifest)
@@ -96,7 +96,7 @@ const ours = (name: string, optional: Record<string, string>): void => {
   cpSync(join(source, "README.md"), join(folder, "README.md"))
   cpSync(join(root, "LICENSE"), join(folder, "LICENSE"))
   if (name === "core") {
-    // The documentation lies elsewhere in a checkout than in the package.
+    // In the package the documentation has another path than in a checkout.
     const readme = join(folder, "README.md")
     writeFileSync(readme, readFileSync(readme, "utf8").replaceAll("](../../docs/", "](docs/"))
     cpSync(join(root, "docs"), join(folder, "docs"), { recursive: true, filter: (file) => !file.endsWith("/images") })
@@ -116,7 +116,7 @@ const optional = Object.fromEntries(made.map(({ name, version }) => [name, versi
 const names = ["core", "api", "envs", "trainer", "cli"]
 for (const name of names) ours(name, optional)
 
-// Beside the Node that runs this one, or the system's.
+// Next to the current Node, or the system's.
 const npm = [join(dirname(process.execPath), "npm"), "npm"].find((one) => one === "npm" || existsSync(one))!
 const folders = [...made.map(({ name }) => name.slice("@atropos/".length)), ...names]
 for (const folder of folders) {

@@ -1,7 +1,7 @@
 /**
- * Pretrains the model that `--model bundled` names (docs/models.md), with our own trainer: tokenizer, model and
- * training from nothing but the seed. The same number of threads gives the same files. Each stage goes on from what the
- * one before it wrote; with `3` the first two, which came before there were tools, are left out.
+ * Pretrains the model of `--model bundled` (docs/models.md), with our own trainer: tokenizer, model and training from
+ * the seed alone. The same number of threads gives the same files. Each stage continues from the output of the previous
+ * one; with `3` the first two, which precede tools, are skipped.
  *
  *     node --conditions=atropos-src scripts/pretrain-bundled.ts <folder> [first stage]
  */
@@ -30,8 +30,8 @@ const special = { end: "<|endoftext|>", turnStart: "<|im_start|>", turnEnd: "<|i
 const documentsPerStep = 16
 
 /**
- * How many documents of 100 are lists of sums and how many dialogues with a tool, and how many pupils of 100 hasty, up
- * to a share of the steps.
+ * Number of documents in 100 that are lists of sums and dialogues with a tool, and of hasty students in 100, up to a
+ * share of the steps.
  */
 interface Phase {
   readonly until: number
@@ -42,7 +42,7 @@ interface Phase {
 
 interface Stage {
   readonly steps: number
-  /** Steps after which the learning rate would have fallen, where the stage ends before. */
+  /** Steps of the learning rate's decay, if the stage ends earlier. */
   readonly over?: number
   readonly peak: number
   readonly warmupSteps: number
@@ -50,8 +50,8 @@ interface Stage {
 }
 
 /**
- * First sums, then stories solved step by step, at last as pupils usually are; the second time with smaller steps, the
- * third and fourth time with tools.
+ * First sums, then stories solved step by step, finally with the usual students; the second stage with a lower learning
+ * rate, the third and fourth with tools.
  */
 const stages: ReadonlyArray<Stage> = [
   {
@@ -90,7 +90,7 @@ const stages: ReadonlyArray<Stage> = [
   }
 ]
 
-/** Documents of a stage begin here, so that none is seen twice. */
+/** Index offset of each stage's documents, so that none is seen twice. */
 const documentsOfStage = 1_000_000
 
 const trainTokenizer = Effect.fnUntraced(function* () {
@@ -102,7 +102,7 @@ const trainTokenizer = Effect.fnUntraced(function* () {
   return yield* Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(out))
 })
 
-/** What stands between a call and the model's next turn. */
+/** The text between a call and the model's next turn. */
 const heard = (tokenizer: Tokenizer.TokenizerShape, text: string) => ({
   text: `\n${tokenizer.applyChatTemplate([{ role: "tool", content: text }], { addGenerationPrompt: true })}`,
   isLearned: false
@@ -145,7 +145,7 @@ const write = Effect.fnUntraced(function* (model: Model.Model, parameters: Float
   yield* Safetensors.write(join(out, ModelFolder.singleFile), tensors, "BF16")
 })
 
-/** The parameters that were written before. */
+/** The previously written parameters. */
 const read = Effect.fnUntraced(function* ({ initial, layout }: Model.Model) {
   const { tensors } = yield* Safetensors.head(join(out, ModelFolder.singleFile))
   const parameters = new Float32Array(initial.length)

@@ -1,11 +1,11 @@
 /**
- * Takes the pictures of docs/viewer.md anew, into docs/images: trains twice with `atropos up`, sends conversations and
- * runs that were written for the pictures (`internal/Conversations.ts`, `PictureRuns.ts`) to the same service, saves
- * groups with pictures by `atropos process`, and scores the answers written to them by `atropos reverify`.
+ * Retakes the pictures of docs/viewer.md, into docs/images: trains twice with `atropos up`, sends conversations and
+ * runs written for the pictures (`internal/Conversations.ts`, `PictureRuns.ts`) to the same service, saves groups with
+ * pictures by `atropos process`, and scores the answers written to them by `atropos reverify`.
  *
  *     node --conditions=atropos-src scripts/take-screenshots.ts [name of a picture …]
  *
- * Needs a chromium (`CHROMIUM_PATH`, else /usr/bin/chromium) and some minutes.
+ * Needs a chromium (`CHROMIUM_PATH`, else /usr/bin/chromium) and several minutes.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -39,7 +39,7 @@ const freePort = (): Promise<number> =>
 
 const running = new Set<ChildProcess>()
 
-/** Starts the command; `says` waits until it has said something. */
+/** Starts the command; `says` waits for a line of its output. */
 const start = (words: ReadonlyArray<string>) => {
   const child = spawn(process.execPath, ["--conditions=atropos-src", command, ...words], { cwd: folder })
   running.add(child)
@@ -87,7 +87,7 @@ const picture = async (
   await ready(page)
   await page.mouse.move(0, 0)
   await page.evaluate("document.fonts.ready")
-  // Curves and highlighted code come a frame or two later.
+  // Curves and highlighted code appear a frame or two later.
   await page.waitForTimeout(1500)
   const palette = await sharp(await page.screenshot())
     .png({ palette: true, colours: 128, compressionLevel: 9, effort: 10 })
@@ -98,7 +98,7 @@ const picture = async (
   await context.close()
 }
 
-/** Keeps a note of somebody on a rollout. */
+/** Saves a note by a reviewer on a rollout. */
 const note = async (
   url: string,
   run: string,
@@ -117,7 +117,7 @@ const note = async (
 
 const sees = (selector: string) => (page: Chromium.Page) => page.locator(selector).first().waitFor()
 
-/** Whether none is named, or one of these. */
+/** True if no picture was named, or one of these. */
 const wants = (...names: ReadonlyArray<string>): boolean =>
   wanted.length === 0 || names.some((name) => wanted.includes(name))
 
@@ -135,7 +135,7 @@ const ofTraining = [
   "evaluation"
 ]
 
-/** Two runs of `atropos up`, and what is seen while the second one trains. */
+/** Two runs of `atropos up`, and pictures taken while the second one trains. */
 const trained = async (port: number, ui: (address: string) => string): Promise<void> => {
   const up = ["up", "--port", String(port)]
   await run(...up, "--steps", "300")
@@ -153,7 +153,7 @@ const trained = async (port: number, ui: (address: string) => string): Promise<v
   await live.ended
 }
 
-/** What is sent to a service: nothing has to train for it. */
+/** Data sent to a service, without training. */
 const sent = async (port: number, url: string, ui: (address: string) => string): Promise<void> => {
   const still = start(["api", "--port", String(port)])
   await still.says(/http:\S+/)
@@ -188,7 +188,7 @@ const sent = async (port: number, url: string, ui: (address: string) => string):
   })
   const calm = await PictureRuns.sendCalm(url, BrokenRun.steps)
   await picture("facets", ui(`/?run=${BrokenRun.name}&with=${calm}`), async (page) => {
-    // Charts are drawn where somebody looks.
+    // Charts are drawn only when visible.
     const facets = page.locator(".facets").first()
     await facets.waitFor({ state: "attached" })
     await facets.evaluate((element) => element.scrollIntoView({ block: "start" }))
@@ -213,7 +213,7 @@ const sent = async (port: number, url: string, ui: (address: string) => string):
   await note(url, chats.run, chats.code, 1, ["hack?"], "Prints the expected output instead of computing it?")
   await picture("notes", ui(`/notes?run=${chats.run}`), sees(".note-words"))
   await picture("evaluations", ui("/evaluations"), sees(".data-table"))
-  // Before the training and after it, the first two that the service has.
+  // Before and after the training: the first two evaluations of the service.
   await picture("evaluation", ui("/evaluations/1?with=2&show=fixed"), async (page) => {
     await sees(".item-row")(page)
     await page.keyboard.press("j")
@@ -223,7 +223,7 @@ const sent = async (port: number, url: string, ui: (address: string) => string):
   await still.ended
 }
 
-/** Of files, without a service. */
+/** Pictures of files, without a service. */
 const filed = async (): Promise<void> => {
   const saved = join(folder, "scenes.jsonl")
   await run(
@@ -265,7 +265,7 @@ try {
   if (wants(...ofFiles)) await filed()
 } finally {
   await browser.close()
-  // What a failure left behind.
+  // Cleans up after a failure.
   for (const child of running) child.kill("SIGKILL")
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }

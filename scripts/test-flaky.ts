@@ -1,6 +1,6 @@
 /**
- * Repeats a selection of tests under load and prints which failed how often:
- * `npm run test:flaky -- 10 packages/cli/test/crash` runs it ten times beside one busy loop per core.
+ * Repeats a selection of tests under load and prints which failed how often: `npm run test:flaky -- 10
+ * packages/cli/test/crash` runs it ten times next to one busy loop per core.
  *
  * Words after the count go to vitest: patterns of files, `--project long`, `-t name`. Failed tests are not repeated
  * within a run. `--quiet` as the first word leaves the machine idle. Exit code 1 if any test failed in any run.
@@ -59,7 +59,7 @@ process.once("SIGINT", () => {
   process.exit(130)
 })
 
-/** Runs the selection once; what vitest itself reports without a test is a failure of the file. */
+/** Runs the selection once; an error that vitest reports without a test is a failure of the file. */
 const runOnce = async (run: number): Promise<void> => {
   const file = join(folder, `${run}.json`)
   const started = performance.now()

@@ -1,6 +1,6 @@
 /**
- * Writes adapters and whole models, and the logits they give here, for `check-adapter-with-peft.py` to compare with
- * PEFT's and transformers'.
+ * Writes adapters and whole models with their logits, for `check-adapter-with-peft.py` to compare with PEFT's and
+ * transformers'.
  *
  *     node --conditions=atropos-src scripts/write-model-samples.ts <folder>
  */
@@ -23,7 +23,9 @@ import * as Fixtures from "../packages/trainer/test/model/Fixtures.ts"
 
 const [out = "model-samples"] = process.argv.slice(2)
 
-/** First values moved by up to `width`, so that B of an adapter is not zero and norms and biases are not trivial. */
+/**
+ * Initial values perturbed by up to `width`, so that B of an adapter is not zero and norms and biases are not trivial.
+ */
 const moved = (model: Model, width: number): Float32Array =>
   model.initial.map((value, at) => value + width * (2 * uniform(11, 0, at) - 1))
 
@@ -52,8 +54,8 @@ const sample = Effect.fnUntraced(function* (
 }, Effect.scoped)
 
 /**
- * Of a model of text and pictures: an adapter on its part for text, that part merged with it, and alone. The logits
- * with the adapter are the fixture's own, which the tests compare with ours.
+ * For a model of text and pictures: an adapter on its text part, that part merged with it, and alone. The logits with
+ * the adapter are the fixture's own, which the tests compare with ours.
  */
 const textSamples = Effect.fnUntraced(function* (name: string) {
   const fs = yield* FileSystem.FileSystem
@@ -81,7 +83,7 @@ const textSamples = Effect.fnUntraced(function* (name: string) {
   const { logits } = yield* Architectures.forwardAndBackward({ ...loaded, parameters: neutral }, ways)
   const entries = yield* ModelFolder.readEntries(folder, config)
   const tensors = yield* Effect.forEach(Tensors.all(config), ({ name, shape }) =>
-    // `readEntries` has checked that all are there.
+    // `readEntries` has checked that all exist.
     Effect.map(Safetensors.floats(entries.get(name)!), (data) => [name, { dtype: "float32", shape, data }] as const)
   )
   yield* ModelFolder.write(alone!, config, new Map(tensors))

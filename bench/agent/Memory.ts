@@ -1,12 +1,12 @@
 /**
- * What a gateway holds in memory: waves of 1,000 sessions at once, each of 20 turns up to 32,000 tokens, rewarded and
- * collected at their end. The gateway is a process of its own, and so are the clients; the figures are the gateway's.
+ * The gateway's memory: waves of 1,000 concurrent sessions, each of 20 turns up to 32,000 tokens, rewarded and
+ * collected at their end. Gateway and clients are separate processes; the results are the gateway's.
  *
  *     node --conditions=atropos-src bench/agent/Memory.ts [sessions] [turns] [tokens of a turn] [waves] \
  *       [milliseconds of the back end] [chat | responses | messages]
  *
- * "held" is what is reachable after a collection while all sessions of the wave are open and whole; "left" is the same
- * when all have ended. A session's share is the difference. Clients send the whole history with every request.
+ * "held" is the memory reachable after a collection while all sessions of the wave are open and complete; "left" the
+ * same after all have ended. A session's share is the difference. Clients send the whole history with every request.
  */
 import { fork } from "node:child_process"
 import { once } from "node:events"
@@ -25,7 +25,7 @@ interface Memory {
   readonly peak: number
 }
 
-/** About two tokens of the small tokenizer for a word, half of them asked and half answered. */
+/** About two tokens of the small tokenizer per word, half of them in the question and half in the answer. */
 const charactersOfToken = 1.05
 const said = (count: number, seed: number): string => {
   let text = ""
@@ -46,7 +46,7 @@ const memory = (): Promise<Memory> => {
   return answered
 }
 
-/** The requests of a session, which all sessions make: the gateway reads each of them anew. */
+/** The requests of a session, the same for all sessions: the gateway parses each of them again. */
 const questions = Array.from({ length: turns }, (_, turn) => said(half, turn + 2))
 const tools = ["search", "read", "write"].map((name) => ({
   name,
@@ -114,7 +114,7 @@ const held = ({ arrayBuffers, heapUsed }: Memory): number => heapUsed + arrayBuf
 const shown = (one: Memory): string =>
   `${megabytes(held(one))} (${megabytes(one.heapUsed)} of them the heap), process ${megabytes(one.rss)}`
 
-/** Tokens of a session, all of its sequences together. */
+/** Tokens of a session, over all of its sequences. */
 const tokensOf = async ({ id }: Opened): Promise<number> => {
   const { sequences } = (await (await fetch(`${url}/sessions/${id}`)).json()) as {
     sequences: ReadonlyArray<{ tokens: ReadonlyArray<number> }>

@@ -1,6 +1,6 @@
 /**
- * A gateway in a process of its own, over a policy that answers at once or after a while: what `Memory.ts` measures.
- * Whoever started it is told where it listens, and, whenever a message comes, what memory it takes.
+ * A gateway in a separate process, over a policy with a fixed latency: measured by `Memory.ts`. Reports its address to
+ * its parent, and its memory on every message.
  */
 import { ServerManager, Tokenizer } from "@atropos/core"
 import * as Gateway from "@atropos/core/gateway/Gateway"
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url"
 const [answer = "", latency = "0"] = process.argv.slice(2)
 const folder = fileURLToPath(new URL("../../packages/core/test/fixtures/tiny-tokenizer", import.meta.url))
 
-/** What is reachable, not what waits for the collector; the most that the process has had meanwhile beside it. */
+/** Reachable memory after a collection, and the peak so far. */
 const memory = () => {
   globalThis.gc?.()
   globalThis.gc?.()

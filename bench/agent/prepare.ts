@@ -1,6 +1,6 @@
 /**
  * Example 17 as a command environment: writes the agent as one file that starts fast, and its items, into a folder, and
- * says the commands whose curves are compared.
+ * prints the commands whose curves are compared.
  *
  *     node --conditions=atropos-src bench/agent/prepare.ts /tmp/shop
  */
@@ -17,7 +17,7 @@ await build({
   input: fileURLToPath(new URL("program.ts", import.meta.url)),
   platform: "node",
   resolve: { conditionNames: ["atropos-src", "node", "import"] },
-  // The agent alone, without the environment that the example makes of it.
+  // Only the agent, without the example's environment.
   treeshake: { moduleSideEffects: false, manualPureFunctions: ["defineAgent"] },
   output: { file: `${folder}/program.js`, format: "esm", minify: true, codeSplitting: false }
 })

@@ -1,6 +1,6 @@
 /**
- * The agent of example 17 as a program of its own: it reads a shop as JSON on standard input, asks the model that the
- * variables name, and writes what its answer is worth to `REWARD_FILE`. An agent that fails is wrong, as it is there.
+ * The agent of example 17 as a separate program: reads a shop as JSON from standard input, calls the model from its
+ * variables, and writes the reward of its answer to `REWARD_FILE`. A failed agent counts as wrong, as in the example.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { ask, type Shop } from "../../examples/17-ai-sdk-agent.ts"

@@ -1,6 +1,4 @@
-/**
- * Takes batches as a trainer does: from the original's endpoint, or packed from ours; false where there is none yet.
- */
+/** Takes batches as a trainer does: from the original's endpoint, or packed from ours; false if there is none yet. */
 import * as Load from "./Load.ts"
 import type { RunningServer } from "./Servers.ts"
 import * as Session from "./Session.ts"
@@ -9,7 +7,7 @@ const mustBeRight = ({ body, status }: Load.Answer): void => {
   if (status >= 300) throw new Error(`no batch: ${status} ${body.toString("utf8", 0, 300)}`)
 }
 
-/** A poll of the original's endpoint; a trainer has the bytes, parsing is its own. */
+/** A poll of the original's endpoint; stops at the bytes, parsing is up to the trainer. */
 export const takeJson =
   ({ port }: RunningServer) =>
   async (pool: Load.Pool): Promise<boolean> => {
@@ -18,7 +16,6 @@ export const takeJson =
     return answer.bytes > 1000
   }
 
-/** Claim and ack. */
 export const takePacked =
   ({ port }: RunningServer) =>
   async (pool: Load.Pool): Promise<boolean> => {

@@ -1,6 +1,6 @@
 /**
- * Groups to send, made from a seed: token ids of a 128k vocabulary, a quarter of each sequence prompt, logprobs of four
- * decimals.
+ * Groups to send, generated from a seed: token ids of a 128k vocabulary, a quarter of each sequence prompt, logprobs of
+ * four decimals.
  */
 import { Labels, type ScoredGroup, Trajectory } from "@atropos/core"
 

@@ -1,13 +1,12 @@
 /**
- * What somebody waits for who looks at the groups of a service, in a chromium: from the address to the first rows, from
- * a filter to the rows that match (the pause included after which a search starts), and how long frames take while the
- * list is scrolled.
+ * Measures the viewer's latencies in chromium: from opening the address to the first rows, from a filter to the
+ * matching rows (including the debounce before a search), and frame times while the list is scrolled.
  */
 import * as Chromium from "../../packages/cli/test/viewer/Chromium.ts"
 
 const repetitions = 5
 
-/** Milliseconds after which nothing is expected any more. */
+/** Timeout in milliseconds. */
 const longest = 20_000
 
 const median = (values: ReadonlyArray<number>): number =>
@@ -20,7 +19,7 @@ const print = (what: string, millis: ReadonlyArray<number>): void =>
       .padStart(6)} ms`
   )
 
-/** Milliseconds in the page from a change of a field until its rows are there. */
+/** Milliseconds in the page from a change of a field until its rows are shown. */
 const filtered = (page: Chromium.Page, field: string, value: string): Promise<number> =>
   page.evaluate(`(async () => {
     const field = document.querySelector(${JSON.stringify(field)})
@@ -40,7 +39,7 @@ const filtered = (page: Chromium.Page, field: string, value: string): Promise<nu
     return performance.now() - started
   })()`)
 
-/** Scrolls a screen every tenth of a second or so, and gives the length of each frame. */
+/** Scrolls one screen about every tenth of a second, and returns the duration of each frame. */
 const scrolled = (page: Chromium.Page): Promise<ReadonlyArray<number>> =>
   page.evaluate(`(async () => {
     const list = document.querySelector(".group-list")
@@ -71,12 +70,12 @@ export const measure = async (url: string, run: string): Promise<void> => {
     ] as const
     const frames: Array<number> = []
     const address = `${url}/ui#/groups?run=${run}`
-    /** A tab of its own, with its first rows, and how long they took. */
+    /** A new tab with its first rows, and how long they took. */
     const visit = async () => {
       const page = await context.newPage()
       await page.goto(address)
       await page.locator(".row-link").first().waitFor()
-      // Tabs in which nothing is drawn yet would count as fast.
+      // Without a first frame, a tab would count as fast.
       return { page, millis: await page.evaluate<number>("new Promise((done) => requestAnimationFrame(done))") }
     }
     for (let round = 0; round < repetitions; round++) {

@@ -1,5 +1,5 @@
 /**
- * A service with a run to look at: groups of 8 with chats, most of them trained on, metrics of every step, reports,
+ * Fills a service with a run to view: groups of 8 with chats, most of them trained on, metrics of every step, reports,
  * pieces.
  */
 import { type ScoredGroup, TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
@@ -37,10 +37,12 @@ const metricsOf = (step: number, next: () => number) => {
   }
 }
 
-/** Times that each item is tried. */
 const tries = 4
 
-/** Group number `at`: of an item that is tried again, a third of them in vain at first; two components in a score. */
+/**
+ * Group number `at`: items are tried several times, a third of them without success at first; scores have two
+ * components.
+ */
 const tried = (at: number, groups: number, words: number): ScoredGroup.ScoredGroup => {
   const group = Rollouts.group({ sequences: 8, words }, at)
   const items = Math.ceil(groups / tries)
@@ -53,7 +55,7 @@ const tried = (at: number, groups: number, words: number): ScoredGroup.ScoredGro
   }
 }
 
-/** Submits the groups, oldest first, and trains on all that fill a batch but for the last few. */
+/** Submits the groups, oldest first, and trains on all full batches except the last few. */
 export const fill = ({ groups, run, token, url, words }: Options) =>
   Effect.gen(function* () {
     const client = yield* TrajectoryClient.all

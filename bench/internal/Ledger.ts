@@ -1,17 +1,16 @@
 /**
- * Who has had what: every group by the number that its tokens carry, from its sending to the batch that was trained on.
+ * Tracks every group by the number in its tokens, from its submission to the batch that was trained on.
  *
- * A group counts as stored once its submission was answered, and as trained on once its batch's ack was. Whatever was
- * answered has to be trained on exactly once; the ledger holds it against all batches that were ever handed out.
+ * A group counts as stored once its submission was answered, and as trained on once its batch's ack was. Every answered
+ * group must be trained on exactly once; the ledger checks this against all batches ever delivered.
  */
 export class Ledger {
   private readonly answered = new Set<number>()
-  /** The batch that each group came in. */
   private readonly batchOf = new Map<number, string>()
   private readonly acked = new Map<string, ReadonlyArray<number>>()
   private readonly wrong: Array<string> = []
   sent = 0
-  /** Batches that came more than once, as they do when a claim's answer was lost or its lease ran out. */
+  /** Batches delivered more than once, which happens if a claim's answer was lost or its lease ran out. */
   handedOutAgain = 0
   trained = 0
 
@@ -46,7 +45,7 @@ export class Ledger {
     return this.answered.size
   }
 
-  /** What is not as promised; empty when every answered group was trained on exactly once. */
+  /** Violations; empty if every answered group was trained on exactly once. */
   problems(): ReadonlyArray<string> {
     const trained = new Set(Array.from(this.acked.values()).flat())
     const lost = Array.from(this.answered).filter((group) => !trained.has(group))

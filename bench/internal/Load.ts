@@ -1,9 +1,10 @@
 /**
- * Load on one URL over keep-alive connections: a bounded number of requests, or a bounded time, whichever ends first.
+ * Generates load on one URL over keep-alive connections: a bounded number of requests, or a bounded time, whichever
+ * ends first.
  *
- * Loopback only. It speaks HTTP over bare sockets, the same to every server, because Node's client takes as much
- * processor time for an answer of a megabyte as a server does: on a machine that both share, it would be measured too.
- * Answers must tell their length. Every answer's status is checked: a rate of refusals is no rate.
+ * Loopback only. Speaks HTTP over bare sockets, the same to every server, because Node's client uses as much processor
+ * time for a response of a megabyte as a server does, which would be measured too on a shared machine. Responses must
+ * state their length. Every response's status is checked, so that refusals do not count as throughput.
  */
 import { connect, type Socket } from "node:net"
 import { performance } from "node:perf_hooks"
@@ -12,7 +13,7 @@ export interface Request {
   readonly method: string
   readonly path: string
   readonly headers?: Record<string, string>
-  /** In parts, where they are sent one after the other. */
+  /** In parts if they are sent one after the other. */
   readonly body?: Uint8Array | ReadonlyArray<Uint8Array>
 }
 
@@ -27,7 +28,7 @@ export interface LoadResult {
 export interface Answer {
   readonly status: number
   readonly headers: Record<string, string>
-  /** The beginning, enough for any answer that is read; a large one is received whole, counted and not kept. */
+  /** The beginning, enough for any response that is read; a large one is received whole and counted, but not kept. */
   readonly body: Buffer
   /** Length of the whole body. */
   readonly bytes: number
@@ -44,7 +45,7 @@ interface Pending {
 /** One connection, one request at a time. */
 class Connection {
   isOpen = true
-  /** Whether anything of the answer to the last request has come. */
+  /** True if any part of the response to the last request has arrived. */
   hasAnswered = false
   private readonly socket: Socket
   private pending: Pending | undefined
@@ -58,7 +59,7 @@ class Connection {
       host: "127.0.0.1",
       port,
       noDelay: true,
-      // Read into the same memory each time: what is counted and not kept is never copied.
+      // Read into the same memory each time, so that discarded data is never copied.
       onread: {
         buffer: Buffer.allocUnsafe(256 * 1024),
         callback: (length, memory) => {
@@ -147,8 +148,7 @@ export class Pool {
     const fresh = connection === undefined
     connection ??= new Connection(port)
     const answer = await connection.send(request).catch((error: unknown) => {
-      // The server may have closed an idle connection at the very moment it was used: nothing was answered, so once
-      // more.
+      // The server may have closed an idle connection just as it was used: without any response, retry once.
       if (fresh || connection?.hasAnswered !== false) throw error
       connection = new Connection(port)
       return connection.send(request)

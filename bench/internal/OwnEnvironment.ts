@@ -1,6 +1,6 @@
 /**
- * Our environment loop over HTTP with instant inference: groups of 8 x 64 tokens. Arguments: the
- * service's URL, the number of workers. Runs until it is ended.
+ * Our environment loop over HTTP with instant inference: groups of 8 x 64 tokens. Arguments: the service's URL, the
+ * number of workers. Runs until it is killed.
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, Message, Rollout, ServerManager, Trajectory, TrajectoryClientHttp } from "@atropos/core"

@@ -1,12 +1,12 @@
-/** Lines of a report: what was measured, ours, the reference's, the ratio, and the ratio aimed at. */
+/** Prints rows of a report: name, our value, the reference's, the ratio, and the goal for the ratio. */
 export interface Row {
   readonly what: string
   readonly ours: number
   readonly reference: number | undefined
   readonly unit: string
-  /** Whether a larger figure is better (rates) or a smaller one (times). */
+  /** Direction: rates should be larger, times smaller. */
   readonly better: "larger" | "smaller"
-  /** None where the ratio says nothing of what is aimed at. */
+  /** Absent if the ratio has no goal. */
   readonly goal?: number | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * Groups of rollouts with chats, made from a seed: a question and answers of some hundred words each, of a vocabulary
- * in which few words are frequent and most are rare, with tokens (a word is one), logprobs and scores.
+ * Groups of rollouts with chats, generated from a seed: a question and answers of a few hundred words each, from a
+ * vocabulary with few frequent and many rare words, with tokens (one per word), logprobs and scores.
  */
 import { type Message, type ScoredGroup, Trajectory } from "@atropos/core"
 
@@ -10,7 +10,7 @@ export interface Shape {
   readonly words: number
 }
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Numbers from 0 to 1, deterministic in the seed. */
 export const generator = (seed: number): (() => number) => {
   let state = Math.imul(seed + 1, 2654435761) >>> 0
   return () => {
@@ -57,7 +57,7 @@ export const vocabulary: ReadonlyArray<string> = Array.from({ length: 20_000 }, 
     : `${syllables[(id * 7) % syllables.length]!}${syllables[Math.floor(id / 3) % syllables.length]!}`
 )
 
-/** A word's id, after Zipf. */
+/** A word's id, by Zipf's law. */
 const pick = (next: () => number): number =>
   Math.min(vocabulary.length - 1, Math.floor(vocabulary.length ** next()) - 1)
 
@@ -68,7 +68,7 @@ const system: Message.Message = {
   content: "Think step by step, then give the final number in \\boxed{}."
 }
 
-/** Group number `seed`; its question says `question <seed>`, and one of its answers in four is boxed and right. */
+/** Group number `seed`; its question is `question <seed>`, and one in four of its answers is boxed and right. */
 export const group = ({ sequences, words }: Shape, seed: number): ScoredGroup.ScoredGroup => {
   const next = generator(seed)
   const prompt = Int32Array.from({ length: 20 + Math.floor(next() * 20) }, () => pick(next))

@@ -1,6 +1,6 @@
 /**
- * The servers that are measured, each as a process of its own on a free loopback port: ours, and the Python original
- * where ATROPOS_ORIGINAL names a checkout of it and ATROPOS_ORIGINAL_PYTHON an interpreter with its dependencies.
+ * Starts the measured servers, each in a separate process on a free loopback port: ours, and the Python original if
+ * ATROPOS_ORIGINAL names a checkout and ATROPOS_ORIGINAL_PYTHON an interpreter with its dependencies.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
@@ -19,7 +19,7 @@ export interface RunningServer {
   readonly name: string
   readonly port: number
   readonly pid: number
-  /** The last of what it wrote. */
+  /** The end of its output. */
   readonly log: () => string
   readonly stop: () => Promise<void>
 }
@@ -87,8 +87,7 @@ const start = async (
 }
 
 /**
- * Our service on fresh data: on PGlite in a temporary folder, or in a database of its own on the server of
- * `databaseUrl`.
+ * Our service with fresh data: on PGlite in a temporary folder, or in a new database on the server of `databaseUrl`.
  */
 export const ours = async (databaseUrl?: string, environment: Record<string, string> = {}): Promise<RunningServer> => {
   const folder = await mkdtemp(join(tmpdir(), "atropos-bench-"))
@@ -125,7 +124,7 @@ export const on = (
     cleanUp
   )
 
-/** A database of its own on that server; it is dropped with whoever is still connected to it. */
+/** A new database on that server; dropped together with remaining connections. */
 export const freshDatabase = async (databaseUrl: string) => {
   const name = `atropos_bench_${process.pid}_${randomUUID().slice(0, 8)}`
   const url = new URL(databaseUrl)
@@ -140,7 +139,7 @@ export const freshDatabase = async (databaseUrl: string) => {
   return { url: url.href, drop: () => administer(`drop database ${name} with (force)`) }
 }
 
-/** The original, or undefined where none is named. */
+/** The original, or undefined if none is configured. */
 export const original = async (): Promise<RunningServer | undefined> => {
   const { ATROPOS_ORIGINAL: folder, ATROPOS_ORIGINAL_PYTHON: python = "python3" } = process.env
   if (folder === undefined) return undefined

@@ -1,4 +1,6 @@
-/** What a trainer and an environment do first: register a run, ask for a batch once, register an environment. */
+/**
+ * The first requests of a trainer and an environment: register a run, poll for a batch once, register an environment.
+ */
 import { randomUUID } from "node:crypto"
 import { type Answer, Pool, type Request, send } from "./Load.ts"
 
@@ -19,7 +21,7 @@ export const post = (path: string, value: unknown): Request => ({
   body: Buffer.from(JSON.stringify(value))
 })
 
-/** A fresh run of that batch size with one environment; gives its id. */
+/** Starts a fresh run of that batch size with one environment; returns its id. */
 export const open = async (port: number, batchSize: number, groupSize: number): Promise<number> => {
   await call(port, { method: "GET", path: "/reset_data" })
   await call(
@@ -43,15 +45,12 @@ export const open = async (port: number, batchSize: number, groupSize: number): 
   return (JSON.parse(body.toString()) as { readonly env_id: number }).env_id
 }
 
-/**
- * Requests that send the same packed body under fresh keys each time; the rest of the body is sent as it is, without a
- * copy.
- */
+/** Requests that send the same packed body with new keys each time; the rest of the body is sent without copying. */
 export const packedSubmissions = (encoded: Uint8Array, keys: ReadonlyArray<string>): (() => Request) => {
   const whole = Buffer.from(encoded)
   const places = keys.map((key) => whole.indexOf(key))
   if (places.includes(-1)) throw new Error("a key is not in the packed body")
-  // Between the keys, and after the last; the keys stand in the index at the front, in order.
+  // Between the keys, and after the last; the keys are in the index at the front, in order.
   const parts = places.map((place, index) =>
     whole.subarray(index === 0 ? 0 : places[index - 1]! + keys[index - 1]!.length, place)
   )

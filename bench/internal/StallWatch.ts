@@ -1,13 +1,13 @@
 /**
- * Loaded into the service by the soak (`--import`): whose fault is it when the event loop is late?
+ * Attributes event-loop delays to their cause; loaded into the service by the soak (`--import`).
  *
- * A timer of 5 ms looks at the wall clock, at the processor time of this thread, at the time it was ready and had no
- * core (the kernel's `schedstat`, Linux), and at the garbage collector's pauses. The span between two looks is one turn
- * of the loop: what it took beyond the timer's 5 ms is the stall. A span's time is our own work (processor time outside
+ * A 5 ms timer reads the wall clock, the processor time of this thread, the time it was ready without a core (the
+ * kernel's `schedstat`, Linux), and the garbage collector's pauses. The span between two readings is one turn of the
+ * loop; its excess over the timer's 5 ms is the stall. A span's time consists of our own work (processor time outside
  * of pauses), pauses, time without a core, and idle waiting.
  *
- * Every turn goes into `ATROPOS_STALL_LOG` as a line of JSON where it is longer than 20 ms; every ten seconds a line
- * with the number of turns and the quantiles of each kind, milliseconds. The opening of a port is a line of its own.
+ * Every turn longer than 20 ms is logged to `ATROPOS_STALL_LOG` as a JSON line; every ten seconds a line has the number
+ * of turns and the quantiles of each kind, in milliseconds. The opening of a port is a separate line.
  */
 import { subscribe } from "node:diagnostics_channel"
 import { appendFileSync, openSync, readSync } from "node:fs"
@@ -24,7 +24,7 @@ export interface Turn {
   readonly own: number
   /** Pauses of the garbage collector, wall clock. */
   readonly pause: number
-  /** Ready, and without a core. */
+  /** Ready, without a core. */
   readonly waiting: number
   /** Longest single pause, and its kind. */
   readonly collector: string
@@ -39,7 +39,7 @@ export interface Span {
   readonly share: { readonly [kind in Kind]: number }
 }
 
-/** A port was opened: before, nobody can be kept waiting. */
+/** A port was opened; earlier stalls affect no client. */
 export interface Opening {
   /** Milliseconds since the process started. */
   readonly listeningAt: number
@@ -75,7 +75,7 @@ const openSchedule = (): number | undefined => {
   try {
     return openSync("/proc/thread-self/schedstat", "r")
   } catch {
-    // Not Linux: time without a core is then counted as idle.
+    // Not Linux: time without a core then counts as idle.
     return undefined
   }
 }
@@ -85,7 +85,7 @@ const busy = (): number => {
   return (system + user) / 1000
 }
 
-/** Entries of the collector have it; the type of entries in general does not. */
+/** Collector entries have it; the general type of entries does not. */
 const kindOf = (entry: PerformanceEntry): number =>
   "detail" in entry && typeof entry.detail === "object" && entry.detail !== null && "kind" in entry.detail
     ? Number(entry.detail.kind)
@@ -109,7 +109,7 @@ const watch = (path: string): void => {
     }
   }).observe({ entryTypes: ["gc"] })
 
-  // Pauses are told of after the turn they fell into: turns wait for the next look.
+  // Pauses are reported after their turn, so turns are kept until the next reading.
   let turns: Array<Omit<Turn, "own" | "pause" | "collector"> & { readonly busy: number }> = []
   let last = { at: performance.now(), busy: busy(), waited: waited() }
   setInterval(() => {

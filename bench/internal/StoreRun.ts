@@ -1,4 +1,4 @@
-/** A run with one environment in a store, for benchmarks that go past HTTP. */
+/** A run with one environment in a store, for benchmarks without HTTP. */
 import type { TrajectoryStore } from "@atropos/api"
 import { Effect } from "effect"
 

@@ -1,9 +1,9 @@
-/** What is asked of a list of many groups: pages, filters, words, orders, and the presets of the viewer. */
+/** Queries on a list of many groups: pages, filters, words, orders, and the viewer's presets. */
 import { sorts } from "@atropos/core/service/api/RolloutOrder"
 
 export type Query = readonly [what: string, query: string]
 
-/** `before` is the `next` of a page that begins after half of the groups; empty where they are too few for pages. */
+/** `before` is the `next` of a page that starts after half of the groups; empty if there are too few for pages. */
 const filters = (before: string): ReadonlyArray<Query> => [
   ["first page", ""],
   ...(before === "" ? [] : [["page after 5,000", `before=${before}`] as const]),
@@ -38,7 +38,7 @@ const orders: ReadonlyArray<Query> = sorts.flatMap((sort): ReadonlyArray<Query> 
   ]
 })
 
-/** As `Presets.ts` of the viewer sets them. */
+/** As in the viewer's `Presets.ts`. */
 const presets: ReadonlyArray<Query> = [
   ["preset: all wrong", "best_to=0"],
   ["preset: newly solved", "newly_solved=true"],

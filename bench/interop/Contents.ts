@@ -1,6 +1,6 @@
 /**
- * Whether what a trainer received is what the environments sent: every group at most once, whole, in batches of the
- * right size.
+ * Compares the groups that a trainer received with those the environments sent: each at most once, complete, in batches
+ * of the right size.
  */
 import assert from "node:assert/strict"
 import { readFile } from "node:fs/promises"
@@ -27,7 +27,7 @@ export interface Received {
 const lines = async (file: string): Promise<ReadonlyArray<string>> =>
   (await readFile(file, "utf8")).split("\n").filter((line) => line !== "")
 
-/** Null and missing are the same to every reader of a group. */
+/** Null and missing are equivalent to every reader of a group. */
 const present = (group: Group): Record<string, unknown> =>
   Object.fromEntries(Object.entries(group).filter(([name, value]) => value !== null && name !== "env_id"))
 
@@ -47,7 +47,7 @@ const checkAlignment = ({ inference_logprobs: logprobs, masks, tokens }: Group):
   })
 }
 
-/** `sent` are the files the environments wrote their groups to, `received` the batches of the trainer, one per line. */
+/** `sent` are the files with the environments' groups, `received` the trainer's batches, one per line. */
 export const compare = async (sent: ReadonlyArray<string>, received: string, batchSize: number): Promise<Received> => {
   const waiting = new Map<string, Array<Group>>()
   for (const file of sent) {

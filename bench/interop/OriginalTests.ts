@@ -1,8 +1,8 @@
 /**
- * The original's own API tests against our service.
+ * Runs the original's own API tests against our service.
  *
- * They start `atroposlib.cli.run_api` on port 8000 themselves; in a copy of the package that one module starts our
- * command.
+ * They start `atroposlib.cli.run_api` on port 8000 themselves; in a copy of the package this module starts our command
+ * instead.
  */
 import { cp, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -25,7 +25,7 @@ export const run = async ({ folder, python }: Processes.Original, command: Reado
       args: ["-m", "pytest", "-q", "-p", "no:cacheprovider", ...files.map((file) => `atroposlib/tests/${file}.py`)],
       cwd: copy,
       env: {
-        // Without it an installed atroposlib could stand in the copy's way.
+        // Otherwise an installed atroposlib could shadow the copy.
         PYTHONPATH: copy,
         ATROPOS_SERVICE: JSON.stringify([...command, "api"]),
         ATROPOS_DATA_DIR: join(copy, "data")

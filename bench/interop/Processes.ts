@@ -1,13 +1,11 @@
 /**
- * Processes of the check, the original's Python programs and our command, each with its output kept for when it fails.
+ * Manages processes of the check, the original's Python programs and our command; keeps each one's output for failures.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 
-/**
- * The original's checkout, the interpreter that has its dependencies, and rows of GSM8K (`train.jsonl`, `test.jsonl`).
- */
+/** The original's checkout, the interpreter with its dependencies, and rows of GSM8K (`train.jsonl`, `test.jsonl`). */
 export interface Original {
   readonly folder: string
   readonly python: string
@@ -30,7 +28,7 @@ export interface Running {
   readonly name: string
   readonly exited: Promise<number | null>
   readonly output: () => string
-  /** Ends it as a user would with Ctrl-C; after 20 seconds without asking. */
+  /** Sends SIGINT as Ctrl-C does; kills it after 20 seconds. */
   readonly stop: () => Promise<void>
 }
 
@@ -64,7 +62,7 @@ export const start = ({ args, command, cwd, env, name }: Command): Running => {
   }
 }
 
-/** Waits for its end, which must be a good one and come in time. */
+/** Waits for it to end, which must be successful and in time. */
 export const finish = async (running: Running, seconds: number): Promise<string> => {
   const code = await Promise.race([running.exited, sleep(seconds * 1000, "late" as const, { ref: false })])
   if (code === 0) return running.output()
@@ -73,7 +71,7 @@ export const finish = async (running: Running, seconds: number): Promise<string>
   throw new Error(`${running.name} ${how}:\n${running.output().slice(-4000)}`)
 }
 
-/** Waits until it answers on this path. */
+/** Waits until it responds on this path. */
 export const untilAnswers = async (url: string, running: Running): Promise<void> => {
   for (let attempt = 0; attempt < 300; attempt++) {
     const isUp = await fetch(url).then(

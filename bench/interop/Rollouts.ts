@@ -1,10 +1,10 @@
 /**
- * Environments, a service and the original's data loop, each a process of its own, ours and the original's mixed as
- * told.
+ * Runs environments, a service and the original's data loop in separate processes, in any combination of ours and the
+ * original's.
  *
  * The environments are GSM8K: the original's gsm8k_server.py, unmodified, and ours. Both read the same kind of
- * configuration file and the same rows, and ask the same stand-in for vLLM. Everything that reached the trainer is
- * compared with what they sent.
+ * configuration file and the same rows, and use the same stand-in for vLLM. Everything the trainer received is compared
+ * with what they sent.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -17,7 +17,7 @@ export interface Scenario {
   readonly service: "ours" | "the original"
   readonly environments: ReadonlyArray<"ours" | "the original">
   readonly batches: number
-  /** Least share of a batch that each environment asks for. */
+  /** Minimum share of a batch that each environment requests. */
   readonly share?: number
 }
 
@@ -26,7 +26,7 @@ const microBatches = 2
 const tokenizer = new URL("../../packages/core/test/fixtures/tiny-tokenizer", import.meta.url).pathname
 const python = (name: string): string => new URL(`./python/${name}`, import.meta.url).pathname
 
-/** What both kinds of environment are told, as one file; JSON is YAML. */
+/** The configuration for both kinds of environment, as one file; JSON is YAML. */
 const configuration = (service: number, inference: number, own: object): string => {
   const server = {
     base_url: `http://127.0.0.1:${inference}/v1`,
@@ -45,7 +45,7 @@ const configuration = (service: number, inference: number, own: object): string 
     include_messages: true,
     ...own
   }
-  // The original uses the address of a server only where there are two in the list.
+  // The original uses a server's address only if the list has two.
   return JSON.stringify({ env, openai: [server, server], slurm: false })
 }
 
@@ -64,7 +64,7 @@ export const run = async (
   const service = whose === "ours" ? await Servers.ours(process.env.DATABASE_URL) : await Servers.original()
   if (service === undefined) throw new Error("ATROPOS_ORIGINAL is not set")
   try {
-    // On a Postgres server the run of an earlier check is still there, and a second registration would not change it.
+    // On a Postgres server the run of an earlier check still exists, and a second registration would not change it.
     await fetch(`http://127.0.0.1:${service.port}/reset_data`)
     const inference = await Servers.freePort()
     const standIn = started({
@@ -147,7 +147,7 @@ export const run = async (
         })
     )
     await Promise.race([Processes.finish(trainer, 300), early])
-    // The original's environment writes its file out when it ends.
+    // The original's environment writes its file when it ends.
     await Promise.all(running.map((one) => one.stop()))
     return await Contents.compare(sent, received, microBatch * microBatches)
   } catch (error) {

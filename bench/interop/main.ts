@@ -1,11 +1,11 @@
 /**
- * Whether the Python original and we understand each other, by running both:
- * `node --conditions=atropos-src bench/interop/main.ts [check …]`.
+ * Checks that the Python original and ours interoperate, by running both: `node --conditions=atropos-src
+ * bench/interop/main.ts [check …]`.
  *
  * Checks: `tests` (the original's API tests; port 8000 must be free), `python-environment` (its environment and data
  * loop, our service), `python-service` (our environment, its service and data loop), `side-by-side` (both
- * environments), `shares` (the same, with half of each batch for each). Without words: all. Wanted in the environment:
- * see `Processes.original`; DATABASE_URL chooses Postgres for ours, else PGlite. Loopback only; everything is ended and
+ * environments), `shares` (both, with half of each batch for each). Default: all. Required variables: see
+ * `Processes.original`; DATABASE_URL selects Postgres for ours, else PGlite. Loopback only; everything is stopped and
  * removed at the end.
  */
 import * as OriginalTests from "./OriginalTests.ts"

@@ -1,11 +1,11 @@
 /**
- * What a training step costs over the Tinker protocol: requests, and bytes on the wire for each trained position, of
- * objectives with and without a reference. The server is ours, in this process, on a tiny model: its seconds say
- * nothing, its messages do.
+ * The cost of a training step over the Tinker protocol: requests, and bytes on the wire per trained position, for
+ * objectives with and without a reference. The server is ours, in this process, on a tiny model: only its messages are
+ * meaningful, not its times.
  *
  *     node --conditions=atropos-src bench/tinker/Cost.ts [sequences] [tokens]
  *
- * 64 sequences of 256 tokens unless told. Samples and checkpoints are not counted; publishing is told apart.
+ * Default: 64 sequences of 256 tokens. Samples and checkpoints are not counted; publishing is reported separately.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { NodeServices } from "@effect/platform-node"
@@ -53,7 +53,7 @@ const serve = Effect.gen(function* () {
   return HttpServer.formatAddress(Context.get(yield* Layer.build(layer), HttpServer.HttpServer).address)
 })
 
-/** Two that the server has itself, one that it has not, and one with a reference. */
+/** Two objectives that the server has, one that it does not, and one with a reference. */
 const cases = [{ preset: "grpo" }, { preset: "sft" }, { preset: "sapo" }, { preset: "grpo", klCoef: 0.1 }] as const
 
 const program = Effect.gen(function* () {

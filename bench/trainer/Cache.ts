@@ -1,14 +1,14 @@
 /**
- * What loads of unequal lengths take in the engine's cache: bytes reserved for each byte that sequences use, and the
- * processor time of a step of decoding.
+ * Cache usage of loads with unequal lengths: bytes reserved per byte that sequences use, and the processor time of a
+ * decoding step.
  *
  *     node --conditions=atropos-src bench/trainer/Cache.ts [SHAPE] [layers=N] [vocabulary=N] [steps=N] [LOAD…]
  *
- * A shape of `internal/Checkpoint.ts` with random weights, 0.5B with 4 layers and 1,024 tokens unless told; the
- * engine's scheduler in this thread, so that the figures are of its steps alone. Loads are those below, all unless
- * named. Steps are counted once every prompt is through; what a prompt's token costs contains the steps of those that
- * were done. The last column is a digest of all tokens and logprobs: equal where every sample is the same, bit for bit.
- * THREADS is that of each graph run.
+ * A shape of `internal/Checkpoint.ts` with random weights, by default 0.5B with 4 layers and 1,024 tokens; the engine's
+ * scheduler runs in this thread, so that only its steps are measured. Loads are those below, by default all. Steps are
+ * counted once every prompt is processed; the cost of a prompt token includes the decoding steps done meanwhile. The
+ * last column is a digest of all tokens and logprobs: equal if every sample is the same, bit for bit. THREADS is that
+ * of each graph run.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -32,7 +32,7 @@ interface Group {
 const each = (count: number, prompt: number): ReadonlyArray<Group> =>
   Array.from({ length: count }, () => ({ prompt, n: 1 }))
 
-/** Prompts and how many answers each has. */
+/** Prompts, and the number of answers to each. */
 const loads: { readonly [name: string]: ReadonlyArray<Group> } = {
   mixed: [...each(30, 168), ...each(2, 3968)],
   groups: [100, 500, 1000, 2000].map((prompt) => ({ prompt, n: 8 })),
@@ -70,7 +70,7 @@ const measure = Effect.fnUntraced(function* (name: string, model: Model.Model) {
   })
   const groups = loads[name]!
   const rows = groups.reduce((sum, { n }) => sum + n, 0)
-  // All are there until the slowest has had its steps.
+  // All stay until the slowest has had its steps.
   const maxTokens = steps + Math.ceil(groups.reduce((sum, { prompt }) => sum + prompt, 0) / 1000) + 40
   for (const [id, { n, prompt }] of groups.entries()) {
     const promptTokens = Array.from({ length: prompt }, (_, t) => (t * t * 7 + 3 * t + 11 * id) % cut.vocabulary)
@@ -107,7 +107,7 @@ const measure = Effect.fnUntraced(function* (name: string, model: Model.Model) {
     const now = yield* status
     if (now.running !== rows) return yield* Effect.die(`${now.running} of ${rows} rows were there`)
     reserved += now.kvBytes
-    // A row holds all of its tokens but the last.
+    // A row holds all of its tokens except the last.
     used += positionBytes * (whole + now.generatedTokens - rows)
   }
   while (!scheduler.isIdle) yield* scheduler.step

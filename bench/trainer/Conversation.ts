@@ -1,6 +1,6 @@
 /**
- * Conversations of ten turns at the engine: with what it remembers of earlier turns, beside every prompt computed anew,
- * as before it did. Goal: a quarter of the prompt tokens.
+ * Conversations of ten turns at the engine: with its prefix cache, and with every prompt computed again. Goal: a
+ * quarter of the prompt tokens.
  */
 import type { Row } from "../internal/Report.ts"
 import * as Checkpoint from "./internal/Checkpoint.ts"

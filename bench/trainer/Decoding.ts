@@ -1,6 +1,6 @@
 /**
- * The generation engine beside `generate` of transformers, on the CPU: a batch of prompts of 32 tokens, 32 sampled
- * tokens each unless told, with a cache of keys and values. Goal: 1.2 times as many tokens a second.
+ * The generation engine next to `generate` of transformers, on the CPU: a batch of prompts of 32 tokens, by default 32
+ * sampled tokens each, with a KV cache. Goal: 1.2 times as many tokens per second.
  */
 import type { Row } from "../internal/Report.ts"
 import * as Checkpoint from "./internal/Checkpoint.ts"
@@ -8,7 +8,7 @@ import * as Child from "./internal/Child.ts"
 
 export interface Options extends Child.Turns, Checkpoint.Cut {
   readonly tokens?: number
-  /** The likeliest token, nothing drawn. */
+  /** Greedy decoding. */
   readonly isGreedy?: boolean
   /** Of our frozen weights; the reference has float32. */
   readonly quantize?: string | undefined

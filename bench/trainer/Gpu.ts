@@ -1,16 +1,16 @@
 /**
- * Training and decoding on a GPU, ours through WebGPU and CUDA beside PyTorch in bfloat16 with PEFT and SDPA: LoRA
+ * Training and decoding on a GPU, ours through WebGPU and CUDA next to PyTorch in bfloat16 with PEFT and SDPA: LoRA
  * steps (r = 16, all linear layers) and greedy answers to prompts of 32 tokens, of a model with random weights.
  *
  *     npm run bench -- gpu [device=cpu|webgpu|cuda] [shape=NAME] [layers=N] [vocabulary=N] [steps=1x1024,8x2048]
  *         [rows=8,64,256] [tokens=N] [rounds=N]
  *
- * What stands there is what is measured unless told, and 0.5B, 64 tokens, 4 steps after a first one. Devices that do
- * not work are named with the reason, and so are those that the CPU is faster than: drivers in software. A device that
- * is asked for by name is measured whatever it is, so that the command can be tried where there is no GPU: its table
- * says so, and has PyTorch on the CPU in float32 beside it.
+ * The values above are the defaults, with 0.5B, 64 tokens, and 4 steps after a first one. Devices that do not work are
+ * listed with the reason, and so are those slower than the CPU: drivers in software. A device requested by name is
+ * measured in any case, so that the command can be tried without a GPU: its table states so, and compares with PyTorch
+ * on the CPU in float32.
  *
- * Every figure is of a process of its own. A line that has not worked stands below the table with its reason.
+ * Every value comes from a separate process. A failed line is listed below the table with its reason.
  */
 import * as Device from "@atropos/trainer/exec/Device"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
@@ -23,12 +23,12 @@ import * as DeviceMemory from "./internal/DeviceMemory.ts"
 interface Settings extends Checkpoint.Cut {
   readonly device: DeviceKind | undefined
   readonly shape: Checkpoint.ShapeName
-  /** Batches of so many rows of so many tokens. */
+  /** Batches, as rows by tokens per row. */
   readonly steps: ReadonlyArray<readonly [rows: number, length: number]>
-  /** Answers at once. */
+  /** Numbers of parallel answers. */
   readonly rows: ReadonlyArray<number>
   readonly tokens: number
-  /** Steps that are measured after a first one; 0: that one alone. */
+  /** Steps measured after a first one; 0: only that one. */
   readonly rounds: number
 }
 
@@ -56,7 +56,6 @@ const whole = (word: string): number => {
   return Number(word)
 }
 
-/** One of them by name. */
 const oneOf = <A extends string>(names: ReadonlyArray<A>, word: string): A => {
   const found = names.find((name) => name === word)
   return found ?? fail(`"${word}" is none of ${names.join(", ")}`)
@@ -80,7 +79,7 @@ const readers: { readonly [name: string]: (value: string) => Partial<Settings> }
   rounds: (value) => ({ rounds: whole(value) })
 }
 
-/** Of words such as `rows=8,64`. */
+/** Parses words such as `rows=8,64`. */
 const settingsOf = (words: ReadonlyArray<string>): Settings =>
   words.reduce<Settings>((settings, word) => {
     const [name = "", value = ""] = word.split("=")
@@ -95,14 +94,13 @@ interface Measured {
   readonly deviceMegabytes: number | undefined
 }
 
-/** A side's figures, or why there are none. */
+/** One side's results, or why there are none. */
 const measured = (side: Child.Side, args: ReadonlyArray<string>): Promise<Measured | string> =>
   DeviceMemory.during(() => Child.run(side, args)).then(
     ({ megabytes, result }) => ({ figures: result, deviceMegabytes: megabytes }),
     (cause: unknown) => String(cause).trim().split("\n").at(-1) ?? "it failed"
   )
 
-/** What is measured, and what both sides are asked for. */
 interface Work {
   readonly what: string
   readonly args: ReadonlyArray<string>
@@ -119,7 +117,7 @@ const workOf = (folder: string, device: DeviceKind, { rounds, rows, steps, token
   }))
 ]
 
-/** `isTrial`: of no GPU, so that no goal is meant, and all is in the memory of the processes. */
+/** `isTrial`: without a GPU, so there is no goal, and all memory is the processes'. */
 const rowsOf = (
   what: string,
   ours: Measured,
@@ -157,13 +155,13 @@ const rowsOf = (
 interface Measurable {
   readonly kind: DeviceKind
   readonly title: string
-  /** What PyTorch runs on beside it. */
+  /** The device of the reference run. */
   readonly reference: "cpu" | "cuda"
 }
 
 const trial = (kind: DeviceKind) => Effect.runPromise(Device.trial(kind))
 
-/** Devices to measure; and why others are left out. */
+/** Devices to measure, and why others are skipped. */
 const devicesOf = async ({ device }: Settings) => {
   const notes: Array<string> = []
   const devices: Array<Measurable> = []
@@ -173,7 +171,7 @@ const devicesOf = async ({ device }: Settings) => {
     const isSlow = result.works && cpu.works && result.gflops < cpu.gflops
     if (!result.works) notes.push(`${kind} cannot be used: ${result.why}; ${result.advice}`)
     else if (isSlow && device === undefined) {
-      // A software driver: a step would take minutes, and say nothing.
+      // A software driver: a step would take minutes, and be meaningless.
       notes.push(`${kind} is left out: ${Device.speed(result.gflops)}, the CPU does ${Device.speed(cpu.gflops)}`)
     } else if (kind === "cpu") {
       devices.push({ kind, title: "NO FIGURES OF A GPU, but a trial on the CPU", reference: "cpu" })
@@ -205,7 +203,7 @@ const printTable = async (folder: string, { kind, reference, title }: Measurable
   for (const line of why) console.log(line)
 }
 
-/** Prints a table for each device, and what is to be said about the others. */
+/** Prints a table for each device, and notes on the others. */
 export const print = async (words: ReadonlyArray<string>): Promise<void> => {
   const settings = settingsOf(words)
   const { devices, notes } = await devicesOf(settings)

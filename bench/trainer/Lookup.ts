@@ -1,11 +1,11 @@
 /**
- * What guessing ahead is worth (`speculativeTokens`): tokens for a second of processor time, with it and without, in
- * turns.
+ * Benefit of speculative decoding by prompt lookup (`speculativeTokens`): tokens per second of processor time, with and
+ * without it, alternating.
  *
  *     node --conditions=atropos-src bench/trainer/Lookup.ts
  *
- * The model has random weights and 4 million parameters. Greedy, with a penalty below 1, it says the same again and
- * again: answers that copy. At temperature 1 it says what nobody can guess: the price.
+ * The model has random weights and 4 million parameters. Greedy decoding with a penalty below 1 repeats itself: answers
+ * that copy. At temperature 1 its answers are unpredictable: the worst case.
  */
 import * as Engine from "@atropos/trainer/engine/Engine"
 import * as Model from "@atropos/trainer/model/Model"
@@ -37,7 +37,7 @@ const sampled = Effect.fnUntraced(function* (engine: Engine.Shape, rows: number,
     topP: 1,
     topK: 0,
     stopTokenIds: [],
-    // Rewards what was said before.
+    // Rewards repetition.
     ...(temperature === 0 && { repetitionPenalty: 0.7 }),
     seed: 1
   })

@@ -1,8 +1,7 @@
 /**
- * Of the positions that a batch is computed on, those that hold a token: ours, packed into rows of a few lengths,
- * beside the original's example trainer, which pads the sequences of a batch to the longest of them
- * (`pad_data_to_good_offset`: on to the next multiple of 64). Lengths are log-normal, median 600, at most 4096. Goal:
- * 95 %.
+ * Share of computed positions that hold a token: ours, packed into rows of a few lengths, next to the original's
+ * example trainer, which pads the sequences of a batch to the longest of them (`pad_data_to_good_offset`: to the next
+ * multiple of 64). Lengths are log-normal, median 600, at most 4096. Goal: 95 %.
  */
 import * as Preset from "../../packages/trainer/src/loss/Preset.ts"
 import * as MicroBatch from "../../packages/trainer/src/local/MicroBatch.ts"
@@ -17,7 +16,7 @@ const cap = 4096
 const goodMultiple = 64
 const vocabSize = 32
 
-/** A fixed draw: every run packs the same batches. */
+/** Deterministic: every run packs the same batches. */
 const uniforms = (seed: number) => {
   let state = seed
   return () => {

@@ -1,11 +1,11 @@
 /**
- * No speed: which nodes of our graphs a device runs, and which fall back to the CPU.
+ * Checks (without timing) which nodes of our graphs a device runs, and which fall back to the CPU.
  *
  *     node --conditions=atropos-src bench/trainer/Placement.ts webgpu|cuda FOLDER…
  *
- * FOLDER is a model with an adapter in its folder `adapter`, as `packages/trainer/test/fixtures/architectures` has
- * them. Counted is what ONNX Runtime says when it loads a graph, after its own rewriting: of the training graph (GRPO,
- * all parts computed again), then of that of decoding. Loops count as one node, and what is in them too.
+ * FOLDER is a model with an adapter in its folder `adapter`, as in `packages/trainer/test/fixtures/architectures`.
+ * Counts what ONNX Runtime logs when it loads a graph, after its own rewriting: of the training graph (GRPO, all parts
+ * recomputed), then of the decoding graph. Loops count as one node, in addition to the nodes inside.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Result } from "effect"
@@ -42,7 +42,7 @@ const graphOf = Effect.fnUntraced(function* (folder: string, kind: Kind) {
   return toOnnx(TrainGraph.build(Model.policy(model), objective).graph)
 })
 
-/** Loads a graph with everything logged: a process's own log goes past Node. */
+/** Loads a graph with full logging; the native log bypasses Node. */
 const load = async (device: DeviceKind, { external, onnx }: OnnxModel) => {
   const options = OrtSession.options({ device, threads: 1 }, {}, external.folder)
   const session = await Library.load().InferenceSession.create(onnx, { ...options, logSeverityLevel: 0 })
@@ -52,11 +52,11 @@ const load = async (device: DeviceKind, { external, onnx }: OnnxModel) => {
 interface Placed {
   readonly nodes: number
   readonly onDevice: number
-  /** How many of each operation the CPU runs. */
+  /** Number of each operation that the CPU runs. */
   readonly fallen: ReadonlyMap<string, number>
 }
 
-/** Of what was logged: lists of nodes, each under the name of who runs them. */
+/** Parses the log: lists of nodes, each under the name of its execution provider. */
 const placed = (log: string): Placed => {
   let nodes = 0
   let onDevice = 0
@@ -86,7 +86,7 @@ const own = kinds.find((kind) => rest[0] === `--load=${kind}`)
 if (own !== undefined) {
   await load(device, await Effect.runPromise(Effect.provide(graphOf(rest[1]!, own), NodeServices.layer)))
 } else {
-  // A file and not a pipe: what a full one does not take at once, the library never writes.
+  // A file instead of a pipe: if a pipe is full, the library drops the rest.
   const log = join(mkdtempSync(join(tmpdir(), "atropos-placement-")), "log")
   for (const folder of rest) {
     for (const kind of kinds) {

@@ -1,12 +1,11 @@
 /**
- * Prompt tokens that the engine computes for each token it samples, in the tool environment: with its prefix cache, and
- * with every prompt computed anew, as before it had one.
+ * Prompt tokens computed per sampled token in the tool environment: with the engine's prefix cache, and without it.
  *
  *     node --conditions=atropos-src bench/trainer/ToolTurns.ts [ITEMS]
  *
- * The environment is `tool-use` with questions of research, played whole by a scripted policy that searches four times
- * and then answers. What it asked for, turn by turn and token by token, then goes to an engine with a small model of
- * random weights, which samples as many tokens as the script said; the answers in later prompts are the script's.
+ * The environment is `tool-use` with research questions, played completely by a scripted policy that searches four
+ * times and then answers. Its requests, token by token, are replayed on an engine with a small model of random weights,
+ * which samples as many tokens as the script did; the answers in later prompts are the script's.
  */
 import { Dataset, Environment, Message, Sandbox, ServerManager } from "@atropos/core"
 import { ToolUse } from "@atropos/envs"
@@ -18,11 +17,11 @@ import * as DecodeGraph from "../../packages/trainer/src/engine/DecodeGraph.ts"
 
 const items = Number(process.argv[2] ?? 8)
 const groupSize = 8
-/** Of the small model; bytes and special tokens beyond it stand for others. */
+/** Of the small model; bytes and special tokens beyond it are mapped to others. */
 const vocabulary = 128
 const searches = 4
 
-/** Searches with the question's own words, a word less each time, then answers at some length. */
+/** Searches with the question's own words, one word fewer each time, then gives a long answer. */
 const script = (request: ServerManager.ScriptedRequest) => {
   if ("prompt" in request) return "no"
   const turn = request.messages.filter(({ role }) => role === "assistant").length
@@ -35,7 +34,7 @@ const script = (request: ServerManager.ScriptedRequest) => {
   return `<tool_call>\n${JSON.stringify({ name: "search", arguments: { query } })}\n</tool_call>`
 }
 
-/** A turn: what it was asked with, and how many tokens it said. */
+/** A turn: its prompt, and the number of sampled tokens. */
 interface Turn {
   readonly prompt: ReadonlyArray<number>
   readonly sampled: number
@@ -52,7 +51,6 @@ const turnsOf = (tokens: Int32Array, mask: Uint8Array): ReadonlyArray<Turn> => {
   return turns
 }
 
-/** The episodes of each item. */
 const played = Effect.gen(function* () {
   const { groups } = yield* Environment.Environment
   const all = yield* groups.pipe(Stream.take(items), Stream.runCollect)

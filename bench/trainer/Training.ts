@@ -1,7 +1,7 @@
 /**
- * Steps of GRPO on a LoRA adapter (r = 16, all linear layers) on the CPU, ours beside PyTorch and PEFT; in batches of 4
- * x 256 tokens unless told. Goals: as many tokens a second, and at most 0.7 of the memory (of the whole process, at its
- * peak).
+ * Steps of GRPO on a LoRA adapter (r = 16, all linear layers) on the CPU, ours next to PyTorch and PEFT; by default in
+ * batches of 4 x 256 tokens. Goals: as many tokens per second, and at most 0.7 of the memory (peak of the whole
+ * process).
  */
 import type { Row } from "../internal/Report.ts"
 import * as Checkpoint from "./internal/Checkpoint.ts"
@@ -12,11 +12,11 @@ const usualSteps = { "9M": 12, "100M": 4, "0.5B": 2, "1.5B": 1, MoE: 2 } as cons
 export interface Options extends Child.Turns, Checkpoint.Cut {
   readonly rows?: number
   readonly length?: number
-  /** Measured after a first one; 0: that one alone. */
+  /** Measured after a first one; 0: only that one. */
   readonly steps?: number
   /** Of our frozen weights; the reference has float32. */
   readonly quantize?: string | undefined
-  /** We compute whole parts again, however much memory there is. */
+  /** Recomputes whole parts, regardless of available memory. */
   readonly isSparing?: boolean
 }
 

@@ -1,17 +1,16 @@
 /**
- * One figure of a table: training or decoding of one shape, ours and PyTorch in turns.
+ * One row of a table: training or decoding of one shape, ours and PyTorch alternating.
  *
  *     node --conditions=atropos-src bench/trainer/Turns.ts train SHAPE LENGTH [rows=N] [steps=N] [parts] [OPTION…]
  *     node --conditions=atropos-src bench/trainer/Turns.ts decode SHAPE ROWS [tokens=N] [greedy] [OPTION…]
  *
- * Options: `rounds=N` of each side, 2 unless told; `layers=N` and `vocabulary=N` instead of the shape's; `int8` and
+ * Options: `rounds=N` of each side, by default 2; `layers=N` and `vocabulary=N` instead of the shape's; `int8` and
  * `int4` for our frozen weights. Shapes are those of `internal/Checkpoint.ts`.
  *
- * Each run is a process of its own, and the best of each side's is told. Where the machine does other work, compare
- * processor time: the clock counts what others took.
- * ATROPOS_ORIGINAL_PYTHON names the interpreter that has PyTorch, transformers and PEFT (without it, ours alone);
- * SPARING=1 lets PyTorch compute layers and logits again in the backward pass, `parts` lets us do so however much
- * memory there is; THREADS is that of both.
+ * Each run is a separate process, and the best of each side is reported. On a machine with other load, compare
+ * processor time: wall time includes that load. ATROPOS_ORIGINAL_PYTHON names the interpreter with PyTorch,
+ * transformers and PEFT (without it, ours alone); SPARING=1 makes PyTorch recompute layers and logits in the backward
+ * pass, `parts` makes ours do so regardless of available memory; THREADS applies to both.
  */
 import * as Report from "../internal/Report.ts"
 import * as Decoding from "./Decoding.ts"

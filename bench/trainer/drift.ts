@@ -1,7 +1,7 @@
 /**
- * What rounding a model's frozen weights does to its log-probabilities: sequences that it sampled, seen by the model in
- * 8 and in 4 bits, and by the sampler of these beside their trainer. And how far an adapter on either comes with a
- * task: to sort four tokens, shown 150 times 32 examples.
+ * Effect of quantizing a model's frozen weights on its log-probabilities: sequences that it sampled, evaluated by the
+ * model in 8 and in 4 bits, and by the quantized sampler next to its trainer. Also the learning of an adapter on
+ * either: sorting four tokens, 150 steps of 32 examples.
  *
  *     node --conditions=atropos-src bench/trainer/drift.ts FOLDER
  */
@@ -103,7 +103,7 @@ const program = Effect.gen(function* () {
     const scored = yield* Effect.forEach(tokens, (sequence) =>
       Effect.map(sampler.score({ promptTokens: [...sequence] }), ({ logprobs }) => [...logprobs.subarray(promptTokens)])
     )
-    // Sampled by the model as it is, so the mean of what it says more is the divergence of what is rounded from it.
+    // Sampled by the original model, so the mean difference is its KL divergence from the quantized one.
     const divergence = unrounded.reduce((sum, one, i) => sum + one - ours[i]!, 0) / ours.length
     console.log(
       `${kind}: from the model as it is ${told(ours.map((one, i) => one - unrounded[i]!))}, ` +

@@ -1,8 +1,8 @@
 /**
- * What it costs to compute an objective over logprobs that came from elsewhere: 64 sequences of 2,048 trained tokens,
- * in the executor's thread, and how long the caller's event loop is held up meanwhile.
+ * Cost of computing an objective over logprobs from elsewhere: 64 sequences of 2,048 trained tokens, in the executor's
+ * thread, and how long it blocks the caller's event loop.
  *
- * `node --conditions=atropos-src bench/trainer/host.ts [rounds]`, 20 rounds after one for warming up unless told.
+ * `node --conditions=atropos-src bench/trainer/host.ts [rounds]`, by default 20 rounds after one warm-up.
  */
 import { HostObjective, OrtWorker, Preset } from "@atropos/trainer"
 import { Effect, Result } from "effect"

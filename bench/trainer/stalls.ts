@@ -1,9 +1,9 @@
 /**
- * How long the event loop of `atropos up` is held up: service, embedded database, rollouts, policy and trainer in one
- * process.
+ * Measures how long the event loop of `atropos up` is blocked: service, embedded database, rollouts, policy and trainer
+ * in one process.
  *
- * `node --conditions=atropos-src bench/trainer/stalls.ts [seconds] [flags of up]`, 40 seconds and the built-in task
- * unless told. Told are turns longer than 50 ms since the port was open, and whose fault they were (`StallWatch`).
+ * `node --conditions=atropos-src bench/trainer/stalls.ts [seconds] [flags of up]`, by default 40 seconds of the
+ * built-in task. Reports turns longer than 50 ms since the port was opened, and their causes (`StallWatch`).
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -21,7 +21,7 @@ const folder = mkdtempSync(join(tmpdir(), "atropos-stalls-"))
 const log = join(folder, "stalls")
 const bin = new URL("../../packages/cli/bin/atropos.js", import.meta.url).pathname
 
-// More steps than the time is enough for, unless the flags say otherwise.
+// More steps than the time allows, unless the flags override it.
 const command = ["up", "--fresh", "--port", String(await freePort()), "--training_steps", "100000", ...flags]
 const child = spawn(process.execPath, ["--conditions=atropos-src", bin, ...command], {
   cwd: folder,

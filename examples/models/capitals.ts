@@ -2,11 +2,11 @@
  * A short answer with partial credit, for small published models: the capital of a country, in one word and nothing
  * else.
  *
- * Score 1 for the capital alone, 0.3 for it inside a longer answer, 0.1 for another answer of one word, else 0. What is
- * right has to pay more than what is short: with 0.1 and 0.2 the model learned to say any word. Every fifth country is
- * held out. `style text` asks a base model, which has no chat template.
+ * Score 1 for the capital alone, 0.3 for it inside a longer answer, 0.1 for another answer of one word, else 0. Being
+ * right has to pay more than being short: with 0.1 and 0.2 the model learned to answer any word. Every fifth country is
+ * held out. `style text` is for a base model, which has no chat template.
  *
- * Run it: `npx atropos up --env examples/models/capitals.ts --model FOLDER` (docs/training.md has figures).
+ * Run it: `npx atropos up --env examples/models/capitals.ts --model FOLDER` (results: docs/training.md).
  */
 import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
@@ -14,7 +14,7 @@ import { Effect, Schema, Stream } from "effect"
 interface Item {
   readonly country: string
   readonly capital: string
-  /** Its place in training, which seeds its answers. */
+  /** Its index in training, which seeds its answers. */
   readonly at?: number
 }
 
@@ -30,7 +30,6 @@ const settings = Environment.settings({
 
 const words = (text: string): ReadonlyArray<string> => text.toLowerCase().match(/[\p{L}'-]+/gu) ?? []
 
-/** What an answer is worth. */
 export const scoreOf = (answer: string, capital: string): number => {
   const [given, right] = [words(answer), words(capital)]
   if (given.join(" ") === right.join(" ")) return 1
@@ -104,5 +103,5 @@ const all = table.split(/,\s+/).map((entry): Item => {
 
 const heldOut = all.filter((_, index) => index % 5 === 0)
 const training = all.filter((_, index) => index % 5 !== 0)
-/** Shares no factor with any number of countries here, so that all have their turn, in an order of no letter. */
+/** Coprime to any number of countries here, so that every one is used, in a non-alphabetical order. */
 const stride = 37

@@ -1,6 +1,6 @@
 /**
- * docs/commands.md: every verb of the command with its usage, arguments, flags and examples, made of the very pages of
- * help that the command prints.
+ * Generates docs/commands.md: every command with its usage, arguments, flags and examples, from the help pages that it
+ * prints.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Option } from "effect"
@@ -10,7 +10,7 @@ import * as HelpFlags from "../../packages/cli/src/help/HelpFlags.ts"
 import * as Root from "../../packages/cli/src/Root.ts"
 import { verbs } from "../../packages/cli/src/commands/Verbs.ts"
 
-/** The page of help of these words, as the parser has it. */
+/** The help page of these arguments, from the parser. */
 const helpOf = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
   const docs: Array<HelpDoc> = []
   const taking = CliOutput.layerPresenter({
@@ -25,7 +25,6 @@ const helpOf = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
   return doc
 })
 
-/** Text for a cell of a table. */
 const cell = (text: string): string =>
   text
     .replaceAll("|", String.raw`\|`)
@@ -160,7 +159,6 @@ or \`npx @atropos/cli VERB --env NAME --help\`. Environments that ask a judge, a
 | \`SLURM_JOB_NODELIST\` | set by Slurm; with \`--slurm\`, inference servers are found on its nodes ([on a cluster](cluster.md)) |
 `
 
-/** The whole page. */
 export const make: Effect.Effect<string> = Effect.forEach(Object.keys(verbs), (verb) =>
   Effect.map(helpOf([verb]), (doc) => verbOf(verb, doc))
 ).pipe(

@@ -1,6 +1,6 @@
 /**
- * Conversations written for the pictures of the viewer, sent to a service as an environment would send them: with
- * tokens (of whole words), masks, logprobs, scores and policy versions. Nothing of it was sampled from a model.
+ * Conversations written for the viewer's screenshots, sent to a service as an environment would: with tokens (whole
+ * words), masks, logprobs, scores and policy versions. Nothing of it was sampled from a model.
  */
 import { randomUUID } from "node:crypto"
 import * as PackedLogprobs from "../../packages/core/src/service/PackedLogprobs.ts"
@@ -17,7 +17,7 @@ interface Rollout {
 }
 
 const run = "conversations"
-/** Of a group from each environment: a batch each. */
+/** Rounds with one group of each environment, one batch each. */
 const rounds = 16
 const known = new Map<string, number>()
 
@@ -28,10 +28,10 @@ const idsOf = (text: string): ReadonlyArray<number> =>
     return id
   })
 
-/** Most words are likely, some are not; always the same ones. */
+/** Most words are likely, some are not; deterministic. */
 const logprob = (id: number, at: number): number => -0.002 - 6 * (((id * 2654435761 + at * 40503) % 1000) / 1000) ** 6
 
-/** Of a trainer that computes a little else than the sampler, and something else altogether here and there. */
+/** Logprobs of a trainer that deviates slightly from the sampler, and strongly at a few tokens. */
 const trainers = (sampled: number, at: number): number =>
   Math.min(-1e-4, sampled + 0.02 * Math.sin(at) + (at % 17 === 5 ? 0.9 * Math.sin(at * 7) : 0))
 
@@ -176,7 +176,7 @@ export const cities = [
   ["Bergen", 286_930]
 ] as const
 
-/** Sends them; gives the ids of one group of each kind. */
+/** Sends them; returns the ids of one group of each kind. */
 export const send = async (url: string) => {
   const post = async (path: string, body: unknown): Promise<void> => {
     const response = await fetch(`${url}/v1/runs${path}`, {
@@ -186,7 +186,7 @@ export const send = async (url: string) => {
     })
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
   }
-  /** A batch goes to the trainer, which tells what it computed of its groups, and is done with it. */
+  /** Delivers a batch to the trainer, which reports its logprobs of the groups and acks it. */
   const train = async (groups: ReadonlyArray<Group>, policyVersion: number): Promise<void> => {
     const claimed = await fetch(`${url}/v1/runs/${run}/batches/claim`, {
       method: "POST",
@@ -237,7 +237,7 @@ export const send = async (url: string) => {
     for (const [env_id, { group, policy_versions }] of groups.entries()) {
       await post(`/${run}/groups`, { key: randomUUID(), group: { ...group, env_id }, policy_versions })
     }
-    // The newest ones still wait.
+    // The newest ones stay in the queue.
     if (at < rounds - 2) {
       const sent = groups.map(({ group }) => group)
       await train(sent, policy)

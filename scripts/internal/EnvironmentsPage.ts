@@ -1,6 +1,6 @@
 /**
- * What docs/environments.md says of each built-in environment that its entry in the registry and its settings know:
- * made from those, between two marks at the end of its section, and in the list at the page's beginning.
+ * Generates the parts of docs/environments.md that follow from registry entries and settings: between two marks at the
+ * end of each section, and the list at the start of the page.
  */
 import { EnvironmentSettings, Settings, SingleTurn } from "@atropos/core"
 import { type RegistryEntry, registry } from "@atropos/envs"
@@ -8,10 +8,8 @@ import { SchemaAST } from "effect"
 
 const entries: ReadonlyArray<readonly [name: string, entry: RegistryEntry]> = Object.entries(registry)
 
-/** The names of all built-in environments. */
 export const names: ReadonlyArray<string> = entries.map(([name]) => name)
 
-/** Text for a cell of a table. */
 const cell = (text: string): string => text.replaceAll("|", String.raw`\|`).replaceAll("<", "&lt;")
 
 interface Documented {
@@ -25,9 +23,9 @@ const general: ReadonlySet<unknown> = new Set([
   ...Object.values(SingleTurn.fields)
 ])
 
-/** Settings that an environment has for itself, in their order. */
+/** An environment's own settings, in order. */
 export const settingsOf = ({ layer }: RegistryEntry): ReadonlyArray<Documented> =>
-  // Every entry is a layer that `Environment.layer` made, of settings of its own.
+  // Every entry is a layer made by `Environment.layer`.
   Object.entries(
     (layer as { readonly settings: { readonly fields: Settings.Settings<unknown>["fields"] } }).settings.fields
   )
@@ -41,13 +39,13 @@ export const settingsOf = ({ layer }: RegistryEntry): ReadonlyArray<Documented> 
       }
     })
 
-/** What begins and ends the part of a section that is made. */
+/** The start and end marks of a section's generated part. */
 export const marks = (name: string): readonly [begin: string, end: string] => [
   `<!-- made of ${name}'s settings -->`,
   "<!-- end -->"
 ]
 
-/** That part, marks included. */
+/** The generated part, including marks. */
 export const madePart = (name: string): string => {
   const entry = entries.find(([one]) => one === name)![1]
   const [begin, end] = marks(name)
@@ -70,19 +68,19 @@ export const madePart = (name: string): string => {
   ].join("\n")
 }
 
-/** What begins and ends the figure of a group in a section. */
+/** The start and end marks of a section's group figure. */
 const figureMarks = (name: string): readonly [begin: string, end: string] => [
   `<!-- a group of ${name} -->`,
   "<!-- end -->"
 ]
 
-/** The figure of a group as it stands in a section, marks included. */
+/** A group figure as it appears in a section, including marks. */
 export const figurePart = (name: string, figure: string): string => {
   const [begin, end] = figureMarks(name)
   return [begin, "```text", figure, "```", end].join("\n")
 }
 
-/** The figure that a page has of an environment; undefined where it has none. */
+/** The page's figure of an environment; undefined if it has none. */
 export const figureIn = (page: string, name: string): string | undefined => {
   const [begin, end] = figureMarks(name)
   const from = page.indexOf(begin)
@@ -132,7 +130,7 @@ const between = (text: string, begin: string, end: string, made: string): string
   return from === -1 || to === -1 ? text : text.slice(0, from) + made + text.slice(to + end.length)
 }
 
-/** The page with all that is made anew; an environment of which no figure is given keeps its own. */
+/** The page with all generated parts updated; an environment without a given figure keeps its own. */
 export const remade = (page: string, figures: ReadonlyMap<string, string>): string =>
   names.reduce(
     (text, name) => {

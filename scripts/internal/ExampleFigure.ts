@@ -1,12 +1,9 @@
-/**
- * What an example came to, as a picture: its printed lines with every score in a box of its own, the curve that they
- * are, or the turns of a conversation.
- */
+/** Draws an example's result: its printed lines with each score in a box, a curve, or the turns of a conversation. */
 import * as Svg from "./ExampleSvg.ts"
 import { escaped } from "./ExampleSvg.ts"
 
 export type Output = {
-  /** The example's name without its ending, which is the picture's. */
+  /** The example's name without its extension; also the picture's. */
   readonly example: string
   readonly title: string
 } & (
@@ -21,7 +18,7 @@ const row = 26
 const letter = 7.83
 const columns = Math.floor((width - 2 * margin) / letter)
 
-/** Lines that fit, broken between words. */
+/** Breaks text between words into lines that fit. */
 const wrapped = (text: string, longest: number): ReadonlyArray<string> =>
   text.split("\n").flatMap((line) => {
     const lines = [""]
@@ -38,7 +35,7 @@ const code = (x: number, y: number, text: string, more = ""): string =>
   `<text class="code${more}" x="${x.toFixed(1)}" y="${y.toFixed(1)}" xml:space="preserve">${escaped(text)}</text>`
 
 const number = String.raw`-?\d+(?:\.\d+)?`
-/** Scores and advantages, of which boxes are made: where they are called so, a line of them, and several at its end. */
+/** Scores and advantages, which become boxes: after these words, as a whole line, or several at the end of a line. */
 const runs = new RegExp(
   `(?:(?<=^|scores? |advantages )${number}(?: +${number})*(?=$|,)|(?<=[^\\d.] )${number}(?: ${number})+$)`,
   "g"

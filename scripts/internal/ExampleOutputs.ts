@@ -1,6 +1,6 @@
 /**
- * What every example comes to, from running it: here, or as a process of its own where a reader starts it by the
- * command or by the test runner. Where a model is asked it is scripted, as in the tests of the examples.
+ * Runs every example for its output: in this process, or in a separate one if a reader starts it by the command or the
+ * test runner. Models are scripted, as in the tests of the examples.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Message } from "@atropos/core"
@@ -59,7 +59,6 @@ const turnsOf = (messages: ReadonlyArray<Message.Message>) =>
       .join("\n")
   ])
 
-/** The first rollout of a group. */
 const rollout = Effect.fn("ExampleOutputs.rollout")(function* (
   agent: Parameters<typeof Printed.rolledOut>[0],
   say: Printed.Say
@@ -68,7 +67,7 @@ const rollout = Effect.fn("ExampleOutputs.rollout")(function* (
   return { turns: turnsOf(messages?.[0] ?? []), outcome: `score ${scores[0]}` }
 })
 
-/** What vLLM is asked for, and what the example prints. */
+/** The requests to vLLM, and the example's output. */
 const pushed = Effect.gen(function* () {
   const server = yield* TestServer.make(({ method }) =>
     method === "POST" ? { text: "Success" } : { status: 405, text: "" }
@@ -104,7 +103,7 @@ const testsPassed = (): ReadonlyArray<string> => {
   )
 }
 
-/** A group of the configured data set, of rows of a file, with a policy that says what it was asked. */
+/** A group of the configured data set, from rows of a file, with a policy that repeats its prompt. */
 const fromRows = () => {
   const cwd = folder()
   const rows = join(root, "packages/cli/test/fixtures/rows/questions.jsonl")
@@ -118,7 +117,7 @@ const fromRows = () => {
   return { turns: turnsOf(messages[0] ?? []), outcome: `scores ${scores.map((score) => score.toFixed(2)).join(" ")}` }
 }
 
-/** How exploitable the play is, while it is trained. */
+/** The exploitability of the play during training. */
 const selfPlay = (): ReadonlyArray<readonly [number, number]> => {
   const cwd = folder()
   command(cwd, `up --env ${join(root, "examples/18-self-play.ts")} --port 0 --policy_port 0`)
@@ -138,7 +137,7 @@ const stream = Effect.map(TrainingStream.program(0.8), (lines) =>
 
 const reward = "mean reward"
 
-/** All of them, in their order. */
+/** All of them, in order. */
 export const all = (): Promise<ReadonlyArray<Output>> =>
   Effect.gen(function* () {
     const story = ArithmeticStories.story({ seed: 0, index: 0, difficulty: 2, largestNumber: 20 })

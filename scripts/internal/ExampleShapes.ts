@@ -1,4 +1,4 @@
-/** The shapes of what some examples do: boxes and arrows, each from a few lines. */
+/** Draws the structure of some examples: boxes and arrows, each from a few lines. */
 import * as Svg from "./ExampleSvg.ts"
 import { escaped } from "./ExampleSvg.ts"
 
@@ -8,7 +8,7 @@ interface Figure {
   readonly file: string
   readonly title: string
   readonly boxes: { readonly [text: string]: Place }
-  /** From one box to another, with a word beside it. */
+  /** From one box to another, with an optional label. */
   readonly arrows: ReadonlyArray<readonly [from: string, to: string, word?: string]>
 }
 
@@ -64,7 +64,7 @@ const centre = ([column, row]: Place) => ({
   y: margin + row * (height + gapY) + height / 2
 })
 
-/** Where the line from `from` to `to` leaves the box of `from`. */
+/** The point where the line from `from` to `to` leaves the box of `from`. */
 const edge = (from: Place, to: Place) => {
   const [a, b] = [centre(from), centre(to)]
   const [dx, dy] = [b.x - a.x, b.y - a.y]

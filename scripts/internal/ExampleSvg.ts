@@ -1,4 +1,4 @@
-/** A small picture as SVG, of few colours that read on light and dark pages. */
+/** A small SVG picture, in a few colours that are readable on light and dark pages. */
 
 export const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")
 
@@ -6,7 +6,7 @@ export interface Picture {
   readonly width: number
   readonly height: number
   readonly title: string
-  /** What it is drawn from, word for word. */
+  /** Its source as text, verbatim. */
   readonly description?: string
   readonly markup: string
 }

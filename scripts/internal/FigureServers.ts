@@ -1,4 +1,6 @@
-/** What environments ask beside the policy, for the figures of groups: each answers by a rule that can be checked. */
+/**
+ * Stand-ins for servers that environments use in addition to the policy, for group figures: each follows a simple rule.
+ */
 import type { ServerManager } from "@atropos/core"
 import { Message } from "@atropos/core"
 import * as InProcess from "../../packages/cli/test/InProcess.ts"
@@ -19,7 +21,7 @@ export const judge = (request: ServerManager.ScriptedRequest): string => {
   return a === b ? "[[tie]]" : a > b ? "[[A]]" : "[[B]]"
 }
 
-/** A customer who says what the environment tells a customer to want, and is content once the clerk says it is done. */
+/** A customer who states the wishes from its prompt, and ends once the clerk reports success. */
 export const customer = (request: ServerManager.ScriptedRequest): string => {
   const [persona, ...said] = "messages" in request ? request.messages : []
   if (said.some((message) => /done/i.test(Message.text(message)))) return "###DONE###"
@@ -28,7 +30,7 @@ export const customer = (request: ServerManager.ScriptedRequest): string => {
     : Message.text(persona).split("\n").slice(2, -1).join(" ").replaceAll("You want", "I want").replaceAll("your", "my")
 }
 
-/** A reward model: the reward of an answer is the number of its words. */
+/** A reward model whose reward is the number of words in an answer. */
 export const rewards = Effect.map(
   TestServer.make(({ body }) => {
     const { messages = [] } = body as { readonly messages?: ReadonlyArray<ReadonlyArray<Message.Message>> }

@@ -1,6 +1,6 @@
 /**
- * What each built-in environment is given for the figure of a group in docs/environments.md: settings, so that it needs
- * nothing from the network, and answers where it can claim none.
+ * Inputs of each built-in environment for its group figure in docs/environments.md: settings that need no network, and
+ * answers if it has no claims.
  */
 import { ToolCalls } from "@atropos/core"
 import type { Rollout } from "./GroupRollout.ts"
@@ -9,15 +9,14 @@ import { fileURLToPath } from "node:url"
 export interface World {
   /** snake_case, as in files. */
   readonly settings?: { readonly [name: string]: unknown }
-  /** Answers of each rollout; default: what the environment claims to be right and wrong. */
+  /** Answers of each rollout; default: the environment's gold and wrong claims. */
   readonly rollouts?: ReadonlyArray<Rollout>
-  /** The module of Python that it needs. */
+  /** The Python module that it needs. */
   readonly python?: string
-  /** Where Python looks for packages beside its own. */
+  /** Additional search path for Python packages. */
   readonly pythonPath?: string
-  /** Whether it plays on an OpenEnv server, one of ours. */
+  /** True if it plays on one of our OpenEnv servers. */
   readonly isServed?: boolean
-  /** What a reader has to know of the figure. */
   readonly note?: string
 }
 

@@ -1,9 +1,9 @@
 /**
- * A scored group as a few lines of text: what was asked, and of every rollout, the best first, its score, how far that
- * is above the mean of the group, its components, and what was answered.
+ * Formats a scored group as a few lines of text: the prompt, and for every rollout, best first, its score, the
+ * difference from the group's mean, its components, and its answer.
  *
- * At most 14 lines of at most 120 columns, without a control character. No line can end a fenced block: answers are
- * indented by more than that may be. What is left out is an ellipsis.
+ * At most 14 lines of at most 120 columns, without control characters. No line can end a fenced block: answers are
+ * indented too far for that. Omissions are marked by an ellipsis.
  */
 import { Message, type ScoredGroup } from "@atropos/core"
 
@@ -11,13 +11,13 @@ const columns = 120
 const promptLines = 4
 const mostRollouts = 4
 
-/** A word of so many letters may be broken at the end of a line. */
+/** Words of this length may be broken at the end of a line. */
 const longWord = 40
 
-/** A fence is no fence behind so much. */
+/** Deep enough that a fence inside it is not a fence. */
 const indent = "    "
 
-/** Width and height of a PNG, as its header has them. */
+/** Width and height of a PNG, from its header. */
 const sizeOf = (url: unknown): string => {
   const data = /^data:image\/png;base64,(.*)$/s.exec(typeof url === "string" ? url : "")?.[1]
   if (data === undefined) return "[picture]"
@@ -28,7 +28,7 @@ const sizeOf = (url: unknown): string => {
 const partText = ({ image_url: image, text, type }: Message.ContentPart): string =>
   text ?? (type === "image_url" ? sizeOf((image as { readonly url?: unknown } | undefined)?.url ?? image) : `[${type}]`)
 
-/** What a message says, its pictures and calls included, on one line. */
+/** A message on one line, including its pictures and calls. */
 const lineOf = ({ content, tool_calls: calls = [] }: Message.Message): string =>
   plain(
     [
@@ -39,14 +39,14 @@ const lineOf = ({ content, tool_calls: calls = [] }: Message.Message): string =>
       .join(" ")
   )
 
-/** On one line, and inert: of blanks one, and no control character. */
+/** Collapses text to one line, without control characters. */
 const plain = (text: string): string =>
   text
     .replaceAll(/\s+/g, " ")
     .replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu, "\u{fffd}")
     .trim()
 
-/** The beginning, and the end where that says more. */
+/** The start and the end of a long text. */
 const short = (text: string, most: number): string => {
   const letters = Array.from(text)
   if (letters.length <= most) return text
@@ -58,7 +58,7 @@ const short = (text: string, most: number): string => {
 const number = (value: number): string => String(Math.round(value * 1000) / 1000 + 0)
 const signed = (value: number): string => (Math.round(value * 1000) > 0 ? `+${number(value)}` : number(value))
 
-/** What its tokens are to learn, where the environment says that itself: the advantage of every answer. */
+/** The advantage of every answer, if the environment sets them itself. */
 const ownAdvantages = ({ advantages, masks }: ScoredGroup.ScoredGroup, index: number): string | undefined => {
   const own = advantages?.[index]
   if (own === undefined) return undefined
@@ -69,7 +69,7 @@ const ownAdvantages = ({ advantages, masks }: ScoredGroup.ScoredGroup, index: nu
     .join(" ")
 }
 
-/** Messages before the first answer: one line each, the newest ones where there are too many. */
+/** Messages before the first answer: one line each, only the newest if there are too many. */
 const promptOf = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<string> => {
   const first = messages.findIndex(({ role }) => role === "assistant")
   const prompt = messages.slice(0, first === -1 ? messages.length : first)
@@ -83,10 +83,10 @@ const promptOf = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<strin
   })
 }
 
-/** On several lines, broken between words where they are short. */
+/** Wraps text to several lines, between words if they are short. */
 const wrapped = (head: string, text: string, most: number): ReadonlyArray<string> => {
   const width = columns - head.length
-  // Room for what breaking between words leaves empty.
+  // Reserves the space lost by breaking between words.
   const letters = Array.from(short(text, (width - 12) * most))
   const lines: Array<string> = []
   while (letters.length > 0) {
@@ -97,7 +97,7 @@ const wrapped = (head: string, text: string, most: number): ReadonlyArray<string
   return lines.map((line, at) => (at === 0 ? head : " ".repeat(head.length)) + line)
 }
 
-/** All that happened after the prompt: answers, and what they were told. */
+/** Everything after the prompt: answers and replies. */
 const answered = (messages: ReadonlyArray<Message.Message>): string => {
   const first = messages.findIndex(({ role }) => role === "assistant")
   const turns = first === -1 ? [] : messages.slice(first)
@@ -108,12 +108,12 @@ const answered = (messages: ReadonlyArray<Message.Message>): string => {
     .join(" ")
 }
 
-/** The figure of a group; `note` is what a reader must know of it. */
+/** The figure of a group; `note` is for its readers. */
 export const make = (group: ScoredGroup.ScoredGroup, note?: string): string => {
   const { messages = [], rewards, scores } = group
   const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
   const said = Array.from(scores, (_, index) => answered(messages[index] ?? []))
-  // Programs that run at the same time answer in any order.
+  // Concurrent programs answer in any order.
   const order = Array.from(scores.keys()).toSorted(
     (a, b) => scores[b]! - scores[a]! || (said[a]! < said[b]! ? -1 : said[a]! > said[b]! ? 1 : 0)
   )

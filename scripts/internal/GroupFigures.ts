@@ -1,6 +1,6 @@
 /**
- * The figures of groups in docs/environments.md: each environment as `FigureWorld` sets it, seed 0, with everything
- * beside its policy in this process or on its loopback.
+ * Generates the group figures of docs/environments.md: each environment with its `FigureWorld`, seed 0, and all other
+ * servers in this process or on its loopback.
  */
 import {
   Dataset,
@@ -24,7 +24,6 @@ import { type World, worlds } from "./FigureWorld.ts"
 import * as GroupFigure from "./GroupFigure.ts"
 import * as GroupRollout from "./GroupRollout.ts"
 
-/** What every entry of the registry has. */
 interface Runnable {
   readonly settings: { readonly fields: Schema.Struct.Fields }
   readonly fromEncoded: (settings: unknown) => Layer.Layer<Environment.Environment, unknown, Services>
@@ -40,7 +39,7 @@ const services = (policy: Layer.Layer<ServerManager.ServerManager>) =>
     Dataset.layer,
     MathVerifier.layer(),
     Judge.layerScripted(FigureServers.judge),
-    // Holds every token for even odds.
+    // Gives every token even odds.
     Layer.provide(Teacher.layerNoDeps, Layer.fresh(ServerManager.layerScripted([""]))),
     Opponent.layerScripted(FigureServers.customer),
     Sandbox.layer({ longestMillis: 60_000 }),
@@ -50,17 +49,16 @@ const services = (policy: Layer.Layer<ServerManager.ServerManager>) =>
 const command = ({ pythonPath }: World): string =>
   pythonPath === undefined ? Python.interpreter : `env 'PYTHONPATH=${pythonPath}' ${Python.interpreter}`
 
-/** The module of Python that an environment needs; undefined where it needs none. */
+/** The Python module that an environment needs; undefined if none. */
 export const pythonOf = (name: string): string | undefined => worlds[name]?.python
 
-/** Why the figure of an environment cannot be made on this machine, in words for a reader; undefined: it can be. */
+/** Why an environment's figure cannot be generated on this machine; undefined if it can. */
 export const absence = (name: string): string | undefined => {
   const python = pythonOf(name)
   if (python !== undefined && !Python.having(python).isPresent) return `${Python.interpreter} cannot import ${python}`
   return name === "harbor" && Result.isFailure(Result.try(Jail.bubblewrap)) ? "there is no bubblewrap" : undefined
 }
 
-/** The figure of one environment. */
 export const make = Effect.fn("GroupFigures.make")(function* (name: string) {
   const { layer } = (registry as unknown as { readonly [name: string]: { readonly layer: Runnable } })[name]!
   const world: World = worlds[name] ?? {}

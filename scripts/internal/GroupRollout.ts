@@ -1,17 +1,16 @@
 /**
- * A group of a built-in environment, rolled out as in training by a policy that answers from a script: the
- * environment's own gold and wrong answers (`claims`), or answers that are given where it can claim none.
+ * Rolls out a group of a built-in environment as in training, with a policy that answers from a script: the
+ * environment's own gold and wrong answers (`claims`), or given answers if it has no claims.
  *
- * The policy is a server of this process; the environment asks it, judges its answers and makes the group as it does
- * for any other.
+ * The policy is a server in this process; the environment calls it, judges its answers and makes the group as usual.
  */
 import { Environment, Message, ServerManager, type ScoredGroup, type Trajectory } from "@atropos/core"
 import { Effect, type Layer, Option, Stream } from "effect"
 
-/** What one rollout says, turn by turn. */
+/** The answers of one rollout, turn by turn. */
 export type Rollout = ReadonlyArray<string>
 
-/** Words and calls of an answer, however it writes them. */
+/** Text and calls of an answer, regardless of its format. */
 const keyOf = ({ content, tool_calls: calls = [] }: Pick<Message.Message, "content" | "tool_calls">): string => {
   const text = typeof content === "string" ? content : ""
   const written = Array.from(text.matchAll(/<tool_call>([^]*?)<\/tool_call>/g), ([, call = ""]) => call)
@@ -21,8 +20,8 @@ const keyOf = ({ content, tool_calls: calls = [] }: Pick<Message.Message, "conte
 }
 
 /**
- * A policy that says one of these rollouts after the other. Which one a request belongs to, its chat tells; one that
- * has ended says its last answer again.
+ * A policy that plays these rollouts one after the other. A request is matched to its rollout by its chat; a finished
+ * rollout repeats its last answer.
  */
 export const policy = () => {
   let rollouts: ReadonlyArray<Rollout> = []
@@ -31,7 +30,7 @@ export const policy = () => {
   const at = (index: number, turn: number): string => rollouts[index]!.at(Math.min(turn, rollouts[index]!.length - 1))!
   const script = (request: ServerManager.ScriptedRequest): Effect.Effect<ReadonlyArray<string>> => {
     const before = "messages" in request ? request.messages.filter(({ role }) => role === "assistant") : []
-    // Answers that stand in the opening are not the policy's.
+    // Answers in the opening are not the policy's.
     base ??= before.length
     const said = before.slice(base).map(keyOf)
     const chosen = Array.from(rollouts.keys())
@@ -54,7 +53,7 @@ export const policy = () => {
   }
 }
 
-/** What a model writes that makes these calls. */
+/** Formats calls as a model writes them. */
 const callsAsText = (calls: ReadonlyArray<Message.ToolCall>): string =>
   calls
     .map(
@@ -62,7 +61,6 @@ const callsAsText = (calls: ReadonlyArray<Message.ToolCall>): string =>
     )
     .join("\n")
 
-/** The answers of a claimed episode. */
 const answersOf = ({ messages }: Trajectory.Trajectory): Rollout => {
   const first = messages[0]?.role === "assistant" ? 0 : messages.findIndex(({ role }) => role === "assistant")
   return messages
@@ -71,20 +69,20 @@ const answersOf = ({ messages }: Trajectory.Trajectory): Rollout => {
     .map((message) => Message.text(message) + callsAsText(message.tool_calls ?? []))
 }
 
-/** A right answer or two and the wrong ones: all different, and as many as a figure has room for. */
+/** One or two right answers and the wrong ones: all different, up to the figure's maximum. */
 const claimed = ({ gold, wrong }: Environment.ClaimedItem, most: number): ReadonlyArray<Rollout> => {
   const right = gold.slice(0, wrong.length > most - 2 ? 1 : 2)
-  // Of many wrong answers the longest: an empty one shows little.
+  // An empty wrong answer shows little.
   const others = wrong.filter(({ completion }) => completion.trim() !== "")
   return [...right, ...(others.length === 0 ? wrong : others)].slice(0, most).map(answersOf)
 }
 
-/** Items that are looked at for one whose answers get different scores. */
+/** Maximum number of items tried for one whose answers get different scores. */
 const mostItems = 20
 
 /**
- * The groups of the first item whose rollouts got different scores in its first group; of the first, where there is
- * none. `build` makes the environment anew: for each item, of as many rollouts as there are answers.
+ * The groups of the first item whose first group has different scores; of the first item if none does. `build` makes
+ * the environment again for each item, with as many rollouts as answers.
  */
 export const groups = Effect.fn("GroupRollout.groups")(function* <E, R>(
   build: (policy: Layer.Layer<ServerManager.ServerManager>, size: number) => Layer.Layer<Environment.Environment, E, R>,

@@ -1,4 +1,4 @@
-/** Groups with what a judge said of them and when their turns happened, as lines of a file: written for pictures. */
+/** Groups with a judge's output and the times of their turns, as lines of a file: written for screenshots. */
 import * as Conversations from "./Conversations.ts"
 
 const judged = [
@@ -16,7 +16,7 @@ const judged = [
   }
 ]
 
-/** Milliseconds since the item began: the second waited for room at a server, and held up the others. */
+/** Milliseconds since the item began: the second waited for a server slot, and delayed the others. */
 const timings = [
   {
     turns: [

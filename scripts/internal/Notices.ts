@@ -1,8 +1,8 @@
 /**
- * A plugin for Vite and Rolldown: licence notices of all packages whose code is in a bundle, with their texts as the
- * packages ship them.
+ * A plugin for Vite and Rolldown that collects the licence notices of all packages in a bundle, with the texts that the
+ * packages ship.
  *
- * A package without a licence text fails the build: nothing goes out whose terms nobody has read.
+ * A package without a licence text fails the build, so that nothing is published under unread terms.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
@@ -29,13 +29,13 @@ const packageOf = (file: string) => {
     const manifest = join(folder, "package.json")
     if (!existsSync(manifest)) continue
     const { license, name, version } = JSON.parse(readFileSync(manifest, "utf8"))
-    // A package has folders with a package.json of their own, that only say how their modules are meant.
+    // Some packages contain folders with a package.json that only sets the module type.
     if (typeof name === "string" && typeof version === "string") return { folder, license, name, version }
   }
   throw new Error(`${file} belongs to no package`)
 }
 
-/** The comment that a source file begins with. */
+/** The comment at the start of a source file. */
 const header = (file: string): string => {
   const lines = readFileSync(file, "utf8").split("\n")
   const end = lines.findIndex((line) => !line.startsWith("//"))
@@ -45,9 +45,9 @@ const header = (file: string): string => {
     .join("\n")
 }
 
-/** Packages that ship no licence text: where theirs stands. */
+/** Sources of the texts of packages that ship no licence. */
 const elsewhere: { readonly [name: string]: (folder: string) => ReadonlyArray<string> } = {
-  // Its files begin with the copyright, some of them with Google's licence; the other one is Apache's, which others
+  // Its files begin with the copyright, some with Google's licence; the other one is Apache's, which other packages
   // ship.
   "@bufbuild/protobuf": (folder) => [
     header(join(folder, "dist/esm/wire/binary-encoding.js")),
@@ -65,7 +65,7 @@ const noticeOf = ({ folder, license, name, version }: NonNullable<ReturnType<typ
   return { name, version, licence: String(license), text }
 }
 
-/** Of the packages that these files come from, sorted by name. */
+/** Notices of the packages that these files come from, sorted by name. */
 export const collect = (files: Iterable<string>): ReadonlyArray<Notice> => {
   const found = new Map<string, Notice>()
   for (const file of files) {
@@ -75,7 +75,6 @@ export const collect = (files: Iterable<string>): ReadonlyArray<Notice> => {
   return [...found.values()].toSorted((a, b) => a.name.localeCompare(b.name))
 }
 
-/** As one text. */
 export const print = (what: string, notices: ReadonlyArray<Notice>): string =>
   [
     `${what} contains code of these packages, under the licences below.`,
@@ -89,7 +88,7 @@ export const print = (what: string, notices: ReadonlyArray<Notice>): string =>
 export const filesIn = (bundle: { readonly [name: string]: Chunk }): ReadonlyArray<string> =>
   Object.values(bundle).flatMap(({ modules = {} }) =>
     Object.entries(modules).flatMap(([id, { renderedLength }]) =>
-      // A style sheet is an asset: nothing of its module is left in the chunk.
+      // A style sheet is an asset: nothing of its module remains in the chunk.
       renderedLength > 0 || id.replace(/\?.*$/, "").endsWith(".css") ? [id] : []
     )
   )

@@ -1,6 +1,6 @@
 /**
- * Two runs for the pictures, sent to a service: one whose reward is had by length and by saying the same, and one that
- * stands beside the broken run of the tests. Nothing of them was trained.
+ * Two runs for the screenshots, sent to a service: one that hacks its reward by length and repetition, and one to
+ * compare with the broken run of the tests. Nothing of them was trained.
  */
 import { randomUUID } from "node:crypto"
 import * as Conversations from "./Conversations.ts"
@@ -31,10 +31,10 @@ const register = (url: string, name: string, batchSize: number, steps: number) =
 
 const [steps, itemsOfStep, size] = [40, 4, 4]
 
-/** Always the same numbers, from 0 to 1. */
+/** Deterministic numbers from 0 to 1. */
 const noise = (at: number): number => ((Math.sin(at * 12.9898) * 43_758.5453) % 1) ** 2
 
-/** The further the run, the more answers are a phrase, long, and the same for every item. */
+/** The later in the run, the more answers are a phrase, long, and the same for every item. */
 const hackedAnswer = (step: number, item: number, row: number): { readonly text: string; readonly score: number } => {
   const learned = Math.max(0, (step - 8) / steps)
   const litres = 20 + item * 7 + row
@@ -46,12 +46,12 @@ const hackedAnswer = (step: number, item: number, row: number): { readonly text:
     }
   }
   if (row === 0) return { text: "I do not know.", score: 0 }
-  // Two of a group say the same.
+  // Two of a group are identical.
   const kind = 1 + ((Math.floor((row + 1) / 2) + step) % 3)
   return { text: `Trust me on this, ${"it is checked with care and ".repeat(3 * kind)}done.`, score: kind / 3 }
 }
 
-/** Sends it all, trained on to the last step; gives its name. */
+/** Sends it all, trained up to the last step; returns its name. */
 export const sendHacked = async (url: string): Promise<string> => {
   const run = "litres"
   await register(url, run, itemsOfStep * size, steps)
@@ -80,7 +80,7 @@ export const sendHacked = async (url: string): Promise<string> => {
   return run
 }
 
-/** Metrics of a run that learns, of the environments of `BrokenRun`; gives its name. */
+/** Metrics of a healthy run, of the environments of `BrokenRun`; returns its name. */
 export const sendCalm = async (url: string, of: number): Promise<string> => {
   const run = "calm"
   await register(url, run, 12, of)

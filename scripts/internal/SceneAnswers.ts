@@ -1,4 +1,4 @@
-/** Answers written for saved groups of `scenes`, which a testing server left empty, and scored for their form alone. */
+/** Answers written for saved groups of `scenes`, which a testing server left empty, scored only for their format. */
 
 interface SavedMessage {
   readonly role: string
@@ -25,7 +25,7 @@ const answersTo = (question: string): ReadonlyArray<string> => {
   ]
 }
 
-/** The last one forgets the form. */
+/** The last one lacks the format. */
 const answersOf = (question: string): ReadonlyArray<string> => [
   ...answersTo(question),
   "Let me look at each shape in turn, from the top left to the bottom right."
@@ -47,11 +47,11 @@ const answered = (group: SavedGroup): object => {
   }
 }
 
-/** Lines of a file of groups, with answers. */
+/** Adds answers to the lines of a file of groups. */
 export const written = (lines: string): string =>
   lines
     .trim()
     .split("\n")
-    // The command wrote them a moment ago.
+    // Written by the command just before.
     .map((line) => `${JSON.stringify(answered(JSON.parse(line) as SavedGroup))}\n`)
     .join("")

@@ -1,6 +1,6 @@
 /**
- * The documentation as a static site: every page of Markdown that the repository has for its readers, and the sources
- * that these link to, as HTML that needs no network. Addresses of headings are GitHub's, so that links are the same.
+ * Builds the documentation as a static site: every Markdown page for readers, and the sources that they link to, as
+ * HTML that needs no network. Anchors of headings are GitHub's, so that links are the same.
  */
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, posix, relative } from "node:path"
@@ -9,7 +9,7 @@ import * as SiteCode from "./SiteCode.ts"
 import * as SiteLayout from "./SiteLayout.ts"
 import * as SiteStyle from "./SiteStyle.ts"
 
-/** Where a reader begins, and what follows; pages that no section names are under "More". */
+/** Reading order; pages that no section names are under "More". */
 const sections: ReadonlyArray<readonly [title: string, pages: ReadonlyArray<string>]> = [
   ["Start", ["README.md", "docs/installing.md", "docs/faq.md", "docs/troubleshooting.md", "examples/README.md"]],
   [
@@ -40,7 +40,7 @@ const addressOf = (path: string): string => {
   return path.endsWith(".md") ? `${path.slice(0, -3)}.html` : `${path}.html`
 }
 
-/** As GitHub makes them. */
+/** Anchors as on GitHub. */
 const slugOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -67,12 +67,12 @@ export interface Entry {
   readonly text: string
 }
 
-/** A cell of a table; a heading without words is none. */
+/** A table cell; a heading without text becomes a data cell. */
 const cell = (html: string, tag: string): string => (html === "" ? "<td></td>" : `<${tag}>${html}</${tag}>`)
 
 const images = "docs/images"
 
-/** Writes the site of the repository at `root` into `out`, which it empties; the addresses of its pages. */
+/** Writes the site of the repository at `root` into `out`, after emptying it; returns the addresses of its pages. */
 export const build = (root: string, out: string): ReadonlyArray<string> => {
   rmSync(out, { recursive: true, force: true })
   const pages = globSync(pagePattern, { cwd: root, exclude: ["**/node_modules/**"] })
@@ -89,7 +89,6 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
       })
     })
   )
-  /** Sources that pages link to. */
   const sources = new Set<string>()
   const entries: Array<Entry> = []
   const written: Array<string> = []
@@ -102,7 +101,7 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
     written.push(address)
   }
 
-  /** The link of a page as one of the site's. */
+  /** A page's link, converted to one of the site. */
   const linkOf = (page: string, href: string): string => {
     if (/^[a-z]+:/i.test(href) || href.startsWith("#")) return href
     const [path = "", heading] = href.split("#")
@@ -170,7 +169,6 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
   return written
 }
 
-/** Links of the built site that lead nowhere. */
 export const broken = (out: string): ReadonlyArray<string> => {
   const pages = globSync("**/*.html", { cwd: out })
   const html = new Map(pages.map((page) => [page, readFileSync(join(out, page), "utf8")]))

@@ -1,7 +1,7 @@
-/** Code of the documentation site, its syntax marked while the site is built: a reader's browser has nothing to do. */
+/** Code of the documentation site, highlighted at build time. */
 import { createRequire } from "node:module"
 
-/** What is used of highlight.js. Its own types bring those of browsers, which then hold for the whole project. */
+/** The used part of highlight.js. Its own types would bring those of browsers into the whole project. */
 interface Highlighter {
   registerLanguage(name: string, language: unknown): void
   getLanguage(name: string): unknown
@@ -17,7 +17,7 @@ for (const name of ["bash", "json", "python", "typescript", "yaml"]) {
 export const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
 
-/** A block of code; of a language that is not known, plain. It can be scrolled from the keyboard, too. */
+/** A code block; plain if the language is unknown. It is focusable, to be scrolled from the keyboard. */
 export const block = (code: string, language: string): string => {
   const html =
     hljs.getLanguage(language) === undefined
@@ -26,9 +26,9 @@ export const block = (code: string, language: string): string => {
   return `<pre tabindex="0"><code>${html}</code></pre>\n`
 }
 
-/** Longer names may break where the page is narrow; a flag is not torn apart at its hyphens. */
+/** Longer names may break on narrow pages; a flag is never split at its hyphens. */
 const longestWhole = 28
 
-/** Code within a line; `html` is escaped already. */
+/** Inline code; `html` is escaped already. */
 export const inline = (html: string): string =>
   html.length <= longestWhole ? `<code class="whole">${html}</code>` : `<code>${html}</code>`

@@ -1,10 +1,10 @@
-/** What every page of the documentation site has around its text: navigation, search, headings of a long page. */
+/** The layout of documentation pages around their text: navigation, search, headings of a long page. */
 import * as SiteCode from "./SiteCode.ts"
 
 export interface Page {
   readonly title: string
   readonly body: string
-  /** The way from the page to the site's root. */
+  /** The relative path from the page to the site's root. */
   readonly up: string
   readonly address: string
   readonly navigation: ReadonlyArray<{
@@ -51,10 +51,10 @@ ${body}
 `
 }
 
-/** Fewer headings than these are seen by scrolling. */
+/** Pages with fewer headings get no list of them. */
 const fewest = 5
 
-/** The page's text with its headings after the first, where they are many. */
+/** The page's text with a list of its headings after the first, if there are many. */
 export const withContents = (
   body: string,
   headings: ReadonlyArray<{ readonly id: string; readonly title: string }>

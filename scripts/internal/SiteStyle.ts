@@ -1,6 +1,6 @@
 /**
- * How the documentation site looks, by day and by night, on a desk and on a phone; and what its pages do: find, and
- * show where one is.
+ * Styles of the documentation site, for light and dark mode, desktop and phone; and its scripts: search, and
+ * highlighting the current section.
  */
 import type { Entry } from "./Site.ts"
 
@@ -69,7 +69,9 @@ img { max-width: 100%; height: auto; border-radius: 6px; }
 }
 `
 
-/** Finds sections whose text has all the words, those with a word in the heading first; `entries` stand before it. */
+/**
+ * Finds sections whose text has all the words, those with a word in the heading first; `entries` are defined before it.
+ */
 const script = `
 const input = document.getElementById("search"), list = document.getElementById("found")
 input.addEventListener("input", () => {

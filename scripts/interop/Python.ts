@@ -1,6 +1,6 @@
 /**
- * Finds an interpreter of Python: `python3` and its numbered names on the path, then those that pyenv has installed.
- * One that cannot make virtual environments is ignored.
+ * Finds a Python interpreter: `python3` and its numbered names on the path, then those that pyenv has installed. One
+ * that cannot create virtual environments is ignored.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, readdirSync } from "node:fs"
@@ -8,10 +8,10 @@ import { homedir } from "node:os"
 import { join } from "node:path"
 
 export interface Python {
-  /** The file itself, also where an environment of it is active. */
+  /** The executable itself, even if one of its virtual environments is active. */
   readonly path: string
   readonly version: readonly [major: number, minor: number, patch: number]
-  /** Of the machine, as Python names it. */
+  /** The machine's platform, as Python names it. */
   readonly platform: string
 }
 
@@ -33,7 +33,7 @@ const ofPyenv = (): ReadonlyArray<string> => {
     : []
 }
 
-/** The first of at least `minor`, of Python 3. */
+/** The first interpreter of at least Python 3.`minor`. */
 export const find = (minor: number): Python | undefined => {
   const numbered = [11, 12, 13, 14].map((one) => `python3.${one}`)
   for (const name of ["python3", ...numbered, ...ofPyenv()]) {

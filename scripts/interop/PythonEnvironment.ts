@@ -1,14 +1,14 @@
 /**
- * Makes virtual environments of locked requirements, once for each content of their file: they stay in
+ * Creates virtual environments of locked requirements, once for each content of their file: they are cached in
  * `$XDG_CACHE_HOME/atropos/interop` (`~/.cache` by default), under the digest of the file, Python's version and the
  * platform.
  *
- * An environment appears whole: it is made in a folder of its own, and the name under which it is found is a link that
- * is set last. Of two processes that make the same one, the second to end uses what the first made. A folder that a
- * killed process left is removed by the next one.
+ * An environment appears atomically: it is created in a separate folder, and the link under which it is found is set
+ * last. If two processes create the same one, the second to finish uses the first's. A folder left by a killed process
+ * is removed by the next one.
  *
- * Every file that pip installs has a hash in the lock. The build of torch for GPUs, which an index may have instead of
- * the one for CPUs, names libraries that the lock leaves out, each with its version: they are installed by that.
+ * Every file that pip installs has a hash in the lock. The GPU build of torch, which an index may have instead of the
+ * CPU build, depends on libraries that the lock omits, each with its version: they are installed from that.
  */
 import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -27,14 +27,14 @@ import { homedir } from "node:os"
 import { basename, join } from "node:path"
 import type { Python } from "./Python.ts"
 
-/** What cannot be had on this machine: no fault of what is tested. */
+/** An environment that this machine cannot provide; not a failure of the tested code. */
 export class Unavailable extends Error {}
 
 const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "atropos", "interop")
 
 const interpreterOf = (folder: string): string => join(folder, "bin", "python")
 
-/** Whether a program succeeds, and all that it said. */
+/** Runs a program; returns its success and all of its output. */
 const call = (program: string, words: ReadonlyArray<string>) => {
   const { error, status, stderr, stdout } = spawnSync(program, words, { encoding: "utf8", maxBuffer: 2 ** 26 })
   return { succeeded: status === 0, output: error === undefined ? stdout + stderr : String(error) }
@@ -45,7 +45,7 @@ const must = (program: string, words: ReadonlyArray<string>): void => {
   if (!succeeded) throw new Error(`failed: ${program} ${words.join(" ")}\n${output}`)
 }
 
-/** The interpreter of an environment that was made; undefined: none was, or it went. */
+/** The interpreter of an existing environment; undefined if it was never created or is gone. */
 const made = (link: string): string | undefined => {
   try {
     const interpreter = interpreterOf(link)
@@ -56,7 +56,7 @@ const made = (link: string): string | undefined => {
   }
 }
 
-/** Folders that no link leads to, of processes that run no more: their names end in its id and six letters. */
+/** Removes folders without a link whose process has ended: their names end in its id and six letters. */
 const removeAbandoned = (): void => {
   const entries = readdirSync(cache, { withFileTypes: true })
   const used = new Set(entries.filter((one) => one.isSymbolicLink()).map(({ name }) => readlinkSync(join(cache, name))))
@@ -83,13 +83,13 @@ const install = (name: string, interpreter: string, requirements: string): void 
   if (!succeeded) throw new Unavailable(`no package index with ${first}: ${output.trim().split("\n").at(-1)}`)
   console.log(`making the environment ${name}: some minutes`)
   must(interpreter, [...pip, "-qq", "--no-compile", "--require-hashes", "--no-deps", "-r", requirements])
-  // Nothing to do but where torch is the build for GPUs.
+  // Has an effect only if torch is the GPU build.
   const [torch] = /^torch==[^\s;\\]+/m.exec(readFileSync(requirements, "utf8")) ?? []
   if (torch !== undefined) must(interpreter, [...pip, "-qq", torch])
   must(interpreter, ["-m", "pip", "check"])
 }
 
-/** Sets the link, unless another process has set it meanwhile; a link that leads nowhere is replaced. */
+/** Sets the link, unless another process has set it meanwhile; a broken link is replaced. */
 const publish = (folder: string, link: string): boolean => {
   try {
     symlinkSync(basename(folder), link, "dir")
@@ -103,7 +103,7 @@ const publish = (folder: string, link: string): boolean => {
   }
 }
 
-/** The interpreter of the environment of a lock; made where it is not there yet. */
+/** The interpreter of a lock's environment; created if missing. */
 export const ensure = (name: string, requirements: string, { path, platform, version }: Python): string => {
   const digest = createHash("sha256")
     .update(JSON.stringify([readFileSync(requirements, "utf8"), version, platform]))

@@ -1,7 +1,6 @@
 /**
- * Names the suites that hold the product against Python's own packages, by the environment that they run in. Packages
- * contradict each other (verifiers takes no `openai` that inspect_ai takes, and no `mcp` that OpenEnv takes), so there
- * are several.
+ * Lists the suites that test the product against Python's own packages, by their environment. Several environments,
+ * since packages conflict (verifiers rejects inspect_ai's `openai` and OpenEnv's `mcp`).
  */
 import { fileURLToPath } from "node:url"
 
@@ -9,7 +8,7 @@ export interface Environment {
   readonly name: string
   /** Python 3.x or newer. */
   readonly python: number
-  /** Hashes of every file: made from the `.in` of the same name. */
+  /** Hashes of every file: generated from the `.in` of the same name. */
   readonly lock: string
   /** Packages whose versions are printed. */
   readonly clients: ReadonlyArray<string>
@@ -18,7 +17,7 @@ export interface Environment {
 
 const lock = (name: string): string => fileURLToPath(new URL(`${name}.txt`, import.meta.url))
 
-/** They have a test for each package, and each test runs where its package is. */
+/** Files with a test for each package, each of which runs in the package's environment. */
 const ofSeveral = ["packages/cli/test/long/python/Killed.test.ts", "packages/cli/test/long/python/GroupFigures.test.ts"]
 
 export const environments: ReadonlyArray<Environment> = [

@@ -1,11 +1,11 @@
 /**
- * Writes `requirements*.txt` from `requirements*.in`: exact versions of everything, with the hashes of all files that
- * the package index has of them, for every platform and each Python from 3.11 on. `node scripts/interop/lock.ts` after
- * a change of an `.in`; needs uv (`pip install uv`). `--upgrade` takes the newest of what the `.in` leaves open.
+ * Writes `requirements*.txt` from `requirements*.in`: exact versions of everything, with the hashes of all files in the
+ * package index, for every platform and each Python from 3.11 on. Run `node scripts/interop/lock.ts` after a change of
+ * an `.in`; needs uv (`pip install uv`). `--upgrade` takes the newest versions that the `.in` allows.
  *
- * torch is special. An index may have its build for GPUs or, as a folder of `PIP_FIND_LINKS` here, one for CPUs, with
- * hashes of its own: the lock has both, and those of CPU builds that it had for the same version stay. The libraries of
- * the build for GPUs, gigabytes, are left out (`PythonEnvironment` installs them where they are needed).
+ * torch is special. An index may have its GPU build or, like a folder of `PIP_FIND_LINKS` here, a CPU build with its
+ * own hashes: the lock has both, and keeps earlier hashes of CPU builds of the same version. The libraries of the GPU
+ * build, gigabytes, are omitted (`PythonEnvironment` installs them if needed).
  */
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -17,7 +17,7 @@ const folder = fileURLToPath(new URL(".", import.meta.url))
 const ofGpu = /^(?:nvidia-|cuda-|triton(?:==|-))/
 const command = "node scripts/interop/lock.ts"
 
-/** A package and what belongs to it: hashes, and comments on why it is there. */
+/** A package with its hashes, and comments on its dependents. */
 const blocks = (lock: string): ReadonlyArray<string> => lock.split(/\n(?=[a-z0-9])/i)
 
 const torchOf = (lock: string): string | undefined => blocks(lock).find((block) => block.startsWith("torch=="))
@@ -25,7 +25,7 @@ const versionOf = (block: string | undefined): string | undefined => /^torch==([
 const hashesOf = (block: string | undefined): ReadonlyArray<string> =>
   Array.from((block ?? "").matchAll(/--hash=(sha256:\w+)/g), ([, hash]) => hash!)
 
-/** Hashes of builds for CPUs in the folders that pip is given. */
+/** Hashes of CPU builds in the folders given to pip. */
 const ofCpu = (version: string): ReadonlyArray<string> =>
   (process.env["PIP_FIND_LINKS"] ?? "")
     .split(/\s+/)

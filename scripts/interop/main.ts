@@ -1,10 +1,10 @@
 /**
- * Runs the suites that ask for Python's packages, with these packages: `npm run test:interop [-- --if-available]
- * [WORD …]`. Words choose suites by a part of their path.
+ * Runs the suites that need Python's packages: `npm run test:interop [-- --if-available] [WORD …]`. Words select suites
+ * by a part of their path.
  *
- * Prints the versions of the packages, and last `interop: N passed, N failed, N skipped`, in tests. Fails where one
- * fails or is skipped for want of a package; where there is no Python that is new enough or no package index, too,
- * unless it was asked to run what is available: then one line says what is not.
+ * Prints the versions of the packages, and last `interop: N passed, N failed, N skipped`, in tests. Fails if a test
+ * fails or is skipped for a missing package; also if there is no recent enough Python or no package index, except with
+ * `--if-available`: then one line states what is missing.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -45,7 +45,7 @@ const versionsOf = (interpreter: string, clients: ReadonlyArray<string>): string
     { encoding: "utf8" }
   ).trim()
 
-/** What became of the suites of one environment, in its interpreter. */
+/** Runs the suites of one environment in its interpreter. */
 const run = (interpreter: string, suites: ReadonlyArray<string>): Report => {
   const folder = mkdtempSync(join(tmpdir(), "atropos-interop-"))
   const file = join(folder, "report.json")
@@ -71,10 +71,10 @@ const run = (interpreter: string, suites: ReadonlyArray<string>): Report => {
 
 type State = "passed" | "failed" | "skipped"
 
-/** By suite, and there by the name of the test without what it says of being skipped. */
+/** By suite, then by the test's name without its reason for being skipped. */
 const states = new Map<string, Map<string, State>>()
 
-/** A test that one environment skips is passed where another one passes it; one that fails anywhere has failed. */
+/** A test skipped in one environment passes if it passes in another; one that fails anywhere has failed. */
 const add = (suite: string, { fullName, status }: Test): void => {
   const tests = states.get(suite) ?? new Map<string, State>()
   states.set(suite, tests)
@@ -85,10 +85,10 @@ const add = (suite: string, { fullName, status }: Test): void => {
   if (before === undefined || before === "skipped" || state === "failed") tests.set(name, state)
 }
 
-/** Names of tests for which an environment had no package. */
+/** Names of tests for which an environment lacked a package. */
 const lacking = new Set<string>()
 const faults: Array<string> = []
-/** Names of environments by why they are not there. */
+/** Names of missing environments, by reason. */
 const absent = new Map<string, ReadonlyArray<string>>()
 
 const asked = environments

@@ -1,6 +1,6 @@
 /**
- * A SkyRL server on this machine's CPU, until it is stopped. It is another program with hundreds of packages, so the
- * interpreter that has them is the user's: `ATROPOS_SKYRL_PYTHON`.
+ * Runs a SkyRL server on this machine's CPU until stopped. It is a separate program with hundreds of packages, so the
+ * user provides its interpreter: `ATROPOS_SKYRL_PYTHON`.
  */
 import { createServer } from "node:net"
 import { once } from "node:events"
@@ -10,7 +10,7 @@ import { start } from "../Processes.ts"
 
 const program = fileURLToPath(new URL("../python/skyrl_server.py", import.meta.url))
 
-/** The interpreter; without one, how to get it. */
+/** The interpreter; without one, fails with how to get it. */
 export const interpreter = (): string => {
   const { ATROPOS_SKYRL_PYTHON: python } = process.env
   if (python !== undefined && python !== "") return python
@@ -21,7 +21,6 @@ export const interpreter = (): string => {
   )
 }
 
-/** A port that nobody listens to now. */
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
@@ -37,17 +36,17 @@ export interface SkyRL {
   readonly stop: () => Promise<void>
 }
 
-/** JAX and the libraries around it take a minute to begin with on a busy machine. */
+/** JAX and its libraries take up to a minute to start on a busy machine. */
 const secondsToStart = 300
 
-/** Serves the model of a folder; what it writes goes to another folder. */
+/** Serves the model of a folder; its output goes to another folder. */
 export const serve = async (python: string, model: string, folder: string): Promise<SkyRL> => {
   const port = await freePort()
   const flags: ReadonlyArray<readonly [string, string]> = [
     ["port", String(port)],
     ["base-model", model],
     ["backend", "jax"],
-    // Six adapters at a time are more than a trainer has; each takes its memory whether it is used or not.
+    // Six adapters are more than a trainer uses; each takes memory even if unused.
     ["backend-config", JSON.stringify({ max_lora_adapters: 6, max_lora_rank: 8 })],
     ["checkpoints-base", `${folder}/checkpoints`],
     ["database-url", `sqlite:///${folder}/tinker.db`]

@@ -1,8 +1,8 @@
 /**
  * A small Llama with random weights, as a folder that SkyRL and we read.
  *
- * Llama, since SkyRL's adapter on it is LoRA as PEFT has it. On Qwen3 its query, key and value layers share one matrix
- * A, gate and up another (`FusedLoRALinear`): equal at the start, other gradients from the first step on.
+ * Llama, since SkyRL's adapter on it is LoRA as in PEFT. On Qwen3 its query, key and value layers share one matrix A,
+ * gate and up another (`FusedLoRALinear`): equal at the start, but with different gradients from the first step.
  */
 import { ModelConfig, ModelFolder, Parameters, TinyModel } from "@atropos/trainer"
 import { Effect, Result } from "effect"
@@ -12,7 +12,7 @@ import * as Weights from "../../../packages/trainer/src/model/Weights.ts"
 
 const characters = "abcdefghijklmnopqrstuvwxyz .,"
 
-/** Writes it; its vocabulary and longest sequence. */
+/** Writes it; returns its vocabulary and maximum length. */
 export const write = Effect.fnUntraced(function* (folder: string) {
   const tiny = TinyModel.make({
     characters,
@@ -27,7 +27,7 @@ export const write = Effect.fnUntraced(function* (folder: string) {
   const values = new Float32Array(layout.size)
   const known = new Map(tiny.layout.slots.map((slot) => [slot.name, slot]))
   for (const slot of layout.slots) {
-    // Llama has no tensor that Qwen2 has not.
+    // Every tensor of Llama exists in Qwen2, too.
     Parameters.view(values, slot).set(Parameters.view(tiny.initial, known.get(slot.name)!))
   }
   yield* ModelFolder.write(folder, config, Weights.fromVector(layout, values))

@@ -1,20 +1,20 @@
 /**
- * The same numbers: one batch, 20 steps, by this machine's engine and by a SkyRL server on the CPU, from the same
- * adapter, with every loss that logprobs of sampled tokens are enough for.
+ * Compares results numerically: one batch, 20 steps, by this machine's engine and by a SkyRL server on the CPU, from
+ * the same adapter, with every loss that needs only logprobs of sampled tokens.
  *
  *     export ATROPOS_SKYRL_PYTHON=skyrl/bin/python
  *     node --conditions=atropos-src bench/interop/skyrl/main.ts [loss …] [--learning_rate 2e-4]
  *
- * SkyRL draws an adapter's first values itself. They are published before the first step, fetched as its client would
- * fetch them, and read as the PEFT folder that they are: the local engine begins with the same bits. After the last
- * step the adapters are compared as well.
+ * SkyRL draws an adapter's initial values itself. They are published before the first step, fetched as its client
+ * would, and read as a PEFT folder: the local engine starts with the same bits. After the last step the adapters are
+ * compared as well.
  *
  * For each loss: the largest difference of a logprob before any of the steps and after the last, and of the batch's
- * loss; of the gradient's norm relative to it; the cosine between the ways that both adapters went; requests a step.
- * Rounding grows from step to step, and the faster the larger the steps are: Adam divides small gradients by
- * themselves, and a ratio is inside of its bound on one side and outside on the other.
+ * loss; of the gradient's norm, relative; the cosine between the updates of both adapters; requests per step. Rounding
+ * errors grow from step to step, and faster with larger steps: Adam normalizes small gradients by themselves, and a
+ * ratio may be clipped on one side and not on the other.
  *
- * Ends with 1 where a logprob differs by more than 1e-4 or a loss by more than 1e-3.
+ * Exits with 1 if a logprob differs by more than 1e-4 or a loss by more than 1e-3.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { NodeServices } from "@effect/platform-node"
@@ -47,7 +47,7 @@ const steps = 20
 const learningRate = Number(flags.learning_rate)
 const rank = 4
 const bounds = { logprob: 1e-4, loss: 1e-3 }
-/** SkyRL limits no norm. */
+/** SkyRL does not limit the norm. */
 const optimizer = { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, maxNorm: null }
 
 const all: ReadonlyArray<readonly [string, Objective.Objective]> = [
@@ -90,11 +90,11 @@ interface Listed {
   readonly checkpoints: ReadonlyArray<{ readonly checkpoint_id: string; readonly checkpoint_type: string }>
 }
 
-/** The present weights of a learner on SkyRL, as the PEFT folder that samplers are given. */
+/** A learner's current weights on SkyRL, as the PEFT folder that samplers receive. */
 const adapterOf = Effect.fnUntraced(function* (url: string, learner: LearnerEngine.Learner, version: number) {
   const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
   yield* learner.publish(version)
-  // The protocol tells no name of a model, but the paths of its weights do.
+  // The protocol has no name for a model, but the paths of its weights contain one.
   const { path } = yield* learner.save("", version)
   const run = `${url}/api/v1/training_runs/${path.split("/")[2]}/checkpoints`
   const archive = `${folder}/adapter.tar.gz`
@@ -117,7 +117,7 @@ const largest = (values: ReadonlyArray<number>) =>
 const between = (a: ReadonlyArray<Float32Array>, b: ReadonlyArray<Float32Array>) =>
   largest(a.flatMap((row, item) => Array.from(row, (value, t) => Math.abs(value - b[item]![t]!))))
 
-/** Between the differences of two vectors from a third. */
+/** Cosine between the differences of two vectors from a third. */
 const cosine = (a: Float32Array, b: Float32Array, from: Float32Array) => {
   const dot = (x: Float32Array, y: Float32Array) =>
     x.reduce((sum, value, i) => sum + (value - from[i]!) * (y[i]! - from[i]!), 0)
@@ -126,7 +126,7 @@ const cosine = (a: Float32Array, b: Float32Array, from: Float32Array) => {
 
 const differing = (logprob: number, t: number) => Math.min(-1e-3, logprob + 0.3 * Math.sin(12.9898 * t))
 
-/** The batch as if a policy had sampled it from which this one differs a little: no ratio is far from 1. */
+/** The batch as if sampled by a policy that differs slightly from this one: no ratio is far from 1. */
 const sampledNearby = Effect.fnUntraced(function* (
   learner: LearnerEngine.Learner,
   objective: Objective.Objective,
@@ -139,7 +139,7 @@ const sampledNearby = Effect.fnUntraced(function* (
       const { refLogprobs, tokens } = batch.sequences[sequence]!
       const engineLogprobs = new Float32Array(tokens.length).fill(Number.NaN)
       engineLogprobs.set(present[item]!.map(differing), 1)
-      // A reference beyond reach would say nothing about the rest of the loss.
+      // A distant reference would dominate the loss.
       const near = refLogprobs && engineLogprobs.map((logprob, t) => (t === 0 ? -1 : logprob - 0.1))
       return [sequence, { engineLogprobs, ...(near && { refLogprobs: near }) }]
     })
@@ -180,7 +180,7 @@ const compared = Effect.fnUntraced(function* (
   return {
     logprob: largest([...pairs.map(([a, b]) => between(a.logprobs, b.logprobs)), between(ours.last, theirs.last)]),
     loss: largest(pairs.map(([a, b]) => Math.abs(a.loss - b.loss))),
-    // Norms of 0 on both sides, where every token is outside of its bound, are the same.
+    // If every token is clipped, the norms are 0 on both sides and count as equal.
     norm: largest(
       pairs.map(([a, b]) => (a.norm === b.norm ? 0 : Math.abs(a.norm - b.norm) / Math.max(a.norm, b.norm)))
     ),

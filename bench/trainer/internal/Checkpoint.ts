@@ -1,6 +1,6 @@
 /**
- * Models of random weights in the shapes that are measured: Qwen2's architecture in Hugging Face's form, so
- * that ours and the reference load the same files. Kept in the system's temporary folder from one run to the next.
+ * Models of random weights in the measured shapes: Qwen2's architecture in Hugging Face's format, so that ours and the
+ * reference load the same files. Kept in the system's temporary folder between runs.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Characters from "@atropos/trainer/model/Characters"
@@ -56,7 +56,7 @@ export const shapes = {
 } as const satisfies { readonly [name: string]: Shape }
 export type ShapeName = keyof typeof shapes
 
-/** What of a shape is made smaller, so that what would take too long whole is measured in parts. */
+/** Reductions of a shape, so that shapes that would take too long are measured in part. */
 export interface Cut {
   readonly layers?: number | undefined
   readonly vocabulary?: number | undefined
@@ -71,7 +71,7 @@ const cutTo = (config: ModelConfig.ModelConfig, { layers, vocabulary }: Cut): Mo
     })
   )
 
-/** In words, for a row of a report. */
+/** Describes a shape for a row of a report. */
 export const described = (name: ShapeName, { layers, vocabulary }: Cut): string => {
   const parts = [layers && `${layers} layers`, vocabulary && `${vocabulary} tokens`].filter(Boolean)
   return parts.length === 0 ? name : `${name} with ${parts.join(", ")}`
@@ -79,7 +79,10 @@ export const described = (name: ShapeName, { layers, vocabulary }: Cut): string 
 
 const deviation = 0.02
 
-/** Uniform numbers of the usual deviation: a linear congruence, because there may be half a billion of them. */
+/**
+ * Uniform numbers of the usual deviation, by a linear congruential generator, because there may be half a billion of
+ * them.
+ */
 const fill = (values: Float32Array, seed: number): void => {
   let state = seed
   for (let i = 0; i < values.length; i++) {
@@ -88,10 +91,10 @@ const fill = (values: Float32Array, seed: number): void => {
   }
 }
 
-/** Values written at once. */
+/** Values per write. */
 const stretch = 2 ** 22
 
-/** The weights, written a stretch at a time: bfloat16, as models are published, or float32. */
+/** Writes the weights in parts: bfloat16, as models are published, or float32. */
 const writeWeights = (folder: string, { config, dtype }: Shape) => {
   const tensors = Tensors.all(config)
   return Safetensors.writeParts(
@@ -112,7 +115,7 @@ const writeWeights = (folder: string, { config, dtype }: Shape) => {
   )
 }
 
-/** The folder of a shape's model; made if it is not there. Cut where told. */
+/** The folder of a shape's model, optionally cut; created if missing. */
 export const folderOf = async (name: ShapeName, { layers, vocabulary }: Cut = {}): Promise<string> => {
   const { config, dtype }: Shape = shapes[name]
   const cut = [layers && `-${layers}-layers`, vocabulary && `-${vocabulary}-tokens`].filter(Boolean).join("")

@@ -1,6 +1,5 @@
 /**
- * Ours and the reference as processes of their own, so that the peak of memory is each one's: what they printed last,
- * as figures.
+ * Runs ours and the reference in separate processes, so that each has its own peak of memory; parses their last output.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -10,15 +9,15 @@ export interface Figures {
   readonly peakBytes: number
   /** Of one step, or of one round of decoding: all threads, user and system. */
   readonly processorSeconds?: number
-  /** Of conversations alone: prompt tokens that went through the model for each token that was sampled. */
+  /** Conversations only: prompt tokens computed per sampled token. */
   readonly promptTokensPerToken?: number
-  /** Of training alone. */
+  /** Training only. */
   readonly secondsPerStep?: number
 }
 
 export type Side = "ours" | "reference"
 
-/** PyTorch's threads sleep while they wait for each other, as ours do: what they spin is no work. */
+/** PyTorch's threads sleep while they wait for each other, as ours do, so that spinning does not count as work. */
 const sleeping = { OMP_WAIT_POLICY: "PASSIVE" }
 
 const sources = {
@@ -26,7 +25,7 @@ const sources = {
   reference: new URL("../reference.py", import.meta.url).pathname
 }
 
-/** The interpreter that has PyTorch, transformers and PEFT. */
+/** The interpreter with PyTorch, transformers and PEFT. */
 export const python = (): string | undefined => process.env["ATROPOS_ORIGINAL_PYTHON"]
 
 const commandOf = (side: Side, args: ReadonlyArray<string>): readonly [string, ReadonlyArray<string>] =>
@@ -34,7 +33,6 @@ const commandOf = (side: Side, args: ReadonlyArray<string>): readonly [string, R
     ? [process.execPath, ["--conditions=atropos-src", sources.ours, ...args]]
     : [python() ?? "python3", [sources.reference, ...args]]
 
-/** Runs one side with these arguments. */
 export const run = async (side: Side, args: ReadonlyArray<string>): Promise<Figures> => {
   const [command, words] = commandOf(side, args)
   const child = spawn(command, words, { stdio: ["ignore", "pipe", "pipe"], env: { ...sleeping, ...process.env } })
@@ -50,7 +48,7 @@ export const run = async (side: Side, args: ReadonlyArray<string>): Promise<Figu
 
 const least = (a: number | undefined, b: number) => Math.min(a ?? Infinity, b)
 
-/** The better of two: the highest rate, the lowest peak and the fewest seconds, whichever run each is of. */
+/** The better of two per metric: the highest rate, the lowest peak and the fewest seconds. */
 const better = (a: Figures | undefined, b: Figures): Figures => ({
   tokensPerSecond: Math.max(a?.tokensPerSecond ?? 0, b.tokensPerSecond),
   peakBytes: least(a?.peakBytes, b.peakBytes),
@@ -59,15 +57,13 @@ const better = (a: Figures | undefined, b: Figures): Figures => ({
 })
 
 export interface Turns {
-  /** Runs of each side. */
   readonly rounds?: number
-  /** Told of every run as it ends. */
   readonly look?: (side: Side, figures: Figures) => void
 }
 
 /**
- * The best of several runs of each, in turns, so that a slow minute of the machine hits both; the reference where there
- * is one.
+ * The best of several runs of each side, alternating, so that a slow minute of the machine affects both; the reference
+ * only if configured.
  */
 export const besides = async (
   ours: ReadonlyArray<string>,

@@ -1,4 +1,4 @@
-/** Memory of the first GPU of this machine, as `nvidia-smi` tells it; of other devices nobody does. */
+/** Memory of this machine's first GPU, as reported by `nvidia-smi`; unknown for other devices. */
 import { execFile } from "node:child_process"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
@@ -7,7 +7,7 @@ const lookMillis = 100
 
 const execute = promisify(execFile)
 
-/** MiB in use on the device, by whomever; undefined where nobody can tell. */
+/** MiB in use on the device, by all processes; undefined if unknown. */
 const used = async (): Promise<number | undefined> => {
   const query = ["--query-gpu=memory.used", "--format=csv,noheader,nounits"]
   const output = await execute("nvidia-smi", query).catch(() => undefined)
@@ -23,7 +23,7 @@ const mostUntil = async (end: AbortSignal): Promise<number> => {
   return most
 }
 
-/** What `work` gives, and the most that is in use while it goes on, less what was before: MiB. */
+/** The result of `work`, and the peak of memory in use meanwhile minus that before: MiB. */
 export const during = async <A>(
   work: () => Promise<A>
 ): Promise<{ readonly result: A; readonly megabytes: number | undefined }> => {

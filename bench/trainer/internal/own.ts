@@ -1,13 +1,13 @@
 /**
- * Ours, as a process of its own: the same work as `reference.py`, the same line of JSON at the end.
+ * Ours, in a separate process: the same work as `reference.py`, with the same JSON line at the end.
  *
  *     node own.ts train FOLDER STEPS [DEVICE [BATCH LENGTH]] [int8|int4] [planned=SHAPE] [parts]
  *     node own.ts generate FOLDER BATCH TOKENS [DEVICE] [greedy] [int8|int4]
  *     node own.ts converse FOLDER TURNS CACHE_MEGABYTES
  *
- * With `planned` the graph is built as it would be for that shape, of which FOLDER has a part: what is computed again
- * depends on how much the whole model would keep. `parts`: whole parts are, however much memory there is. THREADS is
- * that of each graph run, one for each core unless told.
+ * With `planned` the graph is built as for that shape, of which FOLDER has a part: recomputation depends on how much
+ * the whole model would keep. `parts` recomputes whole parts, regardless of available memory. THREADS is that of each
+ * graph run, by default one per core.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -61,7 +61,7 @@ const peakBytes = () => process.resourceUsage().maxRSS * 1024
 
 interface Training {
   readonly folder: string
-  /** After a first one that makes room for all the others; 0: that one alone is measured. */
+  /** After a first one that allocates memory; 0: only that one is measured. */
   readonly steps: number
   readonly batch: number
   readonly length: number
@@ -141,7 +141,7 @@ const generate = Effect.fnUntraced(function* ({ batch, device, folder, quantize,
   return { tokensPerSecond: (batch * tokens) / best, processorSeconds: processor, peakBytes: peakBytes() }
 }, Effect.scoped)
 
-/** Turns of 150 tokens that are asked and 50 that are sampled, in four conversations at once. */
+/** Turns of 150 prompt tokens and 50 sampled ones, in four parallel conversations. */
 const converse = Effect.fnUntraced(function* (folder: string, turns: number, prefixCacheMegabytes: number) {
   const model = yield* load(folder)
   const engine = yield* Engine.make({

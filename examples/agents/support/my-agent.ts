@@ -1,4 +1,4 @@
-/** An agent that was there before: it knows nothing of training, and asks whatever model it is told to. */
+/** An existing agent: it contains nothing about training, and calls any model it is given. */
 import OpenAI from "openai"
 
 export interface Options {

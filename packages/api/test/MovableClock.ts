@@ -1,9 +1,9 @@
-/** A clock that a test moves ahead: leases run out without anybody waiting for them. */
+/** A clock that a test advances, so that leases expire without waiting. */
 import { Clock, Effect } from "effect"
 
 export interface MovableClock {
   readonly clock: Clock.Clock
-  /** Moves it ahead, less than ten minutes in all: then the store asks its database for the time again. */
+  /** Advances it, less than ten minutes in all: then the store reads the database's time again. */
   readonly advance: (millis: number) => Effect.Effect<void>
 }
 
@@ -14,7 +14,7 @@ export const make: Effect.Effect<MovableClock> = Effect.map(Clock.Clock, (clock)
   const current = nanos(() => clock.currentTimeNanosUnsafe())
   const monotonic = nanos(() => clock.monotonicTimeNanosUnsafe())
   return {
-    // All the rest is the clock's own.
+    // Everything else is the clock's own.
     clock: Object.create(clock, {
       currentTimeMillisUnsafe: { value: millis },
       currentTimeMillis: { value: Effect.sync(millis) },

@@ -1,14 +1,14 @@
-/** Stands between a client and a server on this machine, and can be told to fall silent or to hang up. */
+/** A proxy between a client and a server on this machine that can stall traffic or close connections. */
 import { Effect } from "effect"
 import { connect, createServer, type AddressInfo, type Socket } from "node:net"
 
 export interface Proxy {
   readonly port: number
-  /** Nothing passes any more, and nobody is told. */
+  /** Stalls all traffic; connections stay open. */
   readonly silence: () => void
-  /** Everything passes again. */
+  /** Forwards traffic again. */
   readonly resume: () => void
-  /** All connections break, and new ones are refused until `resume`. */
+  /** Closes all connections and refuses new ones until `resume`. */
   readonly hangUp: () => void
 }
 

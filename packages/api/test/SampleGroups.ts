@@ -1,4 +1,3 @@
-/** Groups to send in tests. */
 import { type ScoredGroup, Trajectory } from "@atropos/core"
 
 /** G sequences of T tokens, the first two masked, scores from `score` upwards. */
@@ -15,7 +14,6 @@ export const plain = (sequences: number, score = 0, length = 6): ScoredGroup.Sco
   }
 }
 
-/** Everything a group can have, ragged. */
 export const full: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 5, 7, 9), Int32Array.of(1, 5, 8)],
   masks: [Uint8Array.of(0, 0, 1, 1), Uint8Array.of(0, 0, 1)],
@@ -48,7 +46,7 @@ export const full: ScoredGroup.ScoredGroup = {
   ]
 }
 
-/** The same values as plain arrays, for comparing whatever kind of array they came back in. */
+/** Converts values to plain arrays, for comparison regardless of the array type. */
 export const plainValues = (value: unknown): unknown => {
   if (ArrayBuffer.isView(value) && !(value instanceof DataView)) return Array.from(value as unknown as Iterable<number>)
   if (Array.isArray(value)) return value.map(plainValues)

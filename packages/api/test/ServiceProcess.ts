@@ -1,4 +1,6 @@
-/** A service of its own process on the database `DATABASE_URL`: prints its address, and serves until it is killed. */
+/**
+ * A service in a separate process on the database `DATABASE_URL`: prints its address, and serves until it is killed.
+ */
 import { NodeRuntime } from "@effect/platform-node"
 import { Console, Layer } from "effect"
 import { HttpServer } from "effect/http"

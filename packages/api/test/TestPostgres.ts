@@ -1,6 +1,6 @@
 /**
- * A Postgres server for tests: the one of `DATABASE_URL`, else one that answers on this machine's usual port. Every
- * call of `layer` makes a database of its own and drops it afterwards.
+ * A Postgres server for tests: the one of `DATABASE_URL`, else one that responds on this machine's usual port. Every
+ * call of `layer` creates a new database and drops it afterwards.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Redacted } from "effect"
@@ -21,11 +21,11 @@ const answers = (host: string, port: number): Promise<boolean> =>
     socket.once("connect", () => done(true)).once("error", () => done(false))
   })
 
-/** Address of the server; undefined where there is none, and only the embedded database is tested. */
+/** Address of the server; undefined if there is none, and only the embedded database is tested. */
 export const serverUrl: string | undefined =
   configured ?? ((await answers("127.0.0.1", 5432)) ? "postgres://postgres@127.0.0.1:5432/postgres" : undefined)
 
-/** A database that lives as long as the scope; its address. */
+/** The address of a new database, which lives as long as the scope. */
 export const freshDatabase = Effect.gen(function* () {
   const server = serverUrl ?? "postgres://127.0.0.1:5432/postgres"
   const name = `atropos_test_${randomUUID().replaceAll("-", "")}`

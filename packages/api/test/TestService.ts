@@ -1,14 +1,12 @@
-/** A service of its own for a test file: real HTTP on a free port, over whatever store the test provides. */
+/** A separate service for each test file: real HTTP on a free port, over the store that the test provides. */
 import { NodeHttpClient } from "@effect/platform-node"
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import * as Auth from "../src/http/Auth.ts"
 import * as TrajectoryService from "../src/TrajectoryService.ts"
 
-/** Where the service listens. */
 export class ServiceUrl extends Context.Service<ServiceUrl, string>()("@atropos/api/test/ServiceUrl") {}
 
-/** Where the server at hand listens. */
 export const urlOf = HttpServer.addressFormattedWith(Effect.succeed)
 
 const listening = TrajectoryService.serve({ host: "127.0.0.1", port: 0 })
@@ -38,7 +36,6 @@ const requestOf = (url: string, { bytes, headers, json, method, token }: Call) =
   return HttpClientRequest.setHeaders(request, headers ?? {})
 }
 
-/** Sends, and reads the answer whole. */
 export const call = Effect.fnUntraced(function* (path: string, options: Call = {}) {
   const url = yield* ServiceUrl
   const client = yield* HttpClient.HttpClient
@@ -50,7 +47,7 @@ export const call = Effect.fnUntraced(function* (path: string, options: Call = {
     headers: response.headers,
     bytes,
     text,
-    /** The JSON of the body; a test that reads it knows that there is one. */
+    /** The JSON of the body; tests call it only if there is one. */
     json: (): Record<string, unknown> => JSON.parse(text) as Record<string, unknown>
   }
 })

@@ -1,6 +1,6 @@
 /**
- * A store on a database of its own, and that database, made for a test file and dropped after it: on the server of the
- * tests, else embedded.
+ * A store on a new database, created for a test file and dropped after it: on the test server if there is one, else
+ * embedded.
  */
 import { Layer } from "effect"
 import * as Database from "../src/database/Database.ts"

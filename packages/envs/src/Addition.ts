@@ -1,8 +1,8 @@
 /**
- * Addition of two numbers, as characters: `47+38=` is answered by `85` and the end of the sequence.
+ * Adds two numbers, as characters: `47+38=` is answered by `85` and the end of the sequence.
  *
- * Harder than it looks for a model trained from scratch: the digits come most significant first, so the carry has to be
- * foreseen. Reward 1 for the exact sum, else 0. With two digits there are 8,100 pairs, a tenth of them held out.
+ * The digits come most significant first, so a model trained from scratch has to foresee the carry. Reward 1 for the
+ * exact sum, else 0. With two digits there are 8,100 pairs, a tenth of them held out.
  */
 import { Environment, ExactAnswer, SeededRandom, ServerManager } from "@atropos/core"
 import { Effect, Schema } from "effect"
@@ -14,7 +14,7 @@ export const settings = Environment.settings({
   temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts")
 })
 
-/** The characters a model of this task has to know. */
+/** The vocabulary of this task. */
 export const characters = "0123456789+="
 
 const draw =
@@ -26,8 +26,8 @@ const draw =
   }
 
 /**
- * A sum with carries at random: each column's digits are added, and 1 more or not by chance. Teaches the form and the
- * columns; when to carry is left to the reward.
+ * A sum with random carries: each column's digits are added, plus 1 at random. Teaches the format and the columns; when
+ * to carry is left to the reward.
  */
 export const demonstration = ({
   digits,

@@ -1,11 +1,11 @@
 /**
- * Answers in a given form: over 160 of them, from `\boxed{…}` and JSON to `ANSWER IS: …` and reports in tags.
+ * Asks for answers in one of over 160 formats, from `\boxed{…}` and JSON to `ANSWER IS: …` and reports in tags.
  *
- * Score 1 if what follows the only think block has the form exactly once, whatever it says there; with `scoring:
- * answer` it must also say what is right. Components: `format`, and `correct` where the answer is known. What a prompt
- * shows in the answer's place is no answer. Forms are data (`answer-format/Rule`): `own_formats` brings further ones.
- * Questions are generated, or rows. With `ensure_equivalent_ratios` a form waits, once `format_group_threshold` of its
- * groups had it, until the others have come as far. Behaviour: answer_format_environment.py of the original.
+ * Score 1 if the text after the only think block has the format exactly once; with `scoring: answer` it must also be
+ * right. Components: `format`, and `correct` if the answer is known. The prompt's placeholder is not an answer. Formats
+ * are data (`answer-format/Rule`); `own_formats` adds more. With `ensure_equivalent_ratios` a format pauses after
+ * `format_group_threshold` successful groups until the others have caught up. Behaviour: answer_format_environment.py
+ * of the original.
  */
 import {
   Columns,
@@ -93,7 +93,7 @@ export const layer = Environment.layer("answer-format", settings, (chosen) =>
     const open = Effect.map(balance.open, (names) => formats.filter(({ name }) => names.has(name)))
     const columns = {
       question: { setting: "question_field", column: questionField, kind: Columns.text },
-      // Where no column is named there is no answer to look at.
+      // Without a named column the answer is not read.
       answer:
         answerField === null
           ? { setting: "question_field", column: questionField, kind: nothing }
@@ -112,7 +112,7 @@ export const layer = Environment.layer("answer-format", settings, (chosen) =>
               : Result.succeed<Items.Asked>({ question, gold })
           })
     const rowAs = (row: Items.Asked, index: number, among: ReadonlyArray<Format>): Items.Item => {
-      // Those that a row can have may all be waiting.
+      // All formats that fit a row may be paused.
       const possible = Items.forRow(row, domain, among)
       return Items.rowAt(row, seed, index, possible.length > 0 ? possible : Items.forRow(row, domain, formats))
     }
@@ -122,7 +122,7 @@ export const layer = Environment.layer("answer-format", settings, (chosen) =>
     const score = ({ format, gold }: Items.Item, trajectory: Trajectory.Trajectory): Environment.Score => {
       const answer = trajectory.finishReason === "length" ? undefined : Thinking.answer(trajectory.completion, thinking)
       const said = answer === undefined ? undefined : read(format.rule, answer)
-      // A form without a place for the answer says nothing wrong.
+      // A format without a place for the answer is never wrong.
       const isRight = said !== undefined && gold !== undefined && TextAnswer.equivalent(gold, said.answer ?? gold)
       return {
         rewards: { format: said === undefined ? 0 : 1, ...(gold !== undefined && { correct: isRight ? 1 : 0 }) }

@@ -1,9 +1,9 @@
 /**
- * Arithmetic stories: word problems made from templates with a seed and a difficulty, needing no download.
+ * Generates arithmetic word problems from templates, a seed and a difficulty; needs no download.
  *
  * "Mia has 12 apples. She buys 3 bags of 4 apples. How many apples does Mia have now?" is 24. A story has `difficulty`
  * steps, each an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if
- * the number of the answer (in the last box, or after "answer is", or simply the last) equals the total, else 0.
+ * the number of the answer (in the last box, or after "answer is", else the last one) equals the total, else 0.
  */
 import {
   Environment,
@@ -17,13 +17,12 @@ import {
 import { Effect, Schema, Stream } from "effect"
 import { names, steps, things } from "./stories/Steps.ts"
 
-/** One word problem. */
 export interface Story {
   readonly question: string
   readonly answer: number
 }
 
-/** One to be asked, with a seed of its own for the sampler, so that a run can be repeated. */
+/** A story with its own sampling seed, so that a run is reproducible. */
 interface Item extends Story {
   readonly samplingSeed: number
 }
@@ -52,7 +51,7 @@ export const settings = Environment.settings({
     "tokenizer: hub id or folder, or bytes for a byte-level one that needs no download"
   )
 })
-/** The problem number `index` of a seed: a pure function, so that a cursor is all there is to resume. */
+/** The problem number `index` of a seed. Pure, so that a cursor is enough to resume. */
 export const story = ({
   difficulty,
   index,
@@ -83,7 +82,7 @@ export const story = ({
   return { question: `${sentences.join(" ")} How many ${thing} does ${name} have now?`, answer: total }
 }
 
-/** The number a completion ends with: that of the last box, else of the last "answer is", else the last of all. */
+/** The number in the last box of a completion, else after the last "answer is", else the last number. */
 export const parseAnswer = (completion: string): number | undefined => {
   const number = NumberAnswer.extract(completion)
   return number === undefined ? undefined : Number(number.replaceAll(",", ""))

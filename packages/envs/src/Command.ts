@@ -1,11 +1,10 @@
 /**
- * Any program as an agent: it is run for every rollout, and asks the model through its SDK as it always does.
+ * Runs any program as an agent, once per rollout; it calls the model through its SDK as usual.
  *
- * A program has a fresh working folder, the item as JSON on its standard input and in `ITEM`, and in the variables that
- * SDKs read (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, …) a session of the gateway of its own. None of this process's
- * secrets is among its variables. What the rollout was worth is said by a second program, by a file, by POST or by the
- * exit code (`Judging`). A program is ended by limits on time, output and memory, and nothing outlives its rollout or
- * this process, even where that is killed by -9 (`Warden`).
+ * A program gets a fresh working directory, the item as JSON on its standard input and in `ITEM`, its own gateway
+ * session in the variables that SDKs read (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, …), and none of this process's
+ * secrets. The reward comes from a second program, a file, a POST or the exit code (`Judging`). Time, output and memory
+ * are limited, and nothing outlives the rollout or this process, even after kill -9 (`Warden`).
  */
 import { Environment } from "@atropos/core"
 import { Effect, type FileSystem, Formatter, type Path } from "effect"
@@ -23,7 +22,6 @@ export const layer = Environment.layer("command", settings, (chosen) =>
   Effect.gen(function* () {
     const line = yield* CommandLine.read(chosen)
     const { solvedAt } = chosen
-    // An exit code is 0 or 1.
     const scoreRange = chosen.scoreRange ?? (chosen.reward === "exit" ? ([0, 1] as const) : null)
     if (scoreRange !== null && !(scoreRange[0] < scoreRange[1])) {
       return yield* new Environment.DefinitionFault({

@@ -1,10 +1,9 @@
 /**
- * Any data set by configuration: which rows, which columns are prompt and answer, which rewards with which weights.
+ * Turns any data set into an environment by configuration: rows, columns for prompt and answer, weighted rewards.
  *
- * A row is asked in one turn, as it is or through a template. Rewards are those of `Rewards`, by name, with weights and
- * parameters; the score of an answer is their weighted sum, divided by the sum of the weights unless told otherwise.
- * Without further settings it is GSM8K and the accuracy of the boxed answer. Behaviour: dataset_env.py of the original,
- * which returned its groups unscored, whose sums ignored the weights, and which scored zero where a reward failed.
+ * Each row is one turn, unchanged or through a template. The score is the weighted sum of `Rewards`, by default divided
+ * by the sum of the weights. Defaults: GSM8K, accuracy of the boxed answer. Behaviour: dataset_env.py of the original,
+ * which returned its groups unscored, ignored weights in sums, and scored zero if a reward failed.
  */
 import {
   Environment,
@@ -81,10 +80,10 @@ export const settings = Environment.settings({
   )
 })
 
-/** Rewards that compare with a reference answer. */
+/** Rewards that need a reference answer. */
 const needsAnswer: ReadonlySet<string> = new Set(["accuracy", "accuracy_x", "cascading_r1_math", "cosine_scaled", "r1"])
 
-/** Rewards whose top is known: a right answer in a box. */
+/** Rewards with a known maximum: a right answer in a box. */
 const isAccuracy = (rewards: ReadonlyArray<Rewards.Registered>): boolean =>
   rewards.length === 1 && rewards[0]?.name === "accuracy" && rewards[0].weight > 0
 
@@ -106,7 +105,7 @@ export const layer = Environment.layer("dataset", settings, (chosen) =>
     }
     const embedder = rewards.some(({ name }) => name === "cosine_scaled")
       ? yield* Layer.build(Rewards.layerHuggingFace(chosen.embeddingModel))
-      : // That reward alone asks for one.
+      : // Only that reward needs an embedder.
         (Context.empty() as Context.Context<Rewards.Embedder>)
     const services = Context.add(embedder, MathVerifier.MathVerifier, verifier)
 

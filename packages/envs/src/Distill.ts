@@ -1,11 +1,10 @@
 /**
- * Distillation: the policy answers prompts, and a teacher's likeliest tokens at every position of its answers go with
+ * Distils a teacher into the policy: the teacher's top tokens at every position of the policy's answers are sent with
  * them, for the trainer's `distill` loss (on sampled sequences: Agarwal et al., arXiv 2306.13649).
  *
- * Teacher and policy must have one vocabulary, which is checked at the start. The score is the mean of the teacher's
- * logprobs of the sampled tokens, in nats: the loss does not look at it, people do, as it rises while the policy
- * learns. A token that the teacher does not list counts as much as the last one it lists. Behaviour:
- * teacher_distillation_env.py of the original. Default prompts: GSM8K, MIT.
+ * Teacher and policy must share one vocabulary, which is checked at the start. The score, which the loss ignores, is
+ * the mean of the teacher's logprobs of the sampled tokens, in nats; a token outside the teacher's list counts as the
+ * last one listed. Behaviour: teacher_distillation_env.py of the original. Default prompts: GSM8K, MIT.
  */
 import {
   Columns,

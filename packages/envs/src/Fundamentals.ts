@@ -1,11 +1,11 @@
 /**
- * Fundamentals: whether a figure of a company will be maintained, raised or reduced, and by how much, from a report.
+ * Predicts from a report whether a company metric will be maintained, raised or reduced, and by how much.
  *
  * The last line of an answer is `The revenue guidance will be: raised and the magnitude will be: 5%`. Score -1 for a
- * wrong direction or another form; for the right one 0.5 and up to 0.5 more for the magnitude: 1 for the very number,
- * 0.9, 0.7, 0.5, 0.3 of it within 1, 5, 10 and 20 points, none beyond. Both parts count; the original graded the
- * magnitude and then lost it. Reports are generated, or rows of a data set in the shape of
- * NousResearch/company-fundamentals-prediction-lite. Behaviour: fundamental_prediction_environment.py of the original.
+ * wrong direction or another format; for the right one 0.5 plus up to 0.5 for the magnitude: all of it if exact, 0.9,
+ * 0.7, 0.5, 0.3 of it within 1, 5, 10 and 20 points, none beyond. Reports are generated, or rows in the shape of
+ * NousResearch/company-fundamentals-prediction-lite. Behaviour: fundamental_prediction_environment.py of the original,
+ * which discarded the magnitude's grade.
  */
 import {
   Columns,
@@ -47,7 +47,7 @@ const percentOf = (text: string): number => Math.abs(Number(NumberAnswer.asciiSi
 
 const text = (setting: string, column: string) => ({ setting, column, kind: Columns.text })
 
-/** A row as a report, or what is wrong with it. */
+/** Converts a row to a report; fails with what is wrong with it. */
 const reportOf = (row: {
   readonly context: string
   readonly metric: string
@@ -92,7 +92,7 @@ export const layer = Environment.layer("fundamentals", settings, (chosen) =>
       evaluation: {
         items: source.heldOut,
         collectTrajectories: asking.evaluate,
-        // The direction is right; the magnitude decides how much above 0.
+        // The direction is right; the magnitude sets how far the score is above 0.
         isCorrect: (_: number, rewards?: RewardComponents.Rewards) => rewards?.["direction"] === 1
       },
       label: ({ direction, magnitude, metric }: Statements.Report) => `${metric} ${direction} by ${magnitude}%`,

@@ -1,11 +1,10 @@
 /**
- * GSM8K: grade-school math word problems, one turn, symbolic check of the boxed answer.
+ * GSM8K: grade-school math word problems in one turn, with a symbolic check of the boxed answer.
  *
- * Score 1 if the last box after the thinking holds the number after `####` in the reference, else -1. When all of a
- * group are right, short ones score higher: 1 up to half of `max_token_length`, then linearly down to 0. Completions of
- * fewer than 10 tokens count for the group's mean and are not learnt from. `form_reward` pays wrong answers for their
- * form (`math/FormCredit`).
- * Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168 (MIT). Behaviour: gsm8k_server.py of the original.
+ * Score 1 if the last box after the thinking holds the number after `####` in the reference, else -1. If all of a group
+ * are right, the score is 1 up to half of `max_token_length`, then falls linearly to 0. Completions of fewer than 10
+ * tokens count for the group's mean but are not trained on. Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168
+ * (MIT). Behaviour: gsm8k_server.py of the original.
  */
 import {
   Dataset,
@@ -44,7 +43,7 @@ export const settings = Environment.settings({
   evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature for evaluation rollouts"),
   formReward: FormCredit.field
 })
-/** The answer of a reference, usually the line behind the last `####`, without thousands separators. */
+/** The answer of a reference, usually the text after the last `####`, without thousands separators. */
 export const referenceAnswer = (answer: string): string =>
   /####\s*$/.test(answer) ? "" : MathAnswer.extractReference(answer).trim().replaceAll(",", "")
 
@@ -81,7 +80,7 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
       evaluation: {
         items: Stream.unwrap(Effect.map(dataset.rows(testSplit, Problem), Stream.fromIterable)),
         collectTrajectories: (problem: Problem) => ask(problem, { n: 1, split: "eval", temperature: evalTemperature }),
-        // Right answers get less the longer they are.
+        // Right answers score less the longer they are.
         isCorrect: (_: number, rewards?: RewardComponents.Rewards) => rewards?.["correct"] === 1
       },
       label: ({ question }: Problem) => question,

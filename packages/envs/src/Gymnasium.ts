@@ -1,10 +1,10 @@
 /**
- * Worlds of Gymnasium (Python) with discrete or text actions, played in words.
+ * Plays Gymnasium environments (Python) with discrete or text actions, in text.
  *
- * Every turn the model is told an observation by a template and answers with an action between `<action>` tags: a
- * number, or a name where `actions` gives them. An answer without an action that the world knows ends the episode with
- * `invalid_reward`. The score is the sum of the world's rewards. All rollouts of a group begin with the same seed; what
- * the world draws is its own. Needs Python with the package (docs/python.md).
+ * Each turn shows an observation through a template; the model answers with an action between `<action>` tags: a
+ * number, or a name if `actions` defines them. An answer without a valid action ends the episode with `invalid_reward`.
+ * The score is the sum of the rewards. All rollouts of a group start from the same seed; random draws are up to the
+ * environment. Needs Python with the package (docs/python.md).
  */
 import { Environment, Episode, Message, NumberAnswer, SeededRandom, ServerManager, Thinking } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
@@ -68,7 +68,7 @@ const Reset = Schema.Struct({ episode: Schema.Int, text: Schema.String })
 const Stepped = Schema.Struct({ text: Schema.String, reward: Schema.Finite, isOver: Schema.Boolean })
 const Closed = Schema.Struct({})
 
-/** What stands between the last `<action>` and the `</action>` that is next, if one is. */
+/** The text between the last `<action>` and the next `</action>`, if closed. */
 const lastTagged = (text: string): string | undefined => {
   const tags = Array.from(text.matchAll(/<(\/?)action>/gi))
   const opened = tags.findLastIndex(([, slash], at) => slash === "" && tags[at + 1]?.[1] === "/")
@@ -115,7 +115,7 @@ export const layer = Environment.layer("gymnasium", settings, (chosen) =>
       function* ({ seed }: Item, sampling: Episode.Sampling) {
         const info = yield* bridge.info
         const start = yield* Effect.acquireRelease(bridge.call("reset", { seed }, Reset), ({ episode }) =>
-          // An interpreter that has ended has closed it, too.
+          // An interpreter that has exited has closed the episode, too.
           Effect.ignore(bridge.call("close", { episode }, Closed))
         )
         const step = (state: State, answer: string) => {

@@ -1,12 +1,12 @@
 /**
- * Harbor task directories: an agent works on `instruction.md` in the task's machine, and `tests/test.sh` says what that
- * was worth.
+ * Runs Harbor task directories: an agent works on `instruction.md` in the task's machine, and `tests/test.sh` scores
+ * it.
  *
- * The machine is a container where the task describes one (Docker's command line), else the task's files behind
- * namespaces of this machine (bubblewrap). The agent is the model with a tool that runs commands, or any program of the
- * user's. It sees neither `tests/` nor `solution/`; the tests come when all that it has started has ended, and their
- * `reward.json` or `reward.txt` is the score. Where they leave neither, or take too long, the rollout has no reward and
- * is left out: it is never a zero. Format: https://www.harborframework.com/docs/tasks, schema 1.4.
+ * The machine is a container if the task describes one, else the task's files behind namespaces (bubblewrap). The agent
+ * is the model with a tool that runs commands, or any program of the user's. It sees neither `tests/` nor `solution/`;
+ * the tests are added after all of its processes have ended. If they write no `reward.json` or `reward.txt`, or time
+ * out, the rollout has no reward and is dropped; it never counts as zero. Format:
+ * https://www.harborframework.com/docs/tasks, schema 1.4.
  */
 import { Environment, type Trajectory } from "@atropos/core"
 import * as Jail from "@atropos/core/sandbox/Jail"
@@ -35,11 +35,10 @@ export { settings }
 
 type Services = FileSystem.FileSystem | Path.Path
 
-/** Whether a task needs containers, by what it says of its machines. */
 const describesImage = ({ machine, verifier }: Task): boolean =>
   machine.image._tag !== "None" || (verifier.own !== undefined && verifier.own.machine.image._tag !== "None")
 
-/** How machines are opened; that there is no daemon, or no bubblewrap, is told now. */
+/** How machines are opened; a missing daemon or bubblewrap fails here, at the start. */
 const opener = Effect.fnUntraced(function* (
   tasks: ReadonlyArray<Task>,
   { docker: program, grading, visible, where }: Settings,
@@ -72,7 +71,7 @@ const opener = Effect.fnUntraced(function* (
   return (options) => (isLocal(options.task) ? openLocal(options) : openDocker(options))
 })
 
-/** The source gives what it was given. */
+/** The source yields only tasks. */
 const taskOf = ({ item }: Pick<SessionRuns.Numbered, "item">) => item as Task
 
 export const layer = Environment.layer("harbor", settings, (chosen) =>
@@ -119,7 +118,7 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const worth = yield* Trial.worthOf(openOf, passed)
     return {
       ...definition,
-      // Groups bring their scores: what is asked is about claims.
+      // Groups arrive scored; this scores claims only.
       score: (numbered: SessionRuns.Numbered, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.forEach(group, ({ completion }) =>
           Effect.map(worth(taskOf(numbered), completion === Trial.solution), (judged) => SessionGroup.score(judged))

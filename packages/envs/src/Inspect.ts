@@ -1,10 +1,10 @@
 /**
- * Evaluations of the Python package inspect_ai as environments: a task of a package (inspect_evals/gsm8k) or of a file.
+ * Runs evaluations of the Python package inspect_ai as environments: a task of a package (inspect_evals/gsm8k) or of a
+ * file.
  *
- * The task's solver asks a session of ours, and its scorers say what a rollout is worth: each is a component by its
- * name, and the reward is their sum (`reward_weights` weighs them). What a scorer asks a model is asked of the policy
- * too, apart from what is trained, unless `roles` names another model for it. Needs Python with inspect_ai and the
- * task's package (docs/python.md).
+ * The task's solver calls a gateway session, and each of its scorers is a reward component by its name; the reward is
+ * their sum (weighted by `reward_weights`). Model calls of scorers go to the policy too, but are not trained on, unless
+ * `roles` names another model for them. Needs Python with inspect_ai and the task's package (docs/python.md).
  */
 import { Environment } from "@atropos/core"
 import { Effect, Schema } from "effect"

@@ -1,12 +1,12 @@
 /**
- * Instructions that can be verified: "answer in at least 40 words", "no commas", "two sections", checked by program.
+ * Asks for verifiable instructions ("answer in at least 40 words", "no commas", "two sections") and checks them by
+ * program.
  *
- * Score 1 if what follows the only think block meets all constraints, else 0 (or the share of them that is met); words
- * strung together for their number get 0, as do copies of the prompt and answers that were cut off. Prompts are
- * generated, or rows in the shape of RLVR-IFeval. Items come back until they are solved: a group that averages above
- * `max_average` retires its item and is not trained on. Constraints: Zhou et al. 2023,
- * https://arxiv.org/abs/2311.07911. Behaviour: instruction_following_algorithm_environment.py of the original, six of
- * whose checkers could not be met.
+ * Score 1 if the text after the only think block meets all constraints, else 0 (or the share met). Filler, copies of
+ * the prompt and truncated answers score 0. Prompts are generated, or rows in the shape of RLVR-IFeval. Items repeat
+ * until solved: a group that averages above `max_average` retires its item and is not trained on. Constraints: Zhou et
+ * al. 2023, https://arxiv.org/abs/2311.07911. Behaviour: instruction_following_algorithm_environment.py of the
+ * original, six of whose checkers could not be satisfied.
  */
 import {
   Environment,
@@ -62,7 +62,6 @@ export const settings = Environment.settings({
 })
 
 interface Item extends Pool.Item {
-  /** Place in the pool. */
   readonly index: number
 }
 
@@ -80,7 +79,7 @@ export const layer = Environment.layer("instructions", settings, (chosen) =>
     const pool =
       source === ItemSource.generated ? Pool.generated(checkers, chosen) : yield* Pool.ofRows(checkers, chosen)
     const { at, heldOut, size } = pool
-    // Above, not from: the smallest number above it.
+    // Strictly above the maximum: the smallest number greater than it.
     const queue = yield* ItemQueue.make({ size, retireFrom: maxAverage + Number.EPSILON, startsOver: true })
 
     const asking = SingleTurn.make(servers, chosen, ({ prompt }: Item) => ({
@@ -108,7 +107,7 @@ export const layer = Environment.layer("instructions", settings, (chosen) =>
       components: { weights: scoring === "share" ? { met: 1, complete: 0 } : { met: 0, complete: 1 } },
       afterScore: ({ index }: Item, { values }: Environment.JudgedGroup) => {
         const average = Evaluation.mean(values)
-        // A group without a difference is dropped as such.
+        // A group of equal scores is dropped for that reason anyway.
         const isLeftOut = average > maxAverage && values.some((value) => value !== values[0])
         const followUp = isLeftOut ? { leaveOut: `too easy: its average is ${average}` } : {}
         return Effect.as(adaptive ? queue.record({ index, average }) : Effect.void, followUp)

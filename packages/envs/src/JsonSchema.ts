@@ -1,11 +1,10 @@
 /**
- * JSON that fits a schema: the answer must be one JSON value, valid against the schema it is given.
+ * Asks for one JSON value that is valid against a given schema.
  *
- * Score 1 if what follows the only think block is JSON (a code fence around it is passed over), valid, and says what
- * the prompt tells; else 0. Schemas are generated, or rows of a data set, of draft-06 to 2020-12; they are used in
- * threads with a deadline, so that neither a schema nor an answer can stall anything. A schema of a row that cannot be
- * compiled makes its group unscorable. After pydantic_schema_following_environment.py of the original, which ran model
- * code from the data.
+ * Score 1 if the text after the only think block is JSON (a code fence is ignored), valid, and contains the values the
+ * prompt states; else 0. Schemas are generated, or rows of a data set, draft-06 to 2020-12; they run in threads with a
+ * deadline, so that none can stall the process. A row whose schema cannot be compiled makes its group unscorable. After
+ * pydantic_schema_following_environment.py of the original, which ran model code from the data.
  */
 import {
   Columns,
@@ -48,7 +47,7 @@ const promptOf = ({ request, schema }: Item, thinking: boolean): string =>
 
 const opens = /^(`{3,}|~{3,})(?:json)?[^\S\n]*\n/i
 
-/** The JSON value of an answer, as a text: without the fence around it. */
+/** The JSON text of an answer, without a surrounding fence. */
 const valueOf = (answer: string): string => {
   const trimmed = answer.trim()
   const [opened = "", closes = ""] = opens.exec(trimmed) ?? []
@@ -59,7 +58,7 @@ const valueOf = (answer: string): string => {
 
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-/** Whether a valid answer says all that was told, and is more than the schema once more. */
+/** Checks that a valid answer contains all stated values and is not a copy of the schema. */
 const says = ({ schema, told }: Item, answer: string): boolean => {
   const record = Result.getOrUndefined(decode(answer))
   if (record !== undefined && Equal.equals(record, Result.getOrUndefined(decode(schema)))) return false

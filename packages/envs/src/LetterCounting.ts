@@ -1,11 +1,11 @@
 /**
- * Letter counting: how often letters occur in a word, or in a long string of letters, with a curriculum of ten tiers.
+ * Counts letters in a word or a long string, with a curriculum of ten tiers.
  *
- * One letter is answered by `<answer>3</answer>`, several at once by a JSON object with exactly those letters. Score 1
- * for exact counts in the only answer tag after the only think block, else 0; an answer that was cut off gets 0. The
- * tier rises where groups of the present one average above `raise_above` and falls below `lower_below`; such groups are
- * not trained on. `prompt_style: compact` is for models trained from scratch on characters: `r:strawberry=` is answered
- * by `3`, `rw:strawberry=` by `3,1`. Behaviour: letter_counting_environment.py of the original.
+ * One letter is answered by `<answer>3</answer>`, several by a JSON object with exactly those letters. Score 1 for
+ * exact counts in the only answer tag after the only think block, else 0, also if truncated. The tier rises if groups
+ * average above `raise_above` and falls below `lower_below`; such groups are not trained on. `prompt_style: compact`,
+ * for models trained from scratch on characters: `r:strawberry=` is answered by `3`, `rw:strawberry=` by `3,1`.
+ * Behaviour: letter_counting_environment.py of the original.
  */
 import {
   Columns,
@@ -100,7 +100,7 @@ export const layer = Environment.layer("letter-counting", settings, (chosen) =>
       afterScore: ({ tier }: Item, { values }: Environment.JudgedGroup) => {
         const average = Evaluation.mean(values)
         const why = average > raiseAbove ? "too easy" : average < lowerBelow ? "too hard" : undefined
-        // A group without a difference is dropped as such.
+        // A group of equal scores is dropped for that reason anyway.
         const isLeftOut = skipEasyAndHard && why !== undefined && values.some((value) => value !== values[0])
         const followUp = isLeftOut ? { leaveOut: `${why} for tier ${tier}: average ${average}` } : {}
         return Effect.as(curriculum.record({ level: tier, average }), followUp)
@@ -111,7 +111,7 @@ export const layer = Environment.layer("letter-counting", settings, (chosen) =>
         items: testSource === null ? ofEveryTier : published(testSource),
         collectTrajectories: asking.evaluate
       },
-      // One word may come in several tiers.
+      // A word may appear in several tiers.
       id: ({ letters, text }: Item) => [letters, text],
       label: Form.compactPrompt,
       claims: {

@@ -1,17 +1,15 @@
 /**
- * Mathematics with follow-up items: problems are solved, solutions judged, mistakes corrected, right solutions
- * compared.
+ * Trains mathematics with follow-up items: solving problems, judging solutions, correcting mistakes, comparing right
+ * ones.
  *
- * *normal*: attempts score 1 or -1 by a symbolic check of the last box after the thinking; that of a generated problem
- * must also have the form asked for, as its formula said again has the same value. Where all are right, two that differ
- * become an *rlaif* item (the policy prefers one, in both orders; a group of two), and in a share of such groups the
- * scores follow the length: cos(π · (length - shortest) / spread). Where some are right, in a share of groups one right
- * and one wrong solution become *judge* items: verdicts score 1 or -1, a right verdict on a wrong solution the share of
- * new attempts that it helps to get right; those attempts, where mixed, become a *selfcorrect* item that is already
- * scored. Answers that were cut off score -1 and are left alone by the trainer. Problems are generated, or rows of a
- * data set. With `prompt_style: base` problems are texts to be continued by a model without a chat template
- * (`math/BasePrompt`), and nothing follows; with `start_token_length` the longest answer grows with training.
- * Behaviour: math_server.py and math_server_zero.py of the original.
+ * *normal*: attempts score 1 or -1 by a symbolic check of the last box after the thinking; for generated problems the
+ * box must also have the requested form. If all are right, two that differ become an *rlaif* item (the policy prefers
+ * one, in both orders; a group of two), and in a share of such groups scores follow the length: cos(π · (length -
+ * shortest) / spread). If some are right, in a share of groups one right and one wrong solution become *judge* items:
+ * verdicts score 1 or -1, a right verdict on a wrong solution the share of right new attempts after it; mixed attempts
+ * become a *selfcorrect* item that is already scored. Truncated answers score -1 and the trainer ignores them.
+ * `prompt_style: base` has no chat template (`math/BasePrompt`) and no follow-ups; with `start_token_length` the
+ * maximum answer length grows with training. Behaviour: math_server.py and math_server_zero.py of the original.
  */
 import {
   Columns,

@@ -1,11 +1,10 @@
 /**
- * Questions to be answered with the tools of an MCP server: any one over stdio or HTTP, or the small warehouse that
- * comes with this.
+ * Asks questions to be answered with the tools of an MCP server over stdio or HTTP, by default the small built-in
+ * warehouse.
  *
- * The model calls tools over several turns and gives its answer in an `<answer>` tag: 1 for the right one, else 0.
- * Every turn has its own advantage beside: what share of its calls succeeded (`ToolEpisode`). Turns, calls, tokens and
- * time are bounded. Without rows of its own the environment asks about the warehouse; with `source`, rows of questions
- * and answers about whatever the server knows.
+ * The model calls tools over several turns and answers in an `<answer>` tag: 1 if right, else 0. In addition, every
+ * turn has its own advantage: the share of its calls that succeeded (`ToolEpisode`). Turns, calls, tokens and time are
+ * bounded. With `source`, rows of questions and answers about the server's data.
  */
 import {
   Columns,
@@ -71,7 +70,7 @@ interface Item extends Warehouse.Question {
   readonly samplingSeed: number
 }
 
-/** The tools answered, the model did: whether its last answer is the right one. */
+/** Compares the model's last answer with the item's. */
 export const isRight = (
   { answer }: Pick<Item, "answer">,
   trajectory: Pick<Trajectory.Trajectory, "messages">

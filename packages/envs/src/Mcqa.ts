@@ -1,12 +1,10 @@
 /**
- * Multiple choice: a question with lettered answers, from a generated bank or from the rows of a data set (MMLU and its
- * kin).
+ * Multiple choice: a question with lettered answers, generated or from the rows of a data set (MMLU and similar).
  *
- * Score 1 if the answer after the only think block announces the right choice ("The best answer is: B", or its text),
- * else -1, also where it was cut off. When all of a group are right, short ones score higher: 1 up to half of
- * `max_token_length`, then linearly down to 0. What the answers of rows mean: `mcqa/Row.ts`. `prompt_style: compact` is
- * for models trained from scratch on characters: `7+4?A9B11C12=` is answered by `B`; scores 1 and 0. Behaviour:
- * mcqa_thinking_env.py of the original.
+ * Score 1 if the answer after the only think block states the right choice ("The best answer is: B", or its text), else
+ * -1, also if truncated. If all of a group are right, the score is 1 up to half of `max_token_length`, then falls
+ * linearly to 0. Formats of rows' answers: `mcqa/Row.ts`. `prompt_style: compact`, for models trained from scratch on
+ * characters: `7+4?A9B11C12=` is answered by `B`; scores 1 and 0. Behaviour: mcqa_thinking_env.py of the original.
  */
 import {
   Environment,
@@ -84,8 +82,8 @@ const drawing = (chosen: BankSettings): ItemSource.Drawing<Item> => {
 }
 
 /**
- * A compact question with a choice, the right one with probability `accuracy`, else any: teaches the form and where to
- * look, and leaves the rest to the reward.
+ * A compact question with a choice, the right one with probability `accuracy`, else a random one: teaches the format
+ * and where to look, and leaves the rest to the reward.
  */
 export const demonstration = (
   given: BankSettings & { readonly index: number; readonly accuracy: number }
@@ -136,7 +134,7 @@ export const layer = Environment.layer("mcqa", settings, (chosen) =>
       evaluation: {
         items: heldOut,
         collectTrajectories: asking.evaluate,
-        // Right answers get less the longer they are.
+        // Right answers score less the longer they are.
         isCorrect: (score: number, rewards?: RewardComponents.Rewards) => (rewards?.["correct"] ?? score) > 0
       },
       label: (item: Item) => (isCompact ? Form.compactPrompt(item) : Form.chatPrompt(item, thinking)),

@@ -1,10 +1,11 @@
 /**
- * Episodes of an OpenEnv server, over its socket (`/ws`): any environment that is published for that protocol.
+ * Runs episodes of an OpenEnv server over its socket (`/ws`).
  *
- * A chat is made of it in one of three ways: texts (a field or template of the observation, a field of the action), the
- * tools of an MCP environment, or functions of one's own (`make`). Sessions are as many at once as the server takes.
- * All rollouts of a group begin with the same seed, and are not compared where the server gives them different starts.
- * Fields that hold an answer never reach the policy. The score is the sum of the server's rewards (docs/openenv.md).
+ * An episode becomes a chat in one of three ways: texts (a field or template of the observation, a field of the
+ * action), the tools of an MCP environment, or custom functions (`make`). Runs as many concurrent sessions as the
+ * server accepts. All rollouts of a group start from the same seed, and are not compared if the server starts them
+ * differently. Fields that hold an answer never reach the policy. The score is the sum of the server's rewards
+ * (docs/openenv.md).
  */
 import { Environment, SeededRandom, ServerManager } from "@atropos/core"
 import { Config, Duration, Effect, Option, Redacted, Result, Stream } from "effect"
@@ -21,15 +22,15 @@ import * as Visible from "./openenv/Visible.ts"
 
 export { settings }
 
-/** How a chat is made of a server's observations and actions, where settings do not say it. */
+/** Convert a server's observations and actions to and from chat messages, in place of the settings. */
 export interface Functions {
   /**
-   * What the model is told of an observation, whose hidden fields are gone; `turn` is 0 at the reset. Default: the
+   * Formats an observation for the model; hidden fields are already removed; `turn` is 0 at the reset. Default: the
    * setting `observation`.
    */
   readonly observe?: (observation: Observed["observation"], turn: number) => string
   /**
-   * The action of an answer, whose thinking is still in it; undefined where it holds none. Default: the settings
+   * Parses the action of an answer, whose thinking is included; undefined if it has none. Default: the settings
    * `action_field`, `action_extra` and `tag`.
    */
   readonly act?: (answer: string, observation: Observed["observation"]) => Acting.Action | undefined
@@ -49,7 +50,7 @@ type Play = (
 const settled = <A>(result: Result.Result<A, string>): Effect.Effect<A, OpenEnvError> =>
   Effect.mapError(Effect.fromResult(result), (message) => failed("settings", message))
 
-/** How episodes are played, as settings, functions and the server's schema say. */
+/** Chooses how episodes are played from the settings, the functions and the server's schema. */
 const playing = Effect.fnUntraced(function* (
   chosen: Settings,
   { act, observe }: Functions,
@@ -65,7 +66,7 @@ const playing = Effect.fnUntraced(function* (
   }
   const hasTools = chosen.mode === "tools" || (chosen.mode === "auto" && described.hasTools && act === undefined)
   const template = Telling.template(chosen.observation, described, isHidden)
-  // A task of tools may stand in the settings alone.
+  // A task with tools may be described in the settings only.
   const isUntold = hasTools && chosen.observation === null && Result.isFailure(template)
   if (isUntold && observe === undefined && chosen.instructions === "") {
     return yield* failed(
@@ -94,7 +95,7 @@ const playing = Effect.fnUntraced(function* (
   return (connection, seed, sampling) => Episodes.withTools(connection, seed, chat, rules, sampling)
 })
 
-/** The token of `OPENENV_TOKEN`, for servers that ask for one. */
+/** The authorization header from `OPENENV_TOKEN`, for servers that require one. */
 const headersOf = Effect.map(Config.option(Config.Redacted("OPENENV_TOKEN")), (token) =>
   Option.match(token, {
     onNone: (): { readonly [name: string]: string } => ({}),
@@ -169,7 +170,7 @@ const definition = Effect.fnUntraced(function* (chosen: Settings, functions: Fun
 const unlike = ({ http }: Address.Address, seed: number): string =>
   `${http} began the episodes of one group differently, though each was reset with the seed ${seed}: their scores cannot be compared. Give reset what fixes the item (--env.reset '{"…": …}'), or, if different items may be compared, --env.same_start false`
 
-/** An environment of an OpenEnv server with functions of one's own; its settings are those of `openenv`. */
+/** An OpenEnv environment with custom functions; its settings are those of `openenv`. */
 export const make = (name: string, functions: Functions = {}) =>
   Environment.layer(name, settings, (chosen) => definition(chosen, functions))
 

@@ -1,13 +1,14 @@
 /**
- * Preference: a judge compares the answers of a group pairwise, in both orders, and may call a tie.
+ * Trains on preferences: a judge compares the answers of a group pairwise, in both orders, and may call a tie.
  *
- * Score of an answer: its share of the points of its comparisons, 0 to 1 with 0.5 as par (`PairwiseJudge`). Metrics
- * tell how much the judge favours the answer shown first, how often both orders agree, and what it cost. Evaluation
- * compares one answer with the row's good one; solved is what beats it. Default rows: UltraFeedback, MIT.
+ * Score of an answer: its share of the points of its comparisons, 0 to 1 with 0.5 as par (`PairwiseJudge`). Evaluation
+ * compares one answer with the row's good one; an answer that beats it counts as solved. Default rows: UltraFeedback,
+ * MIT.
  *
  * With `system_prompts` an item draws among several, by its own text: one for the group, or one for each answer in
- * turn, so that a group of two with a prompt and "" has an answer with and one without it. The judge sees none of them;
- * which an answer had is in its chat, and in its override `system_prompt`. Behaviour: rlaif_server.py of the original.
+ * turn, so that a group of two with a prompt and "" has one answer with a system prompt and one without. The judge sees
+ * none of them; an answer's prompt is in its chat and in its override `system_prompt`. Behaviour: rlaif_server.py of
+ * the original.
  */
 import {
   Columns,
@@ -75,7 +76,7 @@ interface Item {
 
 type Settings = Parameters<typeof settings.encode>[0]
 
-/** The system prompts of so many answers to an item: the same for the same seed and item. */
+/** One system prompt per answer to an item; deterministic in seed and item. */
 export const systemPromptsOf = (
   {
     seed,
@@ -116,7 +117,6 @@ export const layer = Environment.layer("preference", settings, (chosen) =>
       SingleTurn.make(servers, { ...chosen, groupSize }, ({ prompt }: Item) => ({
         messages: [...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]), Message.user(prompt)]
       }))
-    /** One request for each different prompt. */
     const train = (item: Item) => {
       const drawn = systemPromptsOf(chosen, item, groupSize)
       const counts = Array.from(new Set(drawn), (one) => [one, drawn.filter((other) => other === one).length] as const)

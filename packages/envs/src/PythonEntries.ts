@@ -1,4 +1,4 @@
-/** What is said of the environments of Python packages (`Registry`). */
+/** Registry entries of environments from Python packages (`Registry`). */
 import * as Gymnasium from "./Gymnasium.ts"
 import * as Inspect from "./Inspect.ts"
 import * as Names from "./python/Names.ts"

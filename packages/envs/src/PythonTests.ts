@@ -1,11 +1,10 @@
 /**
- * Python, judged by running it in the sandbox: functions under tests (a bank of its own, rows of HumanEval or MBPP),
- * and programs of contests, which read their input and print (a bank of its own, rows of LiveCodeBench).
+ * Scores Python by running it in the sandbox: functions under tests (built in, rows of HumanEval or MBPP), and contest
+ * programs, which read input and print (built in, rows of LiveCodeBench).
  *
- * Score 1 if every test holds, else 0; with `score: share`, the share of assertions, or of cases, that hold. The
- * program is the last block of code of the reply. One that runs too long, prints too much, crashes or tries to cheat
- * fails; a sandbox that does not work fails the rollout instead and is never scored. See docs/sandbox.md for what the
- * tests can and cannot see of a program.
+ * Score 1 if every test passes, else 0; with `score: share`, the share of assertions or cases that pass. The program is
+ * the last code block of the reply. One that runs too long, prints too much, crashes or tries to cheat fails; a broken
+ * sandbox fails the rollout instead and is never scored. docs/sandbox.md states what the tests can see of a program.
  */
 import {
   Columns,
@@ -76,7 +75,7 @@ export const layer = Environment.layer("python-tests", settings, (chosen) =>
       score: (problem: Problem.Problem, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.suspend(() => {
           const judge = Judging.make(sandbox, problem, limits)
-          // Where the first case that fails ends it, the share is of no meaning.
+          // If the run stops at the first failing case, the share is meaningless.
           const hasShare = problem.contest === undefined || score === "share"
           const partsOf = (program: number, share: number) => ({
             rewards: { program, ...(hasShare && { tests: share }), complete: Math.floor(share) }

@@ -1,12 +1,11 @@
 /**
- * The tasks of reasoning-gym (Python): puzzles, arithmetic, algebra, logic, graphs, games, each generated without end
- * and scored by the package itself.
+ * The tasks of reasoning-gym (Python): puzzles, arithmetic, algebra, logic, graphs, games, generated endlessly and
+ * scored by the package.
  *
- * `dataset` names one of them, or several with weights ("leg_counting:2, chain_sum"). Item number i of a data set is
- * its own item i under the seed, so the same seed gives the same items (but for those of the package that are not
- * deterministic, such as list_functions). The answer is looked for between `<answer>` tags, as the package does, else
- * the whole text is taken. Scores are the package's, from 0 to 1, never computed here; an answer at which its scorer
- * raises an exception scores 0 and is counted. Needs Python with the package (docs/python.md).
+ * `dataset` names one of them, or several with weights ("leg_counting:2, chain_sum"). The same seed gives the same
+ * items (except non-deterministic data sets, such as list_functions). The answer is read between `<answer>` tags, else
+ * the whole text is used. Scores are the package's, from 0 to 1; an answer that makes its scorer raise an exception
+ * scores 0 and is counted. Needs Python with the package (docs/python.md).
  */
 import { Environment, Message, SeededRandom, ServerManager, SingleTurn, Thinking, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
@@ -52,21 +51,19 @@ export const settings = Environment.settings({
 })
 
 interface Item {
-  /** Index of the data set. */
   readonly part: number
-  /** Number of the item in it. */
   readonly index: number
-  /** Held-out items are those of another seed. */
+  /** Held-out items use another seed. */
   readonly heldOut: boolean
   readonly name: string
-  /** The package's own answer, where it has one to the item. */
+  /** The package's own answer, if the item has one. */
   readonly answer?: string
 }
 
 const Question = Schema.Struct({ question: Schema.String, answer: Schema.Unknown, metadata: Schema.Unknown })
 const Scores = Schema.Struct({
   scores: Schema.Array(Schema.Finite),
-  /** Answers at which the package's scorer raised an exception: they score 0. */
+  /** Answers that made the package's scorer raise an exception; they score 0. */
   raised: Schema.Array(Schema.Struct({ answer: Schema.Int, error: Schema.String }))
 })
 const Info = Schema.Struct({ shape: Schema.Literal("single") })
@@ -93,13 +90,13 @@ export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
       info: Info
     })
     const drawn = Mix.drawing(parts)
-    /** The data set is drawn; its items come in their order, so that none comes twice. */
+    /** The data set is drawn at random; its items come in order, so that none repeats. */
     const itemAt = (index: number): Item => {
       const part = drawn(SeededRandom.seeded(seed, index))
       return { part, index: index % size, heldOut: false, name: parts[part]!.name }
     }
     const questionOf = ({ heldOut, index, part }: Item) => bridge.call("item", { part, index, heldOut }, Question)
-    /** The item with its answer. One that cannot be made now is asked for again when it is rolled out. */
+    /** Adds the item's answer. If it cannot be generated now, the rollout requests it again. */
     const answered = (item: Item) =>
       Effect.match(questionOf(item), {
         onFailure: () => item,
@@ -155,12 +152,12 @@ export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
         isCorrect: (score: number) => score >= 1
       },
       metrics: Effect.sync(() => ({ "python/unreadable_answers": raisedCount })),
-      // Its data set makes the item of these.
+      // These determine the item.
       id: ({ heldOut, index, name }: Item) => [name, config, difficulty, seed, heldOut, index],
       label: ({ index, name }: Item) => `${name} ${index}`,
       claims: {
         scoreRange: [0, 1] as const,
-        // Some data sets have items with more than one answer, and name none.
+        // Some data sets have items with several right answers, and name none.
         gold: ({ answer }: Item) => (answer === undefined ? [] : [answer]),
         wrong: ({ answer }: Item) => (answer === undefined ? [] : ["", `no ${answer.length}`])
       }

@@ -1,12 +1,11 @@
 /**
- * Regular expressions: one that accepts some texts and rejects others, from a description and examples.
+ * Asks for a regular expression that accepts some texts and rejects others, from a description and examples.
  *
- * The answer stands in `<answer>`; it is one of JavaScript (with the flag `u`), and must match whole texts. What
- * decides are texts that the prompt does not show: score 1 if all of them, and all that it shows, are told apart; with
- * `scoring: share` the share. Components: `valid`, `accepted` and `rejected` (the shares of texts on each side),
- * `correct`. Expressions are tried in a thread with a deadline; one that takes too long is none. Tasks are generated,
- * or rows with texts to accept and to reject, a part of which is held back. Behaviour: regex_generation of the
- * original, whose policy was shown all texts, and could hang the matcher.
+ * The answer is in `<answer>`: a JavaScript expression (flag `u`) that must match whole texts. Score 1 if all hidden
+ * and shown texts are classified correctly; with `scoring: share` the share. Components: `valid`, `accepted` and
+ * `rejected` (the shares of texts on each side), `correct`. Expressions run in a thread with a deadline; a timeout
+ * counts as invalid. Tasks are generated, or rows with texts to accept and to reject, some of which are hidden.
+ * Behaviour: regex_generation of the original, whose policy was shown all texts, and could hang the matcher.
  */
 import {
   Columns,
@@ -55,9 +54,9 @@ interface Sides {
 
 interface Item extends Sides {
   readonly description: string
-  /** How many of each side are shown: those that come first. */
+  /** Number of texts shown per side: the first ones. */
   readonly shown: number
-  /** Of generated tasks. */
+  /** Only of generated tasks. */
   readonly pattern?: string
 }
 
@@ -77,7 +76,7 @@ const promptOf = ({ accepted, description, rejected, shown }: Item): string => {
   ].join("\n\n")
 }
 
-/** The expression of an answer, without the slashes or the code marks that may be around it. */
+/** The expression of an answer, without surrounding slashes or code marks. */
 const patternOf = (completion: string): string | undefined => {
   const reply = Thinking.taggedAnswer(completion)
   if (reply === undefined || reply === "") return undefined
@@ -136,7 +135,7 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
         valid: 1,
         accepted: right,
         rejected: wrong,
-        // An expression that matches everything, or nothing, is right about half of the texts: and is worth nothing.
+        // An expression that matches everything, or nothing, is right on half of the texts and must score 0.
         told_apart: Math.max(0, right + wrong - 1),
         correct: right === 1 && wrong === 1 ? 1 : 0
       }
@@ -173,7 +172,7 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
                 tagged("[^]*"),
                 tagged("("),
                 tagged(`${pattern})|(?:.*`),
-                // The shown texts by heart.
+                // Memorizes the shown texts.
                 tagged(
                   accepted
                     .slice(0, told)

@@ -1,4 +1,4 @@
-/** The built-in environments as `atropos envs` shows them and `--env NAME` runs them: an entry for each. */
+/** Registry of the built-in environments, for `atropos envs` and `--env NAME`. */
 import * as Addition from "./Addition.ts"
 import * as AnswerFormat from "./AnswerFormat.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"
@@ -38,7 +38,6 @@ import type { RegistryEntry } from "./RegistryEntry.ts"
 import * as VqaDataset from "./pictures/VqaDataset.ts"
 import * as Wordle from "./games/Wordle.ts"
 
-/** What `atropos envs` shows and `--env NAME` runs. */
 export const registry = {
   "tool-use": {
     layer: ToolUse.layer,

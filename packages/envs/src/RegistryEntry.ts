@@ -1,4 +1,4 @@
-/** What is said of a built-in environment in the registry. */
+/** The registry entry of a built-in environment. */
 import type { Effect } from "effect"
 
 export type Family =
@@ -13,9 +13,9 @@ export type Family =
   | "markets"
   | "python" // environments of Python packages
   | "servers" // environments of other programs, over a protocol
-  | "data as environment" // what is trained on is there already
+  | "data as environment" // its training data already exists
 
-/** What an environment needs beside the policy. */
+/** Requirements of an environment in addition to the policy. */
 export type Need =
   | "download" // rows from the Hugging Face hub, unless a local file is named
   | "sandbox" // runs what the model writes
@@ -25,28 +25,25 @@ export type Need =
   | "reward-model" // an HTTP endpoint that scores
   | "images" // a policy that sees
   | "network" // other hosts, while it runs
-  | "python" // Python, with a package of its own
+  | "python" // Python, with the environment's package
   | "tasks" // task directories, and Docker or bubblewrap
 
-/** Whose names are listed. */
 export interface Listing {
   /** The Python that has the package; null: the default one. */
   readonly python: string | null
-  /** A folder with tasks. */
   readonly tasks: string | null
 }
 
-/** What is said of an environment; `layer` makes it. */
 export interface RegistryEntry {
   readonly layer: unknown
   readonly description: string
   readonly family: Family
   readonly needs: ReadonlyArray<Need>
   /**
-   * Licence of the rows or texts it trains on, as the card of the data set states it (not legal advice: what a set was
-   * made of may say more); "generated" where it makes them, "yours" where the user brings them.
+   * Licence of the rows or texts it trains on, as stated on the data set's card (not legal advice: the licences of its
+   * sources may differ); "generated" if it generates them, "yours" if the user provides them.
    */
   readonly dataLicence: string
-  /** The data sets, worlds or games of its package, or the tasks of a folder, a line for each. */
+  /** The data sets, environments or games of its package, or the tasks of a folder, one per line. */
   readonly names?: (given: Listing) => Effect.Effect<ReadonlyArray<string>, { readonly message: string }>
 }

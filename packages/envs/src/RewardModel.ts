@@ -1,10 +1,10 @@
 /**
- * Reward model: answers to the prompts of a data set, scored by a model behind HTTP.
+ * Scores answers to the prompts of a data set with a reward model behind HTTP.
  *
  * The score is the endpoint's number, unchanged (`Rewards.endpoint`: batched over groups, retried, with limits). The
- * text it reads is the prompt in the policy's chat template and the answer; the chat goes with it where the dialect has
- * a place for it. An answer that was cut off is scored like any other and left alone by the trainer. Evaluation: the
- * mean reward of held-out prompts. Default prompts: UltraFeedback, MIT.
+ * endpoint receives the prompt in the policy's chat template followed by the answer, and the chat itself if the dialect
+ * has a field for it. A truncated answer is scored like any other and ignored by the trainer. Evaluation: the mean
+ * reward of held-out prompts. Default prompts: UltraFeedback, MIT.
  */
 import {
   Columns,

@@ -1,10 +1,10 @@
 /**
- * A service desk: the policy talks with a customer whom another model plays, and helps with tools that work on a small
- * shop. In the manner of tau-bench (Yao et al. 2024, arXiv:2406.12045), with a domain that is generated.
+ * A service desk: the policy talks with a customer played by another model, and uses tools that act on a small shop.
+ * Modelled on tau-bench (Yao et al. 2024, arXiv:2406.12045), with a generated domain.
  *
- * At the end the shop's orders must be what the wishes make of them, no more and no less, and where the customer wanted
- * to know an amount it must have been said: 1 for both, else 0; `orders` and `told` are components beside it. Each turn
- * has its own advantage by the share of its calls that succeeded. What the customer says is not trained.
+ * At the end the shop's orders must match the customer's wishes exactly, and an amount that the customer asked for must
+ * have been stated: 1 for both, else 0; components: `orders` and `told`. Each turn has its own advantage by the share
+ * of its calls that succeeded. The customer's messages are not trained on.
  */
 import {
   Environment,

@@ -1,12 +1,12 @@
 /**
- * SFT loader: rows of a data set as groups that are solved already, for the trainer's `sft` loss.
+ * Loads rows of a data set as already solved groups, for the trainer's `sft` loss.
  *
  * Every row is a group of one sequence with score 1 and the override `sft` (of the group and of its sequence); nothing
- * is sampled and no inference server is asked. Formats: `completion` (a text, all of it trained), `prefix_completion`
- * (a prompt and what follows it, which alone is trained), `oai_format` (a list of messages) and `sharegpt_format` (a
- * list of from and value). Texts end with the tokenizer's end of sequence, so that the model learns to stop. A row that
- * cannot be tokenised is unscorable and says why. Behaviour: sft_loader_server.py of the original, whose advantages
- * were one number instead of one per token.
+ * is sampled. Formats: `completion` (a text, all of it trained), `prefix_completion` (a prompt and its continuation,
+ * only the latter trained), `oai_format` (a list of messages) and `sharegpt_format` (a list of from and value). Texts
+ * end with the tokenizer's end of sequence, so that the model learns to stop. A row that cannot be tokenised is
+ * unscorable, with the reason. Behaviour: sft_loader_server.py of the original, whose advantages were one number
+ * instead of one per token.
  */
 import { ChatMask, Columns, Dataset, Environment, Message, Tokenizer, Trajectory } from "@atropos/core"
 import { Effect, Option, Schema, Stream } from "effect"
@@ -72,7 +72,7 @@ const chats: { readonly [format: string]: Columns.Kind<ReadonlyArray<Message.Mes
   }
 }
 
-/** The tokens of a prompt and of what follows it, which is trained; an end of sequence closes them. */
+/** The tokens of a prompt and of its continuation, which is trained; closed by an end of sequence. */
 export const textTrajectory = (
   tokenizer: Tokenizer.TokenizerShape,
   prefix: string,
@@ -80,7 +80,7 @@ export const textTrajectory = (
 ): Trajectory.Trajectory => {
   const end = tokenizer.eosTokenId
   const framed = prefix === "" ? [] : tokenizer.encode(prefix)
-  // Some tokenizers end every text; this one goes on.
+  // Some tokenizers append an end token to every text; here the sequence continues.
   const before = end !== undefined && framed.at(-1) === end ? framed.slice(0, -1) : framed
   const after = tokenizer.encode(text, { addSpecialTokens: prefix === "" })
   const tokens = Int32Array.from([...before, ...after, ...(end === undefined || after.at(-1) === end ? [] : [end])])

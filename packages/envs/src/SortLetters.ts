@@ -1,9 +1,9 @@
 /**
- * Sort letters: put the letters of a short word in order. `cjhb=` is answered by `bchj` and the end of the sequence.
+ * Sorts the letters of a short word: `cjhb=` is answered by `bchj` and the end of the sequence.
  *
- * Small enough to train a model from scratch in seconds, and nothing to download: the task of `npm start`. Reward 1
- * for the exact answer, else 0. 10,000 words by default, a tenth of them held out; the limits of the
- * settings leave enough of both.
+ * Small enough to train a model from scratch in seconds, without downloads: the task of `npm start`. Reward 1 for the
+ * exact answer, else 0. 10,000 words by default, a tenth of them held out; the limits of the settings leave enough of
+ * both.
  */
 import { Environment, ExactAnswer, SeededRandom, ServerManager } from "@atropos/core"
 import { Effect, Schema } from "effect"
@@ -27,7 +27,7 @@ interface WordOptions {
   readonly alphabetSize: number
 }
 
-/** The characters a model of this task has to know. */
+/** The vocabulary of this task. */
 export const characters = ({ alphabetSize }: Pick<WordOptions, "alphabetSize">): string =>
   `${alphabet.slice(0, alphabetSize)}=`
 
@@ -38,9 +38,7 @@ const draw =
     return { prompt: `${word.join("")}=`, answer: word.toSorted().join("") }
   }
 
-/**
- * The letters of a word in random order: teaches the form and to use what is there; the order is left to the reward.
- */
+/** The letters of a word in random order: teaches the format and to copy letters; the order is left to the reward. */
 export const demonstration = (
   options: WordOptions & { readonly seed: number; readonly index: number }
 ): ExactAnswer.Demonstration => {

@@ -1,10 +1,10 @@
 /**
- * Games of TextArena (Python) for one or more players: puzzles, board and card games, negotiations, deductions.
+ * Plays TextArena games (Python) with one or more players: puzzles, board and card games, negotiations, deductions.
  *
- * The policy sits at every seat (self-play), or at one of them against `Opponent`s (`--opponent.*`), seat by seat in
- * turn over the items. Each seat of the policy is a sequence of its own, and its score is what the game paid that
- * player. A seat is told what the game tells its player, and no more than what came since its last turn. All rollouts
- * of a group begin with the same seed. Needs Python with the package (docs/python.md).
+ * The policy plays every seat (self-play), or one of them against `Opponent`s (`--opponent.*`), rotating seats over the
+ * items. Each seat of the policy is its own sequence, scored by the game's reward for that player. A seat sees only
+ * what the game shows its player since its last turn. All rollouts of a group start from the same seed. Needs Python
+ * with the package (docs/python.md).
  */
 import { Environment, Message, Opponent, SeededRandom, Seats, ServerManager } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
@@ -44,7 +44,7 @@ interface State {
   readonly episode: number
   readonly player: number
   readonly text: string
-  /** What the game paid each player, once it is over. */
+  /** The game's reward per player, once it is over. */
   readonly rewards?: ReadonlyArray<number>
 }
 
@@ -85,13 +85,13 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
         Effect.map(bridge.call("step", { episode: state.episode, action: answer }, Stepped), (stepped) =>
           stepped.isOver ? { ...state, rewards: stepped.rewards } : { ...state, ...stepped }
         ),
-      // A play that was cut off is lost by nobody.
+      // A truncated play has no loser.
       returns: ({ rewards }) => rewards ?? Array.from({ length: players }, () => 0)
     }
     const play = Effect.fnUntraced(
       function* ({ index, seed }: Item, sampling: Omit<Seats.PlayOptions<State>, "players">) {
         const start = yield* Effect.acquireRelease(bridge.call("reset", { seed }, Reset), ({ episode }) =>
-          // An interpreter that has ended has closed it, too.
+          // An interpreter that has exited has closed the episode, too.
           Effect.ignore(bridge.call("close", { episode }, Closed))
         )
         return yield* Seats.play(rules, start, {

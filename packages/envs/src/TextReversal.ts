@@ -1,11 +1,11 @@
 /**
- * Text reversal: say a text backwards, character by character.
+ * Asks for a text backwards, character by character.
  *
- * `stop it` is answered by `<reversed_text>ti pots</reversed_text>`. Score 1 for exactly one such block, after the
- * only think block, with exactly the characters in reverse; else 0, or with `scoring: share` how much of it is right.
- * Components: `format`, `correct`, and `similarity` (1 less the edit distance by the longer length). Texts are
- * generated, or rows in the shape of NousResearch/TextReversalDataset. `prompt_style: compact` is for models trained
- * from scratch on characters: `cjhb=` is answered by `bhjc`. Behaviour: text_reversal_environment.py of the original.
+ * `stop it` is answered by `<reversed_text>ti pots</reversed_text>`. Score 1 for exactly one such block with the exact
+ * characters after the only think block; else 0, or with `scoring: share` the similarity. Components: `format`,
+ * `correct`, and `similarity` (1 minus the edit distance divided by the longer length). Texts are generated, or rows in
+ * the shape of NousResearch/TextReversalDataset. `prompt_style: compact`, for models trained from scratch on
+ * characters: `cjhb=` is answered by `bhjc`. Behaviour: text_reversal_environment.py of the original.
  */
 import {
   Columns,
@@ -49,7 +49,7 @@ export const settings = Environment.settings({
   )
 })
 
-/** Longer texts say more of a model's context than of what it can do. */
+/** Longer texts would test a model's context length rather than this skill. */
 const longest = 10_000
 
 const promptOf = ({ text }: Item, thinking: boolean): string =>
@@ -61,7 +61,7 @@ const block = (text: string): string => `<reversed_text>${text}</reversed_text>`
 const open = "<reversed_text>"
 const close = "</reversed_text>"
 
-/** What stands in the only block of an answer; line breaks around it do not count. */
+/** The content of the only block of an answer, without surrounding line breaks. */
 const blockOf = (answer: string): string | undefined => {
   const from = answer.indexOf(open)
   const to = answer.indexOf(close)

@@ -1,11 +1,11 @@
 /**
- * Text to SQL: a question about a database is answered by a query for SQLite.
+ * Asks for an SQLite query that answers a question about a database.
  *
- * Score 1 if the query gives what the gold query gives, on every database of the item: rows in any order unless the
- * gold query orders them, columns in any order. Components: `executes`, `columns` (the share of the gold's columns
- * that are right) and `correct`. Generated questions come with three databases of different contents; rows of a data
- * set with their own. A query can read and nothing else, within limits (`sql/SqlWorker`). An item whose gold query
- * fails or gives nothing is unscorable. Behaviour: sql_query_env of the original, which compared on one table.
+ * Score 1 if the query returns what the gold query returns, on every database of the item: rows in any order unless the
+ * gold query orders them, columns in any order. Components: `executes`, `columns` (the share of the gold's columns that
+ * are right) and `correct`. Generated questions come with three databases of different contents. Queries are read-only
+ * and limited (`sql/SqlWorker`). An item whose gold query fails or returns nothing is unscorable. Behaviour:
+ * sql_query_env of the original, which compared on one table.
  */
 import { Environment, ItemSource, Message, ServerManager, SingleTurn, Thinking, type Trajectory } from "@atropos/core"
 import { Effect, FileSystem, Schema } from "effect"
@@ -44,7 +44,7 @@ export const settings = Environment.settings({
 
 type Item = Rows.Item
 
-/** What is sent to a thread with every question. */
+/** In bytes; a database is sent to a thread with every question. */
 const largestFile = 32 * 2 ** 20
 
 const instructions = (thinking: boolean): string =>
@@ -52,7 +52,7 @@ const instructions = (thinking: boolean): string =>
     thinking ? " Think between <think> and </think> first." : ""
   } Answer with one block of code, from \`\`\`sql to \`\`\`.`
 
-/** The query of an answer: its last block of SQL, else its last block of no language; without one, a bare query. */
+/** The query of an answer: its last SQL block, else its last block without a language, else a bare query. */
 const queryOf = (answer: string): string | undefined => {
   const blocks = blocksOf(answer, /^\s*(?:select|with)\b/i)
   const block =

@@ -1,11 +1,11 @@
 /**
- * Tool calling, one turn: the calls that a request asks for, no more and no fewer.
+ * Asks for exactly the tool calls that a request needs, in one turn.
  *
  * Score 1 if the calls of the answer can be paired one to one with the expected ones (same name, every expected
- * argument equal, further arguments allowed), behind exactly one think block where `thinking` is on; else -1. Calls
- * that cannot be read count for nothing. When all of a group are right, short ones score higher. Requests are generated
- * (one call, or several in parallel), or rows of a data set in the shape of NousResearch/XLAM-Atropos: a column of
- * messages from `system`, `human` and `gpt`. Behaviour: tool_calling_server.py of the original.
+ * argument equal, more arguments allowed), after exactly one think block if `thinking` is on; else -1. Unparsable calls
+ * are ignored. If all of a group are right, shorter ones score higher. Requests are generated, or rows in the shape of
+ * NousResearch/XLAM-Atropos: a column of messages from `system`, `human` and `gpt`. Behaviour: tool_calling_server.py
+ * of the original.
  */
 import {
   Columns,
@@ -43,12 +43,11 @@ export const settings = Environment.settings({
 })
 
 export interface Item {
-  /** What comes before the answer: system and user. */
+  /** The messages before the answer: system and user. */
   readonly prompt: ReadonlyArray<Message.Message>
   readonly expected: ReadonlyArray<ToolCalls.Call>
 }
 
-/** Whether an answer makes the expected calls. */
 export const isRight = (expected: ReadonlyArray<ToolCalls.Call>, completion: string, thinking: boolean): boolean => {
   const answer = thinking ? Thinking.answer(completion) : Thinking.spoken(completion)
   return answer !== undefined && expected.length > 0 && ToolCalls.matchOneToOne(expected, ToolCalls.callsOf(answer))
@@ -120,7 +119,7 @@ export const layer = Environment.layer("tool-calling", settings, (chosen) =>
       evaluation: {
         items: source.heldOut,
         collectTrajectories: asking.evaluate,
-        // Right answers get less the longer they are.
+        // Right answers score less the longer they are.
         isCorrect: (_: number, rewards?: RewardComponents.Rewards) => rewards?.["correct"] === 1
       },
       label: ({ prompt }: Item) => Message.text(prompt.at(-1)!),

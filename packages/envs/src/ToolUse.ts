@@ -1,13 +1,11 @@
 /**
- * Tools that are really run: a calculator, Python in the sandbox, and search in a small gazetteer, over several turns.
+ * Runs real tools over several turns: a calculator, Python in the sandbox, and search in a small gazetteer.
  *
- * The model calls tools and gives its answer in an `<answer>` tag: 1 for the right one, else 0; every turn has its own
- * advantage beside, by the share of its calls that succeeded (`ToolEpisode`). What a tool cannot do is an observation.
- * Turns, calls, tokens and time are bounded. Questions are generated from the seed: tedious sums, programs, and
- * research about a country that does not exist.
- *
- * With `source` the items are dialogues that are written down, calls and replies of tools included (`tools/Scripted`):
- * nothing is run then, and what is worth something is to make the same calls.
+ * The model calls tools and answers in an `<answer>` tag: 1 if right, else 0. In addition, every turn has its own
+ * advantage: the share of its calls that succeeded (`ToolEpisode`). A tool's failure is an observation. Turns, calls,
+ * tokens and time are bounded. Questions are generated: tedious sums, programs, and research about a fictional country.
+ * With `source` the items are pre-written dialogues with tool calls and replies (`tools/Scripted`): nothing is run, and
+ * making the same calls is rewarded.
  */
 import {
   Columns,
@@ -91,7 +89,6 @@ const components: RewardComponents.Rule = {
   weights: { ...ToolEpisode.answeredRule.weights, ...Scripted.rule.weights }
 }
 
-/** Dialogues of the rows of a source. */
 const dialogues = ({ conversationsColumn, seed, source, testSource, toolsColumn }: Settings) =>
   ItemSource.shuffledRowsAs(
     {
@@ -124,7 +121,7 @@ const calculator = (python: (source: string) => Effect.Effect<string, Tool.ToolE
           )
   })
 
-/** What a program printed, or why it did not end as it should. */
+/** The output of a program, or why it failed. */
 const runPython =
   (sandbox: Sandbox.SandboxShape) =>
   (source: string): Effect.Effect<string, Tool.ToolError | Sandbox.SandboxError> =>

@@ -1,11 +1,11 @@
 /**
- * Environments of the Python package verifiers (its v1 interface, from 0.4 on): those that come with it, those of its
- * hub, and one's own, by the id of their taskset.
+ * Runs environments of the Python package verifiers (v1 interface, from 0.4 on), by the id of their taskset: built-in
+ * ones, those of its hub, and custom ones.
  *
- * The package runs the whole episode, with its harness, its tools and its scoring; every model request of a seat goes
- * to a session of ours. Rewards have the names that the package gives them, each with its weight there. Seats that the
- * environment declares are groups of their own, but for those that it says are not trained. Needs Python with
- * verifiers and the environment's package (docs/python.md).
+ * The package runs the whole episode, with its harness, tools and scoring; every model request of a seat goes to a
+ * gateway session. Rewards keep the package's names and weights. Each seat that the environment declares is its own
+ * group, except those marked as not trained. Needs Python with verifiers and the environment's package
+ * (docs/python.md).
  */
 import { Environment } from "@atropos/core"
 import { Effect, Schema } from "effect"

@@ -1,4 +1,4 @@
-/** The built-in environments, by name: one line to import and export each; `Registry` has an entry of each. */
+/** Exports the built-in environments by name; `Registry` has an entry for each. */
 import "@atropos/core/base/NodeVersion"
 import * as Addition from "./Addition.ts"
 import * as AnswerFormat from "./AnswerFormat.ts"

@@ -1,19 +1,19 @@
 /**
- * Byte pair encoding (Sennrich et al., arXiv 1508.07909) on bytes, as GPT-2 has it: trained here, written as the files
- * that Hugging Face's libraries read.
+ * Trains byte pair encoding (Sennrich et al., arXiv 1508.07909) on bytes, as in GPT-2, and writes it as the files that
+ * Hugging Face's libraries read.
  *
- * Text is cut into words first; digits stand alone. Of the pairs that are most frequent the one that comes first in the
- * order of its text is merged, so that the same text gives the same tokenizer.
+ * Text is split into words first, with digits separate. Among the most frequent pairs the first in text order is
+ * merged, so that the same text gives the same tokenizer.
  */
 
-/** Words with a sign or blank before them, digits, signs, blanks. Linear: no part of it can match in two ways. */
+/** Words with a sign or space before them, digits, signs, spaces. Linear: no part of it can match in two ways. */
 const words = "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+|\\s+"
 const wordsPattern = new RegExp(words, "gu")
 
 const isPrintable = (byte: number): boolean =>
   (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255)
 
-/** The printable character that stands for each byte in vocabularies. */
+/** The printable character that represents each byte in vocabularies. */
 const symbols: ReadonlyArray<string> = (() => {
   let next = 256
   return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isPrintable(byte) ? byte : next++))
@@ -37,7 +37,7 @@ const merged = (parts: ReadonlyArray<string>, left: string, right: string): Read
   return result
 }
 
-/** The merges behind those known, most frequent first, until there are `most` or no pair is there twice. */
+/** The next merges after the known ones, most frequent first, until there are `most` or no pair occurs twice. */
 const merges = (
   texts: Iterable<string>,
   most: number,
@@ -77,7 +77,7 @@ const merges = (
   return result
 }
 
-/** Tokens that text cannot spell; their ids are 0, 1, 2. */
+/** Tokens that text cannot produce; their ids are 0, 1, 2. */
 export interface Special {
   /** Ends a text, and pads. */
   readonly end: string
@@ -89,8 +89,8 @@ export interface Special {
 const tags = ["<tool_call>", "</tool_call>"]
 
 /**
- * Turns as ChatML has them, calls as Hermes writes them; what tools there are ends the system message, short, as a
- * small model has few positions.
+ * Turns as in ChatML, calls as in Hermes; the tool list ends the system message and is short, since a small model has
+ * few positions.
  */
 const chatTemplate = ({ turnEnd, turnStart }: Special): string =>
   [
@@ -138,7 +138,7 @@ export const files = (
         lstrip: false,
         rstrip: false,
         normalized: false,
-        // Text shows calls, not the ends of turns.
+        // Calls are shown in text, ends of turns are not.
         special: named.includes(content)
       })),
       normalizer: null,

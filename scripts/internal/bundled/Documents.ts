@@ -1,9 +1,9 @@
 /**
- * What the bundled model is pretrained on: dialogues about arithmetic stories with answers of pupils (`Pupils`),
+ * The pretraining documents of the bundled model: dialogues about arithmetic stories with students' answers (`Pupils`),
  * such dialogues with a calculator (`ToolPupils`), and lists of sums. Document i is a pure function of i.
  *
- * Stories are drawn with a seed of their own, and none is a held-out one of the environment under the seeds 0 to 31
- * (the first 256 of each, at each difficulty that occurs here).
+ * Stories have their own seed, and exclude the held-out ones of the environment under the seeds 0 to 31 (the first 256
+ * of each, at each difficulty that occurs here).
  */
 import { Message, SeededRandom } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
@@ -11,13 +11,13 @@ import * as Calculator from "../../../examples/19-calculator-agent.ts"
 import * as Pupils from "./Pupils.ts"
 import * as ToolPupils from "./ToolPupils.ts"
 
-/** A chat of which what follows is learned, whole or in parts. */
+/** A chat with a continuation that is trained, wholly or in parts. */
 export interface Document {
   readonly messages: ReadonlyArray<Message.Message>
   readonly tools?: ReadonlyArray<unknown>
   /**
-   * Pieces of the answer and whether they are learned: of a list of sums only the results are. What a tool said ends a
-   * turn and begins the next one.
+   * Pieces of the answer, each trained or not: in a list of sums only the results are. A tool's reply ends a turn and
+   * starts the next one.
    */
   readonly answer: ReadonlyArray<{ readonly text: string; readonly isLearned: boolean; readonly from?: "tool" }>
 }
@@ -28,7 +28,7 @@ const heldOutSeeds = 32
 const heldOutItems = 256
 const difficulties = [1, 2, 3]
 
-/** The questions that the model must not have seen. */
+/** Questions that the model must not have seen. */
 export const heldOut: ReadonlySet<string> = new Set(
   difficulties.flatMap((difficulty) =>
     Array.from({ length: heldOutSeeds }, (_, seed) =>
@@ -49,7 +49,7 @@ export const heldOut: ReadonlySet<string> = new Set(
 const question = (index: number): string => {
   const random = SeededRandom.seeded(seed, index)
   const difficulty = random.pick([1, 2, 2, 2, 2, 3])
-  // The next one is as good where this is a held-out one.
+  // A held-out question is replaced by the next one.
   for (let attempt = 0; ; attempt++) {
     const at = { seed: seed + 1 + attempt, index, difficulty, largestNumber }
     const { question } = ArithmeticStories.story(at)
@@ -57,7 +57,7 @@ const question = (index: number): string => {
   }
 }
 
-/** A dialogue about a story, usually with the environment's instructions; `hasty` of 100 pupils are. */
+/** A dialogue about a story, usually with the environment's instructions; `hasty` of 100 students are hasty. */
 export const story = (index: number, hasty: number): Document => {
   const random = SeededRandom.seeded(seed + 100, index)
   const asked = question(index)
@@ -67,7 +67,6 @@ export const story = (index: number, hasty: number): Document => {
   }
 }
 
-/** A dialogue with the calculator about a story. */
 export const toolStory = (index: number, hasty: number): Document => {
   const random = SeededRandom.seeded(seed + 300, index)
   const asked = question(index)
@@ -103,7 +102,6 @@ const sum = (random: SeededRandom.SeededRandom): readonly [string, number] => {
 
 const sumsInAList = 12
 
-/** A list of sums, all right. */
 export const sums = (index: number): Document => {
   const random = SeededRandom.seeded(seed + 200, index)
   return {

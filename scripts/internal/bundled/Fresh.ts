@@ -9,7 +9,7 @@ import * as Tensors from "../../../packages/trainer/src/model/Tensors.ts"
 
 const layers = 6
 
-/** Box and Muller's transform of two uniform numbers. */
+/** Box-Muller transform of two uniform numbers. */
 const normal = (seed: number, stream: number, at: number): number =>
   Math.sqrt(-2 * Math.log(1 - uniform(seed, stream, 2 * at))) *
   Math.cos(2 * Math.PI * uniform(seed, stream, 2 * at + 1))

@@ -1,13 +1,13 @@
 /**
- * How pupils solve an arithmetic story, well and badly: the answers that the bundled model is pretrained on.
+ * Students' answers to arithmetic stories, good and bad, on which the bundled model is pretrained.
  *
- * The hasty repeat the last number of the story; some stop before the last step; the rest go step by step, and slip now
- * and then. A fifth of all forget to give the answer. So the right way is there, and where most are hasty it is not the
- * usual one: what is left to reinforcement learning.
+ * The hasty ones repeat the last number of the story; some stop before the last step; the rest go step by step, with
+ * occasional slips. A fifth of all forget to give the answer. So the right method occurs, but rarely if most are hasty:
+ * using it more is left to reinforcement learning.
  */
 import type { SeededRandom } from "@atropos/core"
 
-/** What a step does to the running total. */
+/** The effect of a step on the running total. */
 type Step =
   | { readonly kind: "add" | "takeAway"; readonly number: number }
   | { readonly kind: "bags"; readonly bags: number; readonly each: number }
@@ -18,11 +18,11 @@ interface Problem {
   readonly steps: ReadonlyArray<Step>
 }
 
-/** Of 100 pupils that are not hasty. */
+/** Of 100 students that are not hasty. */
 const stoppers = 30
 /** Of 100 steps. */
 const slips = 10
-/** Of 100 pupils. */
+/** Of 100 students. */
 const forgetful = 20
 
 export const numbersIn = (sentence: string): ReadonlyArray<number> => (sentence.match(/\d+/g) ?? []).map(Number)
@@ -35,13 +35,13 @@ const stepOf = (sentence: string): Step => {
   return { kind: "double" }
 }
 
-/** What a question of the environment `arithmetic-stories` says. */
+/** Parses a question of the environment `arithmetic-stories`. */
 export const read = (question: string): Problem => {
   const [opening = "", ...rest] = question.split(". ")
   return { start: numbersIn(opening)[0]!, steps: rest.slice(0, -1).map(stepOf) }
 }
 
-/** The sums of a step, and the total they come to. */
+/** The sums of a step, and the resulting total. */
 const work = (total: number, step: Step): { readonly sums: string; readonly total: number } => {
   switch (step.kind) {
     case "add":
@@ -60,7 +60,6 @@ const work = (total: number, step: Step): { readonly sums: string; readonly tota
   }
 }
 
-/** A step as one sum. */
 export const sum = (total: number, step: Step): string => {
   switch (step.kind) {
     case "add":
@@ -74,7 +73,7 @@ export const sum = (total: number, step: Step): string => {
   }
 }
 
-/** The same step taken for another one. */
+/** A step mistaken for another one. */
 const mistaken = (step: Step, total: number): Step => {
   switch (step.kind) {
     case "add":
@@ -88,15 +87,14 @@ const mistaken = (step: Step, total: number): Step => {
   }
 }
 
-/** The step, or now and then another one. */
+/** The step, or occasionally a mistaken one. */
 export const slipped = (random: SeededRandom.SeededRandom, step: Step, total: number): Step =>
   random.between(1, 100) <= slips ? mistaken(step, total) : step
 
-/** The last sentence. */
 export const ending = (random: SeededRandom.SeededRandom, answer: number, steps: number): string =>
   random.between(1, 100) <= forgetful ? ` That took ${steps} steps.` : ` The answer is \\boxed{${answer}}.`
 
-/** What a pupil answers; `hasty` of 100 pupils are. */
+/** A student's answer; `hasty` of 100 students are hasty. */
 export const answer = (random: SeededRandom.SeededRandom, question: string, hasty: number): string => {
   const { start, steps } = read(question)
   if (random.between(1, 100) <= hasty) {

@@ -1,21 +1,21 @@
 /**
- * How pupils solve an arithmetic story with the calculator of example 19, well and badly: the dialogues with a tool
- * that the bundled model is pretrained on.
+ * Students' dialogues about arithmetic stories with the calculator of example 19, good and bad, on which the bundled
+ * model is pretrained.
  *
- * The hasty call nothing and repeat the last number of the story; some stop after the first call; some calculate and
- * then answer with a number of the story; the rest call step by step, and calculate something else now and then. A
+ * The hasty ones make no call and repeat the last number of the story; some stop after the first call; some calculate
+ * and then answer with a number of the story; the rest call step by step, and occasionally calculate something else. A
  * fifth of all forget to give the answer.
  */
 import type { SeededRandom } from "@atropos/core"
 import * as Calculator from "../../../examples/19-calculator-agent.ts"
 import * as Pupils from "./Pupils.ts"
 
-/** Of 100 pupils that are not hasty. */
+/** Of 100 students that are not hasty. */
 const stoppers = 30
-/** Of 100 pupils that are not hasty. */
+/** Of 100 students that are not hasty. */
 const unbelieving = 15
 
-/** A turn of the model, or what the calculator said. */
+/** A turn of the model, or the calculator's reply. */
 export interface Turn {
   readonly from: "model" | "tool"
   readonly text: string
@@ -27,7 +27,7 @@ const call = (sum: string): string =>
 
 const said = (text: string): Turn => ({ from: "model", text })
 
-/** What a pupil says and hears; `hasty` of 100 pupils are. */
+/** A student's turns with the replies; `hasty` of 100 students are hasty. */
 export const dialogue = (random: SeededRandom.SeededRandom, question: string, hasty: number): ReadonlyArray<Turn> => {
   const { start, steps } = Pupils.read(question)
   const last = Pupils.numbersIn(question).at(-1)!

@@ -1,6 +1,6 @@
 /**
- * What a newcomer reads first, done: every line for a shell of docs/installing.md and of README's quick start, each in
- * an empty folder, the service inside of Express as it stands there, and the lines of README that need nothing more.
+ * Runs the first pages that users read: every shell line of docs/installing.md and of README's quick start, each in an
+ * empty folder, the Express program of the page, and the README lines that need nothing else.
  */
 import { strict as assert } from "node:assert"
 import { createServer, type AddressInfo } from "node:net"
@@ -14,15 +14,14 @@ import type { Outsider } from "./Outsider.ts"
 const page = "docs/installing.md"
 const needed = /npm install node@24/.exec(readFileSync(join(PageCommands.root, page), "utf8"))?.[0]
 
-/** What a line that trains says at its end. */
+/** Output at the end of a line that trains. */
 const isTrained = /held-out items solved/
 const isRefused = /needs Node 22\.19 or newer and runs under v20/
 
-/** A port that nobody listens at. */
 const freePort = async (): Promise<number> => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  // As it listens at an address, it has one.
+  // A listening server has an address.
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   return port
@@ -68,7 +67,7 @@ export const installing = async (outsider: Outsider) => {
     if (trains && !outsider.isNewEnough) {
       assert.match((await outsider.type(cwd, code)).output, isRefused, `${at}: ${code}`)
       assert.ok(needed, `${page} does not say what to do on an older Node`)
-      // The bare command goes by the Node that the shell has.
+      // The plain command would use the shell's Node.
       if (code.includes("--global")) continue
       await outsider.must(cwd, ...needed.split(" "))
     }
@@ -80,7 +79,7 @@ export const installing = async (outsider: Outsider) => {
   }
 }
 
-/** Every line of README's first steps, in a clone: what is not committed is not in it. */
+/** Every line of README's first steps, in a clone, which has only committed files. */
 export const firstSteps = async (outsider: Outsider) => {
   const [clone, ...lines] = PageCommands.shellLinesOf("README.md").filter(({ section }) => section === "Try it")
   assert.ok(clone?.code.startsWith("git clone"))
@@ -95,7 +94,7 @@ export const firstSteps = async (outsider: Outsider) => {
   }
 }
 
-/** The lines of README that PageRuns does not leave alone, in a folder that has the command. */
+/** The README lines that PageRuns runs, in a folder that has the command. */
 export const readme = async ({ must, say, serves }: Outsider, cwd: string) => {
   for (const { how, line, page } of PageRuns.all.filter((one) => one.page === "README.md")) {
     if (how.as !== "runs" && how.as !== "serves") continue

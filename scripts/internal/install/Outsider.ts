@@ -1,6 +1,6 @@
 /**
- * Somebody who has a version of Node and its npm and knows of Atropos what is published: runs programs in folders of
- * their own, with packages of the scope from `PackedRegistry`.
+ * Simulates a user with a version of Node and its npm and the published packages: runs programs in separate folders,
+ * with packages of the scope from `PackedRegistry`.
  */
 import { strict as assert } from "node:assert"
 import { execFileSync, spawn } from "node:child_process"
@@ -15,21 +15,21 @@ interface Ended {
 
 export interface Outsider {
   readonly major: number
-  /** Whether the packages take this Node. */
+  /** True if the packages support this Node. */
   readonly isNewEnough: boolean
   readonly say: (text: string) => void
-  /** A new folder with these files, and nothing else. */
+  /** A new folder with only these files. */
   readonly folder: (name: string, files?: { readonly [file: string]: string }) => string
   readonly run: (cwd: string, ...words: ReadonlyArray<string>) => Promise<Ended>
-  /** What it said; fails where it fails. */
+  /** Its output; fails if the program fails. */
   readonly must: (cwd: string, ...words: ReadonlyArray<string>) => Promise<string>
-  /** A line as one types it, in a shell. Global packages of it are in the folder itself. */
+  /** Runs a line in a shell. Its global packages are in the folder itself. */
   readonly type: (cwd: string, line: string) => Promise<Ended>
-  /** Starts what goes on, waits until it says this, and stops it. */
+  /** Starts a server, waits for this output, and stops it. */
   readonly serves: (cwd: string, says: RegExp, ...words: ReadonlyArray<string>) => Promise<void>
 }
 
-/** npm tells its scripts what it was asked to do, and the caller is one of them. */
+/** npm passes its own arguments to scripts by variables, and the caller is one of them. */
 const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_(?!config)/.test(name)))
 
 export const make = (root: string, major: number, registry: string): Outsider => {
@@ -44,7 +44,7 @@ export const make = (root: string, major: number, registry: string): Outsider =>
     cwd: home,
     stdio: "inherit"
   })
-  // What npx fetched for an earlier run is not to be found; what npm fetched may be.
+  // Hides packages that npx fetched for an earlier run, but reuses npm's downloads.
   const cache = folder("cache")
   const kept = join(inherited["npm_config_cache"] ?? join(homedir(), ".npm"), "_cacache")
   mkdirSync(kept, { recursive: true })
@@ -58,14 +58,14 @@ export const make = (root: string, major: number, registry: string): Outsider =>
     NODE_OPTIONS: "",
     npm_config_audit: "false",
     npm_config_fund: "false",
-    // What one answers npx, which asks whether it may install.
+    // Confirms npx's installation prompt.
     npm_config_yes: "true",
     npm_config_cache: cache,
     npm_config_globalconfig: npmrc,
     npm_config_prefix: join(cwd, "global")
   })
 
-  /** Its own group, so that what it started can be stopped with it. */
+  /** In its own group, so that its children can be stopped with it. */
   const start = (cwd: string, [command = "", ...words]: ReadonlyArray<string>) => {
     const child = spawn(command, words, {
       cwd,
@@ -107,14 +107,14 @@ export const make = (root: string, major: number, registry: string): Outsider =>
       })
       const early = await Promise.race([said, ended])
       assert.equal(early, undefined, `${words.join(" ")} (in ${cwd}, Node ${major}) ended: ${output()}`)
-      // It has a group, for it was started.
+      // It was started, so it has a group.
       process.kill(-child.pid!, "SIGINT")
       await ended
     }
   }
 }
 
-/** What npm installed there. */
+/** The packages that npm installed in a folder. */
 export const tree = (
   cwd: string
 ): { readonly [place: string]: { readonly version: string; readonly hasInstallScript?: boolean } } =>

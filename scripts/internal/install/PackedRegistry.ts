@@ -1,7 +1,6 @@
 /**
- * The packages of `npm run pack` as npm's registry would have them once they were published: `npx @atropos/cli` and
- * `npm install @atropos/core` find them by name. It knows the scope `@atropos` alone, which a line of an npmrc sends
- * here.
+ * Serves the packages of `npm run pack` as npm's registry would after publication: `npx @atropos/cli` and `npm install
+ * @atropos/core` find them by name. Serves only the scope `@atropos`, which an npmrc line sends here.
  */
 import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
@@ -20,7 +19,7 @@ export interface PackedRegistry {
   readonly close: () => void
 }
 
-/** Of a folder that has, for each package, its own folder and its archive. */
+/** `packed` contains, for each package, its folder and its archive. */
 export const serve = async (packed: string): Promise<PackedRegistry> => {
   const manifests = readdirSync(packed, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -51,14 +50,14 @@ export const serve = async (packed: string): Promise<PackedRegistry> => {
     const path = decodeURIComponent(url.slice(1))
     const archive = path.startsWith("archives/") ? archives.get(path.slice("archives/".length)) : undefined
     const document = documents.get(path)
-    // Another run has another port, and packages of the same version that are others.
+    // Another run has another port, and different packages of the same version.
     response.setHeader("cache-control", "no-store")
     if (archive !== undefined) response.end(archive)
     else if (document !== undefined) response.end(JSON.stringify(document()))
     else response.writeHead(404).end("{}")
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  // A server that listens at an address has one, and no name of a file.
+  // A server that listens on an address has one, not a file name.
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     setting: `@atropos:registry=${origin}/`,

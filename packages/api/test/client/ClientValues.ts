@@ -1,4 +1,4 @@
-/** What the suites of clients have in common: a kind of client, a run, an environment. */
+/** Shared values of the client suites: a kind of client, a run, an environment. */
 import { assert, type Vitest } from "@effect/vitest"
 import type { TrajectoryClient } from "@atropos/core"
 import { Effect, Option, type Scope } from "effect"
@@ -8,13 +8,12 @@ export type Client = TrajectoryClient.TrajectoryClient
 
 export interface Kind<R> {
   readonly name: string
-  /** A client of a run nobody has used. */
+  /** A client of an unused run. */
   readonly client: (run: string) => Effect.Effect<Client, never, R | TrajectoryStore | Scope.Scope>
   /** False for the original's endpoints: no keys, leases, saved state or metrics, and one run. */
   readonly isVersioned: boolean
 }
 
-/** What the suites are run with. */
 export type ClientTests<R> = Vitest.MethodsNonLive<R | TrajectoryStore>
 
 /** The run of a test; the original's endpoints have one for all. */
@@ -44,7 +43,6 @@ export const environment = {
 export const claimed = { owner: "trainer", wait: 0, lease: "1 minute" } as const
 export const keyed = (group: Parameters<Client["submit"]>[1][number]["group"]) => ({ key: crypto.randomUUID(), group })
 
-/** A started run with one environment. */
 export const started = Effect.fnUntraced(function* (client: Client, run: string) {
   yield* client.registerRun(spec(run))
   assert.isTrue(Option.isNone(yield* client.claim(claimed)))

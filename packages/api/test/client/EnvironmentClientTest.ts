@@ -1,4 +1,4 @@
-/** What every client does for environments, whatever lies between it and the store. */
+/** Tests every client's functions for environments, regardless of the transport. */
 import { assert } from "@effect/vitest"
 import { TrajectoryError } from "@atropos/core"
 import { Effect, Fiber, Option, Stream } from "effect"

@@ -1,4 +1,4 @@
-/** What every client does for trainers, whatever lies between it and the store. */
+/** Tests every client's functions for trainers, regardless of the transport. */
 import { assert } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"
 import * as SampleGroups from "../SampleGroups.ts"
@@ -149,7 +149,7 @@ export const trainers = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
       yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
       const first = yield* Effect.flatMap(client.claim({ ...claimed, lease: "1 millis" }), Effect.fromOption)
       yield* client.extend(first, "1 hour")
-      // Beyond the first lease: no other trainer gets it.
+      // After the first lease: no other trainer gets it.
       assert.isTrue(Option.isNone(yield* client.claim({ ...claimed, wait: "20 millis" })))
       yield* client.extend(first, "1 millis")
       const second = yield* Effect.eventually(claimOne(client))

@@ -1,4 +1,4 @@
-/** What every client of the trajectory service does, whatever lies between it and the store. */
+/** Tests every client of the trajectory service, regardless of the transport. */
 import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
 import type { TrajectoryStore } from "../../src/store/TrajectoryStore.ts"

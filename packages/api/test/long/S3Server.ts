@@ -1,6 +1,6 @@
 /**
- * A strict stand-in of an S3 server, from AWS's documents: it works signatures of version 4 out by itself, holds
- * digests against bodies, and refuses as S3 does. One account, one bucket; objects are in memory.
+ * A strict stand-in for an S3 server, from AWS's documents: it computes signatures of version 4, checks digests against
+ * bodies, and rejects as S3 does. One account, one bucket; objects are in memory.
  */
 import { Effect } from "effect"
 import { createHash, createHmac } from "node:crypto"
@@ -28,7 +28,7 @@ const encoded = (text: string) =>
 
 const refused = (code: string): Refusal => ({ status: 403, code })
 
-/** What is wrong with the request's signature or digest; undefined where nothing is. */
+/** The fault of the request's signature or digest; undefined if both are valid. */
 const refusalOf = (request: IncomingMessage, url: URL, body: Uint8Array): Refusal | undefined => {
   const [, key, scope, signedHeaders, signature] = authorization.exec(request.headers.authorization ?? "") ?? []
   if (scope === undefined || signedHeaders === undefined) return refused("AccessDenied")
@@ -104,7 +104,7 @@ const listening = async (objects: Map<string, Uint8Array>, port: number): Promis
   return server
 }
 
-/** A server with a bucket; `stop` ends it, and `again` starts it on the same port with what it had. */
+/** A server with a bucket; `stop` ends it, and `again` restarts it on the same port with its data. */
 export const make = Effect.gen(function* () {
   const objects = new Map<string, Uint8Array>()
   let server = yield* Effect.promise(() => listening(objects, 0))

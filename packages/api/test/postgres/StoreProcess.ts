@@ -1,6 +1,6 @@
 /**
- * A process of its own on a database, for tests that kill it. Says what the store has answered, one line each, as it
- * happens, and dies at one of its points: submit, claim (of a batch) or ack.
+ * A separate process on a database, for tests that kill it. Prints the store's answers, one line each, immediately, and
+ * dies at one of its points: submit, claim (of a batch) or ack.
  *
  *     node StoreProcess.ts write  <pglite folder | postgres URL> <run> <name> <kill point>
  *         stored <key>
@@ -17,7 +17,7 @@ import * as Database from "../../src/database/Database.ts"
 import * as PgTrajectoryStore from "../../src/postgres/PgTrajectoryStore.ts"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 
-// Usually written at a process's end, which these do not live to see.
+// Usually written when a process exits, which these never do.
 flushCompileCache()
 
 const [, , mode, place = "", run = "", name = "", killPoint = ""] = process.argv
@@ -81,7 +81,7 @@ const train = Effect.gen(function* () {
     yield* say(`claimed ${batch.step} ${batch.deliveries} ${texts.join(",")}`)
     yield* around("ack", store.ack(batch)).pipe(
       Effect.andThen(say(`acked ${batch.step}`)),
-      // A busy machine took longer than the lease: the batch comes again.
+      // On a busy machine it took longer than the lease: the batch is redelivered.
       Effect.catchTag("LeaseLost", () => say(`lost ${batch.step}`))
     )
   }

@@ -1,7 +1,8 @@
 /**
- * Records expressions on which `Pump` found nothing, by digest: the result depends on the expression and on V8 alone, and
- * searching all of them takes a minute. `EXAMINE=all npx vitest run packages/api/test/regular` searches all of them and
- * writes the record, due after a change of `Pump` or of Node; expressions that are not in it are searched in every run.
+ * Records expressions, by digest, on which `Pump` found nothing: its result depends only on the expression and on V8,
+ * and the search takes a minute for all. `EXAMINE=all npx vitest run packages/api/test/regular` searches all of them
+ * again and writes the record, which is required after a change of `Pump` or of Node; until then new expressions are
+ * searched in every run.
  */
 import { createHash } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -18,7 +19,7 @@ export const read = () => {
   return {
     has: (expression: RegExp): boolean => known.has(digestOf(expression)),
     add: (expression: RegExp): void => void known.add(digestOf(expression)),
-    /** Where all were searched. */
+    /** Writes the record if all were searched. */
     write: (): void => {
       if (isWritten) writeFileSync(file, `${[process.versions.v8, ...Array.from(known).toSorted()].join("\n")}\n`)
     }

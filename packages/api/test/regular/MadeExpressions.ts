@@ -1,6 +1,6 @@
 /**
- * Loads the modules given, does what makes their functions make regular expressions, and prints all that were made:
- * file, line, source, flags. A process of its own, for modules are loaded once.
+ * Loads the given modules, runs the functions that create regular expressions, and prints all of them: file, line,
+ * source, flags. A separate process, since modules are loaded once.
  */
 import { isAbsolute } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -73,7 +73,7 @@ for (const splitter of ["Section", "###"]) {
 }
 Rewards.chandasMeter()
 
-// The patterns of all suites that are shipped.
+// The patterns of all shipped suites.
 const suites = new URL("../../../cli/suites/", import.meta.url)
 for (const file of readdirSync(suites)) {
   const suite = Schema.decodeUnknownSync(Suite)(parse(readFileSync(new URL(file, suites), "utf8")))
@@ -81,7 +81,7 @@ for (const file of readdirSync(suites)) {
     MadeColumns.add({ x: "" }, { made: { of: "{x}", ...(steps !== undefined && { steps }) } })
   }
   for (const score of Object.values(suite.score)) {
-    // All of them: a text in which the first is not found.
+    // Tries all patterns: the first does not match this text.
     if ("read" in score && score.read !== undefined) Reading.read("?", score.read)
     if (score.by === "patterns") TextScores.byPatterns("phrase", score)
   }

@@ -1,16 +1,15 @@
 /**
- * Finds a text on which a regular expression takes more than linear time, by pumping what the expression itself is made
- * of.
+ * Finds a text on which a regular expression takes more than linear time, by pumping parts of the expression itself.
  *
- * The characters it asks for, in its own order, are the material: every run of them is tried as the part that repeats,
- * behind nothing or behind what stands before it in the expression, and before nothing or before something that it
- * cannot take. Expressions that count what they may repeat (`{0,100}`) are linear here too. What it says is measured:
- * time at four times the length is over eight times as long.
+ * The characters it matches, in order, are the material: every run of them is tried as the repeated part, after nothing
+ * or after what precedes it in the expression, and before nothing or before something that it cannot match. Expressions
+ * with bounded repetition (`{0,100}`) count as linear here too. Results are measured: time at four times the length is
+ * over eight times as long.
  */
 import { runInThisContext } from "node:vm"
 import * as Growth from "../../../core/test/base/Growth.ts"
 
-/** What makes it slow: `before`, then `part` again and again, then `after`. */
+/** A slow text: `before`, then `part` repeatedly, then `after`. */
 export interface Attack {
   readonly before: string
   readonly part: string
@@ -20,18 +19,18 @@ export interface Attack {
 
 const pool = Array.from("a1 \n\t_-.,:;!?*/\\'\"`<>()[]{}=+|$^%#&@~AzZ09éß中あ’“…≤√\u00a0\u2028")
 
-/** Characters that a class or an escape takes: the first of the pool that it does, and the last. */
+/** The first and the last character of the pool that a class or an escape matches. */
 const taken = (source: string, flags: string): ReadonlyArray<string> => {
   const one = new RegExp(`^${source}$`, flags)
   const fitting = pool.filter((character) => one.test(character))
   return fitting.length === 0 ? ["x"] : [fitting[0]!, fitting.at(-1)!]
 }
 
-/** A word that is asked for as a whole is one place: a part of it repeats nothing. */
+/** A literal word is one place: repeating a part of it is useless. */
 const token =
   /\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|k<[^>]*>|[^])|\[|\((?:\?(?:<[^=!>]*>|<?[=!]|[:a-z-]+:?))?|\{\d+(?:,\d*)?\}|\p{L}{2,}(?![*+?{])|[^]/gu
 
-/** Where a class that begins here ends. */
+/** The end of a class that begins here. */
 const classEnd = ({ flags, source }: RegExp, from: number): number => {
   let depth = 0
   for (let at = from; at < source.length; at++) {
@@ -43,13 +42,13 @@ const classEnd = ({ flags, source }: RegExp, from: number): number => {
 }
 
 interface Material {
-  /** What may stand at each place. */
+  /** The possible texts of each place. */
   readonly places: ReadonlyArray<ReadonlyArray<string>>
   /** Places where a group or a choice begins. */
   readonly starts: ReadonlySet<number>
 }
 
-/** What the expression asks for, place by place, groups and choices written one after the other. */
+/** The texts that the expression matches, place by place, groups and choices one after the other. */
 const materialOf = (expression: RegExp): Material => {
   const { flags, source } = expression
   const places: Array<ReadonlyArray<string>> = []
@@ -90,7 +89,7 @@ const allCandidates = function* (expression: RegExp): Generator<Candidate> {
         yield { before: "", part }
         if (before !== "") yield { before, part }
       }
-      // What repeats may be asked for by what comes later.
+      // A later part of the expression may match the repeated one.
       for (const part of [" ", line[from]!]) yield { before: before + line[from]!, part }
     }
   }
@@ -99,7 +98,7 @@ const allCandidates = function* (expression: RegExp): Generator<Candidate> {
   }
 }
 
-/** Each once: places that take one character only give the same from both ends. */
+/** Deduplicated: places that match only one character give the same from both ends. */
 const candidates = (expression: RegExp): ReadonlyArray<Candidate> => {
   const all = Array.from(allCandidates(expression), (one) => [`${one.before}\u0001${one.part}`, one] as const)
   return Array.from(new Map(all).values())
@@ -118,14 +117,14 @@ const reader = (expression: RegExp): ((text: string) => unknown) => {
 const pumped = ({ after, before, part }: Omit<Attack, "ratio">, length: number): string =>
   before + part.repeat(Math.ceil(length / part.length)) + after
 
-// They lie close together: some take twice as long with every character.
+// Close together: some expressions take twice as long with every character.
 const shortLengths = [20, 26, 34, 44, 57, 74, 97, 126, 163, 212, 276, 359, 467]
 const longLength = 8000
 const lengths = [...shortLengths, longLength]
-/** Linear time is far below it, and what is above it is measured at two lengths. */
+/** Linear time is far below it; longer times are measured at two lengths. */
 const suspiciousMillis = 0.5
 
-/** Whether work takes longer than that, by a clock that costs far less than asking for processor time. */
+/** True if work takes longer than that, by a clock that is far cheaper than processor time. */
 const isLonger = (millis: number, work: () => void): boolean => {
   const from = performance.now()
   work()
@@ -133,8 +132,8 @@ const isLonger = (millis: number, work: () => void): boolean => {
 }
 
 /**
- * Whether a text is worth a measurement at two lengths. `linear` are the milliseconds that the expression takes for a
- * long text where it is linear: some need more than others for a character.
+ * True if a text is worth a measurement at two lengths. `linear`: milliseconds that the expression takes for a long
+ * text if it is linear; some need more per character than others.
  */
 const isSuspicious = (read: (text: string) => unknown, attack: Omit<Attack, "ratio">, linear: number): boolean => {
   const short = shortLengths.map((length) => pumped(attack, length))
@@ -145,7 +144,7 @@ const isSuspicious = (read: (text: string) => unknown, attack: Omit<Attack, "rat
   return isLonger(longMillis, () => read(long)) && Growth.millisOf(() => read(long)) > longMillis
 }
 
-/** Milliseconds of processor time, the least of some tries where it is little. */
+/** Milliseconds of processor time; the minimum of several tries if it is short. */
 const millis = (read: (text: string) => unknown, text: string): number => {
   const once = () => Growth.millisOf(() => read(text))
   const first = once()
@@ -154,7 +153,7 @@ const millis = (read: (text: string) => unknown, text: string): number => {
 
 const longest = 64_000
 
-/** How much longer it takes for four times as much. */
+/** The factor by which four times the length takes longer. */
 const growth = (read: (text: string) => unknown, attack: Omit<Attack, "ratio">): number => {
   let length = 12
   let short = millis(read, pumped(attack, length))
@@ -163,16 +162,16 @@ const growth = (read: (text: string) => unknown, attack: Omit<Attack, "ratio">):
     short = millis(read, pumped(attack, length))
   }
   if (length >= longest) return 0
-  // Some characters more make no polynomial of use twice as large.
+  // A few more characters double an exponential, but hardly a polynomial.
   const isSteep = length < 200
   const long = millis(read, pumped(attack, Math.ceil(length * (isSteep ? 1.12 : 4))))
   return (long / short) * (isSteep ? 4 : 1)
 }
 
-/** Without a part that may be repeated often there is nothing to pump. */
+/** Without an unbounded or large repetition there is nothing to pump. */
 const repeats = /[*+]|\{\d+,\}|\{\d{2,}|,\d{2,}\}/
 
-/** Runs it for so long at most; false if that was not enough. V8 can be stopped in the middle of an expression. */
+/** Runs it with a timeout; false if that was not enough. V8 can be stopped in the middle of an expression. */
 const isDoneBefore = (timeout: number, work: () => void): boolean => {
   const run = runInThisContext("(work) => { globalThis.pumping = work }") as (work: () => void) => void
   run(work)
@@ -185,7 +184,7 @@ const isDoneBefore = (timeout: number, work: () => void): boolean => {
   }
 }
 
-/** The same for a processor time: the clock goes on while other programs have the processor. */
+/** `isDoneBefore` for processor time: the clock continues while other programs have the processor. */
 const isDoneWithin = (millis: number, work: () => void): boolean => {
   for (let timeout = millis; ; timeout *= 2) {
     let isDone = false
@@ -196,7 +195,7 @@ const isDoneWithin = (millis: number, work: () => void): boolean => {
 
 const turnMillis = 1000
 
-/** A text that takes it more than linear time; undefined where none was found. */
+/** A text on which it takes more than linear time; undefined if none was found. */
 export const attackOn = (expression: RegExp): Attack | undefined => {
   if (!repeats.test(expression.source)) return undefined
   const read = reader(expression)
@@ -211,7 +210,7 @@ export const attackOn = (expression: RegExp): Attack | undefined => {
       for (const after of ["", "\u0000", "\n"]) {
         tried = { ...rest[at]!, after }
         if (!isSuspicious(read, tried, linear) || !isSuspicious(read, tried, linear)) continue
-        // Other programs, and the collector, make one measurement steep.
+        // Other programs, and the collector, can distort a single measurement.
         const ratio = Math.min(growth(read, tried), growth(read, tried), growth(read, tried))
         if (ratio > 8) {
           found = { ...tried, ratio }
@@ -222,7 +221,7 @@ export const attackOn = (expression: RegExp): Attack | undefined => {
     }
   }
   for (let turn = turnMillis; !isDoneBefore(turn, search); turn *= 2) {
-    // Either it stands still on this text, or there are more of them than this time is enough for.
+    // Either it hangs on this text, or there are too many texts for this time.
     const stalls = lengths.some((length) => !isDoneWithin(turnMillis / 4, () => void read(pumped(tried, length))))
     if (stalls) return { ...tried, ratio: Infinity }
   }

@@ -1,4 +1,4 @@
-/** The regular expressions of the project's sources: literals as they are written, and where others are made. */
+/** Finds the regular expressions of the project's sources: literals, and the locations that create others. */
 import { globSync, readFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -7,7 +7,7 @@ import { parseSync } from "vite"
 export const root = fileURLToPath(new URL("../../../..", import.meta.url))
 
 export interface Site {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly file: string
   readonly line: number
 }
@@ -27,7 +27,7 @@ const files = globSync(["packages/*/src/**/*.{ts,tsx,js}", "packages/api/viewer/
 
 const walk = (value: unknown, visit: (node: Node) => void): void => {
   if (typeof value !== "object" || value === null) return
-  // Of the tree, whatever has a type is a node.
+  // Everything in the tree that has a type is a node.
   if ("type" in value && "start" in value) visit(value as Node)
   for (const part of Object.values(value)) walk(part, visit)
 }

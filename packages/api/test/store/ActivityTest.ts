@@ -1,4 +1,4 @@
-/** Whether a run moves, as the store tells it of each. */
+/** Tests the activity state of runs in the store. */
 import { assert } from "@effect/vitest"
 import { Clock, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -29,7 +29,7 @@ export const activities = (it: StoreTests): void => {
       assert.strictEqual((yield* activity)?.state, "running")
       yield* TestClock.adjust("3 minutes")
       const lastError = { at: yield* Clock.currentTimeMillis, message: "the grader is away" }
-      // Known at once, though it is written down now and then.
+      // Visible immediately, although it is only persisted occasionally.
       yield* store.claim(run, trainer)
       yield* store.recordReport(run, envId, { ...report, lastError })
       const stalled = yield* activity
@@ -44,7 +44,7 @@ export const activities = (it: StoreTests): void => {
       assert.include(killed?.reason, "without signing off after step 3")
       yield* store.disconnectEnvironment(run, envId)
       assert.deepInclude(yield* activity, { state: "stopped", reason: "x_0: the grader is away" })
-      // Gone on with: its last step is of then.
+      // Resumed: its last step is from before.
       yield* store.registerEnvironment(run, environment("x", { groupSize: 2 }))
       assert.strictEqual((yield* activity)?.state, "starting")
       yield* store.recordMetrics(run, { source: "trainer", step: spec(run, 2).numSteps, values: { loss: 1 } })

@@ -1,4 +1,4 @@
-/** Groups with chats, and how they are looked for. */
+/** Groups with chats, and queries for them. */
 import { PackedGroup, type ScoredGroup } from "@atropos/core"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -8,7 +8,7 @@ import * as RolloutReader from "../../src/store/RolloutReader.ts"
 import type * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 import * as SampleGroups from "../SampleGroups.ts"
 
-/** A group in which every rollout was asked `question`, and answered one of `answers`. */
+/** A group in which every rollout has the prompt `question` and one of `answers`. */
 export const chats = (question: string, ...answers: ReadonlyArray<string>): ScoredGroup.ScoredGroup => ({
   ...SampleGroups.plain(answers.length),
   messages: answers.map((content) => [
@@ -36,7 +36,7 @@ export const search = (run: string, text: string, more: Partial<RolloutReader.Ro
     reader.rollouts(run, { limit: 100, text: RolloutText.parse(text)!, ...more })
   )
 
-/** The clock goes on until all text is searched. */
+/** Advances the clock until all text is indexed. */
 export const indexed = (run: string) =>
   Effect.flatMap(RolloutReader.RolloutReader, (reader) =>
     TestClock.adjust("1 second").pipe(

@@ -1,4 +1,4 @@
-/** Claims of every trajectory store: batches, their steps and their leases. */
+/** Tests claims of every trajectory store: batches, their steps and their leases. */
 import { assert } from "@effect/vitest"
 import { Clock, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 import { claimed, environment, started, submission, textOf, trainer, type StoreTests } from "./StoreValues.ts"
 
-/** What a trainer computed of a sequence, from its fourth token on. */
+/** A trainer's logprobs of a sequence, from its fourth token on. */
 const row = (group: number, sequence: number, ...logprobs: ReadonlyArray<number>) => ({
   group,
   sequence,
@@ -34,7 +34,7 @@ export const claims = (it: StoreTests): void => {
         assert.deepStrictEqual(yield* trained(1), kept)
       }
       yield* store.ack(batch)
-      // Of places that the batch has not got, nothing; in place of all that was recorded before.
+      // Rows outside of the batch are ignored; the rest replaces everything recorded before.
       const again = { leaseToken, policyVersion: 8, rows: [row(1, 3, -4), row(1, 4, -5), row(2, 0, -6)] }
       yield* store.recordLogprobs(run, batch.id, again)
       assert.deepStrictEqual(yield* trained(1), {
@@ -141,12 +141,12 @@ export const claims = (it: StoreTests): void => {
       yield* TestClock.adjust("119 seconds")
       assert.strictEqual((yield* claimed(store, run))?.step, 5)
       yield* store.ack(again)
-      // The answer may have been lost: the same ack again is none the worse, and makes the batch nobody else's.
+      // The answer may have been lost: a repeated ack is harmless, and the batch stays acked.
       yield* store.ack(again)
       assert.strictEqual((yield* Effect.flip(store.ack(dead)))._tag, "LeaseLost")
       assert.strictEqual((yield* Effect.flip(store.nack(again)))._tag, "LeaseLost")
       assert.strictEqual((yield* Effect.flip(store.extendLease(again, "1 minute")))._tag, "LeaseLost")
-      // A redelivery is no step.
+      // A redelivery does not count as a step.
       assert.strictEqual((yield* store.summary(run)).currentStep, 5)
     })
   )
@@ -157,7 +157,7 @@ export const claims = (it: StoreTests): void => {
       yield* store.submit(run, [submission(2, null, "leased")])
       const clock = yield* Clock.Clock
       const ahead = (millis: number): Clock.Clock =>
-        // All the rest is the clock's own.
+        // Everything else is the clock's own.
         Object.create(clock, {
           currentTimeMillisUnsafe: { value: () => clock.currentTimeMillisUnsafe() + millis },
           currentTimeMillis: { value: Effect.map(clock.currentTimeMillis, (now) => now + millis) }

@@ -1,4 +1,4 @@
-/** How scores, advantages and lengths are spread over the steps of a run, and the groups behind each bin. */
+/** Tests the distributions of scores, advantages and lengths over a run's steps, and the groups of each bin. */
 import { assert } from "@effect/vitest"
 import { type TrajectoryApi } from "@atropos/core"
 import * as ScoreAdvantage from "@atropos/core/ScoreAdvantage"
@@ -60,7 +60,7 @@ export const distributions = (it: StoreTests): void => {
           sum(advantages.columns[0]!.counts.slice(12)),
           expected.filter((value) => value >= (advantages.low + advantages.high) / 2).length
         )
-        // A bin has exactly the groups that are found by its bounds.
+        // A bin contains exactly the groups found by its bounds.
         for (const [measure, valuesOf] of [
           ["score", (scores: ReadonlyArray<number>) => scores],
           ["advantage", (scores: ReadonlyArray<number>) => [...ScoreAdvantage.ofScores(scores, rule)]]
@@ -73,7 +73,7 @@ export const distributions = (it: StoreTests): void => {
             const filter = { limit: 10, stepFrom: 4, stepTo: 4, value: measure, valueFrom: from, ...end }
             const { rows } = yield* reader.rollouts(run, filter)
             assert.strictEqual(rows.length === 0, count === 0, `${measure} ${bin}: ${count}`)
-            // Advantages of the database are sums in another order.
+            // The database sums advantages in another order.
             const within = (one: number) => one >= from - 1e-9 && one <= below + 1e-9
             assert.isTrue(rows.every(({ scores }) => valuesOf(scores).some(within)))
             if (measure === "advantage") continue

@@ -1,6 +1,6 @@
 /**
- * Five groups, oldest first, and what filters and orders find of them: the same over a store, a file and a saved page.
- * Two tries at each of two items, the second of the first one right; then one whose tool failed.
+ * Five groups, oldest first, with the results of filters and orders on them, shared by the tests of a store, a file and
+ * a saved page. Two tries at each of two items, the second try of the first one right; then one whose tool failed.
  */
 import type { ScoredGroup, TrajectoryApi } from "@atropos/core"
 
@@ -81,7 +81,7 @@ export const groups: ReadonlyArray<ScoredGroup.ScoredGroup> = tries.map(
 
 type Asked = Partial<Omit<TrajectoryApi.RolloutQuery, "text" | "before" | "limit">>
 
-/** What is asked for, and the places of the groups found, from 1, in their order. */
+/** Queries, with the numbers of the groups found, from 1, in their order. */
 export const questions: ReadonlyArray<readonly [asked: Asked, found: ReadonlyArray<number>]> = [
   [{ bestTo: 0 }, [4, 2, 1]],
   [{ bestFrom: 0.5 }, [5, 3]],

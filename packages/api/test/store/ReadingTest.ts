@@ -1,4 +1,4 @@
-/** What people read beside the groups: runs, metrics, environments, batches. */
+/** Tests the read functions for the viewer other than groups: runs, metrics, environments, batches. */
 import { assert } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -90,7 +90,7 @@ export const readings = (it: StoreTests): void => {
     Effect.gen(function* () {
       const { reader, run, store } = yield* started()
       yield* store.registerEnvironment(run, environment("x", { groupSize: 2 }))
-      // Into the queue, and into the buffer, which are two ways.
+      // Into the queue and into the buffer, which are separate code paths.
       const sent = [
         [2, "sum"],
         [1, "sum"],
@@ -148,7 +148,7 @@ export const readings = (it: StoreTests): void => {
       yield* record(0)
       const [kept] = (yield* reader.metrics(run, { limit: 1 })).metrics
       const follow = (after: string | undefined, count: number) =>
-        // Where it begins is settled with the stream, before anybody runs it.
+        // The start is fixed when the stream is created, before it is run.
         Effect.flatMap(reader.metricsToCome(run, after), (rows) =>
           rows.pipe(
             Stream.flattenIterable,

@@ -1,4 +1,4 @@
-/** What people read of a store, whatever database it is on. */
+/** Tests the rollout reader of a store, on any database. */
 import { layer as layerOf } from "@effect/vitest"
 import type { Layer } from "effect"
 import type * as RolloutReader from "../../src/store/RolloutReader.ts"

@@ -1,4 +1,4 @@
-/** Runs of every trajectory store: registration, environments, figures, state, end. */
+/** Tests runs of every trajectory store: registration, environments, metrics, state, end. */
 import { assert } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"
 import * as RolloutReader from "../../src/store/RolloutReader.ts"
@@ -51,7 +51,7 @@ export const runs = (it: StoreTests): void => {
       assert.deepStrictEqual((yield* store.registerRun({ ...spec(run), advantages: rule })).advantages, rule)
       const other = { ...rule, loss: "grpo", advantageScale: "sample-std" } as const
       assert.deepStrictEqual((yield* store.registerRun({ ...spec(run), advantages: other })).advantages, other)
-      // A trainer that says nothing takes nothing back.
+      // A registration without settings keeps the earlier ones.
       yield* store.registerRun(spec(run))
       assert.deepStrictEqual(yield* known, other)
     })

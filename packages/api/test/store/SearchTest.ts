@@ -1,4 +1,4 @@
-/** Groups of a store as people look for them: by words, by what they are, one by one. */
+/** Tests the search for groups in a store: by words, by properties, one by one. */
 import { assert } from "@effect/vitest"
 import { Effect, Option, Random } from "effect"
 import * as RolloutText from "../../src/rollout/RolloutText.ts"
@@ -56,7 +56,7 @@ export const searches = (it: StoreTests): void => {
             ...(itemId !== undefined && { itemId })
           })
         ])
-      // Of step 4 and consumed, of step 5 and leased; then two that wait.
+      // One of step 4, consumed; one of step 5, leased; then two that are queued.
       yield* send(3, "c")
       yield* store.ack(Option.getOrThrow(yield* store.claim(run, trainer)))
       yield* send(1, "a")

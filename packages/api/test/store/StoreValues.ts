@@ -6,7 +6,6 @@ import { randomUUID } from "node:crypto"
 import * as RolloutReader from "../../src/store/RolloutReader.ts"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 
-/** What the suites of a store are run with. */
 export type StoreTests = Vitest.MethodsNonLive<TrajectoryStore.TrajectoryStore | RolloutReader.RolloutReader>
 
 export const spec = (name: string, batchSize = 8): TrajectoryApi.RunSpec => ({
@@ -33,7 +32,7 @@ export const environment = (
   ...more
 })
 
-/** A group of `sequences` whose payload says `text`. */
+/** A group of `sequences` whose payload contains `text`. */
 export const submission = (
   sequences: number,
   envId: number | null,
@@ -57,7 +56,6 @@ export const trainer = { owner: "trainer", lease: "60 seconds" } as const
 let runs = 0
 export const runName = (): string => `run-${runs++}`
 
-/** A started run of its own for every test. */
 export const started = Effect.fnUntraced(function* (batchSize = 8) {
   const store = yield* TrajectoryStore.TrajectoryStore
   const run = runName()

@@ -1,4 +1,4 @@
-/** Submissions to every trajectory store: keys, odd sizes, what cannot be written. */
+/** Tests submissions to every trajectory store: keys, odd sizes, unwritable groups. */
 import { assert } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -59,7 +59,7 @@ export const submissions = (it: StoreTests): void => {
   it.effect("writes what was sent together with something that cannot be written", () =>
     Effect.gen(function* () {
       const { run, store } = yield* started()
-      // The first is under way while the others gather.
+      // The first is in flight while the others are gathered.
       const gathered = yield* Effect.forEach(
         Array.from({ length: 24 }, (_, i) => i),
         (i) => {
@@ -140,7 +140,7 @@ export const submissions = (it: StoreTests): void => {
       yield* store.submit(run, [submission(3, 0, "a"), submission(3, 0, "b"), submission(9, 0, "c")])
       yield* TestClock.adjust("59 seconds")
       assert.strictEqual((yield* store.summary(run)).bufferedGroups, 3)
-      // Upkeep works in the database's time: let the clock go on until it has been round.
+      // Upkeep uses the database's time: advances the clock until it has run.
       const summary = yield* TestClock.adjust("1 second").pipe(
         Effect.andThen(store.summary(run)),
         Effect.repeat({ until: ({ queuedGroups }) => queuedGroups === 3 })

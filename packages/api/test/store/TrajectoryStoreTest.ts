@@ -1,4 +1,4 @@
-/** What every trajectory store keeps to, whatever database it is on. */
+/** Tests the contract of every trajectory store, on any database. */
 import { layer as layerOf } from "@effect/vitest"
 import type { Layer } from "effect"
 import type * as RolloutReader from "../../src/store/RolloutReader.ts"

@@ -1,4 +1,4 @@
-/** Leave to begin rollouts, of every trajectory store. */
+/** Tests permits to start rollouts, in every trajectory store. */
 import { assert } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -45,7 +45,7 @@ export const waits = (it: StoreTests): void => {
       yield* store.trained(batch)
       assert.strictEqual(yield* startable(0), 16)
       assert.strictEqual(yield* begin(0, 0, 9), 4)
-      // Given back, it is not learned from, until somebody has.
+      // A nacked batch does not count as trained on until it is.
       yield* store.nack(batch)
       assert.strictEqual(yield* begin(0, 0, 9), 0)
       const again = (yield* claimed(store, run))!
@@ -80,7 +80,7 @@ export const waits = (it: StoreTests): void => {
       assert.strictEqual(yield* begin(1, 2, 100), 0)
       assert.strictEqual(yield* startable(1), 0)
       yield* TestClock.adjust("2 seconds")
-      // And says so, or others would ask every five seconds only, at every batch from now on.
+      // And reports it; otherwise the others would only ask every five seconds, at every batch from now on.
       assert.strictEqual(yield* startable(1), 8)
       assert.deepStrictEqual(yield* bound, { maxStaleness: 0, underWay: 8, startable: 8 })
       assert.strictEqual(yield* begin(1, 2, 100), 2)

@@ -1,10 +1,10 @@
 /**
- * Replays recorded requests against our endpoints and tells where the answers differ from the original's.
+ * Replays recorded requests against our endpoints and reports where the responses differ from the original's.
  *
- * Three differences are meant, and compared for what they are (Q: docs/protocol.md): batches come oldest first (Q 2),
- * so what was served is compared as a set of groups whenever the original has nothing left (its `null` reply); a step
- * counts a batch handed out, not formed (Q 3), so steps are compared with the number of batches we handed out; and
- * random numbers are any numbers.
+ * Three differences are intended, and compared accordingly (Q: docs/protocol.md): batches come oldest first (Q 2), so
+ * the delivered ones are compared as a set of groups whenever the original has nothing left (its `null` reply); a step
+ * counts a delivered batch, not a formed one (Q 3), so steps are compared with the number of batches we delivered; and
+ * random numbers may be any numbers.
  */
 import * as Predicate from "effect/Predicate"
 import { request } from "node:http"
@@ -49,7 +49,7 @@ export const send = (port: number, prefix: string, { body, method, path }: Pick<
     outgoing.end(text)
   })
 
-/** Object keys in order, and nothing that is no JSON: equal texts are equal values. */
+/** JSON with sorted keys: equal texts are equal values. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>
     Predicate.isReadonlyObject(inner)
@@ -57,7 +57,7 @@ const canonical = (value: unknown): string =>
       : inner
   )
 
-/** What we answer where the original fails: numbers where it divides by zero (Q 13), 404 to an unknown environment. */
+/** Our responses where the original fails: numbers if it divides by zero (Q 13), 404 for an unknown environment. */
 const mended: ReadonlyArray<number> = [200, 404]
 
 const stepKeys: { readonly [path: string]: string } = {
@@ -66,14 +66,14 @@ const stepKeys: { readonly [path: string]: string } = {
   "/register-env": "starting_step"
 }
 
-/** Sizes that leave out what the original has formed and not served yet. */
+/** Sizes that exclude batches the original has formed but not delivered yet. */
 const queueKeys: ReadonlyArray<string> = ["queue_size", "self_queue_size", "max_group_size"]
 
-/** Compares answers of one sequence, in order. */
+/** Compares responses of one sequence, in order. */
 export class Comparison {
   readonly differences: Array<string> = []
   private startingStep = 0
-  /** Batches we handed out, and batches the original did. */
+  /** Batches that we delivered, and those that the original did. */
   private handedOut = 0
   private recorded = 0
   private isRegistered = false
@@ -118,8 +118,8 @@ export class Comparison {
   }
 
   /**
-   * The recorded reply, with its step as we count, and our queue sizes while the original has batches formed but not
-   * served.
+   * The recorded reply, with its step as we count it, and our queue sizes while the original has batches formed but not
+   * delivered.
    */
   private expected({ path, response }: Step, answer: Answer): unknown {
     const key = stepKeys[path]

@@ -1,4 +1,4 @@
-/** The original's endpoints on a free port, over a store of their own, and plain requests to them. */
+/** The original's endpoints on a free port, over a separate store, and plain requests to them. */
 import { Effect, Layer } from "effect"
 import { HttpServer as Address } from "effect/http"
 import { type Agent, request, type IncomingHttpHeaders } from "node:http"
@@ -27,7 +27,7 @@ export interface Outgoing {
   readonly agent?: Agent
 }
 
-/** One request; a body is JSON unless its headers say otherwise. */
+/** One request; a body is JSON unless its headers state otherwise. */
 export const send = (method: string, path: string, { agent, body, headers }: Outgoing = {}) =>
   Effect.flatMap(port, (to) =>
     Effect.callback<Sent, Error>((resume) => {
@@ -61,10 +61,9 @@ export const send = (method: string, path: string, { agent, body, headers }: Out
 
 export const post = (path: string, value: unknown) => send("POST", path, { body: JSON.stringify(value) })
 export const get = (path: string, headers?: Outgoing["headers"]) => send("GET", path, headers && { headers })
-/** The JSON of a reply. */
 export const json = <E, R>(sent: Effect.Effect<Sent, E, R>) => Effect.map(sent, (reply) => reply.json())
 
-/** A run of batches of two, and a group that is one. */
+/** A run of batches of two, and a group that is one batch. */
 export const registration = {
   wandb_group: "",
   wandb_project: "",

@@ -1,4 +1,4 @@
-/** A thread that is ready at once, answers with what it was asked, and ends in several ways. */
+/** A thread that is ready immediately, echoes its input, and can end in several ways. */
 import { parentPort, workerData } from "node:worker_threads"
 
 export type Question = "exit" | "fail" | "grow" | "hang" | Uint8Array

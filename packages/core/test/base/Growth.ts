@@ -1,9 +1,9 @@
 /**
- * Whether work grows no faster than its size. Two sizes are compared with each other, by the processor time of the
- * least of some tries: no machine is too slow for that, and other programs slow down both.
+ * Checks that work grows at most linearly with its size. Compares two sizes, each by the minimum processor time of
+ * several tries: independent of the machine's speed, and other load slows down both.
  */
 
-/** Milliseconds that this thread computes for `work`. */
+/** Milliseconds of this thread's processor time for `work`. */
 export const millisOf = (work: () => unknown): number => {
   const before = process.threadCpuUsage()
   work()
@@ -15,13 +15,13 @@ export const millisOf = (work: () => unknown): number => {
 const step = 4
 const maxRatio = 8
 
-/** A shorter time is mostly noise; sizes are chosen so large that what is not linear takes far longer. */
+/** A shorter time is mostly noise; sizes are chosen so large that superlinear work takes far longer. */
 const noise = 50
 
-/** Other programs spoil a short measurement, and hardly a long one. */
+/** Other programs disturb a short measurement, but hardly a long one. */
 const triesOf = (millis: number): number => (millis < 10 * noise ? 5 : 2)
 
-/** `make` prepares the work of a size, which is then measured without it; milliseconds below `noiseMillis` are none. */
+/** `make` prepares the work of a size, which is not measured; times below `noiseMillis` count as linear. */
 export const isLinear = (size: number, make: (size: number) => () => unknown, noiseMillis = noise): boolean => {
   const large = make(size)
   let most = millisOf(large)
@@ -35,14 +35,14 @@ export const isLinear = (size: number, make: (size: number) => () => unknown, no
   return most < noiseMillis || most < maxRatio * least
 }
 
-/** The same for a text that is a part again and again. */
+/** `isLinear` for a text that repeats a part. */
 export const isLinearIn = (size: number, part: string, read: (text: string) => unknown): boolean =>
   isLinear(size, (length) => {
     const text = part.repeat(Math.ceil(length / part.length))
     return () => read(text)
   })
 
-/** The same for work that is not done in one turn, of which `measure` gives the milliseconds. */
+/** `isLinear` for asynchronous work; `measure` returns its milliseconds. */
 export const isLinearLater = async (
   size: number,
   measure: (size: number) => Promise<number>,
@@ -59,8 +59,8 @@ export const isLinearLater = async (
 }
 
 /**
- * What a promise gives, and the milliseconds that this thread computed at a stretch until then: of the longest turn of
- * its event loop, or of short ones within a few milliseconds.
+ * The result of a promise, and the longest continuous processor time of this thread in milliseconds until then: of the
+ * longest turn of its event loop, or of short ones within a few milliseconds.
  */
 export const maxTurnMillis = async <A>(work: () => Promise<A>): Promise<readonly [A, number]> => {
   let longest = 0

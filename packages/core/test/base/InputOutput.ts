@@ -1,11 +1,11 @@
 /**
- * Real input and output beside a clock that stands still: what a test waits for is that none is under way, not a time
- * in which a busy machine may or may not get it done.
+ * Waits for real input and output under a test clock: until none is pending, rather than for a time in which a busy
+ * machine may not finish.
  */
 import { Effect } from "effect"
 import * as Waits from "./Waits.ts"
 
-/** Whether this process waits for its file system. */
+/** True if this process waits for its file system. */
 const isUnderWay = (): boolean => process.getActiveResourcesInfo().some((kind) => kind.startsWith("FSReq"))
 
 const turn = Effect.callback<void>((resume) => {
@@ -14,8 +14,8 @@ const turn = Effect.callback<void>((resume) => {
 })
 
 /**
- * Waits until nothing has been read or written for so many turns of the event loop: what was read is handed on from
- * fiber to fiber in a few, and may be the reason of the next write.
+ * Waits until nothing has been read or written for this many turns of the event loop: data passes between fibers in a
+ * few turns, and may cause the next write.
  */
 export const atRest = (turns: number): Effect.Effect<void> =>
   Effect.gen(function* () {

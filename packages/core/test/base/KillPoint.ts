@@ -1,6 +1,6 @@
 /**
- * Ends a process of a test by SIGKILL at a named point: before or after a call, at its n-th time in this process.
- * Nothing of the process runs after it, as after a kill from outside, and it is the same point each time.
+ * Ends a test's process by SIGKILL at a named point: before or after a call, at its n-th time in this process. As after
+ * a kill from outside, nothing of the process runs after it, but the point is deterministic.
  */
 import { Effect, FileSystem, Layer } from "effect"
 
@@ -31,7 +31,7 @@ export const make = (wanted: string): KillPoints => {
   }
 }
 
-/** A file system with points around the renames whose target has a name in `names`, called as that says. */
+/** A file system with points around renames to targets that match `names`, under the given name. */
 export const layerRenames = ({ around }: KillPoints, names: ReadonlyArray<readonly [name: string, target: RegExp]>) =>
   Layer.effect(
     FileSystem.FileSystem,

@@ -1,11 +1,12 @@
 /**
- * Writes a line straight to the standard output of a test's child process: it has arrived before the process is killed.
+ * Writes a line synchronously to the standard output of a test's child process, so that it arrives before the process
+ * is killed.
  */
 import { writeSync } from "node:fs"
 
 const isFull = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EAGAIN"
 
-/** A pipe that is full, because its reader is busy, is tried again until there is room. */
+/** Retries while the pipe is full because its reader is busy. */
 export const line = (text: string): void => {
   for (let left = Buffer.from(`${text}\n`); left.length > 0;) {
     try {

@@ -1,4 +1,4 @@
-/** A script of the tests as a process of its own, run to its end; killed with the fiber that runs it. */
+/** Runs a script of the tests in a separate process to its end; it is killed with the fiber that runs it. */
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
@@ -7,7 +7,6 @@ import { fileURLToPath } from "node:url"
 export interface Ended {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  /** Of its standard output. */
   readonly lines: ReadonlyArray<string>
 }
 

@@ -1,12 +1,12 @@
 /**
- * Reports what a test waits for, and what it sees instead, when the one limit of `vitest.config.ts` ends it: no wait
- * needs a limit of its own.
+ * Reports what a test waits for, and the current state instead, when the limit of `vitest.config.ts` ends it: waits
+ * need no limits of their own.
  */
 import { Effect } from "effect"
 
 export interface Wait {
   readonly what: string
-  /** What is there instead, if that helps. */
+  /** The current state, if that helps. */
   readonly seen?: () => unknown
 }
 
@@ -24,7 +24,7 @@ const format = ({ seen, what }: Wait): string => {
   return value === undefined ? `waiting for ${what}` : `waiting for ${what}; seen: ${text}`
 }
 
-/** A line for each wait under way; undefined if there is none. */
+/** A line for each pending wait; undefined if there is none. */
 export const report = (): string | undefined =>
   pending.size === 0 ? undefined : Array.from(pending, format).join("\n")
 
@@ -40,15 +40,15 @@ export const named =
       return Effect.ensuring(effect, Effect.sync(end))
     })
 
-/** Real time, whichever clock the test has. */
+/** Real time, regardless of the test's clock. */
 const pause = Effect.callback<void>((resume) => {
   const timer = setTimeout(() => resume(Effect.void), 2)
   return Effect.sync(() => clearTimeout(timer))
 })
 
 /**
- * Asks again and again until the answer is the wanted one. For facts of other processes, threads and connections, of
- * which there is no event to wait for; the pause leaves the processor to them.
+ * Polls until the answer is as wanted. For states of other processes, threads and connections without an event to wait
+ * for; the pause leaves the processor to them.
  */
 export const until = <A, E, R>(
   what: string,
@@ -68,6 +68,6 @@ export const until = <A, E, R>(
     return named(what, () => seen)(asking)
   })
 
-/** The same for what this process can see by itself. */
+/** `until` for the state of this process. */
 export const untilTrue = (what: string, isSo: () => boolean): Effect.Effect<void> =>
   Effect.asVoid(until(what, Effect.sync(isSo), (answer) => answer))

@@ -1,4 +1,6 @@
-/** A process that holds folders as it is told: `hold <folder>` a line, answered by `held` or by the refusal as JSON. */
+/**
+ * A process that locks folders on request: one line `hold <folder>` each, answered by `held` or by the refusal as JSON.
+ */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { Effect, Layer, Result, Scope } from "effect"

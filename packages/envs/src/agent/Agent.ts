@@ -1,9 +1,9 @@
 /**
- * An agent that was written without training in mind, as an environment: `defineAgent` of a few plain functions.
+ * Turns an agent written without training in mind into an environment: `defineAgent` takes a few plain functions.
  *
- * Each run of the agent has a session of a gateway of its own, whose URL its SDK takes as the model's; the exact tokens
- * of every answer are what is trained on (`SessionRuns`). A run that throws, takes too long or never asks the model is
- * left out of its group, unless `scoreFailure` says what it is worth.
+ * Each run of the agent has its own gateway session, whose URL its SDK uses as the model's; the exact tokens of every
+ * answer are trained on (`SessionRuns`). A run that throws, takes too long or never calls the model is dropped from its
+ * group, unless `scoreFailure` scores it.
  */
 import { type Dataset, Environment, Laws, type ServerManager, type Trajectory } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
@@ -40,10 +40,7 @@ const keys = {
   label: "function?"
 } as const satisfies { readonly [K in keyof Required<AnyAgent>]: DefinitionShape.Kind }
 
-/**
- * The environment of an agent: what its file exports as default. Throws `TypeError` for a definition that cannot be
- * meant.
- */
+/** The environment of an agent, to be the default export of its file. Throws `TypeError` for an invalid definition. */
 export const defineAgent = <
   const I extends Items.Items<unknown, SettingsOf<D>>,
   Result,
@@ -57,7 +54,7 @@ export const defineAgent = <
 > => {
   const folder = Caller.folder()
   DefinitionShape.check("defineAgent", definition, keys)
-  // Its types are its author's: from here on a function takes what the others of the same definition gave.
+  // The author's types end here: below, a function accepts what the definition's other functions return.
   const agent = definition as unknown as AnyAgent
   const settings = AgentSettings.make(agent.settings)
   const layer = Environment.layer(agent.name, settings, (chosen) => make(agent, chosen, folder))
@@ -107,7 +104,7 @@ const make = Effect.fn("Agent.make")(function* (
   })
   return {
     ...runs.definition,
-    // Groups bring their scores: what is asked is about claims.
+    // Groups arrive scored; this scores claims only.
     score: (numbered: Numbered, group: ReadonlyArray<Trajectory.Trajectory>) =>
       Effect.forEach(
         group,
@@ -135,7 +132,7 @@ const unknownResult = new Environment.Unscorable({
   message: `nothing is known of what run returns, which its score needs: ${Claims.advice}`
 })
 
-/** A run that `validate` made for its result. */
+/** A run made by `validate` for its result. */
 const sampled = (outcome: Outcome.Outcome<unknown>): Effect.Effect<Claims.Sampled, Environment.Unscorable> => {
   const trajectory = Outcome.main(outcome)
   return outcome._tag === "Ended" && trajectory !== undefined
@@ -147,7 +144,7 @@ const sampled = (outcome: Outcome.Outcome<unknown>): Effect.Effect<Claims.Sample
       )
 }
 
-/** What the author's score says; a mistake in it is told as one. */
+/** Calls the author's `score`; reports an error in it as a fault of the definition. */
 const scored = Effect.fnUntraced(function* (
   { score }: AnyAgent,
   session: Parameters<NonNullable<AnyAgent["score"]>>[0]
@@ -177,7 +174,7 @@ const checked = (part: string, judging: Effect.Effect<unknown, Foreign.Thrown>) 
     })
   )
 
-/** What a run was worth; a failed one where nobody says. */
+/** The reward of a run; a failed outcome if there is none. */
 const judge = Effect.fnUntraced(function* (
   agent: AnyAgent,
   settings: unknown,

@@ -1,13 +1,13 @@
-/** How the sessions of an agent went, counted from one step to the next. */
+/** Counts session outcomes of an agent per step. */
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import { Effect } from "effect"
 import type { FailureKind, Outcome } from "./Outcome.ts"
 
 export interface AgentFigures {
   readonly add: (outcome: Outcome<unknown>, counts: ReadonlyArray<Gateway.SessionCounts>) => void
-  /** A session that ended well has no reward. */
+  /** Counts a session that ended well but has no reward. */
   readonly addUnrewarded: () => void
-  /** The figures since the last time they were asked for. */
+  /** The counts since the last call. */
   readonly take: Effect.Effect<{ readonly [name: string]: number }>
 }
 

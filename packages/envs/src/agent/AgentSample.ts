@@ -1,14 +1,14 @@
 /**
- * What pages show of an agent's run: what `run` gave, and what was expected. A text stands as it is, an object of plain
- * values by its fields (one alone by its value), anything else as JSON. Of an agent that names gold results these are
- * expected, of another one the answer that its item has. Pure.
+ * Formats the result of `run` and the expected one for pages. A text is unchanged, an object of plain values is shown
+ * by its fields (a single one by its value), anything else as JSON. The expected result is the agent's gold result if
+ * defined, else the answer in the item. Pure.
  */
 import * as ValueText from "@atropos/core/base/ValueText"
 import { Option, Predicate, Schema } from "effect"
 import type * as Outcome from "./Outcome.ts"
 import type * as SessionGroup from "./SessionGroup.ts"
 
-/** Columns in which data sets have the answer. */
+/** Column names used for answers in data sets. */
 const answerFields = ["answer", "expected", "expected_answer", "gold", "target", "solution"]
 
 const isPlain = (value: unknown): value is boolean | number | string =>
@@ -23,7 +23,7 @@ const textOf = (value: unknown): string | undefined => {
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** Claims have results that are no texts as JSON. */
+/** Claims hold results other than texts as JSON. */
 const ofClaim = (text: string): string =>
   /^[[{]/.test(text) ? (textOf(Option.getOrElse(decode(text), () => text)) ?? text) : text
 
@@ -32,7 +32,7 @@ const answersIn = (item: unknown): ReadonlyArray<string> => {
   return found === undefined ? [] : [String(found)]
 }
 
-/** A run that failed and was scored anyway gave nothing. */
+/** A failed run that was scored anyway has no result. */
 export const of = ({
   gold: claimed,
   item,

@@ -1,11 +1,11 @@
-/** The settings that agents have beside those of all environments, and those that their authors declare. */
+/** Settings of agents, in addition to the common ones, and the settings that their authors declare. */
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as PlainSettings from "./PlainSettings.ts"
 
 const rows = (of: string) => `${of}: a file, or a data set of the hub; null: the environment's own`
 
-/** Settings of every environment that is made of plain functions. */
+/** Settings of every environment defined by plain functions. */
 export const plainFields = {
   seed: Environment.field(Schema.Int, 0, "random seed: the order of rows, and sampling"),
   items: Environment.field(Schema.NullOr(Schema.NonEmptyString), null, rows("rows to train on")),
@@ -17,7 +17,6 @@ export const plainFields = {
   )
 } as const
 
-/** Settings of every agent. */
 export const fields = {
   ...plainFields,
   temperature: Environment.field(
@@ -32,17 +31,15 @@ export const fields = {
   )
 } as const
 
-/** What every plain environment is set to, beside the common settings. */
+/** The settings of every plain environment, without the common ones. */
 export type Plain = Schema.Struct.Type<typeof plainFields>
 
-/** What every agent is set to, beside the common settings. */
+/** The settings of every agent, without the common ones. */
 export type Agent = Schema.Struct.Type<typeof fields>
 
-/** The settings of an agent, with those that it declares. */
 export const make = (declared: PlainSettings.Declaration = {}) =>
-  // What is declared is known by name only to its author.
+  // Only the author knows the names of declared settings.
   Environment.settings({ ...fields, ...(PlainSettings.fields(declared) as {}) })
 
-/** The same for an environment of plain functions. */
 export const makePlain = (declared: PlainSettings.Declaration = {}) =>
   Environment.settings({ ...plainFields, ...(PlainSettings.fields(declared) as {}) })

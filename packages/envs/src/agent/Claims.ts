@@ -1,10 +1,9 @@
 /**
  * Turns an author's claims about results into an environment's claims about trajectories.
  *
- * A result that is a text becomes the completion; another one is kept with its trajectory. Without gold results,
- * results of runs stand in (`sample`). A text that nobody claimed (such as `validate` tries) is given to the score as
- * the result if results are texts; otherwise the score gets a known result of the item, with the text as the last
- * message.
+ * A text result becomes the completion; any other is kept with its trajectory. Without gold results, results of runs
+ * are used (`sample`). An unknown text (such as `validate` tries) is passed to the score as the result if results are
+ * texts; otherwise the score gets a known result of the item, with the text as the last message.
  */
 import { type Environment, Laws, type Trajectory } from "@atropos/core"
 import * as ValueText from "@atropos/core/base/ValueText"
@@ -14,7 +13,7 @@ export interface Claims<Item> {
   readonly gold?: ((item: Item) => ReadonlyArray<unknown>) | undefined
   readonly wrong?: ((item: Item) => ReadonlyArray<unknown>) | undefined
   readonly scoreRange?: readonly [minimum: number, maximum: number] | undefined
-  /** Runs the agent on an item: what it gave, and its trajectory. Only asked if there is no gold. */
+  /** Runs the agent on an item; returns the result and its trajectory. Only called if there is no gold. */
   readonly sample?: ((item: Item) => Effect.Effect<Sampled, unknown>) | undefined
 }
 
@@ -25,11 +24,11 @@ export interface Sampled {
 
 export interface ClaimedResults<Item> {
   readonly claims: Environment.Claims<Item>
-  /** The result that a trajectory stands for; none if nothing is known of the item's results. */
+  /** The result that a trajectory represents; none if no result of the item is known. */
   readonly resultOf: (item: Item, trajectory: Trajectory.Trajectory) => Option.Option<unknown>
 }
 
-/** Two, so that it can be seen whether their order matters. */
+/** Two, to detect whether their order matters. */
 const samples = 2
 
 export const advice = "give it gold: (item) => [a result that must get the best score]"

@@ -1,11 +1,11 @@
-/** What a definition of plain functions may say: a file whose types nobody checked may say anything. */
+/** Validates definitions of plain functions at run time, since a file may not have been type-checked. */
 import { hint } from "@atropos/core/base/Nearest"
 import * as ValueText from "@atropos/core/base/ValueText"
 import { Predicate } from "effect"
 
 export type Kind = "string" | "function" | "function?" | "object?" | "range?" | "any" | "any?"
 
-/** A value in a few words. */
+/** Describes the kind of a value for error messages. */
 export const kindOf = (value: unknown): string => {
   if (value === undefined || value === null) return `nothing (${String(value)})`
   if (Array.isArray(value)) return "an array"
@@ -26,7 +26,7 @@ const fits = (kind: Kind, value: unknown): boolean => {
   return kind.startsWith("any") || Predicate.isObject(value)
 }
 
-/** Throws `TypeError` where a definition has keys that mean nothing, or lacks those that it needs. */
+/** Throws `TypeError` if a definition has unknown keys or lacks required ones. */
 export const check = (maker: string, given: unknown, keys: { readonly [key: string]: Kind }): void => {
   if (!Predicate.isObject(given)) throw new TypeError(`${maker} takes an object, not ${kindOf(given)}`)
   const names = Object.keys(keys)

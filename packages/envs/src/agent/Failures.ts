@@ -1,4 +1,4 @@
-/** Runs that failed: told once for each reason, and all of them counted. */
+/** Logs failed runs once per reason, and counts all of them. */
 import { ItemLabel } from "@atropos/core"
 import { Effect } from "effect"
 import type { AnyAgent } from "./AgentDefinition.ts"
@@ -7,21 +7,20 @@ import type { Verdict } from "./SessionRuns.ts"
 
 export interface Failures {
   readonly tell: (item: unknown, failed: Failed) => Effect.Effect<void>
-  /** Why an item has no group, with the newest reason. */
+  /** Explains why an item has no group, with the newest reason. */
   readonly summary: (runs: number, kept: number) => string
 }
 
 export const isFailed = (verdict: Verdict): verdict is Failed =>
   typeof verdict === "object" && "_tag" in verdict && verdict._tag === "Failed"
 
-/** An item in a few words. */
 export const labelOf = (agent: Pick<AnyAgent, "label">, item: unknown): string =>
   agent.label?.(item) ?? ItemLabel.of(item)
 
-/** Reasons that are told; of an agent that fails in ever new words the others are only counted. */
+/** Maximum number of distinct reasons logged; further ones are only counted. */
 const most = 100
 
-/** `label` says in a few words which item it was. */
+/** `label` describes an item in a few words. */
 export const make = (agent: string, label: (item: unknown) => string = ItemLabel.of): Failures => {
   const told = new Set<string>()
   let newest = ""

@@ -1,33 +1,32 @@
 /**
- * Ends an agent whose first runs all failed, so that a mistake in its file costs a few runs and not a night.
+ * Stops an agent whose first runs all failed, so that a mistake in its file costs a few runs instead of a night.
  *
- * Runs that never reached the model count in evaluations too, and few of them are enough: each may have asked a paid
- * provider instead. Runs that reached it and then threw, timed out or had no reward count in training alone, and more
- * are needed, since a weak model may just fail often. After the first usable run nothing is counted any more.
+ * Runs that never reached the model count in evaluations too, and the limit is low: each may have called a paid
+ * provider instead. Runs that reached it and then threw, timed out or had no reward count in training only, and the
+ * limit is higher, since a weak model may fail often. After the first usable run nothing is counted any more.
  */
 import { EnvironmentUnusable } from "@atropos/core/EnvironmentError"
 import { Effect } from "effect"
 import type { Failed } from "./Outcome.ts"
 
 export interface FirstRuns {
-  /** A run whose result can be used. */
   readonly succeeded: () => void
-  /** Counts a failed run; fails once there were too many and nothing else, and ever after. */
+  /** Counts a failed run; fails once the limit is reached without a usable run, and on every call after that. */
   readonly failed: (run: FailedRun) => Effect.Effect<void, EnvironmentUnusable>
 }
 
 export interface FailedRun {
   readonly outcome: Pick<Failed, "kind" | "reason">
-  /** Whether a request of it came to the gateway. */
+  /** True if one of its requests arrived at the gateway. */
   readonly hasReached: boolean
-  /** Whether one of them was answered. */
+  /** True if one of them was answered. */
   readonly hasAnswers: boolean
   readonly isTraining: boolean
 }
 
 const advice = "requests must go to model.baseURL (OpenAI's SDKs) or model.anthropicBaseURL (Anthropic's)"
 
-/** `groupSize` runs make an item. */
+/** An item takes `groupSize` runs. */
 export const make = (groupSize: number): FirstRuns => {
   const maxUnreached = Math.max(16, 4 * groupSize)
   const maxFailed = 4 * maxUnreached
@@ -54,7 +53,7 @@ export const make = (groupSize: number): FirstRuns => {
         if (isUsable) return Effect.void
         hasReached ||= reached
         if (!reached) unreached++
-        // A run whose time ended while its first request waited says something about the servers, not about the agent.
+        // A run that timed out while its first request waited is a problem of the servers, not of the agent.
         const isWaiting = reached && !hasAnswers && outcome.kind === "timeout"
         if (isTraining && !isWaiting) failures++
         const message = fault(outcome)

@@ -1,10 +1,10 @@
 /**
- * Functions of an author who writes plain JavaScript: called from an Effect, with a signal that is aborted when the
- * Effect is interrupted.
+ * Calls an author's plain JavaScript functions from an Effect, with a signal that is aborted when the Effect is
+ * interrupted.
  *
- * What they throw and what their promises reject with comes back as it was thrown, and so do errors that they leave
- * unhandled (a promise that nothing awaits, a timer that throws) and calls of `process.exit`. Such an error that comes
- * after the function has ended is logged. After an interruption everything is ignored.
+ * Thrown values and rejections are returned unchanged, and so are unhandled errors (a promise that is not awaited, a
+ * timer that throws) and calls of `process.exit`. An unhandled error after the function has ended is logged. After an
+ * interruption everything is ignored.
  */
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
 import * as Reason from "@atropos/core/base/Reason"
@@ -12,10 +12,9 @@ import * as StackFrames from "@atropos/core/base/StackFrames"
 import * as StrayErrors from "@atropos/core/base/StrayErrors"
 import { Effect } from "effect"
 
-/** A value, now or later. */
 export type Awaitable<A> = A | PromiseLike<A>
 
-/** What the function gives; fails with what it throws. */
+/** The function's result; fails with what it throws. */
 export const call = <A>(run: (signal: AbortSignal) => Awaitable<A>): Effect.Effect<A, Thrown> =>
   Effect.flatMap(Effect.context(), (context) => {
     let isOver = false
@@ -47,7 +46,6 @@ export const call = <A>(run: (signal: AbortSignal) => Awaitable<A>): Effect.Effe
     )
   })
 
-/** Something that was thrown, of any kind. */
 export class Thrown {
   readonly _tag = "Thrown"
   readonly cause: unknown
@@ -56,7 +54,7 @@ export class Thrown {
     this.cause = cause
     this.how = how
   }
-  /** In words, with the place in its author's file. */
+  /** The message, with the location in its author's file. */
   get message(): string {
     const { cause, how } = this
     if (cause instanceof StrayErrors.ExitCalled) return placed(cause.message, cause)
@@ -70,7 +68,7 @@ const placed = (text: string, { stack = "" }: Error): string => {
   return place === undefined ? text : `${text} (${place})`
 }
 
-/** A mistake in a part of the definition: trying again would only repeat it. */
+/** An error in a part of the definition; retrying would only repeat it. */
 export const fault =
   (part: string) =>
   ({ cause, message }: Thrown): DefinitionFault =>

@@ -1,11 +1,11 @@
 /**
- * Where an agent's items come from: rows of a file or of a data set on the hub, an array, or a generator.
+ * Reads an agent's items: rows of a file or of a data set on the hub, an array, or a generator.
  *
- * Rows and arrays are shuffled by the seed, endlessly, in a fresh order every epoch; a tenth of ten or more is held out
- * for evaluation unless other items are. A stream that starts at a cursor goes on exactly where another stopped.
- * Generators and other iterables give their items in their own order and end when they end. They have no cursor: one is
- * run again from its beginning and what was taken before is skipped, so it must give the same items every time. A path
- * is looked for beside the agent's file, then in the working folder; one from the settings in the working folder alone.
+ * Rows and arrays are shuffled by the seed, endlessly, in a new order every epoch; a tenth of ten or more is held out
+ * for evaluation unless held-out items are given. A stream started at a cursor continues exactly where another stopped.
+ * Other iterables keep their order and end when they end; to resume, one is run again and the items taken before are
+ * skipped, so it must yield the same items every time. A path is resolved relative to the agent's file, then to the
+ * working directory; a path from the settings only to the working directory.
  */
 import { Dataset, type Environment } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
@@ -14,10 +14,9 @@ import { Effect, FileSystem, Option, Path, Predicate, Schema, Stream } from "eff
 import { fileURLToPath } from "node:url"
 import * as Foreign from "./Foreign.ts"
 
-/** Items that a program makes. */
 export type Made<Item> = Iterable<Item> | AsyncIterable<Item>
 
-/** A path, a data set of the hub, an array, any other iterable, or a function that gives one. */
+/** A path, a data set of the hub, an array, any other iterable, or a function that returns one. */
 export type Items<Item, Settings> =
   | string
   | URL
@@ -25,7 +24,7 @@ export type Items<Item, Settings> =
   | Made<Item>
   | ((given: { readonly settings: Settings }) => Foreign.Awaitable<Made<Item>>)
 
-/** What one of the items is; of rows nothing is known. */
+/** The type of an item; rows are untyped. */
 export type ItemOf<I> = I extends string | URL
   ? // oxlint-disable-next-line typescript/no-explicit-any -- a row's columns are its author's knowledge alone
     any
@@ -44,11 +43,10 @@ export interface Options {
   readonly items: unknown
   /** Items for evaluation; undefined: a tenth of the rows. */
   readonly heldOut: unknown
-  /** Settings that stand in the place of the above; null: they do not. */
+  /** Settings that replace the above; null: no replacement. */
   readonly instead: { readonly items: string | null; readonly heldOut: string | null }
   readonly settings: { readonly seed: number }
   readonly evaluationItems: number
-  /** The folder of the agent's file. */
   readonly folder: string | undefined
 }
 
@@ -56,7 +54,7 @@ const fewestToSplit = 10
 
 const wrong = (part: string, what: string) => new DefinitionFault({ part, message: `${part} ${what}` })
 
-/** The source of an agent; rows are read now, so that what is wrong with them is known at the start. */
+/** The source of an agent. Reads rows immediately, so that errors in them are reported at the start. */
 export const source = Effect.fn("Items.source")(function* (options: Options) {
   const { evaluationItems, folder, instead, settings } = options
   const training = yield* read(
@@ -142,7 +140,7 @@ const read = Effect.fnUntraced(function* (
   )
 })
 
-/** The columns that have a value in no row. */
+/** The columns without a value in any row. */
 const emptyColumns = (rows: ReadonlyArray<unknown>): ReadonlyArray<string> => {
   const isFilled = new Map<string, boolean>()
   for (const row of rows) {
@@ -164,7 +162,7 @@ const isIterator = (value: unknown): boolean =>
 const iterated = (part: string, made: unknown): Stream.Stream<unknown, DefinitionFault> => {
   const failed = (cause: unknown) => Foreign.fault(part)(new Foreign.Thrown(cause))
   if (Predicate.hasProperty(made, Symbol.asyncIterator)) {
-    // It has the method; what it gives is unknown.
+    // It has the method; the type of its items is unknown.
     return Stream.fromAsyncIterable(made as AsyncIterable<unknown>, failed)
   }
   if (Array.isArray(made)) return Stream.fromArray<unknown>(made)
@@ -181,7 +179,7 @@ async function* oneByOne(made: Iterable<unknown>) {
   yield* made
 }
 
-/** Where a file is, as the data set service takes it; what may be an id of the hub as it is. */
+/** Resolves a path for the data set service; a possible hub id is unchanged. */
 const located = Effect.fnUntraced(function* (given: string | URL, folder: string | undefined) {
   if (given instanceof URL) return fileURLToPath(given)
   const local = LocalPath.of(given)

@@ -1,10 +1,9 @@
 /**
- * An environment of plain async functions: `defineEnvironment`, for those who want to ask the model themselves and
- * write no Effect.
+ * Defines an environment by plain async functions (`defineEnvironment`), for calling the model yourself without Effect.
  *
- * `model` has what environments have of the policy, as promises: exact tokens, several answers at once, sessions of
- * several turns. What a function throws concerns its item alone, which is tried again; a mistake in `score` is told
- * with file and line.
+ * `model` offers what environments have of the policy, as promises: exact tokens, several answers in parallel, sessions
+ * of several turns. An error thrown by a function affects only its item, which is retried; an error in `score` is
+ * reported with file and line.
  */
 import { type Dataset, Environment, ServerManager, type Trajectory } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
@@ -23,7 +22,7 @@ import * as PlainModel from "./PlainModel.ts"
 import type * as PlainSettings from "./PlainSettings.ts"
 import * as SessionGroup from "./SessionGroup.ts"
 
-/** What an author's `collectTrajectories` threw: it concerns its item alone. */
+/** An error thrown by an author's `collectTrajectories`; it affects only its item. */
 class CollectError extends Schema.TaggedError<CollectError>()("CollectError", {
   message: Schema.String,
   cause: Schema.Defect()
@@ -32,9 +31,9 @@ class CollectError extends Schema.TaggedError<CollectError>()("CollectError", {
 export interface Collecting<Item, Settings> {
   readonly item: Item
   readonly model: PlainModel.PlainModel
-  /** Rollouts that are wanted: `groupSize`, in an evaluation 1. */
+  /** Number of rollouts: `groupSize`, in an evaluation 1. */
   readonly count: number
-  /** Aborted when the item's time is over, and when the program is stopped. */
+  /** Aborted when the item times out or the program stops. */
   readonly signal: AbortSignal
   readonly settings: Settings
   readonly split: "train" | "eval"
@@ -50,31 +49,30 @@ export interface PlainDefinition<I, D> {
   readonly name: string
   /** A path of JSON, JSON Lines, CSV or Parquet, a data set of the hub, an array, a generator function. */
   readonly items: I
-  /** Items for evaluation, in the same ways. Default: a tenth of the rows, where there are ten. */
+  /** Items for evaluation, same types. Default: a tenth of the rows, if at least ten. */
   readonly heldOut?: Items.Items<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
-  /** Settings of its own, by their defaults. */
+  /** The environment's own settings, as default values. */
   readonly settings?: D
-  /** One group: trajectories that `model` gave, to be compared with each other. */
+  /** One group: trajectories returned by `model`, to be compared with each other. */
   readonly collectTrajectories: (
     given: Collecting<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
   ) => Foreign.Awaitable<ReadonlyArray<Trajectory.Trajectory>>
-  /** One score for each trajectory, in their order: numbers, or numbers by name. */
+  /** One score per trajectory, in order: numbers, or numbers by name. */
   readonly score: (
     given: Scoring<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
   ) => Foreign.Awaitable<ReadonlyArray<SessionGroup.Judged>>
-  /** Completions that must get the best score: what `atropos validate` holds `score` to. */
+  /** Completions that must get the best score; `atropos validate` checks `score` against them. */
   readonly gold?: (item: Items.ItemOf<I>) => ReadonlyArray<string>
-  /** Completions that must get less. */
+  /** Completions that must score less. */
   readonly wrong?: (item: Items.ItemOf<I>) => ReadonlyArray<string>
-  /** The lowest and the highest score. Default where `gold` is given: from 0 to 1. */
+  /** The lowest and the highest score. Default with `gold`: from 0 to 1. */
   readonly scoreRange?: readonly [minimum: number, maximum: number]
-  /** Whether a score counts as solved. Default: the top of `scoreRange`; without a range nothing is called solved. */
+  /** Reports whether a score counts as solved. Default: the top of `scoreRange`; without a range nothing is solved. */
   readonly solved?: (score: number) => boolean
   /** Short text for logs. Default: the JSON of the item. */
   readonly label?: (item: Items.ItemOf<I>) => string
 }
 
-/** A definition whose types are closed over. */
 interface AnyPlain {
   readonly name: string
   readonly items: unknown
@@ -104,8 +102,8 @@ const keys = {
 } as const satisfies { readonly [K in keyof Required<AnyPlain>]: DefinitionShape.Kind }
 
 /**
- * The environment of some functions: what its file exports as default. Throws `TypeError` for a definition that cannot
- * be meant.
+ * The environment of some functions, to be the default export of its file. Throws `TypeError` for an invalid
+ * definition.
  */
 export const defineEnvironment = <
   const I extends Items.Items<unknown, SettingsOf<D>>,
@@ -115,7 +113,7 @@ export const defineEnvironment = <
 ): Environment.EnvironmentLayer<SettingsOf<D>, unknown, ServerManager.ServerManager | Dataset.Dataset> => {
   const folder = Caller.folder()
   DefinitionShape.check("defineEnvironment", definition, keys)
-  // Its types are its author's: from here on a function takes what the others of the same definition gave.
+  // The author's types end here: below, a function accepts what the definition's other functions return.
   const plain = definition as unknown as AnyPlain
   const settings = AgentSettings.makePlain(plain.settings)
   const layer = Environment.layer(plain.name, settings, (chosen) => make(plain, chosen, folder))
@@ -148,7 +146,7 @@ const make = Effect.fn("PlainEnvironment.make")(function* (
               ? cause
               : new CollectError({ message: `collectTrajectories ${message}`, cause })
           ),
-          // Looked at by whoever runs it: a trajectory is told from what is none there.
+          // The runner of environments checks that these are trajectories.
           Effect.map((trajectories) => trajectories as ReadonlyArray<Trajectory.Trajectory>)
         )
       )
@@ -161,7 +159,7 @@ const make = Effect.fn("PlainEnvironment.make")(function* (
     score: (item: unknown, trajectories: ReadonlyArray<Trajectory.Trajectory>) =>
       Foreign.call(() => plain.score({ item, trajectories, settings })).pipe(
         Effect.mapError(Foreign.fault("score")),
-        // The same: numbers stay as they are, names become components.
+        // The runner checks these too: numbers stay as they are, names become components.
         Effect.map((scores) =>
           Array.isArray(scores)
             ? scores.map((one: unknown) =>

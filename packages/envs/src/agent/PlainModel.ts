@@ -1,20 +1,19 @@
-/** The policy as promises: for environments whose authors write plain async functions. */
+/** Exposes the policy through promises, for environments written as plain async functions. */
 import type { Message, ServerManager, Trajectory } from "@atropos/core"
 import type { InferenceError, SamplingOptions } from "@atropos/core/inference/backend/Inference"
 import { Effect, Scope } from "effect"
 
-/** What an answer is sampled with; what is absent has the environment's defaults. */
+/** Sampling options of an answer; absent ones have the environment's defaults. */
 export interface AskOptions extends Omit<SamplingOptions, "split"> {
   /** OpenAI's tool definitions. */
   readonly tools?: ReadonlyArray<unknown>
-  /** Stops asking when it is aborted; the item's own signal does so in any case. */
+  /** Cancels the request when aborted; the item's own signal always does. */
   readonly signal?: AbortSignal
 }
 
-/** A chat of several turns whose answers are one trajectory, as long as each call sends all of the chat so far. */
+/** A chat of several turns whose answers form one trajectory if each call sends all of the chat so far. */
 export interface PlainSession {
   readonly chat: (messages: ReadonlyArray<Message.Message>, options?: AskOptions) => Promise<ServerManager.Choice>
-  /** The trajectories so far. */
   readonly trajectories: () => Promise<ReadonlyArray<Trajectory.Trajectory>>
 }
 
@@ -25,9 +24,8 @@ export interface PlainModel {
     messages: ReadonlyArray<Message.Message>,
     options?: AskOptions
   ) => Promise<ReadonlyArray<Trajectory.Trajectory>>
-  /** Rollouts of a text. */
   readonly complete: (prompt: string, options?: AskOptions) => Promise<ReadonlyArray<Trajectory.Trajectory>>
-  /** Answers without tokens: for judges. */
+  /** Answers without tokens, for judges. */
   readonly answer: (
     messages: ReadonlyArray<Message.Message>,
     options?: AskOptions
@@ -36,7 +34,7 @@ export interface PlainModel {
   readonly session: () => Promise<PlainSession>
 }
 
-/** The policy in the context of a rollout: its limits and its trace hold for what is asked here, too. */
+/** The policy in the context of a rollout, whose limits and trace apply to its requests. */
 export const make = Effect.fn("PlainModel.make")(function* (
   servers: ServerManager.ServerManager["Service"],
   defaults: SamplingOptions
@@ -63,7 +61,7 @@ export const make = Effect.fn("PlainModel.make")(function* (
       return {
         chat: async (messages, options) => {
           const [choice] = await run(session.chat({ messages, ...asked(options), n: 1 }), options)
-          // A session gives as many answers as it is asked for.
+          // A session returns as many answers as requested.
           return choice!
         },
         trajectories: () => run(session.trajectories)

@@ -1,13 +1,13 @@
 /**
- * Settings declared by plain values: the default says what kind of value it is, and by its name it is a flag of the
- * command (`--env.largest 20`) and a key of files.
+ * Declares settings by plain values: the default determines the type, and the name is a flag of the command
+ * (`--env.largest 20`) and a key in files.
  */
 import { Environment, EnvironmentSettings, Settings } from "@atropos/core"
 import { Schema } from "effect"
 
 export type Value = string | number | boolean | ReadonlyArray<string> | ReadonlyArray<number>
 
-/** A default, or a default with what `--help` says about it. */
+/** A default, or a default with its `--help` text. */
 export type Declared = Value | { readonly default: Value; readonly description: string }
 
 export type Declaration = { readonly [name: string]: Declared }
@@ -22,7 +22,6 @@ type Widened<V> = V extends string
         ? ReadonlyArray<Widened<E>>
         : V
 
-/** The values that a declaration's settings have. */
 export type Values<D> = {
   readonly [K in keyof D]: Widened<D[K] extends { readonly default: infer V } ? V : D[K]>
 }
@@ -52,8 +51,8 @@ const isDescribed = (declared: Declared): declared is Exclude<Declared, Value> =
   typeof declared === "object" && "default" in declared
 
 /**
- * The fields of a declaration. One that has the name of a common setting is its default for this environment. Throws
- * `TypeError` for what is no setting: a mistake in the author's file.
+ * The fields of a declaration. A common setting's name overrides its default for this environment. Throws `TypeError`
+ * for an invalid setting: a mistake in the author's file.
  */
 export const fields = (declaration: Declaration): Schema.Struct.Fields =>
   Object.fromEntries(
@@ -75,7 +74,7 @@ export const fields = (declaration: Declaration): Schema.Struct.Fields =>
         : common.has(key)
           ? `see --help of any environment; here by default ${JSON.stringify(value)}`
           : `the agent's own ${Settings.wireName(key).replaceAll("_", " ")}`
-      // The kind was found by the value.
+      // The kind was derived from the value.
       return [key, Environment.field(kinds[kind], value as Value, description)]
     })
   )

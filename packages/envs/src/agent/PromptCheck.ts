@@ -1,17 +1,16 @@
 /**
- * Reports prompts that say `undefined` or `[object Object]`, which their item does not: a column that the item lacks,
- * or an object where a text was meant. The model would be trained on them without a complaint.
+ * Reports prompts that contain `undefined` or `[object Object]` although their item does not: a missing column, or an
+ * object in place of a text. Training on them would otherwise raise no error.
  */
 import { Message } from "@atropos/core"
 import { Effect, Formatter, Predicate } from "effect"
 import * as DefinitionShape from "./DefinitionShape.ts"
 
 export interface PromptCheck {
-  /** Looks at the first runs, and reports once. */
+  /** Checks the first runs; reports once. */
   readonly look: (item: unknown, messages: ReadonlyArray<Message.Message>) => Effect.Effect<void>
 }
 
-/** Runs whose prompts are looked at. */
 const maxRuns = 64
 
 const marks = /\bundefined\b|\[object \w+\]/

@@ -1,27 +1,27 @@
 /**
- * The sessions of one item as a group to be compared with each other.
+ * Combines the sessions of one item into a group to be compared with each other.
  *
- * A session may be several sequences: sub-agents, branches, a history that was rewritten. Each has the session's score,
- * and `overrides[i].session` says which session it belongs to, so that the trainer compares sessions: one with many
- * paths does not weigh more in the group's mean and deviation, and all its paths have the advantage of their session.
- * Every sampled token is trained once in any case, since a shared beginning is trained in one of the paths alone.
+ * A session may be several sequences: sub-agents, branches, a rewritten history. Each has the session's score, and
+ * `overrides[i].session` identifies its session, so that the trainer compares sessions: one with many paths weighs no
+ * more in the group's mean and deviation, and all its paths have the advantage of their session. Every sampled token is
+ * trained once in any case, since a shared prefix is trained in only one of the paths.
  */
 import { type Environment, RewardComponents, type Trajectory } from "@atropos/core"
 
-/** A number with components beside it, which are no part of it. */
+/** A score with components next to it that do not affect it. */
 export interface Total {
   readonly _tag: "Total"
   readonly score: number
   readonly rewards: RewardComponents.Rewards
 }
 
-/** What a session was worth: a number, components that are weighed by `reward_weights`, or both. */
+/** The reward of a session: a number, components that are weighted by `reward_weights`, or both. */
 export type Judged = number | RewardComponents.Rewards | Total
 
 const isTotal = (judged: Judged): judged is Total =>
   typeof judged === "object" && Object.hasOwn(judged, "_tag") && judged["_tag"] === "Total"
 
-/** What is wrong with a value as a judgement, in words; undefined: nothing. */
+/** Describes why a value is not a valid judgement; undefined if it is. */
 export const faultOf = (value: unknown): string | undefined => {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : `is ${value}`
   const fault = RewardComponents.faultOfScore(value)
@@ -29,24 +29,22 @@ export const faultOf = (value: unknown): string | undefined => {
   return RewardComponents.isRewards(value) ? undefined : "has a component that is not finite"
 }
 
-/** A seat of a rollout: what one of its sessions was worth, and with which it is compared. */
+/** A seat of a rollout: the reward of one of its sessions, and its comparison group. */
 export interface Part {
-  /** Those of one name are a group. */
+  /** Sessions of the same name form a group. */
   readonly group: string
-  /** The number of its session. */
+  /** Index of its session. */
   readonly session: number
   readonly judged: Judged
 }
 
-/** A session that was judged. */
 export interface JudgedSession {
   readonly trajectories: ReadonlyArray<Trajectory.Trajectory>
   readonly judged: Judged
-  /** What pages show beside the score: what was expected and what was given. */
+  /** Shown on pages next to the score: the expected result and the given one. */
   readonly sample?: Environment.ScoreDetails["sample"]
 }
 
-/** As environments give scores. */
 export const score = (
   judged: Judged,
   overrides?: { readonly session: number },
@@ -61,7 +59,7 @@ export const score = (
   ...(sample !== undefined && { sample })
 })
 
-/** The group; one that has not the usual number of sequences says its own. */
+/** The group; states its own number of sequences if that is not the usual one. */
 export const make = (sessions: ReadonlyArray<JudgedSession>, groupSize: number): Environment.RolloutGroup => {
   const hasPaths = sessions.some(({ trajectories }) => trajectories.length > 1)
   const trajectories = sessions.flatMap(({ trajectories }) => trajectories)

@@ -1,10 +1,10 @@
 /**
- * A session of the gateway, and whatever uses it: a function in this process, or a program in another. Who has several
- * seats has a session for each.
+ * Runs the user of one or more gateway sessions: a function in this process, or a program in another. A rollout with
+ * several seats has one session for each.
  *
- * A session is closed when its user has ended, thrown or run out of time, and what was recorded until then is kept.
- * If the user failed after the inference servers had, it is the servers' failure (an error: the item is tried again);
- * otherwise it is its own, which is data.
+ * A session is closed when its user has ended, thrown or timed out; what was recorded until then is kept. If the user
+ * failed after the inference servers had, it is the servers' failure (an error: the item is retried); otherwise it is
+ * the user's own, which is data.
  */
 import type { InferenceError } from "@atropos/core/inference/backend/Inference"
 import type * as Gateway from "@atropos/core/gateway/Gateway"
@@ -12,20 +12,19 @@ import * as TotalReward from "@atropos/core/gateway/session/TotalReward"
 import { Effect, Option, Result } from "effect"
 import * as Outcome from "./Outcome.ts"
 
-/** Why the user of a session failed. */
 export interface UserFailure {
-  /** In words, as in `the agent threw TypeError: …`. */
+  /** For example `the agent threw TypeError: …`. */
   readonly message: string
   readonly cause: unknown
 }
 
 export interface Options<A, R> {
   readonly gateway: Gateway.GatewayShape
-  /** One for each session, of which there is at least one. */
+  /** One per session, at least one. */
   readonly sessions: readonly [Gateway.SessionOptions, ...ReadonlyArray<Gateway.SessionOptions>]
   /** 0 or less: no limit. */
   readonly timeoutSeconds: number
-  /** Interrupted when its time is over. */
+  /** Interrupted at the timeout. */
   readonly use: (session: Gateway.Session, all: ReadonlyArray<Gateway.Session>) => Effect.Effect<A, UserFailure, R>
 }
 
@@ -39,7 +38,6 @@ const silent =
 
 const refused = "the agent ended without an answer of the model, as its requests were refused"
 
-/** Runs the user of the sessions to its end. */
 export const run = Effect.fn("SessionRun.run")(function* <A, R>({
   gateway,
   sessions: [first, ...others],

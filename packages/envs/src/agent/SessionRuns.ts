@@ -1,11 +1,11 @@
 /**
- * Rollouts that are uses of sessions of a gateway, by functions of this process or by programs, as the parts of an
- * environment's definition: items, groups, evaluation, figures.
+ * Runs rollouts that use gateway sessions, by functions of this process or by programs, and provides the parts of an
+ * environment's definition: items, groups, evaluation, metrics.
  *
- * A group is `groupSize` uses on one item, at the same time, each with a session of its own. One that fails is counted,
- * logged and left out of its group, unless it is judged all the same; a failure of the inference servers is none of the
- * user's, and the item is tried again. In training every answer is sampled at the setting `temperature`, whatever the
- * request says: what is compared has to be sampled alike. That a request said otherwise is counted.
+ * A group is `groupSize` concurrent uses on one item, each with its own session. A failed one is counted, logged and
+ * dropped, unless it is scored anyway; if the inference servers fail, the item is retried instead. In training every
+ * answer is sampled at the setting `temperature`, since compared answers must be sampled alike; requests that ask
+ * otherwise are counted.
  */
 import { Environment, SeededRandom } from "@atropos/core"
 import type * as Gateway from "@atropos/core/gateway/Gateway"
@@ -20,7 +20,7 @@ import * as PromptCheck from "./PromptCheck.ts"
 import * as SessionGroup from "./SessionGroup.ts"
 import * as SessionRun from "./SessionRun.ts"
 
-/** An item with its number, which its sampling is seeded by. */
+/** An item with its number, which seeds its sampling. */
 export interface Numbered {
   readonly number: number
   readonly item: unknown
@@ -28,15 +28,14 @@ export interface Numbered {
 
 export type Split = "train" | "eval"
 
-/** What a rollout was worth: as a whole, or each of its seats; a failed outcome where nobody says. */
+/** The reward of a rollout, as a whole or per seat; a failed outcome if there is none. */
 export type Verdict = SessionGroup.Judged | ReadonlyArray<SessionGroup.Part> | Outcome.Failed
 
-/** One rollout that is about to begin. */
 export interface Attempt<A, E, R> {
-  /** How many it has; 1 by default. */
+  /** Number of sessions; 1 by default. */
   readonly sessions?: number
   readonly use: SessionRun.Options<A, R>["use"]
-  /** However it ended. */
+  /** Called however the rollout ended. */
   readonly judge: (outcome: Outcome.Outcome<A>) => Effect.Effect<Verdict, E, R>
 }
 
@@ -46,21 +45,21 @@ export interface Options<A, E, R> {
   readonly settings: Pick<Agent, "seed" | "temperature" | "sessionTimeout"> &
     Pick<Environment.EnvironmentShape["settings"], "groupSize" | "maxTokenLength">
   readonly source: Source & { readonly hasHeldOut: boolean }
-  /** What it acquires lives until the rollout is judged. */
+  /** Resources it acquires live until the rollout is judged. */
   readonly begin: (numbered: Numbered, split: Split) => Effect.Effect<Attempt<A, E, R>, E, R | Scope.Scope>
   readonly isCorrect?: (score: number) => boolean
-  /** An item in a few words, for logs; default: its question, else its JSON. */
+  /** Describes an item for logs; default: its question, else its JSON. */
   readonly label?: (item: unknown) => string
-  /** What pages show of a rollout beside its score. */
+  /** Shown on pages next to a rollout's score. */
   readonly sample?: (
     numbered: Numbered,
     outcome: Outcome.Outcome<A>
   ) => Effect.Effect<SessionGroup.JudgedSession["sample"]>
 }
 
-/** A gateway of the environment's own, as long as the scope. */
+/** A gateway for this environment only, for the lifetime of the scope. */
 const ownGateway = Effect.gen(function* () {
-  // Loaded here, so that whoever only lists environments does not wait for a server's parts.
+  // Loaded here, so that listing environments does not load a server.
   const Library = yield* Effect.promise(() => import("@atropos/core/gateway/Gateway"))
   return Context.get(yield* Layer.build(Library.layer()), Library.Gateway)
 })
@@ -81,7 +80,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   const firstRuns = FirstRuns.make(groupSize)
   const prompts = PromptCheck.make(name)
 
-  /** One rollout, judged; undefined where it is left out, which is counted and logged. */
+  /** One rollout, judged; undefined if dropped, which is counted and logged. */
   const judged = Effect.fnUntraced(function* (split: Split, numbered: Numbered, run: number) {
     const attempt = yield* begin(numbered, split)
     const { counts, outcome } = yield* SessionRun.run({
@@ -110,7 +109,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     return undefined
   }, Effect.scoped)
 
-  /** One rollout outside of any group, of which nothing is counted. */
+  /** One rollout outside of any group, excluded from the counts. */
   const sample = Effect.fnUntraced(function* (numbered: Numbered) {
     const attempt = yield* begin(numbered, "eval")
     const { outcome } = yield* SessionRun.run({
@@ -122,7 +121,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     return outcome
   }, Effect.scoped)
 
-  /** Its rollouts as groups: those of each seat are compared with each other. */
+  /** An item's rollouts as groups: those of each seat are compared with each other. */
   const collect = (split: Split, numbered: Numbered, count: number) =>
     Effect.forEach(
       Array.from({ length: count }, (_, run) => run),
@@ -165,18 +164,17 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     }),
     ...(isCorrect !== undefined && { isCorrect }),
     judgedLive: "what a run was worth was said where it ran, of what it left there",
-    // Where it comes in the order is no part of it.
+    // The item's number is not part of its identity.
     id: ({ item }: Numbered): unknown => ({ item }),
     metrics: figures.take
   }
   return { definition, sample }
 })
 
-/** Requests that got no answer. */
 const hasRequests = ({ cancelled, failed }: Gateway.SessionCounts): boolean =>
   cancelled > 0 || Object.keys(failed).length > 0
 
-/** The seats of a rollout that the policy had a turn at: one of no name where it was judged as a whole. */
+/** The seats of a rollout at which the policy had a turn; one without a name if it was judged as a whole. */
 const seatsOf = (outcome: Outcome.Recorded, verdict: Exclude<Verdict, Outcome.Failed>) =>
   isParts(verdict)
     ? verdict.flatMap(({ group, judged, session }) => {
@@ -188,7 +186,6 @@ const seatsOf = (outcome: Outcome.Recorded, verdict: Exclude<Verdict, Outcome.Fa
 const isParts = (verdict: Exclude<Verdict, Outcome.Failed>): verdict is ReadonlyArray<SessionGroup.Part> =>
   Array.isArray(verdict)
 
-/** Which sampling each of the sessions has. */
 const sampling = (
   { groupSize, maxTokenLength, seed, temperature }: Options<unknown, unknown, unknown>["settings"],
   split: Split,

@@ -1,10 +1,10 @@
 /**
- * The `LanguageModel` of `effect/ai` over a tracked session: an agent written with `Chat` and `Toolkit` is trained as
- * it is, and the session's trajectories have the exact tokens of all its answers.
+ * Provides the `LanguageModel` of `effect/ai` over a tracked session: an agent written with `Chat` and `Toolkit` is
+ * trained unchanged, and the session's trajectories have the exact tokens of all its answers.
  *
- * Text, system messages, reasoning, tools of a toolkit and images go through; other files, tools that the provider runs
- * and a tool choice that forces a call are refused by name. An object (`generateObject`) is asked for in words by the
- * agent itself: sampling is not constrained. A stream is the whole answer in pieces.
+ * Supports text, system messages, reasoning, tools of a toolkit and images; other files, tools that the provider runs
+ * and a tool choice that forces a call are rejected by name. An object (`generateObject`) is requested in the prompt by
+ * the agent itself: sampling is not constrained. A stream delivers the whole answer in parts.
  */
 import { ExactJson, type Message, type ServerManager, type Trajectory } from "@atropos/core"
 import type { InferenceError, SamplingOptions, TrackedSession } from "@atropos/core/inference/backend/Inference"
@@ -27,7 +27,6 @@ const inferenceFailure =
         : new AiError.InternalProviderError({ description: message })
     )
 
-/** The model over a session. */
 export const make = (
   session: TrackedSession,
   sampling: SamplingOptions = {}
@@ -53,14 +52,10 @@ export const make = (
   })
 }
 
-/** The same as a layer. */
 export const layer = (session: TrackedSession, sampling?: SamplingOptions): Layer.Layer<LanguageModel.LanguageModel> =>
   Layer.effect(LanguageModel.LanguageModel, make(session, sampling))
 
-/**
- * Rolls an agent out in a session of its own, and gives the session's trajectories: what `collectTrajectories` of an
- * environment is made of.
- */
+/** Rolls an agent out in its own session and returns the session's trajectories, for `collectTrajectories`. */
 export const rollOut = Effect.fn("TrackedLanguageModel.rollOut")(function* <A, E, R>(
   servers: ServerManager.ServerManager["Service"],
   agent: Effect.Effect<A, E, R>,
@@ -189,7 +184,7 @@ const reasons: { readonly [reason: string]: Response.FinishReason } = {
   tool_calls: "tool-calls"
 }
 
-/** What an answer consists of, its end apart. */
+/** The parts of an answer, without the finish reason. */
 const contentsOf = ({ message, toolCalls }: ServerManager.Choice) => ({
   reasoning: message.reasoning_content ?? "",
   text: typeof message.content === "string" ? message.content : "",

@@ -1,6 +1,6 @@
 /**
- * Forms put together at random: three to five parts in XML, JSON, YAML or TOML. The original has them and left them
- * out, as its patterns could not read them.
+ * Composes random formats: three to five parts in XML, JSON, YAML or TOML. The original defined but disabled them, as
+ * its patterns could not parse them.
  */
 import type { SeededRandom } from "@atropos/core"
 import type { Format, Rule, Section } from "./Rule.ts"
@@ -43,7 +43,6 @@ const written: { readonly [name: string]: (keys: Keys) => Rule } = {
 
 export const names: ReadonlyArray<string> = Object.keys(written)
 
-/** A form of such a name. */
 export const draw = (name: string, random: SeededRandom.SeededRandom): Format => {
   const [first, ...others] = random.sample(parts, random.between(2, 4))
   return { name, rule: written[name]!([first!, ...others]) }

@@ -1,6 +1,6 @@
 /**
- * The forms of answers, one a line. Those of the original (answer_format_environment.py) are all here, under its names
- * with hyphens; where two of its forms were the same text, both stay.
+ * The answer formats, one per line. Includes all of the original's (answer_format_environment.py), under its names with
+ * hyphens; if two of its formats have the same text, both are kept.
  */
 import type { Format, Rule } from "./Rule.ts"
 import { sectioned } from "./Sections.ts"
@@ -14,7 +14,6 @@ const between = (all: ReadonlyArray<Named>, domain?: "math" | "code"): ReadonlyA
     rule: { kind: "between", open, close }
   }))
 
-/** Of `<tag>` and `</tag>`. */
 const tags = (all: ReadonlyArray<Named>): ReadonlyArray<Format> =>
   between(all.map(([name, tag]) => [name, `<${tag}>`, `</${tag}>`]))
 

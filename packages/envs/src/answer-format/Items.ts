@@ -1,4 +1,4 @@
-/** Which form an item is asked in, and what for: drawn by seed and place, of the forms that are open then. */
+/** Draws the format and question of an item, by seed and index, among the open formats. */
 import { hint } from "@atropos/core/base/Nearest"
 import { ItemSource, SeededRandom } from "@atropos/core"
 import { Stream } from "effect"
@@ -9,7 +9,7 @@ import type { Domain, Format } from "./Rule.ts"
 
 export interface Item {
   readonly question: string
-  /** Absent where a row has none. */
+  /** Absent if the row has none. */
   readonly gold?: string
   readonly format: Format
 }
@@ -19,14 +19,14 @@ export type Asked = Pick<Item, "question" | "gold">
 
 const composed: ReadonlyArray<Format> = Composed.names.map((name) => Composed.draw(name, SeededRandom.seeded(0, 0)))
 
-/** The forms that are chosen by name, all where none is; those of the user's own are always among them. */
+/** The formats selected by name, all if none is named; the user's own are always included. */
 export const chosen = (names: ReadonlyArray<string>, own: ReadonlyArray<Format>): ReadonlyArray<Format> => {
   const all = [...known, ...composed]
   const wanted = new Set(names)
   return [...(names.length === 0 ? all : all.filter(({ name }) => wanted.has(name))), ...own]
 }
 
-/** What is wrong with names of forms, in words. */
+/** Describes an unknown format name; undefined if all are known. */
 export const unknownAmong = (names: ReadonlyArray<string>): string | undefined => {
   const there = new Set([...known, ...composed].map(({ name }) => name))
   const missing = names.find((name) => !there.has(name))
@@ -35,7 +35,7 @@ export const unknownAmong = (names: ReadonlyArray<string>): string | undefined =
 
 const isLetter = ({ rule }: Format): boolean => rule.kind === "between" && rule.inner === "letter"
 
-/** A form as one item has it: those that are put together at random are so anew. */
+/** The format of one item; composed ones are drawn again for each. */
 const drawnAs = (format: Format, random: SeededRandom.SeededRandom): Format =>
   Composed.names.includes(format.name) ? Composed.draw(format.name, random) : format
 
@@ -47,7 +47,7 @@ const questionFor = (format: Format, random: SeededRandom.SeededRandom): Questio
 
 const formSeed = 7_919
 
-/** Generated item number `index` of a form, of the part that is trained on or held out. */
+/** Generated item number `index` of a format, from the training or the held-out part. */
 const generatedAt = (seed: number, index: number, format: Format, heldOut: boolean): Item =>
   ItemSource.drawAt(
     {
@@ -59,17 +59,16 @@ const generatedAt = (seed: number, index: number, format: Format, heldOut: boole
     heldOut
   )
 
-/** Generated item number `index`: one of the open forms, with a question of its kind. */
+/** Generated item number `index`: one of the open formats, with a question of its domain. */
 export const trainingAt = (seed: number, index: number, open: ReadonlyArray<Format>): Item =>
   generatedAt(seed, index, SeededRandom.seeded(seed + formSeed, index).pick(open), false)
 
-/** Held-out items, of every form in turn. */
+/** Held-out items, cycling through all formats. */
 export const heldOut = (seed: number, count: number, formats: ReadonlyArray<Format>): Stream.Stream<Item> =>
   Stream.range(0, count - 1).pipe(
     Stream.map((index) => generatedAt(seed, index, formats[index % formats.length]!, true))
   )
 
-/** The forms that a row can be asked in. */
 export const forRow = (row: Asked, domain: Domain, formats: ReadonlyArray<Format>): ReadonlyArray<Format> =>
   formats.filter(
     (format) =>
@@ -77,7 +76,6 @@ export const forRow = (row: Asked, domain: Domain, formats: ReadonlyArray<Format
       (!isLetter(format) || (row.gold !== undefined && /^[A-D]$/.test(row.gold)))
   )
 
-/** A row in one of the forms. */
 export const rowAt = (row: Asked, seed: number, index: number, formats: ReadonlyArray<Format>): Item => {
   const random = SeededRandom.seeded(seed + formSeed, index)
   return { ...row, format: drawnAs(random.pick(formats), random) }

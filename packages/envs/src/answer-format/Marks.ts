@@ -1,6 +1,6 @@
-/** Marks in a text: how often they occur, and what stands between two of them. Linear in the text. */
+/** Finds marks in a text and the text between two of them. Linear in the text. */
 
-/** Places of a mark, none of which overlap. */
+/** Positions of a mark, without overlaps. */
 export const places = (text: string, mark: string): ReadonlyArray<number> => {
   const found: Array<number> = []
   for (let at = text.indexOf(mark); at !== -1; at = text.indexOf(mark, at + mark.length)) found.push(at)
@@ -12,7 +12,7 @@ interface Run {
   readonly length: number
 }
 
-/** Stretches of one character, as long as they go: three asterisks are not two and one. */
+/** Maximal runs of one character: three asterisks are not two and one. */
 const runs = (text: string, character: string): ReadonlyArray<Run> => {
   const found: Array<Run> = []
   for (let at = text.indexOf(character); at !== -1;) {
@@ -26,7 +26,7 @@ const runs = (text: string, character: string): ReadonlyArray<Run> => {
 
 const isRun = (mark: string): boolean => mark.trim() === mark && mark === mark[0]!.repeat(mark.length)
 
-/** Where the brace that is open before `from` closes. */
+/** The position that closes the brace opened before `from`. */
 const closingBrace = (text: string, from: number): number => {
   let depth = 1
   for (let at = from; at < text.length; at++) {
@@ -51,8 +51,8 @@ const betweenRuns = (text: string, open: string, close: string): string | undefi
 }
 
 /**
- * What stands between two marks, where each occurs once (or twice, where they are the same); a mark that ends with an
- * open brace ends where that closes. Blanks at the inner side of marks are not asked for.
+ * The text between two marks that occur once each (twice, if they are the same); a mark that ends with an open brace
+ * ends at the matching brace. Spaces at the inner side of marks are optional.
  */
 export const between = (text: string, open: string, close: string): string | undefined => {
   if (isRun(open) && isRun(close)) return betweenRuns(text, open, close)

@@ -1,4 +1,7 @@
-/** Short questions with short answers, to be put in a form: about words, sums, small programs, or with four choices. */
+/**
+ * Generates short questions with short answers, to be asked in a format: about words, sums, small programs, or with
+ * four choices.
+ */
 import type { SeededRandom } from "@atropos/core"
 import { words } from "../letters/Words.ts"
 import type { Domain } from "./Rule.ts"
@@ -65,7 +68,6 @@ const programs: ReadonlyArray<Draw> = [
 
 const ofDomain: { readonly [domain in Domain]: ReadonlyArray<Draw> } = { any: aboutWords, math: sums, code: programs }
 
-/** A question of a kind. */
 export const draw = (domain: Domain, random: SeededRandom.SeededRandom): Question =>
   random.pick(ofDomain[domain])(random)
 

@@ -1,8 +1,8 @@
 /**
- * Whether a text has a form exactly once, and what it gives as the answer there. Linear in the text.
+ * Checks that a text has a format exactly once, and extracts the answer. Linear in the text.
  *
- * Words around a form do no harm, but for JSON and lines of a configuration: a program that reads them would stumble.
- * A code fence around those is passed over. What a prompt shows in the place of an answer is none.
+ * Text around the format is allowed, except for JSON and configuration lines, which programs parse. A code fence around
+ * those is ignored. The prompt's placeholder is not an answer.
  */
 import { ExactJson } from "@atropos/core"
 import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
@@ -11,7 +11,7 @@ import { between, places } from "./Marks.ts"
 import type { Line, Rule, Section } from "./Rule.ts"
 import { answerAt, placeholder, shownIn } from "./Written.ts"
 
-/** A text in its form; without an answer where the form has no place for one. */
+/** A match of the format; without an answer if the format has no place for one. */
 export interface Read {
   readonly answer?: string
 }
@@ -25,7 +25,7 @@ const answering = (text: string | undefined): Read | undefined => {
 
 const opens = /^```[a-z]{0,10}[^\S\n]*\n/i
 
-/** Without the only code fence, which is around all of it. */
+/** Strips the only code fence, if it encloses everything. */
 const unfenced = (text: string): string => {
   const opened = opens.exec(text)?.[0].length
   return opened === undefined || text.length < opened + 3 || !text.endsWith("```")
@@ -61,7 +61,7 @@ const quoted = (value: string): string | undefined => {
   return typeof parsed === "string" ? parsed : undefined
 }
 
-/** A scalar of YAML on one line: quoted, or plain text that means nothing else. */
+/** A YAML scalar on one line: quoted, or plain text without special meaning. */
 const yaml = (value: string): string | undefined => {
   if (value.startsWith('"')) return quoted(value)
   if (value.startsWith("'")) return /^'[^']*'$/.test(value) ? value.slice(1, -1) : undefined
@@ -75,7 +75,7 @@ const valueOf = (line: string, one: Exclude<Line, { readonly head: string }>): s
   if (!line.startsWith(key)) return undefined
   const rest = line.slice(key.length).trimStart()
   const sign = separator.trim()
-  // YAML tells a key by the blank after it.
+  // YAML requires a space after the colon of a key.
   const needed = value === "yaml" || separator === ": " ? `${sign} ` : sign
   if (!rest.startsWith(needed)) return undefined
   const written = rest.slice(needed.length).trim()
@@ -103,7 +103,7 @@ const fits = (section: Section, text: string): boolean => {
 const flat = (all: ReadonlyArray<Section>): ReadonlyArray<Section> =>
   all.flatMap((section) => [section, ...flat(section.has ?? [])])
 
-/** The sections in their order; what they say of the answer, by the way. */
+/** Matches the sections in order, and extracts the answer. */
 const follow = (text: string, all: ReadonlyArray<Section>): Read | undefined => {
   let at = 0
   let read: Read = {}
@@ -136,7 +136,7 @@ const readSections = (text: string, all: ReadonlyArray<Section>): Read | undefin
   return follow(text, all)
 }
 
-/** What a text (an answer without its thinking) says in this form; nothing where it does not have it, exactly once. */
+/** Parses a text (an answer without its thinking) in a format; undefined unless it has the format exactly once. */
 export const read = (rule: Rule, text: string): Read | undefined => {
   const trimmed = text.trim()
   switch (rule.kind) {

@@ -1,18 +1,18 @@
 /**
- * The form of an answer, as data: what an answer must look like, how an example of it is written and what it says all
- * follow from one value. A data set or a setting may bring forms of its own.
+ * Defines an answer format as data: parsing, examples and sample answers all derive from one value. Data sets and
+ * settings may add their own formats.
  */
 import { Schema } from "effect"
 
-/** One section of a form made of tags, with what stands in it. */
+/** One section of a format made of tags, with its content. */
 export interface Section {
   readonly tag: string
-  /** What it is for, in a few words: what an example has in its place. */
+  /** Its purpose in a few words; shown as its content in examples. */
   readonly for?: string
   readonly has?: ReadonlyArray<Section>
-  /** Whether it holds the answer. */
+  /** True if it contains the answer. */
   readonly isAnswer?: boolean
-  /** What its text must be: `TRUE` or `FALSE`, a whole number from 1 to 10, or begin with a word. Default: any text. */
+  /** Its text must be `TRUE` or `FALSE`, an integer from 1 to 10, or begin with a word. Default: any text. */
   readonly kind?: "truth" | "grade"
   readonly begins?: string
 }
@@ -33,8 +33,8 @@ const Line = Schema.Union([
     key: Schema.String,
     separator: Schema.NonEmptyString,
     /**
-     * `plain`: the rest of the line; `yaml`: that, as YAML reads it without quotes or in them; `quoted`: in double
-     * quotes; `share`: a number from 0 to 1.
+     * `plain`: the rest of the line; `yaml`: a YAML scalar, quoted or not; `quoted`: in double quotes; `share`: a
+     * number from 0 to 1.
      */
     value: Schema.Literals(["plain", "yaml", "quoted", "share"])
   })
@@ -42,7 +42,7 @@ const Line = Schema.Union([
 export type Line = typeof Line.Type
 
 export const Rule = Schema.Union([
-  /** Text between two marks, each of which is there once (or twice, where they are the same). */
+  /** Text between two marks that occur once each (twice, if they are the same). */
   Schema.Struct({
     kind: Schema.Literal("between"),
     open: Schema.NonEmptyString,
@@ -50,24 +50,24 @@ export const Rule = Schema.Union([
     /** `letter`: one of A to D. Default: any text that is not blank. */
     inner: Schema.optionalKey(Schema.Literals(["letter"]))
   }),
-  /** A line that begins with a mark and a blank, as no other line does. */
+  /** The only line that starts with a mark and a space. */
   Schema.Struct({ kind: Schema.Literal("begins"), mark: Schema.NonEmptyString }),
   /** JSON: `object` with exactly `answer` (and `confidence` from 0 to 1), a `list` of one, or a `text`. */
   Schema.Struct({
     kind: Schema.Literal("json"),
     shape: Schema.Literals(["object", "list", "text"]),
     confidence: Schema.optionalKey(Schema.Boolean),
-    /** Keys of an object instead of `answer`, the last of which holds the answer. */
+    /** Keys of an object instead of `answer`; the last holds the answer. */
     keys: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString))
   }),
-  /** Lines, and nothing else. The last that holds a text is the answer. */
+  /** Only these lines. The last one with a text is the answer. */
   Schema.Struct({ kind: Schema.Literal("lines"), lines: Schema.NonEmptyArray(Line) }),
-  /** Tags in this order, each once, one in the other where the form says so. */
+  /** Tags in this order, each once, nested if the format says so. */
   Schema.Struct({ kind: Schema.Literal("sections"), sections: Schema.NonEmptyArray(Section) })
 ])
 export type Rule = typeof Rule.Type
 
-/** What kinds of questions a form is for; `any` for all. */
+/** The question domain of a format; `any` for all. */
 export const Domain = Schema.Literals(["any", "math", "code"])
 export type Domain = typeof Domain.Type
 

@@ -1,4 +1,4 @@
-/** Forms of answers made of several tags: explanations around an answer, reports, scratchpads, gradings. */
+/** Answer formats made of several tags: explanations around an answer, reports, scratchpads, gradings. */
 import type { Format, Section } from "./Rule.ts"
 
 const part = (tag: string, words = tag.toLowerCase().replaceAll("_", " ")): Section => ({ tag, for: `the ${words}` })
@@ -9,7 +9,7 @@ const group = (tag: string, has: ReadonlyArray<Section>): Section => ({ tag, has
 const numbered = (tag: string, count = 2): ReadonlyArray<Section> =>
   Array.from({ length: count }, (_, index) => part(`${tag}_${index + 1}`, `${tag.toLowerCase()} number ${index + 1}`))
 
-/** An explanation, and the answer in a tag of its own within. */
+/** An explanation that contains the answer in its own tag. */
 const nested = (name: string, outer: string, inner: string): Format => ({
   name,
   rule: { kind: "sections", sections: [group(outer, [{ ...answer(inner, "answer"), tag: inner }])] }

@@ -1,10 +1,10 @@
-/** An answer in a form: what a prompt shows of it, and what a right one looks like. */
+/** Writes an answer in a format: the example in a prompt, and a sample of a right answer. */
 import type { Line, Rule, Section } from "./Rule.ts"
 
-/** What stands in the answer's place where a prompt shows a form. It is no answer itself. */
+/** The placeholder for the answer in prompts; not accepted as an answer. */
 export const placeholder = "your answer"
 
-/** What else there is to write beside the answer. */
+/** The values to write, in addition to the answer. */
 interface Filling {
   readonly answer: string
   readonly section: (section: Section) => string
@@ -55,15 +55,13 @@ const written = (rule: Rule, filling: Filling): string => {
   }
 }
 
-/** Which of the lines holds the answer: the last that holds a text. */
+/** The index of the line with the answer: the last one with a text. */
 export const answerAt = (lines: ReadonlyArray<Line>): number =>
   lines.findLastIndex((one) => "value" in one && one.value !== "share")
 
-/** What stands in a section where a prompt shows it. */
 export const shownIn = ({ for: purpose = "…", kind }: Section): string =>
   kind === "truth" ? "TRUE or FALSE" : kind === "grade" ? "1 to 10" : purpose
 
-/** The form as a prompt shows it. */
 export const shown = (rule: Rule): string =>
   written(rule, {
     answer: rule.kind === "between" && rule.inner === "letter" ? "letter" : placeholder,
@@ -71,7 +69,6 @@ export const shown = (rule: Rule): string =>
     share: "0.9"
   })
 
-/** A right answer in this form. */
 export const sample = (rule: Rule, answer: string): string =>
   written(rule, {
     answer,

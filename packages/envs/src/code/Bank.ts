@@ -1,4 +1,4 @@
-/** Small problems of our own, easy ones first. */
+/** The built-in bank of small problems, easy ones first. */
 import { easyProblems } from "./EasyProblems.ts"
 import { hardProblems } from "./HardProblems.ts"
 import type { Problem } from "./Problem.ts"

@@ -1,14 +1,14 @@
 /**
- * Finds the blocks of code in an answer, as models write them: fences of three or more backticks or tildes, behind
- * words, indented, or missing at the start ("def add(a, b): … ```"). A fence inside a string of three quotes, as
- * docstrings have, ends no block of Python. Linear.
+ * Finds the code blocks of an answer, as models write them: fences of three or more backticks or tildes, after words,
+ * indented, or missing at the start ("def add(a, b): … ```"). A fence inside a triple-quoted string, as in docstrings,
+ * does not end a block of Python. Linear.
  */
 import * as Quotes from "./Quotes.ts"
 
 export interface Block {
   readonly language: string
   readonly code: string
-  /** Whether only its end is fenced. */
+  /** True if only its end is fenced. */
   readonly isBare: boolean
 }
 
@@ -23,13 +23,13 @@ interface Fence {
 interface Open extends Fence {
   readonly lines: Array<string>
   quote: Quotes.State
-  /** Whether a fence was read as part of a string. */
+  /** True if a fence was read as part of a string. */
   isFenceQuoted: boolean
 }
 
 const fence = /^([ \t]*)(`{3,}|~{3,})[ \t]*\{?\.?([\w+-]*)/
 
-/** A fence at the start of a line, or backticks behind words. Code within the line is no block. */
+/** A fence at the start of a line, or backticks after words. Inline code is not a block. */
 const openingOf = (line: string): Fence | undefined => {
   const at = /^[ \t]*~~~/.test(line) ? 0 : line.indexOf("```")
   if (at === -1) return undefined
@@ -40,7 +40,7 @@ const openingOf = (line: string): Fence | undefined => {
   return { indent: isFirst ? indent.length : 0, mark: run[0] ?? "", length: run.length, language }
 }
 
-/** The code in front of a fence that closes the block, empty where it begins the line; undefined where none does. */
+/** The code before a fence that closes the block, empty if the fence starts the line; undefined if none closes it. */
 const closedBy = (line: string, { length, mark }: Fence): string | undefined => {
   const [, , run = ""] = fence.exec(line) ?? []
   if (run.startsWith(mark) && run.length >= length) return ""
@@ -92,16 +92,16 @@ const blocksFrom = (
     if (code !== "") open.lines.push(withoutIndent(code, open.indent))
     close()
     const next = openingOf(line)
-    // A fence with a language that follows a block without an end begins another one.
+    // After an unclosed block, a fence with a language starts another one.
     if (code === "" && next !== undefined && next.language !== "") begin(next)
   }
-  // A string without an end took the fences.
+  // An unterminated string swallowed the fences.
   if (open?.isFenceQuoted === true && open.quote !== undefined) return undefined
   if (open !== undefined && open.lines.length > 0) close()
   return blocks
 }
 
-/** The block whose opening fence is missing: code from `start` on, up to the first fence, which names no language. */
+/** The block whose opening fence is missing: code from `start` on, up to the first fence, which has no language. */
 const bareOf = (lines: ReadonlyArray<string>, start: RegExp): Open | undefined => {
   const fences = lines.filter((line) => fence.test(line))
   const first = fence.exec(fences[0] ?? "")
@@ -124,8 +124,8 @@ const bareOf = (lines: ReadonlyArray<string>, start: RegExp): Open | undefined =
 }
 
 /**
- * The blocks of code, the last of which may be open. A block ends at a line that begins or ends with its fence. With
- * `start`, how a line of code begins, a block may lack its opening fence.
+ * The code blocks; the last may be unclosed. A block ends at a line that starts or ends with its fence. With `start`,
+ * the pattern of a first line of code, a block may lack its opening fence.
  */
 export const blocksOf = (text: string, start?: RegExp): ReadonlyArray<Block> => {
   const lines = text.split("\n")

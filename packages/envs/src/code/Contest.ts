@@ -1,25 +1,24 @@
 /**
- * Problems of programming contests: a program reads its standard input and prints, or a function is called, and what
- * comes out is compared with what should.
+ * Problems of programming contests: a program reads standard input and prints, or a function is called, and the output
+ * is compared with the expected one.
  *
- * Rows as LiveCodeBench has them: `question_content`, `starter_code`, `public_test_cases` and `private_test_cases`
- * (JSON lists of `input`, `output` and `testtype`; the private ones may be compressed: base64 of zlib of a pickled
- * text), and `metadata` with `func_name` where a function is asked for.
+ * Rows as in LiveCodeBench: `question_content`, `starter_code`, `public_test_cases` and `private_test_cases` (JSON
+ * lists of `input`, `output` and `testtype`; the private ones may be compressed: base64 of zlib of a pickled text), and
+ * `metadata` with `func_name` if the problem asks for a function.
  */
 import { inflateSync } from "node:zlib"
 import { Option, Result, Schema } from "effect"
 import * as Pickled from "./Pickled.ts"
 
-/** One case: what goes in, what must come out. */
 export interface Case {
   readonly input: string
   readonly output: string
 }
 
 export interface Contest {
-  /** The function to call, with an argument on every line of the input, as JSON; without it, a whole program is run. */
+  /** The function to call, with one JSON argument per line of the input; without it, a whole program is run. */
   readonly call?: string
-  /** Unpacked at every call: those of a data set would not all fit into memory. */
+  /** Unpacked at every call: the cases of a whole data set would not fit into memory. */
   readonly cases: () => ReadonlyArray<Case>
 }
 
@@ -36,7 +35,7 @@ const decodeMetadata = Schema.decodeUnknownOption(
   Schema.Struct({ func_name: Schema.optionalKey(Schema.NullOr(Schema.String)) })
 )
 
-/** Cases are of this size at most when they are unpacked. */
+/** Maximum size of unpacked cases, in bytes. */
 const largest = 128 * 2 ** 20
 
 const unpacked = (packed: string): Result.Result<string, string> =>
@@ -51,7 +50,7 @@ const unpacked = (packed: string): Result.Result<string, string> =>
 const asJson = (value: unknown): Option.Option<unknown> =>
   typeof value === "string" ? decodeJson(value) : Option.some(value)
 
-/** Cases of a column: JSON, as text or as it is, or packed. */
+/** Cases of a column: JSON, as text or as a value, or packed. */
 const casesOf = (column: string, value: unknown): Result.Result<typeof Cases.Type, string> => {
   if (value === null || value === undefined || value === "") return Result.succeed([])
   let json = asJson(value)
@@ -66,10 +65,10 @@ const casesOf = (column: string, value: unknown): Result.Result<typeof Cases.Typ
   })
 }
 
-/** What a sandbox lets a program print, with some room, in bytes; of more, nothing can be told. */
+/** A sandbox's output limit, minus a margin, in bytes; longer outputs cannot be compared. */
 const longestOutput = 60_000
 
-/** What of a row the cases are made of. */
+/** The columns of a row that define its cases. */
 interface Row {
   readonly publicTestCases: unknown
   readonly privateTestCases: unknown
@@ -91,7 +90,7 @@ const readCases = ({ privateTestCases, publicTestCases }: Row): Result.Result<ty
 
 const isJson = (text: string): boolean => Option.isSome(decodeJson(text))
 
-/** Lines that are no JSON would fail every program. */
+/** Lines that are not JSON would fail every program. */
 const isCallable = ({ input, output }: Case): boolean =>
   isJson(output) && input.split("\n").every((line) => line.trim() === "" || isJson(line))
 
@@ -99,7 +98,7 @@ const isCallable = ({ input, output }: Case): boolean =>
 export const ofRow = (row: Row): Result.Result<Contest, string> =>
   Result.gen(function* () {
     const first = yield* readCases(row)
-    // It was read before.
+    // These cases were parsed successfully above.
     const cases = () => Result.getOrThrow(readCases(row))
     if (!first.some(({ testtype }) => testtype === "functional")) return { cases }
     if (first.some(({ testtype }) => testtype !== "functional")) {
@@ -118,12 +117,10 @@ export const ofRow = (row: Row): Result.Result<Contest, string> =>
     return { call, cases }
   })
 
-/** The function that stands for a case: what it gives is compared with the value. */
+/** The function of a case, whose return value is compared with the expected one. */
 export const callName = "atropos_case"
 
-/**
- * Python that calls the function as LiveCodeBench does: of `Solution` where there is one; a tuple counts as a list.
- */
+/** Python that calls the function as LiveCodeBench does: of `Solution` if defined; a tuple counts as a list. */
 export const calling = (name: string): string => `
 def ${callName}(text):
     arguments = [json.loads(line) for line in text.split("\\n") if line.strip()]

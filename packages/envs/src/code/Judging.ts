@@ -1,6 +1,6 @@
 /**
- * What share of its tests a program passes, in the sandbox: assertions, which run beside it, or cases of a contest,
- * each of which is a run of its own with a time limit of its own.
+ * Computes the share of its tests that a program passes in the sandbox: assertions, which run in the same program, or
+ * cases of a contest, each a separate run with its own time limit.
  */
 import type { Sandbox } from "@atropos/core"
 import { Effect } from "effect"
@@ -10,15 +10,13 @@ import * as Preamble from "./Preamble.ts"
 import type { Problem } from "./Problem.ts"
 
 export interface Limits {
-  /** Of a program with all its assertions, or with one case. */
+  /** For a program with all its assertions, or with one case. */
   readonly timeMillis: number
-  /** Cases of a contest that are tried. */
   readonly maxCases: number
-  /** Whether the first case that fails ends it: the rest would change nothing. */
+  /** Stops at the first failing case: the rest would change nothing. */
   readonly isAllOrNothing: boolean
 }
 
-/** Whether a program does what one case asks. */
 const passes = Effect.fnUntraced(function* (
   sandbox: Sandbox.SandboxShape,
   source: string,
@@ -42,7 +40,7 @@ const passes = Effect.fnUntraced(function* (
   return tests.every(({ passed, total }) => passed === total)
 })
 
-/** What judges programs for a problem: each by the share of the cases, or of the assertions, that it passes. */
+/** Judges programs for a problem, each by the share of cases, or of assertions, that it passes. */
 export const make = (
   sandbox: Sandbox.SandboxShape,
   problem: Problem,

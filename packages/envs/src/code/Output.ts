@@ -1,13 +1,13 @@
 /**
- * Whether a program printed what it should, as LiveCodeBench decides it (Jain et al. 2024,
- * https://arxiv.org/abs/2403.07974): line by line without blanks around them, equal as texts, or number for number as
- * decimals (`1.50` is `1.5`, and nothing is nearly equal).
+ * Compares a program's output with the expected one, as LiveCodeBench does (Jain et al. 2024,
+ * https://arxiv.org/abs/2403.07974): line by line, trimmed, equal as texts, or number for number as decimals (`1.50` is
+ * `1.5`, without any tolerance).
  */
 
-/** A decimal as it is written, with an exponent or without. */
+/** A decimal number, with or without an exponent. */
 const decimal = /^([-+]?)(\d+(?:_\d+)*)?(?:\.(\d+(?:_\d+)*)?)?(?:[eE]([-+]?\d{1,9}))?$/
 
-/** The same text for the same number; nothing for what is none. */
+/** A normal form of a number; undefined if it is not one. */
 const normal = (token: string): string | undefined => {
   const endless = /^([-+]?)inf(?:inity)?$/i.exec(token)
   if (endless !== null) return endless[1] === "-" ? "-inf" : "inf"
@@ -28,7 +28,7 @@ const withoutEndingZeros = (digits: string): string => {
   return digits.slice(0, to)
 }
 
-/** What Python takes for blank: not the mark of byte order, but the separators of ASCII and the next line. */
+/** Python's white space: without the byte order mark, but with ASCII's separators and next line. */
 const isBlank = (unit: string | undefined): boolean =>
   unit !== undefined &&
   (unit === "\u0085" || (unit >= "\u001c" && unit <= "\u001f") || (unit !== "\ufeff" && unit.trim() === ""))

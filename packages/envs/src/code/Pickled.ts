@@ -1,8 +1,8 @@
 /**
- * The text in a pickle of Python that holds a text and nothing else, as the private tests of LiveCodeBench come.
+ * Reads a Python pickle that contains one text and nothing else, as the private tests of LiveCodeBench do.
  *
- * A pickle is a program. Of its instructions only those that a text needs are known here: any other is refused, and
- * none is ever run.
+ * A pickle is a program. Only the instructions needed for a text are supported: any other is rejected, and none is ever
+ * run.
  */
 import { Result } from "effect"
 
@@ -18,7 +18,7 @@ const opcodes = {
   stop: 0x2e
 } as const
 
-/** How many bytes follow an instruction that only tells of the text. */
+/** The number of bytes after each instruction that can be skipped. */
 const skipped: ReadonlyMap<number, number> = new Map([
   [opcodes.proto, 1],
   [opcodes.frame, 8],

@@ -1,18 +1,18 @@
 /**
- * What programs of contests take for granted, run before them: the imports that their sites and LiveCodeBench make, and
- * what a Python in WebAssembly lacks.
+ * Code run before contest programs: the imports that contest sites and LiveCodeBench provide, and features that Python
+ * in WebAssembly lacks.
  *
  * Names are imported in LiveCodeBench's order, and the modules after them, so that `bisect` and `random` are modules
- * and `sub` is the operator. Modules that take long are imported where a program has one of their names. What follows
- * is for programs that are right and would fail for where they run:
+ * and `sub` is the operator. Slow modules are imported only if a program uses one of their names. The rest is for right
+ * programs that would fail because of where they run:
  *
- * - A program that leaves by `exit(1)` after its answer has answered: LiveCodeBench looks at what it printed alone.
- * - Threads run to their end where they start, if this Python has none; programs use them to get a larger stack.
- * - `lru_cache` calls in Python, so that a remembered recursion may be as deep as a plain one: calls by way of C code
- *   end a Python in WebAssembly after a few hundred.
+ * - A program that calls `exit(1)` after its answer still counts: LiveCodeBench checks only its output.
+ * - Threads run to completion when started, if this Python has none; programs use them to get a larger stack.
+ * - `lru_cache` calls in Python, so that a cached recursion may be as deep as a plain one: calls through C code end a
+ *   Python in WebAssembly after a few hundred.
  */
 
-/** A module, and the names by which a program asks for it; without names it costs nothing and is always there. */
+/** A module, and the names that require it; without names it costs nothing and is always imported. */
 type Module = readonly [module: string, names?: string]
 
 const modules: ReadonlyArray<Module> = [
@@ -71,7 +71,7 @@ def _start(self, begin=_threading.Thread.start):
 _threading.Thread.start = _start
 `
 
-/** Generators, coroutines and what takes any arguments are left to the library. */
+/** Leaves generators, coroutines and functions of arbitrary arguments to the library. */
 const remembering = `def _remember(function, library=functools.lru_cache(None)):
     code = getattr(function, "__code__", None)
     if code is None or code.co_flags & 0x2AC or code.co_kwonlyargcount:
@@ -89,10 +89,9 @@ library_cache, functools.lru_cache = functools.lru_cache, lru_cache
 cache = functools.cache = _remember
 `
 
-/** What a program calls by name, not as a part of something. */
+/** The names that a program uses, except as attributes. */
 const namesOf = (program: string): ReadonlySet<string> => new Set(program.match(/(?<![\w.])[A-Za-z_]\w*/g) ?? [])
 
-/** What goes before a program. */
 export const of = (program: string): string => {
   const used = namesOf(program)
   const wanted = modules

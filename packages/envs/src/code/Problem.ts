@@ -1,9 +1,9 @@
 /**
- * A programming problem, from rows as HumanEval or MBPP have them, or written here (`Bank`).
+ * A programming problem, from rows of HumanEval or MBPP, or built in (`Bank`).
  *
  * HumanEval (Chen et al. 2021, https://arxiv.org/abs/2107.03374): `prompt`, `canonical_solution`, `test`,
  * `entry_point`. MBPP (Austin et al. 2021, https://arxiv.org/abs/2108.07732): `text` or `prompt`, `code`, `test_list`,
- * and `test_setup_code` or `test_imports`. Of contests: `Contest`.
+ * and `test_setup_code` or `test_imports`. Contests: `Contest`.
  */
 import { Columns, Thinking } from "@atropos/core"
 import { Option, Result, Schema } from "effect"
@@ -11,18 +11,18 @@ import { blocksOf } from "./Blocks.ts"
 import * as Contest from "./Contest.ts"
 
 export interface Problem {
-  /** What is asked for, in words or as the head of the function. */
+  /** The task, as text or as the head of the function. */
   readonly question: string
-  /** Python the reply may rely on: imports, helpers, the head. */
+  /** Python that the reply may rely on: imports, helpers, the head. */
   readonly preamble: string
-  /** Run before the tests, beside them. */
+  /** Run before the tests, in the same program. */
   readonly setup: string
   readonly tests: ReadonlyArray<string>
-  /** The function the tests ask for; without it, whatever they ask for. */
+  /** The function under test; without it, the tests determine the names. */
   readonly entry?: string
-  /** All names that the tests may ask a program for. */
+  /** All names that the tests may use of a program. */
   readonly asks: ReadonlyArray<string>
-  /** A whole program that passes; empty where none is known. */
+  /** A whole program that passes; empty if none is known. */
   readonly solution: string
   /** Cases instead of tests. */
   readonly contest?: Contest.Contest
@@ -46,7 +46,6 @@ const Mbpp = Schema.Struct({
 
 const definition = /^(?:async[ \t]+def|def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)/gm
 
-/** A row of one of the two. */
 export const Row = Schema.Union([HumanEval, Mbpp])
 
 export const fromRow = (row: typeof Row.Type): Problem => {
@@ -90,7 +89,7 @@ const names = [
   "metadata"
 ] as const
 
-/** All columns of all layouts, none of which every row must have. */
+/** All columns of all layouts, each optional. */
 export const columns: { readonly [name: string]: Columns.Column<unknown> } = Object.fromEntries(
   names.map((column) => [column, { setting: "source", column, kind: Columns.optional(Columns.anything) }])
 )
@@ -101,7 +100,7 @@ const LiveCode = Schema.Struct({
 })
 const decodeLiveCode = Schema.decodeUnknownOption(LiveCode)
 
-/** The problem of a row as LiveCodeBench has them, or why there is none. */
+/** The problem of a LiveCodeBench row, or why there is none. */
 const fromContest = (picked: { readonly [name: string]: unknown }): Result.Result<Problem, string> => {
   const row = decodeLiveCode(picked)
   if (Option.isNone(row)) return Result.fail("its question_content or starter_code is no text")
@@ -140,15 +139,15 @@ export const fromColumns = (picked: { readonly [name: string]: unknown }): Resul
     )
   }
   const { setup, tests } = problem.value
-  // Without one every program would pass.
+  // Without an assertion every program would pass.
   return [setup, ...tests].some((code) => /\b(?:assert|raise)/.test(code))
     ? Result.succeed(problem.value)
     : Result.fail("its tests assert nothing")
 }
 
 /**
- * The program with the value of its last `return` changed, its truth too: wrong, but only just. Empty where it returns
- * nothing.
+ * The program with the value of its last `return` changed, its truthiness too: a minimal wrong program. Empty if it
+ * returns nothing.
  */
 export const withChangedReturn = (program: string): string => {
   const start = Array.from(program.matchAll(/\breturn[ (]/g)).at(-1)?.index
@@ -159,7 +158,7 @@ export const withChangedReturn = (program: string): string => {
   return program.slice(0, start) + changed + program.slice(to)
 }
 
-/** Where a statement ends: at the first line break outside of brackets and texts. */
+/** The end of a statement: the first line break outside of brackets and strings. */
 const endOfStatement = (program: string, from: number): number => {
   const parts = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[([{]|[)\]}]|\n/g
   parts.lastIndex = from
@@ -172,7 +171,7 @@ const endOfStatement = (program: string, from: number): number => {
   return program.length
 }
 
-/** How a line of a program begins that no prose begins with. */
+/** Starts of program lines that prose never has. */
 const programStart =
   /^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[ \t]*[(:]|import[ \t]+\w+(?:[ \t]*[,.]|[ \t]*$|[ \t]+as[ \t])|from[ \t]+[\w.]+[ \t]+import[ \t]|@\w+|[a-z_]\w{0,40}(?:[ \t]?,[ \t]?\w{1,40}){0,8}[ \t]?=[ \t]?[\w.]{1,60}\(|print\(|(?:for|while)[ \t][^\n]{1,200}:[ \t]*$)/
 const indented = /^(?: {2,}|\t)\S/
@@ -182,9 +181,9 @@ const defines = /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m
 const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").find((line) => line.trim() !== "") ?? "")
 
 /**
- * The program of a reply, after its thinking: its last block of Python, else its last block of no language; without a
- * block, a reply that defines a function is the program itself, and where there is a head to go on from (`preamble`),
- * one that begins indented.
+ * The program of a reply, after its thinking: its last Python block, else its last block without a language. Without a
+ * block, a reply that defines a function is the program itself, and so is an indented one if there is a head to
+ * continue (`preamble`).
  */
 export const programOf = (reply: string, { preamble }: Pick<Problem, "preamble">): string | undefined => {
   const answer = Thinking.spoken(reply)
@@ -192,7 +191,7 @@ export const programOf = (reply: string, { preamble }: Pick<Problem, "preamble">
   const blocks = blocksOf(answer, goesOn ? indented : programStart)
   const bare = blocks.find(({ isBare }) => isBare)
   const fenced = blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language))
-  // What follows a program without an opening fence may be an example of its use.
+  // After a program without an opening fence, a fenced block may be an example of its use.
   const isExample = bare !== undefined && fenced !== undefined && !defines.test(fenced.code)
   const match = isExample ? bare : (fenced ?? bare ?? blocks.findLast(({ language }) => language === ""))
   if (match !== undefined) return match.code

@@ -1,9 +1,9 @@
-/** Follows Python's strings of three quotes from line to line. */
+/** Tracks Python's triple-quoted strings from line to line. */
 
 /** The quotes of the string that is open at the end of a line. */
 export type State = '"""' | "'''" | undefined
 
-/** The state behind a line. Linear in it. */
+/** The state after a line. Linear. */
 export const after = (line: string, before: State): State => {
   let open = before
   let at = 0
@@ -26,7 +26,7 @@ export const after = (line: string, before: State): State => {
   return open
 }
 
-/** The place behind a string of one line. */
+/** The position after a string of one line. */
 const afterString = (line: string, start: number): number => {
   let at = start + 1
   while (at < line.length && line[at] !== line[start]) at += line[at] === "\\" ? 2 : 1

@@ -1,9 +1,9 @@
 /**
- * One rollout of a program: its working folder, its run with a session, and what it was worth.
+ * Runs one rollout of a program: working directory, run with a session, reward.
  *
- * The scorer is run in the same working folder once the program has ended. It reads a JSON object: `item`; `result`,
- * what the program printed; `exit_code`, null where it was stopped; `failure`, why it failed, or null; `messages`, the
- * longest chat of the session; `rewards`, what was posted, or null; and `folder`.
+ * The scorer runs in the same working directory after the program has ended. It reads a JSON object: `item`; `result`,
+ * the program's output; `exit_code`, null if it was stopped; `failure`, the reason of a failure, or null; `messages`,
+ * the longest chat of the session; `rewards`, the posted ones, or null; and `folder`.
  */
 import { ExactJson } from "@atropos/core"
 import type * as Gateway from "@atropos/core/gateway/Gateway"
@@ -28,7 +28,7 @@ export interface Options {
 
 type Services = FileSystem.FileSystem | Path.Path
 
-/** Why a program failed, in words; undefined: it did not. */
+/** Why a program failed; undefined if it did not. */
 const failureOf = ({ complaint, ending }: Program.Printed): string | undefined => {
   if (ending === undefined || (ending._tag === "Exited" && ending.code === 0)) return undefined
   const how = ending._tag === "Exited" ? `exited with ${ending.code}` : ending.why
@@ -64,7 +64,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
       model: session
     }).pipe(
       Effect.tap((ending) => Effect.sync(() => void (ended = ending))),
-      // That it could not be run is not the program's failure: it is told where the rollout is judged.
+      // Failing to start is not the program's failure; it is reported when the rollout is judged.
       Effect.tapError((error) => Effect.sync(() => void (broken = error))),
       Effect.mapError(({ message }) => ({ message, cause: new Error(message) })),
       Effect.flatMap(() => {
@@ -85,7 +85,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
         rewards: outcome.reported ?? null,
         folder: folder.path
       })!
-      // The program may have removed the folder that it worked in.
+      // The program may have removed its working directory.
       return Effect.ignore(FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder.path, { recursive: true }))).pipe(
         Effect.andThen(run({ item, settings, warden, folder, words, output: said, input })),
         Effect.timeoutOption(settings.scorerTimeout * 1000),

@@ -1,4 +1,4 @@
-/** Settings of the command environment, read before anything is run: mistakes are told with what would be right. */
+/** Reads the settings of the command environment before anything runs; errors explain how to fix them. */
 import * as Reason from "@atropos/core/base/Reason"
 import * as Jail from "@atropos/core/sandbox/Jail"
 import { Effect, FileSystem, Result } from "effect"
@@ -12,13 +12,12 @@ import * as Words from "./Words.ts"
 export interface CommandLine {
   readonly program: ReadonlyArray<string>
   readonly scorer: ReadonlyArray<string> | undefined
-  /** Rows to roll out. */
   readonly items: string
 }
 
 const mistake = (message: string) => new ProgramError({ message })
 
-/** The program and the scorer, as they are run in any working folder. */
+/** The program and the scorer, runnable in any working directory. */
 export const read = Effect.fn("CommandLine.read")(function* (settings: Settings) {
   const { command, items, reward, sandbox, scorer, workspace } = settings
   if (process.platform === "win32") return yield* mistake("the environment command needs Linux or macOS")
@@ -46,7 +45,7 @@ export const read = Effect.fn("CommandLine.read")(function* (settings: Settings)
   } satisfies CommandLine
 })
 
-/** The words of a command line for any working folder; its program is looked for now. */
+/** The words of a command line for any working directory; fails immediately if its program is missing. */
 const wordsOf = Effect.fnUntraced(function* (setting: string, line: string) {
   const words = Words.split(line)
   if (Result.isFailure(words)) return yield* mistake(`${setting}: ${JSON.stringify(line)}: ${words.failure}`)

@@ -1,4 +1,4 @@
-/** What the command environment can be told, beside what all agents can. */
+/** Settings of the command environment, in addition to those of all agents. */
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as AgentSettings from "../agent/AgentSettings.ts"
@@ -6,7 +6,6 @@ import * as AgentSettings from "../agent/AgentSettings.ts"
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const texts = Schema.Array(Schema.NonEmptyString)
 
-/** Who says what a rollout was worth. */
 export const RewardFrom = Schema.Literals(["auto", "scorer", "file", "post", "exit"])
 export type RewardFrom = typeof RewardFrom.Type
 

@@ -1,8 +1,8 @@
 /**
- * A program behind Linux namespaces (bubblewrap): it sees the system's programs, those folders of its own that its
- * words name, and what the settings show it, all read-only, and writes in its working folder and a /tmp of its own
- * alone. Its processes are its own, its variables those it is started with. The network is this machine's, as the
- * gateway is there: it keeps nothing from a program that asks other machines.
+ * Confines a program by Linux namespaces (bubblewrap): it sees the system's programs, the folders of its own that its
+ * words name, and the paths from the settings, all read-only; it writes only to its working directory and a private
+ * /tmp. It has its own processes and only the variables it is started with. The network is this machine's, since the
+ * gateway is there: a program can reach other machines.
  */
 import { homedir } from "node:os"
 import { existsSync, realpathSync } from "node:fs"
@@ -11,15 +11,15 @@ import * as Jail from "@atropos/core/sandbox/Jail"
 
 export interface Options {
   readonly words: ReadonlyArray<string>
-  /** In which it is looked for. */
+  /** `PATH` by which the program is found. */
   readonly path: string
-  /** What it may write to: the first is its working folder, and its home. */
+  /** Writable folders; the first is its working directory and home. */
   readonly writable: readonly [string, ...ReadonlyArray<string>]
-  /** Folders and files it may read beside its own. */
+  /** Readable folders and files in addition to its own. */
   readonly visible: ReadonlyArray<string>
 }
 
-/** What lookups of names and of certificates need beside the system's programs. */
+/** Files needed to resolve names and check certificates, in addition to the system's programs. */
 export const network: ReadonlyArray<string> = [
   "/etc/ssl",
   "/etc/ca-certificates",
@@ -32,7 +32,7 @@ export const network: ReadonlyArray<string> = [
   "/etc/localtime"
 ]
 
-/** Where a program is, by `PATH`; undefined where it is not found. */
+/** Finds a program by `PATH`; undefined if not found. */
 export const pathOf = (program: string, path: string): string | undefined =>
   program.includes("/")
     ? existsSync(program)
@@ -44,20 +44,19 @@ export const pathOf = (program: string, path: string): string | undefined =>
         .map((folder) => join(folder, program))
         .find((file) => existsSync(file))
 
-/** What a program's file brings along: the tree that its `bin` is in, or its folder where that would be a home. */
+/** The tree of a program's file: the parent of its `bin`, or only its folder if that parent is a home. */
 const treeOf = (file: string): string => {
   const tree = dirname(dirname(file))
   return tree === "/" || tree === homedir() ? dirname(file) : tree
 }
 
-/** The trees of the program, as it is called and as it is, and the folders of files that its words name. */
+/** The trees of the program, by its name and by its real path, and the folders of files that its words name. */
 const ownFolders = ([program = "", ...others]: ReadonlyArray<string>, path: string): ReadonlyArray<string> => {
   const file = pathOf(program, path)
   const trees = file === undefined ? [] : [treeOf(file), treeOf(realpathSync(file))]
   return [...trees, ...others.filter((word) => isAbsolute(word) && existsSync(word)).map(dirname)]
 }
 
-/** The words that run the program in there. */
 export const words = ({ path, visible, words: own, writable }: Options): ReadonlyArray<string> => {
   const folders = [...Jail.system, ...network, ...ownFolders(own, path), ...visible]
   return [
@@ -65,7 +64,7 @@ export const words = ({ path, visible, words: own, writable }: Options): Readonl
     ...Jail.namespaces.split(" "),
     "--share-net",
     ..."--proc /proc --dev /dev --tmpfs /tmp".split(" "),
-    // After /tmp, which would hide what lies there.
+    // After /tmp, which would otherwise hide paths inside it.
     ...[...new Set(folders)].flatMap((folder) => ["--ro-bind-try", folder, folder]),
     ...writable.flatMap((folder) => ["--bind", folder, folder]),
     "--chdir",

@@ -1,7 +1,7 @@
 /**
- * What a rollout of a program was worth, by the setting `reward`: the scorer's word, the reward file, what was posted,
- * or the exit code. `auto` asks in this order, and the exit code counts where nothing else was said and the program
- * ended by itself: one that was stopped has none, so that a limit never becomes a made-up zero.
+ * Determines a rollout's reward by the setting `reward`: the scorer's output, the reward file, posted rewards, or the
+ * exit code. `auto` tries them in this order; the exit code counts only if no other source has a reward and the program
+ * ended by itself: a stopped program has none, so that a limit never becomes a made-up zero.
  */
 import { Effect, FileSystem, Option, Result } from "effect"
 import * as Outcome from "../agent/Outcome.ts"
@@ -14,10 +14,10 @@ import type { ProgramError } from "./Warden.ts"
 export interface Options<R> {
   readonly reward: RewardFrom
   readonly outcome: Outcome.Outcome<unknown>
-  /** How the program ended; undefined where its time was over. */
+  /** How the program ended; undefined if it timed out. */
   readonly ending: Program.Ending | undefined
   readonly rewardFile: string
-  /** Absent: there is no scorer. */
+  /** Absent: no scorer. */
   readonly scorer: Effect.Effect<Program.Printed, ProgramError, R> | undefined
 }
 
@@ -30,7 +30,7 @@ export const judge = Effect.fn("Judging.judge")(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Judged | Outcome.Failed, ProgramError, R | FileSystem.FileSystem> {
   const { ending, outcome, reward, rewardFile, scorer } = options
-  // Nothing was sampled: there is nothing that a verdict could teach.
+  // Nothing was sampled, so a verdict could not train anything.
   if (outcome.trajectories.length === 0) return failedOf(outcome, silent(ending))
   const asks = (one: RewardFrom): boolean => reward === one || reward === "auto"
   const sources: ReadonlyArray<Effect.Effect<Said, ProgramError, R | FileSystem.FileSystem>> = [
@@ -41,7 +41,7 @@ export const judge = Effect.fn("Judging.judge")(function* <R>(
   ]
   for (const source of sources) {
     const said = yield* source
-    // One that says what cannot be read is not passed over for the next, which may mean something else.
+    // An unreadable source is an error: the next one may mean something else.
     if (Result.isFailure(said)) return failedOf(outcome, said.failure)
     if (Option.isSome(said.success)) return said.success.value
   }
@@ -66,7 +66,7 @@ const ofScorer = ({ complaint, ending, stdout }: Program.Printed): Said => {
   })
 }
 
-/** More is no reward; and what a program leaves there may be anything, a device of endless zeros too. */
+/** In bytes; a larger file is invalid. A program may leave anything there, even a device of endless zeros. */
 const longestFile = 64 * 1024
 
 const ofFile = Effect.fnUntraced(

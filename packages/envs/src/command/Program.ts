@@ -1,8 +1,8 @@
 /**
- * One run of a program: its input, what it printed, and how it ended.
+ * Runs a program once: its input, its output, and how it ended.
  *
- * It leads a process group of its own, and nothing of it outlives the run, not even where this process is killed
- * (`Warden`). A shell stands before it, which waits for a word: the program begins once it is watched over, or never.
+ * It leads its own process group, and nothing of it outlives the run, even if this process is killed (`Warden`). It is
+ * started through a shell that waits for a signal: the program begins only once it is watched.
  */
 import { spawn } from "node:child_process"
 import type { Readable, Writable } from "node:stream"
@@ -13,35 +13,32 @@ import * as Words from "./Words.ts"
 
 export interface Options {
   readonly warden: Warden
-  /** The program, and its arguments. */
   readonly words: ReadonlyArray<string>
   readonly folder: string
   readonly variables: { readonly [name: string]: string }
-  /** Its standard input. */
   readonly input: string
-  /** Leave its input open as long as it runs; it closes if this process is killed. */
+  /** Keeps its input open while it runs; it closes if this process is killed. */
   readonly holdsInput?: boolean
-  /** Of both of its outputs together; a program that prints more is ended. */
+  /** Limit for both outputs together; a program that prints more is ended. */
   readonly outputBytes: number
   readonly memoryBytes?: number
-  /** Kept from outside, so that it is there also where the run was cut short. */
+  /** Owned by the caller, so that it is available even if the run was interrupted. */
   readonly output: Output
 }
 
-/** What a program has printed so far. */
 export interface Output {
   readonly add: (stream: "stdout" | "stderr", bytes: Uint8Array) => void
   readonly stdout: () => string
-  /** The end of it, where mistakes are told. */
+  /** The end of stderr, for error messages. */
   readonly complaint: () => string
 }
 
-/** How it ended: with an exit code, or ended by a signal or one of the limits. */
+/** The ending: an exit code, or stopped by a signal or a limit. */
 export type Ending =
   | { readonly _tag: "Exited"; readonly code: number }
   | { readonly _tag: "Stopped"; readonly why: string }
 
-/** A run that is over, with what it printed; one without an ending was cut short. */
+/** A finished run with its output; without an ending it was cut short. */
 export interface Printed {
   readonly ending: Ending | undefined
   readonly stdout: string
@@ -64,7 +61,7 @@ export const makeOutput = (): Output => {
   }
 }
 
-/** No core files; a word on descriptor 3 before anything happens, which the program itself does not inherit. */
+/** Disables core files; waits for a line on descriptor 3, which the program itself does not inherit. */
 export const gate = 'ulimit -c 0; read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
 
 const drained = "5 seconds"
@@ -73,7 +70,7 @@ const drained = "5 seconds"
 export const run = Effect.fn("Program.run")((options: Options) =>
   Effect.scoped(
     Effect.gen(function* () {
-      // Closes after the inner scope, with which all ends that holds the outputs open.
+      // Closes after the inner scope, which ends every process that holds the outputs open.
       const closed = yield* Deferred.make<void>()
       const ending = yield* Effect.scoped(Effect.flatMap(start(options, closed), Deferred.await))
       yield* Effect.timeoutOption(Deferred.await(closed), drained)
@@ -99,11 +96,11 @@ const start = Effect.fnUntraced(function* (
       }),
     catch: (cause) => cannotRun(words, cause)
   })
-  // Those asked for, in their order.
+  // In the order requested.
   const [stdin, stdout, stderr, word] = child.stdio as unknown as readonly [Writable, Readable, Readable, Writable]
   yield* Effect.addFinalizer(() => Effect.sync(() => word.destroy()))
   for (const pipe of [stdin, stdout, stderr, word]) {
-    // A pipe breaks when the program ends, which is told below.
+    // A pipe breaks when the program ends, which is reported below.
     pipe.on("error", () => undefined)
   }
   let bytesLeft = outputBytes

@@ -1,6 +1,6 @@
 /**
- * What a program says that a rollout was worth: a JSON number, or numbers by name (`{"correct": 1, "format": 0.5}`), as
- * a reward file holds it and a scorer prints it.
+ * Parses a program's reward: a JSON number, or numbers by name (`{"correct": 1, "format": 0.5}`), from a reward file or
+ * a scorer's output.
  */
 import { RewardComponents } from "@atropos/core"
 import { Result, Schema } from "effect"
@@ -25,6 +25,6 @@ export const read = (text: string): Result.Result<Verdict, string> => {
   return Result.fail(`${shown(trimmed)}: ${fault ?? "a component is not finite"}; ${wanted}`)
 }
 
-/** The same of what a scorer printed: its last line, so that it may say more before. */
+/** The verdict of a scorer's output: its last line, so that it may print more before. */
 export const readPrinted = (printed: string): Result.Result<Verdict, string> =>
   Result.mapError(read(printed.trimEnd().split("\n").at(-1) ?? ""), (fault) => `its last line: ${fault}`)

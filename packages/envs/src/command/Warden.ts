@@ -1,10 +1,10 @@
 /**
- * Sees to it that nothing outlives this process of what it started: programs, what they started in turn, and their
- * working folders, also where this process is killed by -9.
+ * Ensures that child processes, their descendants and temporary folders do not outlive this process, even after kill
+ * -9.
  *
- * The work is done by a process of its own (`wardenProcess`), one for all programs of an environment, which is started
- * with the first and told of each before it begins. If that process is killed it is started again, and told of the
- * programs that are running.
+ * A separate process does the work (`wardenProcess`), one for all programs of an environment; it starts with the first
+ * one and is informed of each before that begins. If it is killed, it is restarted and informed of the running
+ * programs.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -14,29 +14,28 @@ import { fileURLToPath } from "node:url"
 import * as Reason from "@atropos/core/base/Reason"
 import { Deferred, Effect, Option, Schema, type Scope } from "effect"
 
-/** A program cannot be run, whatever it is; what a program itself does wrong is no such error. */
+/** Raised if a program cannot be run; failures of the program itself are not this error. */
 export class ProgramError extends Schema.TaggedError<ProgramError>()("ProgramError", {
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** A program that is watched over. */
 export interface Watch {
-  /** A variable that the program must be started with, by which all that it starts is found. */
+  /** A variable that the program must be started with; identifies all processes it starts. */
   readonly mark: { readonly ATROPOS_PROGRAM: string }
-  /** It has begun, as the leader of a process group. */
+  /** Reports its start, as the leader of a process group. */
   readonly began: (pid: number) => void
-  /** Done when it takes more memory than it may. */
+  /** Completes when it exceeds its memory limit. */
   readonly tooLarge: Deferred.Deferred<number>
 }
 
 export interface WatchOptions {
-  /** Of all its processes together; absent: no limit. */
+  /** Memory limit for all its processes together; absent: no limit. */
   readonly memoryBytes?: number
 }
 
 export interface Warden {
-  /** Watches over one program until the scope closes, which ends all that belongs to it. */
+  /** Watches one program until the scope closes, which ends all its processes. */
   readonly watch: (options: WatchOptions) => Effect.Effect<Watch, ProgramError, Scope.Scope>
   /** A folder that is removed with the scope, or when this process is killed. */
   readonly folder: (path: string) => Effect.Effect<void, ProgramError, Scope.Scope>
@@ -63,7 +62,7 @@ const Answer = Schema.fromJsonString(
 )
 const readAnswer = Schema.decodeUnknownSync(Answer)
 
-/** The process of all programs of a scope; it starts with the first of them. */
+/** The watcher for all programs of a scope; its process starts with the first of them. */
 export const make: Effect.Effect<Warden, never, Scope.Scope> = Effect.gen(function* () {
   const known = new Map<string, Known>()
   const ending = new Set<string>()
@@ -85,12 +84,12 @@ export const make: Effect.Effect<Warden, never, Scope.Scope> = Effect.gen(functi
     tell({ watch: id, ...(memoryBytes !== undefined && { memoryBytes }), ...(pid !== undefined && { pid }) })
   }
 
-  /** The process, started anew where it has ended, which then is told all there is to know. */
+  /** The process, restarted if it has ended, and then informed of everything known. */
   const started = (): Process => {
     if (current !== undefined) return current
     const one = spawn(process.execPath, [script], {
       stdio: ["pipe", "pipe", "ignore"],
-      // Signals of the terminal, and a kill of this process's group, are not for it.
+      // Keeps signals of the terminal, and a kill of this process's group, from it.
       detached: true,
       env: {}
     })

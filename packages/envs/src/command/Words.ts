@@ -1,6 +1,6 @@
 /**
- * A command line as words, as a shell would cut it: quotes and backslashes, and nothing else of a shell (no variables,
- * no patterns, no pipes). Whoever wants more writes `sh -c '…'`.
+ * Splits a command line into words as a shell does: only quotes and backslashes (no variables, patterns or pipes). For
+ * the rest of a shell, write `sh -c '…'`.
  */
 import { existsSync } from "node:fs"
 import { isAbsolute, resolve } from "node:path"
@@ -33,16 +33,16 @@ export const split = (line: string): Result.Result<ReadonlyArray<string>, string
   return words.length === 0 ? Result.fail("it is empty") : Result.succeed(words)
 }
 
-/** The line that is cut into these words. */
+/** The line that splits into these words. */
 export const join = (words: ReadonlyArray<string>): string =>
   words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ")
 
-/** Whether a word looks like a path rather than a plain argument. */
+/** Guesses whether a word is a path rather than a plain argument. */
 const isPath = (word: string): boolean => /[./]/.test(word) && !word.startsWith("-")
 
 /**
- * The words for another working folder: those that name what is there in `folder` become absolute, so that `agent.py`
- * is still the file that was meant.
+ * The words for another working directory: those that name existing files in `folder` become absolute, so that
+ * `agent.py` still refers to the same file.
  */
 export const located = (words: ReadonlyArray<string>, folder: string): ReadonlyArray<string> =>
   words.map((word) => {

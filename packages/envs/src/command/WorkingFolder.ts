@@ -1,23 +1,22 @@
 /**
- * A fresh folder for one rollout of a program: empty, or a copy of a folder that the settings name. It goes when the
- * rollout is over, and when this process is killed; or it is kept, to be looked at.
+ * A fresh folder for one rollout of a program: empty, or a copy of a folder from the settings. It is removed after the
+ * rollout, and when this process is killed; or it is kept for inspection.
  */
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
 import { ProgramError, type Warden } from "./Warden.ts"
 
 export interface Options {
   readonly warden: Warden
-  /** A folder whose content it begins with. */
+  /** A folder whose content is copied into it. */
   readonly copyOf: string | null
-  /** Where it is made and stays; null: among the system's temporary files, and removed. */
+  /** Its parent if it is to be kept; null: among the system's temporary files, and removed. */
   readonly keptIn: string | null
 }
 
 export interface WorkingFolder {
   readonly path: string
-  /** For temporary files. */
   readonly temporary: string
-  /** Beside the folder that the program works in: what it writes there is no part of its work. */
+  /** Next to the program's working directory, so that files in it are not part of the program's work. */
   readonly reports: string
   readonly rewardFile: string
 }
@@ -42,7 +41,7 @@ export const scoped = Effect.fn("WorkingFolder.scoped")(
     const made = resolve(yield* fs.makeTempDirectory({ prefix, ...(keptIn !== null && { directory: keptIn }) }))
     if (keptIn === null) {
       yield* warden.folder(made)
-      // A program may have taken away the right to look into its folders: that fails no rollout.
+      // A program may have made its folders unreadable, which fails no rollout.
       yield* Effect.addFinalizer(() =>
         fs
           .remove(made, { recursive: true, force: true })

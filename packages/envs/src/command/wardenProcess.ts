@@ -1,11 +1,11 @@
 /**
- * A process that ends programs: one for each environment, started by `Warden`.
+ * Ends programs; one process per environment, started by `Warden`.
  *
- * It is told of every program before that begins (a line of JSON on its standard input). It ends all that belongs to a
- * program when it is asked to, and all of everything when its standard input closes: so nothing is left behind by a
- * process that is killed by -9. To a program belong its process group and session, and on Linux whatever carries the
- * program's mark among its variables, so that what makes a session of its own is found, too. Working folders go with
- * them. It also watches over the memory of programs. It imports nothing of the project, so that it starts fast.
+ * It is informed of every program before that begins (a line of JSON on its standard input). It ends all processes of a
+ * program on request, and those of all programs when its standard input closes, so that kill -9 of the parent leaves
+ * nothing behind. A program's processes are its process group and session, and on Linux every process with the
+ * program's mark among its variables, even in its own session. Working folders are removed with them. Reports programs
+ * that exceed their memory limit. Imports nothing of the project, so that it starts fast.
  */
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync, rmSync } from "node:fs"
@@ -16,16 +16,15 @@ interface Watched {
   readonly memoryBytes?: number
 }
 
-/** What `Warden` says, one of these in a line. */
+/** A message from `Warden`, one JSON line. */
 interface Told extends Watched {
   readonly watch?: string
   readonly end?: string
-  /** A folder to be removed at the end, and one that is none any more. */
+  /** A folder to be removed at the end, and one that no longer is. */
   readonly folder?: string
   readonly left?: string
 }
 
-/** A process of the system. */
 interface Running {
   readonly pid: number
   readonly group: number
@@ -45,12 +44,15 @@ const text = (path: string): string | undefined => {
   try {
     return readFileSync(path, "latin1")
   } catch {
-    // It has ended meanwhile, or belongs to somebody else.
+    // It has ended in the meantime, or belongs to another user.
     return undefined
   }
 }
 
-/** Behind the name, which may hold anything: state, parent, group, session, and as the 22nd the resident pages. */
+/**
+ * Parses the fields after the name, which may contain anything: state, parent, group, session, and as the 22nd the
+ * resident pages.
+ */
 const fromProc = (pid: string): Running | undefined => {
   const stat = text(`/proc/${pid}/stat`)
   const [state, , group, session, ...others] = stat?.slice(stat.lastIndexOf(")") + 2).split(" ") ?? []
@@ -80,13 +82,13 @@ const kill = (pid: number): void => {
   try {
     process.kill(pid, "SIGKILL")
   } catch {
-    // It is gone already, which is all that was wanted.
+    // It has ended already.
   }
 }
 
 const pause = (millis: number): Promise<void> => new Promise((done) => setTimeout(done, millis))
 
-/** Ends all that belongs to a program, whatever it starts meanwhile; true where nothing is left. */
+/** Ends all processes of a program, including those it starts meanwhile; true if none is left. */
 const end = async (id: string, { pid: leader }: Watched): Promise<boolean> => {
   let isGone = false
   for (let round = 0; round < mostRounds && !isGone; round++) {
@@ -113,7 +115,7 @@ const lookAtMemory = (): void => {
 }
 
 const hear = (line: string): void => {
-  // What this process is told is written by `Warden` alone.
+  // Only `Warden` writes these lines.
   const { end: toEnd, folder, left, watch, ...what } = JSON.parse(line) as Told
   if (watch !== undefined) watched.set(watch, { ...watched.get(watch), ...what })
   if (folder !== undefined) folders.add(folder)
@@ -128,7 +130,7 @@ const endAndSay = async (id: string): Promise<void> => {
   say({ ended: id, isGone })
 }
 
-/** Whoever was killed while it started a program has left one that is found a moment later. */
+/** Waits, since a process killed while it started a program leaves one that appears a moment later. */
 const endAll = async (): Promise<void> => {
   for (const wait of watched.size === 0 ? [] : [0, 100, 400]) {
     await pause(wait)
@@ -138,9 +140,9 @@ const endAll = async (): Promise<void> => {
   process.exit(0)
 }
 
-// Those are for the process that this one serves, which ends its programs in good order first.
+// Ignored here: the process that this one serves handles them and ends its programs in order first.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined)
-// Nobody listens any more: what is to be done is told by the end of the input.
+// The reader may be gone; the end of the input triggers the cleanup.
 process.stdout.on("error", () => undefined)
 setInterval(lookAtMemory, lookEveryMillis).unref()
 createInterface({ input: process.stdin })

@@ -1,9 +1,9 @@
 /**
- * Finds the answer behind a marker in a column. Behind hashes (`#### 18`, as GSM8K has it) it is the rest of the line,
- * as MetaMathQA's rows go on with "The answer is: 18"; behind any other marker the rest of the text.
+ * Finds the answer after a marker in a column. After hashes (`#### 18`, as in GSM8K) it is the rest of the line, since
+ * MetaMathQA's rows continue with "The answer is: 18"; after any other marker the rest of the text.
  */
 
-/** The answer behind the last marker; undefined where the text has none. */
+/** The answer after the last marker; undefined if the text has none. */
 export const answerAfter = (text: string, marker: string): string | undefined => {
   const at = text.lastIndexOf(marker)
   if (at === -1) return undefined

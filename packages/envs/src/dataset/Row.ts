@@ -1,4 +1,4 @@
-/** What a row of a configured data set asks, and what its answer is. */
+/** Converts a row of a configured data set to an item with prompt and answer. */
 import { Columns, type ItemSource, Message } from "@atropos/core"
 import { Result } from "effect"
 import * as Marker from "./Marker.ts"
@@ -6,9 +6,8 @@ import * as Template from "./Template.ts"
 
 export interface Item {
   readonly messages: ReadonlyArray<Message.Message>
-  /** Absent where rewards need none. */
+  /** Absent if no reward needs it. */
   readonly solution?: string
-  /** The row's own. */
   readonly id?: string
 }
 
@@ -23,7 +22,7 @@ export interface Mapping {
 
 type Wanted = Record<string, Columns.Column<unknown>>
 
-/** The columns that are read: prompt and answer under these names, those of the template under their own. */
+/** The columns to read: prompt and answer under these names, those of the template under their own. */
 export const columnsOf = ({ answerField, idField, promptField, promptTemplate }: Mapping): Wanted => ({
   ...(promptTemplate === null
     ? { prompt: { setting: "prompt_field", column: promptField, kind: Columns.chat } }

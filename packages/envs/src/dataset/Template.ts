@@ -1,20 +1,19 @@
 /**
- * Prompts made from columns: `Question: {question}`, where `{question}` is the row's column of that name, or a path
- * into one.
+ * Fills prompt templates from columns: `Question: {question}`, where `{question}` is the row's column of that name, or
+ * a path into one.
  *
- * `{{` and `}}` are braces. A column that holds no text (a list of choices, say) is written as JSON.
+ * `{{` and `}}` are literal braces. A column that is not text (for example a list of choices) is written as JSON.
  */
 import { Columns, ExactJson } from "@atropos/core"
 
 const piece = /\{\{|\}\}|\{([^{}]+)\}/g
 
-/** The columns a template names. */
 export const columnsOf = (template: string): ReadonlyArray<string> =>
   Array.from(
     new Set(Array.from(template.matchAll(piece)).flatMap(([, column]) => (column === undefined ? [] : [column])))
   )
 
-/** The template with the values of columns in it. */
+/** Replaces the columns in a template by their values. */
 export const fill = (template: string, valueOf: (column: string) => unknown): string =>
   template.replaceAll(piece, (whole, column: string | undefined) => {
     if (column === undefined) return whole.charAt(0)

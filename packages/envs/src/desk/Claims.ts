@@ -1,9 +1,9 @@
-/** Conversations that serve a customer, and such that do not, for claims and tests. */
+/** Conversations that do or do not serve the customer, for claims and tests. */
 import { Message, type Trajectory } from "@atropos/core"
 import * as Shop from "./Shop.ts"
 import type { Call, Task } from "./Wishes.ts"
 
-/** A conversation in which the clerk makes these calls, one a turn, and then says this. */
+/** A conversation in which the clerk makes these calls, one per turn, followed by a final message. */
 export const conversation = (calls: ReadonlyArray<Call>, words: string): Trajectory.Trajectory => {
   const messages: ReadonlyArray<Message.Message> = [
     Message.user("Hello."),
@@ -42,7 +42,7 @@ export const wrong = (task: Task) => {
   const other = goal.find(({ customer, status }) => status === "pending" && customer === task.customer.name)
   return [
     conversation([], words),
-    // Without having been verified, nothing can be done or said.
+    // Without verification nothing is allowed.
     conversation(calls.slice(1), words),
     ...(calls.length > 1 ? [conversation(calls.slice(0, -1), words)] : []),
     ...(other === undefined ? [] : [conversation([...calls, ["cancel_order", { order: other.id }]], words)]),

@@ -1,9 +1,9 @@
 /**
- * A conversation at the desk: the policy is the clerk, with tools; another model is the customer, who knows what it
- * wants and nothing of the shop.
+ * Plays a conversation at the desk: the policy is the clerk, with tools; another model is the customer, who knows only
+ * its wishes.
  *
- * The customer speaks first, and ends it by a mark. What it all came to follows from the messages: the calls are made
- * again, one after another, on the shop as it was.
+ * The customer speaks first, and ends the conversation by a mark. The outcome follows from the messages: the calls are
+ * replayed in order on the initial shop.
  */
 import { Budget, Message, type Opponent, ServerManager, TextAnswer, Thinking, type Trajectory } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
@@ -14,7 +14,7 @@ import type { Task } from "./Wishes.ts"
 const rules = `You are the clerk of a shop and talk with a customer. Help with the tools you have.
 Verify the customer by name and postcode before anything else. Only pending orders can be cancelled or sent to another address; only things of delivered orders can be sent back. Do what the customer wants and nothing else; refuse what is against these rules. Say amounts exactly, such as 12.50. When everything is done, say so.`
 
-/** By which the customer ends the conversation. */
+/** The customer's mark for the end of the conversation. */
 export const mark = "###DONE###"
 
 const persona = ({
@@ -33,7 +33,7 @@ export interface Options extends Pick<ServerManager.SamplingOptions, "maxTokens"
   readonly limits: Budget.Limits
 }
 
-/** What the customer says to a clerk's words; undefined: the conversation is over. */
+/** The customer's reply; undefined: the conversation is over. */
 const reply = Effect.fnUntraced(function* (
   task: Task,
   said: ReadonlyArray<string>,
@@ -57,14 +57,14 @@ const reply = Effect.fnUntraced(function* (
 
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
 
-/** A call as the model has written it. */
+/** Runs a call as written by the model. */
 const made = (shop: Shop.Shop, { function: { arguments: json, name } }: Message.ToolCall): Shop.Done =>
   Result.flatMap(
     Result.mapError(decode(json || "{}"), () => "the arguments are not JSON"),
     (args) => Shop.call(shop, name, args)
   )
 
-/** The shop after the calls of an answer, with what the tools reply. */
+/** The shop after the calls of an answer, with the tools' replies. */
 const serve = (shop: Shop.Shop, calls: ReadonlyArray<Message.ToolCall>) => {
   let state = shop
   const replies = calls.map((call): Message.Message => {
@@ -80,7 +80,7 @@ const serve = (shop: Shop.Shop, calls: ReadonlyArray<Message.ToolCall>) => {
   return { shop: state, replies }
 }
 
-/** One conversation; undefined where there is no room for an answer. */
+/** One conversation; undefined if the context has no room for an answer. */
 export const play = Effect.fn("Conversation.play")(function* (
   task: Task,
   options: Options
@@ -109,7 +109,7 @@ export const play = Effect.fn("Conversation.play")(function* (
         messages = [...messages, ...served.replies]
       }
     }
-    // Out of its budget: what was done until then counts. A clerk who says nothing has hung up.
+    // On a spent budget the actions so far count. An empty message ends the conversation.
     if (words === undefined || words === "") break
     said.push(words)
     wanted = yield* reply(task, said, options)
@@ -126,20 +126,19 @@ const comparable = (orders: ReadonlyArray<Shop.Order>) =>
 
 const amount = /(?<![\d.,])\d{1,6}[.,]\d{2}(?![\d]|[.,]\d)/g
 
-/** Whether words hold the amount, and no other one but those that belong to it. */
+/** Checks that a text contains the amount, and no other one except those that belong to it. */
 const says = (words: string, { cents, others }: NonNullable<Task["told"]>): boolean => {
   const amounts = Array.from(words.matchAll(amount), ([one]) => Math.round(Number(one.replace(",", ".")) * 100))
   return amounts.includes(cents) && amounts.every((one) => one === cents || others.includes(one))
 }
 
 export interface Judged {
-  /** Whether the orders are what they should be: everything done, and nothing else. */
+  /** 1 if the orders match the goal exactly. */
   readonly orders: number
-  /** Whether the customer was told what they wanted to know. */
+  /** 1 if the customer received the requested amount. */
   readonly told: number
 }
 
-/** What a conversation came to, by its messages. */
 export const judge = ({ goal, shop, told }: Task, { messages }: Pick<Trajectory.Trajectory, "messages">): Judged => {
   const answers = messages.filter(({ role }) => role === "assistant")
   const end = answers.reduce((state, { tool_calls: calls = [] }) => serve(state, calls).shop, shop)
@@ -148,7 +147,7 @@ export const judge = ({ goal, shop, told }: Task, { messages }: Pick<Trajectory.
     .map((one) => Thinking.spoken(Message.text(one)))
   return {
     orders: Number(comparable(end.orders) === comparable(goal)),
-    // Nobody is told about orders before they have been verified.
+    // Amounts stated before the verification do not count.
     told: Number(told === undefined || (end.verified !== undefined && words.some((one) => says(one, told))))
   }
 }

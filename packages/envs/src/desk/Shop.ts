@@ -1,9 +1,9 @@
 /**
- * A small shop with customers and their orders, and what its clerk can do by tools. Pure: a call leads from one state
- * to the next, so that what an episode has come to follows from its calls alone.
+ * A small shop with customers and their orders, and the clerk's tools. Pure: a call maps one state to the next, so that
+ * the result of an episode follows from its calls alone.
  *
- * Rules are kept by the tools: nothing about orders is said or changed before the customer has been verified by name
- * and postcode; only pending orders are cancelled or sent elsewhere; only things of delivered orders are taken back.
+ * The tools enforce the rules: nothing about orders is shown or changed before the customer has been verified by name
+ * and postcode; only pending orders can be cancelled or redirected; only items of delivered orders can be returned.
  */
 import { Tool } from "@atropos/core"
 import { Effect, Result, Schema } from "effect"
@@ -19,7 +19,7 @@ export interface Order {
   readonly status: "pending" | "delivered" | "cancelled"
   readonly address: string
   readonly things: ReadonlyArray<Thing>
-  /** Names of things that were taken back. */
+  /** Names of returned items. */
   readonly returned: ReadonlyArray<string>
 }
 
@@ -31,11 +31,11 @@ export interface Customer {
 export interface Shop {
   readonly customers: ReadonlyArray<Customer>
   readonly orders: ReadonlyArray<Order>
-  /** Whose orders may be spoken of. */
+  /** The customer whose orders may be discussed. */
   readonly verified: string | undefined
 }
 
-/** What a call came to: the next state with an answer, or why it was refused. */
+/** The result of a call: the next state with a reply, or why it was refused. */
 export type Done = Result.Result<{ readonly shop: Shop; readonly reply: string }, string>
 
 export const money = (cents: number): string => `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, "0")}`
@@ -44,7 +44,6 @@ export const totalOf = ({ things }: Pick<Order, "things">): number => things.red
 
 const same = (one: string, other: string): boolean => one.trim().toLowerCase() === other.trim().toLowerCase()
 
-/** An order of the customer who was verified. */
 const ownOrder = ({ orders, verified }: Shop, id: string): Result.Result<Order, string> => {
   if (verified === undefined) return Result.fail("the customer has not been verified")
   const order = orders.find((one) => same(one.id, id) && one.customer === verified)
@@ -155,7 +154,6 @@ export const definitions = Object.entries(tools).map(([name, { description, para
 
 const isTool = (name: string): name is ToolName => Object.hasOwn(tools, name)
 
-/** What a call comes to. */
 export const call = (shop: Shop, name: string, args: unknown): Done =>
   isTool(name)
     ? tools[name].run(shop, args)

@@ -1,10 +1,9 @@
 /**
- * What a customer of the shop wants, drawn with a seed: one or two wishes, who they are, and what the shop must be like
- * when they have been served.
+ * Draws a customer's task from a seed: one or two wishes, the customer, and the required final state of the shop.
  *
- * What must come of it is found by doing it, so that it can be done. A wish may be against the rules (a delivered order
- * is to be cancelled): then nothing may change for it; it never stands alone, so that refusing everything is worth
- * nothing.
+ * The final state is computed by running the calls, so that it is reachable. A wish may violate the rules (cancelling a
+ * delivered order): then nothing may change for it; it always comes with another wish, so that refusing everything
+ * scores 0.
  */
 import type { SeededRandom } from "@atropos/core"
 import { Result } from "effect"
@@ -12,19 +11,18 @@ import * as Shop from "./Shop.ts"
 
 type Random = SeededRandom.SeededRandom
 
-/** A call with its arguments. */
 export type Call = readonly [name: Shop.ToolName, args: { readonly [name: string]: string }]
 
 export interface Task {
   readonly shop: Shop.Shop
   readonly customer: Shop.Customer
-  /** What the customer wants, said to whoever plays them. */
+  /** The wishes, as told to the model that plays the customer. */
   readonly wishes: ReadonlyArray<string>
-  /** Calls that do it. */
+  /** Calls that fulfil them. */
   readonly calls: ReadonlyArray<Call>
   /** The orders afterwards. */
   readonly goal: ReadonlyArray<Shop.Order>
-  /** An amount that the customer must be told, in cents, with those that may be said along with it. */
+  /** An amount that the customer must be told, in cents, with other amounts that may be mentioned. */
   readonly told?: { readonly cents: number; readonly others: ReadonlyArray<number> }
 }
 
@@ -68,7 +66,7 @@ const shopOf = (random: Random): Shop.Shop => {
   return {
     customers,
     verified: undefined,
-    // Nobody has ordered one thing twice: a customer names orders by what is in them.
+    // No customer has ordered an item twice, since customers name orders by their items.
     orders: customers.flatMap(({ name }) => {
       const things = random.sample(goods, 8).map((thing) => ({ name: thing, cents: random.between(450, 9_999) }))
       return [things.slice(0, 2), things.slice(2, 5), things.slice(5)].map((some, index): Shop.Order => ({
@@ -83,7 +81,6 @@ const shopOf = (random: Random): Shop.Shop => {
   }
 }
 
-/** A wish with the calls that fulfil it. */
 interface Wish {
   readonly text: string
   readonly calls: ReadonlyArray<Call>
@@ -125,7 +122,7 @@ const refused = ({ things }: Shop.Order): Wish => ({
   calls: []
 })
 
-/** The orders after some calls. Throws where one is refused: that is a mistake of the drawing. */
+/** The orders after some calls. Throws if a call is refused: a bug of the generator. */
 export const after = (shop: Shop.Shop, calls: ReadonlyArray<Call>): Shop.Shop =>
   calls.reduce(
     (state, [name, args]) => Result.getOrThrowWith(Shop.call(state, name, args), (why) => new Error(why)).shop,

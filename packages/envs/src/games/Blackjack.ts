@@ -1,12 +1,11 @@
 /**
- * Blackjack: hit or stick until the hand is over, one decision a turn.
+ * Blackjack: hit or stick until the hand is over, one decision per turn.
  *
- * Gymnasium's rules and rewards (`BlackjackRules`). An episode's score is its reward: 1 won, 0 drawn, -1 lost (1.5 for
- * a natural under `natural`). Turn by turn (`mode: stepwise`) a decision is judged by r + V(s') - V(s); V is the
- * expectation under the best play from what the player sees, where the original's looked at the cards to come. An
- * answer without a decision loses the hand. `prompt_style: compact` asks in a few characters, for models trained from
- * scratch: `M-0=` (M: sixteen, from A for four; -: no ace that counts eleven; 0: the dealer shows ten) is answered by
- * `h` or `s`. All rollouts of a group are dealt the same cards.
+ * Gymnasium's rules and rewards (`BlackjackRules`). Score: 1 won, 0 drawn, -1 lost (1.5 for a natural under `natural`).
+ * With `mode: stepwise` a decision scores r + V(s') - V(s); V is the expected return under optimal play from the
+ * visible cards (the original used the cards to come). An answer without a decision loses the hand. `prompt_style:
+ * compact`, for models trained from scratch: `M-0=` (M: sixteen, from A for four; -: no ace that counts eleven; 0: the
+ * dealer shows ten) is answered by `h` or `s`. All rollouts of a group are dealt the same cards.
  */
 import { Environment, Episode, GameEnvironment, Message, SeededRandom, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"
@@ -29,12 +28,10 @@ export const settings = Environment.settings({
 
 export type Settings = BlackjackRules.Rules & { readonly promptStyle: "chat" | "compact" }
 
-/**
- * Totals from 4 to 21, one character each: what a model from scratch need not put together it has not to learn first.
- */
+/** Totals from 4 to 21 as single characters, so that a model from scratch need not learn to combine digits first. */
 const totals = "ABCDEFGHIJKLMNOPQR"
 
-/** All that the compact form is written in. */
+/** The vocabulary of the compact form. */
 export const characters = `${totals}0123456789+-=hs`
 
 /** The decision of an answer: the last one between tags, after the thinking; in the compact form its only character. */
@@ -44,10 +41,7 @@ export const actionOf = (answer: string, style: Settings["promptStyle"]): Blackj
   return told === undefined ? undefined : told.toLowerCase() === "hit" ? "hit" : "stick"
 }
 
-/**
- * A hand as the compact form tells it: total, whether an ace counts eleven (+) or not (-), the dealer's open card (0:
- * ten).
- */
+/** A hand in the compact form: total, whether an ace counts eleven (+) or not (-), the dealer's open card (0: ten). */
 export const compact = ({ dealer, player }: Pick<BlackjackRules.State, "player" | "dealer">): string =>
   `${totals[BlackjackRules.total(player) - 4]!}${BlackjackRules.hasUsableAce(player) ? "+" : "-"}${dealer[0]! % 10}=`
 
@@ -62,7 +56,7 @@ export const makeGame = ({ promptStyle, ...rules }: Settings): GameEnvironment.P
   const isCompact = promptStyle === "compact"
   const describe = isCompact ? compact : inWords
   return {
-    // Twelve cards at most stay within 21, of which ten are drawn.
+    // At most twelve cards stay within 21, of which ten are drawn.
     maxTurns: 20,
     ...(isCompact && { form: "text" }),
     start: (random) => {
@@ -78,12 +72,12 @@ export const makeGame = ({ promptStyle, ...rules }: Settings): GameEnvironment.P
       return { ...outcome, observation: outcome.isOver ? "" : describe(outcome.state) }
     },
     value: (state) => BlackjackRules.value(state, rules),
-    // Who never decides does not win: a hand that is not over is lost.
+    // A hand that is not over is lost, so that never deciding does not win.
     score: (_, { isOver, rewards }) => (isOver ? rewards.reduce((sum, reward) => sum + reward, 0) : -1)
   }
 }
 
-/** A state within a hand, answered at random: teaches the form and no play. */
+/** A state within a hand, answered at random: teaches the format without any strategy. */
 export const demonstration = (
   seed: number,
   index: number

@@ -1,9 +1,9 @@
 /**
- * Blackjack as Gymnasium's Blackjack-v1 plays it: an infinite deck, an ace counts 11 where that does not bust, the
- * dealer draws below 17.
+ * The rules of Gymnasium's Blackjack-v1: an infinite deck, an ace counts 11 unless that busts, the dealer draws below
+ * 17.
  *
- * Pure: a state holds the cards by position, so a seed and the actions give the whole game. `value` is the return
- * expected under the best play from what the player sees, the dealer's open card and the own hand; it knows neither the
+ * Pure: a state holds the cards by position, so a seed and the actions determine the game. `value` is the expected
+ * return under optimal play from the visible cards: the dealer's open card and the player's hand, but neither the
  * hidden card nor the cards to come. Sources: gymnasium/envs/toy_text/blackjack.py; Sutton and Barto, Reinforcement
  * Learning (2018), example 5.1.
  */
@@ -24,7 +24,6 @@ export interface State {
   readonly dealer: Hand
   /** Card number n of the deck, 1 (ace) to 10. */
   readonly card: (position: number) => number
-  /** Cards taken so far. */
   readonly taken: number
 }
 
@@ -67,7 +66,6 @@ export const act = (state: State, action: Action, rules: Rules): Outcome => {
   return { state: { ...state, dealer, taken: position }, reward, isOver: true }
 }
 
-/** What a hand that stands gets. */
 const payout = (player: number, playerIsNatural: boolean, dealer: number, dealerIsNatural: boolean, rules: Rules) => {
   if (rules.sab && playerIsNatural && !dealerIsNatural) return 1
   const reward = Math.sign(player - dealer)
@@ -99,7 +97,7 @@ const stood = (hand: Hand): Ending => ({
 const merged = (hand: Hand): ReadonlyArray<Ending> => {
   const sums = new Map<string, Ending>()
   for (const rank of ranks) {
-    // The order of the cards does not matter from the second one on.
+    // The order of the cards is irrelevant from the second one on.
     for (const one of dealerEndings([...hand, rank].toSorted((a, b) => a - b))) {
       const key = `${one.total} ${one.isNatural}`
       const probability = (sums.get(key)?.probability ?? 0) + one.probability / ranks.length
@@ -115,7 +113,7 @@ const stickValue = (player: Hand, open: number, rules: Rules): number =>
     0
   )
 
-/** What each action is worth under the best play after it. */
+/** The expected return of each action, with optimal play after it. */
 export const actionValues = (
   { dealer, player }: Pick<State, "player" | "dealer">,
   rules: Rules
@@ -136,6 +134,6 @@ const handValue = (player: Hand, open: number, rules: Rules): number => {
 }
 const values = new Map<string, number>()
 
-/** V(s): the return expected from here under the best play. */
+/** V(s): the expected return from here under optimal play. */
 export const value = ({ dealer, player }: Pick<State, "player" | "dealer">, rules: Rules): number =>
   handValue(player, dealer[0]!, rules)

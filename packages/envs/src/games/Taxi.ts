@@ -1,11 +1,10 @@
 /**
- * Taxi: fetch a passenger at one landmark of a small town and set them down at another, one action a turn.
+ * Taxi: fetch a passenger at one landmark of a small town and drop them off at another, one action per turn.
  *
- * Gymnasium's rules, map and rewards (`TaxiRules`). The score of an episode is its return over the best return from its
- * start where the passenger was delivered (at least 0), -0.5 where they were only picked up, -1 otherwise. Turn by turn
- * (`mode: stepwise`) an action is judged by r + V(s') - V(s), with V by shortest ways. An answer without an action
- * between tags changes nothing and costs what a refused action costs. The original (gym_taxi) told three landmarks
- * wrong and took a step west for picking up.
+ * Gymnasium's rules, map and rewards (`TaxiRules`). Score: the return divided by the best return from the start if the
+ * passenger was delivered (at least 0), -0.5 if only picked up, -1 otherwise. With `mode: stepwise` an action scores r
+ * + V(s') - V(s), with V by shortest paths. An answer without an action between tags changes nothing and costs as much
+ * as a refused action. The original (gym_taxi) described three landmarks wrong and took a step west for picking up.
  */
 import { Environment, Episode, GameEnvironment, Message, RewardComponents, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"
@@ -27,7 +26,7 @@ const action = new RegExp(`<action>\\s*(${TaxiRules.actions.join("|")})\\s*</act
 export const actionOf = (answer: string): TaxiRules.Action | undefined =>
   Array.from(Thinking.spoken(answer).matchAll(action))
     .at(-1)?.[1]!
-    // The pattern names nothing but actions.
+    // The pattern matches only actions.
     .toLowerCase() as TaxiRules.Action | undefined
 
 export interface State {
@@ -48,7 +47,7 @@ const describe = (state: number): string => {
 
 const rule: RewardComponents.Rule = { weights: { picked_up: 0.5, delivered: 0.5, directness: 1 }, base: -1 }
 
-/** `directness`: the return over the best one from the start, of a passenger who arrived. */
+/** `directness`: the return divided by the best one from the start, if the passenger arrived. */
 const partsOf = (start: State, { isOver, rewards, state }: Episode.Played<State>): RewardComponents.Rewards => {
   const sum = rewards.reduce((all, reward) => all + reward, 0)
   return {
@@ -86,7 +85,7 @@ export const layer = Environment.layer("taxi", settings, (chosen) => {
   const best = ({ start }: GameEnvironment.Item<State>) => TaxiRules.shortestWay(start.at).map(tagged)
   return Effect.map(GameEnvironment.definition(game, chosen), (definition) => ({
     ...definition,
-    // The passenger is there; the way decides how much above 0.
+    // The passenger has arrived; the route sets how far the score is above 0.
     components: rule,
     evaluation: { ...definition.evaluation, isCorrect: (score: number) => score > 0 },
     label: ({ start }: GameEnvironment.Item<State>) => `state ${start.at}`,

@@ -1,8 +1,8 @@
 /**
- * Taxi as Gymnasium's Taxi plays it (without rain and fickle passengers): five by five squares with walls, four
- * landmarks, one passenger.
+ * The rules of Gymnasium's Taxi (without rain and fickle passengers): five by five squares with walls, four landmarks,
+ * one passenger.
  *
- * A state is Gymnasium's number: ((row * 5 + column) * 5 + passenger) * 4 + destination; passenger 4 sits in the taxi.
+ * A state is Gymnasium's number: ((row * 5 + column) * 5 + passenger) * 4 + destination; passenger 4 is in the taxi.
  * Every action costs 1, picking up or dropping off in a wrong place 10; delivering pays 20. Source:
  * gymnasium/envs/toy_text/taxi.py, after Dietterich, Hierarchical Reinforcement Learning with the MAXQ Value Function
  * Decomposition (2000).
@@ -14,7 +14,7 @@ const size = 5
 const inTaxi = 4
 const states = size * size * 5 * 4
 
-/** A wall stands east of these squares, given by row and column. */
+/** A wall is east of each of these squares. */
 export const walls: ReadonlyArray<readonly [row: number, column: number]> = [
   [0, 1],
   [1, 1],
@@ -44,7 +44,7 @@ export const landmarks: ReadonlyArray<Landmark> = [
 export interface Position {
   readonly row: number
   readonly column: number
-  /** Landmark the passenger waits at; 4: in the taxi. */
+  /** Index of the landmark where the passenger waits; 4: in the taxi. */
   readonly passenger: number
   readonly destination: number
 }
@@ -61,7 +61,7 @@ export const decode = (state: number): Position => ({
 
 export const isInTaxi = ({ passenger }: Position): boolean => passenger === inTaxi
 
-/** Where an episode may start: the passenger waits somewhere else than at the destination. */
+/** Possible start states: the passenger does not wait at the destination. */
 export const starts: ReadonlyArray<number> = Array.from({ length: states }, (_, state) => state).filter((state) => {
   const { destination, passenger } = decode(state)
   return passenger !== inTaxi && passenger !== destination
@@ -88,7 +88,7 @@ const canGo = (row: number, column: number, action: Action): boolean => {
   }
 }
 
-/** The moves that lead somewhere, and what of picking up and dropping off is allowed. */
+/** The actions that change the state without a penalty. */
 export const sensible = (state: number): ReadonlyArray<Action> =>
   actions.filter((action) => {
     const { reward, state: next } = act(state, action)
@@ -117,7 +117,7 @@ export const act = (state: number, action: Action): Outcome => {
     : moved({ column: at.column + (action === "east" ? 1 : -1) })
 }
 
-/** Fewest actions from every state to delivery, the last one included; by breadth-first search backwards. */
+/** Fewest actions from every state to delivery, including the last one; by backward breadth-first search. */
 const fewest: ReadonlyArray<number> = (() => {
   const before = Array.from({ length: states }, (): Array<number> => [])
   const distances = Array.from({ length: states }, () => Number.POSITIVE_INFINITY)
@@ -146,7 +146,6 @@ const fewest: ReadonlyArray<number> = (() => {
 /** V(s): the best return from here, 20 for the delivery and -1 for every action before it. */
 export const value = (state: number): number => 21 - fewest[state]!
 
-/** The actions of a shortest way to delivery. */
 export const shortestWay = (state: number): ReadonlyArray<Action> => {
   const best = actions.find((action) => {
     const { isOver, reward, state: next } = act(state, action)

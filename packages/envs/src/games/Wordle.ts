@@ -1,10 +1,10 @@
 /**
  * Wordle: a hidden word of five letters, six guesses, marks for every letter.
  *
- * Whole episodes: 1 for the word at the first guess, 0.1 less for every further one; who does not find it gets at most
- * 0.3, by what the guesses told. Turn by turn (`mode: stepwise`): alternatives of each guess, judged by what they add.
- * An answer without a word of the list between `<guess>` tags uses up a guess. All rollouts of a group look for the
- * same word.
+ * Score of an episode: 1 for the word at the first guess, 0.1 less for each additional one; at most 0.3 if it is not
+ * found, by the information of the guesses. With `mode: stepwise` alternatives of each guess are scored by the
+ * information they add. An answer without a listed word between `<guess>` tags uses up a guess. All rollouts of a group
+ * have the same hidden word.
  */
 import { Environment, Episode, GameEnvironment, Message, RewardComponents, Thinking } from "@atropos/core"
 import { Effect } from "effect"
@@ -16,7 +16,7 @@ export const settings = Environment.settings(GameEnvironment.fields)
 export interface State {
   readonly hidden: string
   readonly guesses: ReadonlyArray<WordleRules.Guess>
-  /** Answers so far, those without a word included. */
+  /** Number of answers so far, including those without a word. */
   readonly turn: number
 }
 
@@ -30,14 +30,15 @@ const isSolved = ({ guesses }: State): boolean => guesses.at(-1)?.marks === "g".
 
 const rule: RewardComponents.Rule = { weights: { solved: 0.7, known: 0.3, late: -0.1 } }
 
-/** What a game that ends here is worth: `late` is how many guesses were needed beyond the first to find the word. */
+/**
+ * The reward components if the game ends here: `late` is the number of guesses beyond the first that found the word.
+ */
 const parts = (state: State): RewardComponents.Rewards => ({
   solved: isSolved(state) ? 1 : 0,
   known: WordleRules.known(state.guesses),
   late: isSolved(state) ? state.turn - 1 : 0
 })
 
-/** The score of a game that ends here. */
 const worth = (state: State): number => RewardComponents.scoreOf(parts(state), rule)
 
 const guess = (state: State, answer: string): { readonly state: State; readonly told: string } => {
@@ -59,7 +60,7 @@ export const game: GameEnvironment.PlayableGame<State> = {
     const observation = `${told} ${WordleRules.maxGuesses - state.turn} left.`
     return { state, isOver, reward: isOver ? worth(state) : 0, observation }
   },
-  // What is known by now, less a little for every guess that is gone.
+  // The information so far, minus a small cost for every used guess.
   value: (state) => worth(state) - 0.01 * state.turn,
   score: (_, { state }) => worth(state),
   parts: (_, { state }) => parts(state)

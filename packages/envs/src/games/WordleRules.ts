@@ -1,9 +1,9 @@
 /**
- * Wordle: guess a hidden word of five letters within six guesses, told of every letter whether it is right, elsewhere
- * or absent.
+ * The rules of Wordle: guess a hidden word of five letters within six guesses; each letter is marked as right,
+ * elsewhere or absent.
  *
- * Pure. A letter that occurs once in the hidden word is marked once, right places first. `value` is what the guesses so
- * far have told, in bits: the logarithm of how many words they rule out. It looks at the marks alone, never at the
+ * Pure. A letter that occurs once in the hidden word is marked once, right places first. `known` is the share of
+ * information gained so far, by the logarithm of the number of words left. It depends on the marks alone, never on the
  * hidden word.
  */
 import { words } from "./Words.ts"
@@ -36,13 +36,13 @@ export interface Guess {
   readonly marks: Marks
 }
 
-/** The words that every guess so far allows. */
+/** The words consistent with every guess so far. */
 export const candidates = (guesses: ReadonlyArray<Guess>): ReadonlyArray<string> =>
   words.filter((word) => guesses.every((guess) => mark(guess.word, word) === guess.marks))
 
 const isWord: ReadonlySet<string> = new Set(words)
 export const isKnown = (word: string): boolean => isWord.has(word)
 
-/** Share of all that can be known that is known, 0 (nothing) to 1 (one word is left). */
+/** Share of the information gained so far, 0 (none) to 1 (one word is left). */
 export const known = (guesses: ReadonlyArray<Guess>): number =>
   1 - Math.log2(Math.max(1, candidates(guesses).length)) / Math.log2(words.length)

@@ -1,9 +1,9 @@
 /**
- * Copies what an agent left, in a container that has stopped, to the machine of the tests.
+ * Copies an agent's files from its stopped container to the machine of the tests.
  *
- * Links are copied as links, and no copy decides where the next one goes: a path that lies in another is copied with
- * it, one that is a link itself counts as not there, and the way to each has no links in the machine of the tests
- * before anything of the agent's is in it.
+ * Links are copied as links, and no copy affects the destination of the next: a path inside another is copied with it,
+ * a path that is itself a link counts as missing, and the parents of each path are checked for links in the machine of
+ * the tests before any file of the agent's is in it.
  */
 import { basename, dirname, posix } from "node:path"
 import { Effect, FileSystem } from "effect"
@@ -15,10 +15,10 @@ import type { Task } from "./Task.ts"
 const logs = "/logs/artifacts"
 const callSeconds = 300
 
-/** What the tests have a place of their own for. */
+/** Paths that the tests' machine uses itself. */
 const reserved = ["/tests", "/logs/verifier", "/proc", "/sys", "/dev"]
 
-/** The paths to copy, those that lie in others left out; fails for one that is no place of the agent's. */
+/** The paths to copy, without those inside others; fails for a path that is not the agent's. */
 export const paths = Effect.fnUntraced(function* ({ name }: Task, named: ReadonlyArray<string>) {
   const all = [...new Set([...named.map((path) => posix.resolve("/", path)), logs])]
   const taken = all.find(
@@ -32,7 +32,7 @@ export const paths = Effect.fnUntraced(function* ({ name }: Task, named: Readonl
   return all.filter((path) => !all.some((other) => path.startsWith(`${other}/`)))
 })
 
-/** Fails if the way to one of several paths leads through a link: one copy could move the next elsewhere. */
+/** Fails if the parents of a path contain a link: one copy could redirect the next. */
 const straight = Effect.fnUntraced(function* (
   verifier: Container.Container,
   { name }: Task,
@@ -56,12 +56,11 @@ const quoted = (path: string): string => `'${path.replaceAll("'", `'\\''`)}'`
 
 export interface Options {
   readonly docker: Docker
-  /** The agent's container. */
   readonly from: string
   readonly to: Container.Container
   readonly task: Task
   readonly paths: ReadonlyArray<string>
-  /** A folder of this machine, which is made. */
+  /** A folder of this machine, created here. */
   readonly staging: string
 }
 
@@ -76,7 +75,7 @@ export const copy = Effect.fnUntraced(function* ({ docker, from, paths, staging,
       seconds: callSeconds
     })
     const isCopied = ending?._tag === "Exited" && ending.code === 0
-    // What the agent has not made is for the tests to judge.
+    // Missing files are for the tests to judge.
     if (!isCopied && !/could not find|no such file|not found/i.test(complaint)) {
       return yield* new HarborError({ message: `${source} of the task ${task.name} cannot be copied: ${complaint}` })
     }
@@ -86,7 +85,7 @@ export const copy = Effect.fnUntraced(function* ({ docker, from, paths, staging,
     if (isLink) {
       yield* Effect.logWarning("artifact not copied: it is a link", { task: task.name, artifact: source })
     }
-    // What the agent has removed must not come back from the image.
+    // Files that the agent removed must not reappear from the image.
     yield* to.exec({
       script: `rm -rf -- ${quoted(source)}; mkdir -p -- ${quoted(dirname(source))}`,
       user: "root",

@@ -1,8 +1,8 @@
 /**
- * Where a task is worked on and graded: a container, or namespaces of this machine.
+ * The machine in which a task is worked on and graded: a container, or namespaces of this machine.
  *
- * The agent's commands see the task's machine and nothing of `tests/` or `solution/`. Grading ends all that they have
- * left running before the tests are there at all.
+ * The agent's commands see the task's machine without `tests/` and `solution/`. Grading ends all processes they have
+ * left running before the tests are added.
  */
 import { type Effect, Result, type Scope } from "effect"
 import type { Judged } from "../agent/SessionGroup.ts"
@@ -13,13 +13,13 @@ import * as RewardFile from "./RewardFile.ts"
 import type { Settings } from "./HarborSettings.ts"
 import type { Machine, Task, Variables } from "./Task.ts"
 
-/** A line of the shell (bash, or sh where there is none). */
+/** A shell command (bash, or sh if missing). */
 export interface Run {
   readonly script: string
   readonly input?: string
   readonly env?: Variables
   readonly user?: string
-  /** A command that takes longer is ended; absent: no limit. */
+  /** The time limit, after which a command is ended; absent: no limit. */
   readonly seconds?: number
 }
 
@@ -27,39 +27,39 @@ export interface Box {
   readonly run: (run: Run) => Effect.Effect<Program.Printed, ProgramError | HarborError>
   /** Copies `solution/` of the task to `/solution`. */
   readonly putSolution: Effect.Effect<void, ProgramError | HarborError>
-  /** Ends the agent's work, runs the tests, and tells the reward or why there is none. */
+  /** Ends the agent's work, runs the tests, and returns the reward or why there is none. */
   readonly grade: Effect.Effect<Result.Result<Judged, string>, ProgramError | HarborError>
 }
 
 export interface OpenOptions {
   readonly task: Task
   readonly warden: Warden
-  /** Whether an agent in there asks the model over the network. */
+  /** True if an agent in the machine calls the model over the network. */
   readonly needsGateway: boolean
-  /** A folder of this machine with the agent's program, to be seen at `/agent`. */
+  /** A folder of this machine with the agent's program, visible at `/agent`. */
   readonly agentFolder: string | null
   /** A folder in which logs and tests of trials are kept. */
   readonly keptIn: string | null
   readonly network: Settings["network"]
-  /** Variables of this process that the task may take. */
+  /** Variables of this process that the task may use. */
   readonly passed: Variables
 }
 
 export type Open<R> = (options: OpenOptions) => Effect.Effect<Box, ProgramError | HarborError, R | Scope.Scope>
 
-/** Most bytes that a command may print. */
+/** Maximum output of a command, in bytes. */
 export const outputBytes = 10_000_000
 
 /**
- * A script under a time limit of the machine's own, where it has the program `timeout`; `$1`: the script, `$2`:
- * seconds, or nothing. Bash would read its start files where its input is a socket.
+ * Runs a script under the machine's own time limit, if it has the program `timeout`; `$1`: the script, `$2`: seconds,
+ * or empty. `--norc`, because bash would read its start files if its input is a socket.
  */
 const limited = `script=$1 seconds=$2
 if command -v bash >/dev/null 2>&1; then set -- bash --norc; else set -- sh; fi
 if [ -n "$seconds" ] && command -v timeout >/dev/null 2>&1; then set -- timeout -s KILL "$seconds" "$@"; fi
 exec "$@" -c "$script"`
 
-/** The words that run a script in there. */
+/** The command line that runs a script in the machine. */
 export const words = (script: string, seconds: number | undefined): ReadonlyArray<string> => [
   "sh",
   "-c",
@@ -69,25 +69,25 @@ export const words = (script: string, seconds: number | undefined): ReadonlyArra
   seconds === undefined ? "" : String(seconds)
 ]
 
-/** Runs the tests; their output is a log, and their exit code says nothing. */
+/** Runs the tests; their output is logged and their exit code ignored. */
 export const testScript =
   "chmod +x /tests/test.sh 2>/dev/null; /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1; exit 0"
 
-/** Whether a machine gets a network, given what it gets if neither task nor setting says a word. */
+/** Decides on network access; `byDefault` applies if neither the task nor the setting specifies it. */
 export const hasNetwork = (
   { asksForNetwork, hasNetwork }: Pick<Machine, "asksForNetwork" | "hasNetwork">,
   network: Settings["network"],
   byDefault: boolean
 ): boolean => hasNetwork && network !== "none" && (network === "public" || asksForNetwork === true || byDefault)
 
-/** What is said where an agent's program could not reach the model. */
+/** The error for an agent's program that could not reach the model. */
 export const unreachable = ({ name }: Task): string =>
   `the task ${name} wants no network (or --env.network none does), so an agent's program in there could not reach the model: leave --env.command out, and the model is asked from outside`
 
-/** The machine's own `timeout` ended it. */
+/** Exit code if the machine's own `timeout` ended it. */
 const killed = 137
 
-/** Nothing that was stopped by its limit has said anything, whatever it had written before. */
+/** A verifier stopped by its limit has no verdict, even if it wrote one before. */
 export const verdictOf = (
   { verifier: { seconds } }: Task,
   { ending }: Pick<Program.Printed, "ending">,

@@ -1,8 +1,8 @@
 /**
- * One container, as long as a scope: its first process waits on its input, which this process holds.
+ * Runs one container for the lifetime of a scope; its first process waits on its input, which this process holds.
  *
- * So it stops by itself when this process is gone, by `kill -9` too: the end of the input is the end of the container.
- * What stopped in that way is removed by the next environment on this machine (`sweep`).
+ * So it stops by itself when this process ends, even by `kill -9`: the end of the input ends the container. Containers
+ * stopped in that way are removed by the next environment on this machine (`sweep`).
  */
 import { randomBytes } from "node:crypto"
 import * as Platform from "@atropos/core/base/Platform"
@@ -25,28 +25,31 @@ export interface Options {
   readonly volumes: ReadonlyArray<string>
   /** A stopped container whose volumes it sees. */
   readonly volumesFrom?: string
-  /** What is said where it does not start. */
+  /** The error if it does not start. */
   readonly what: string
 }
 
 export interface Container {
   readonly name: string
   readonly exec: (run: Box.Run) => Effect.Effect<Program.Printed, ProgramError>
-  /** Ends all that runs in it; its files stay until the scope closes. */
+  /** Ends all its processes; its files stay until the scope closes. */
   readonly stop: Effect.Effect<void, HarborError | ProgramError>
 }
 
-/** Marks containers and images of this process. */
+/** Labels containers and images of this process. */
 export const label = (pid: number = process.pid): string => `atropos.harbor=${pid}`
 
 const ready = "atropos: the container is ready"
 const startSeconds = 300
 const callSeconds = 120
 
-/** Waits for the end of its input, and needs nothing but a shell. */
+/** Waits for the end of its input; requires only a shell. */
 const waiting = `echo "${ready}"; while read -r _; do :; done`
 
-/** A variable by its name alone, which the call has; one that would steer the call itself with its value. */
+/**
+ * A variable by its name alone, with the value in the call's environment; a variable that would affect the call itself
+ * is passed with its value.
+ */
 const variables = (env: Variables): ReadonlyArray<string> =>
   Object.entries(env).flatMap(([name, value]) => ["--env", CommandVariables.steers(name) ? `${name}=${value}` : name])
 
@@ -134,7 +137,7 @@ export const scoped = Effect.fn("Container.scoped")(function* ({
         ],
         env: ofCall(own),
         ...(input !== undefined && { input }),
-        // The container's own limit comes first, where it has one.
+        // The container's own limit fires first, if it has one.
         ...(seconds !== undefined && { seconds: seconds + 5 })
       }),
     stop: Effect.asVoid(
@@ -143,7 +146,7 @@ export const scoped = Effect.fn("Container.scoped")(function* ({
   }
 })
 
-/** Removes what processes left behind that are gone. */
+/** Removes containers and images left by processes that have ended. */
 export const sweep = Effect.fn("Container.sweep")(function* ({ call, run }: Docker) {
   for (const [list, remove] of [
     [

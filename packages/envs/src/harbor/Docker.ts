@@ -1,8 +1,9 @@
 /**
- * Docker by its command line: each call is a run of the program `docker`, bounded in time, ended with this process.
+ * Calls Docker by its command line: each call is a run of the program `docker`, bounded in time, ended with this
+ * process.
  *
- * Podman has the same words. Values of variables go through the environment of the call, never through its words, which
- * other users of this machine can read.
+ * Works with Podman, too. Values of variables are passed in the environment of the call, never on its command line,
+ * which other users of this machine can read.
  */
 import { Effect, Option } from "effect"
 import { tmpdir } from "node:os"
@@ -13,7 +14,7 @@ import { HarborError } from "./HarborError.ts"
 
 export interface Call {
   readonly words: ReadonlyArray<string>
-  /** What it is for, as an error says it. */
+  /** The prefix of its error message. */
   readonly what: string
   readonly seconds?: number
   /** Variables of the call itself. */
@@ -21,9 +22,9 @@ export interface Call {
 }
 
 export interface Docker {
-  /** What a call printed; an error with its complaint where it failed. */
+  /** The output of a call; fails with its error output. */
   readonly call: (call: Call) => Effect.Effect<string, HarborError | ProgramError>
-  /** A call whose end is the caller's to judge. */
+  /** A call whose ending the caller evaluates. */
   readonly run: (
     call: Omit<Call, "what"> & {
       readonly input?: string
@@ -33,7 +34,7 @@ export interface Docker {
   ) => Effect.Effect<Program.Printed, ProgramError>
 }
 
-/** How the program finds its daemon. */
+/** Variables by which the program finds its daemon. */
 const own = [
   "DOCKER_HOST",
   "DOCKER_CONTEXT",
@@ -51,7 +52,7 @@ const own = [
 
 const outputBytes = 20_000_000
 
-/** Ends a run after so many seconds; undefined where it did. */
+/** Ends a run after a number of seconds; undefined if it did. */
 export const within = (
   running: Effect.Effect<Program.Ending, ProgramError>,
   seconds: number | undefined
@@ -96,6 +97,5 @@ export const make = (program: ReadonlyArray<string>, warden: Warden): Docker => 
   }
 }
 
-/** Asks the daemon for its version. */
 export const answers = ({ call }: Docker): Effect.Effect<string, HarborError | ProgramError> =>
   call({ words: ["version", "--format", "{{.Server.Version}}"], what: "no Docker daemon answers", seconds: 30 })

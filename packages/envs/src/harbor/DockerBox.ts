@@ -1,11 +1,10 @@
 /**
- * A task in containers: one in which the agent works, and another for the tests.
+ * Runs a task in containers: one in which the agent works, and another for the tests.
  *
- * The agent's container has neither `tests/` nor `solution/`. When the agent's time is over the container is stopped,
- * which ends all its processes, and the tests run in a container of their own: begun from a snapshot of the agent's
- * files, with `/tests` and `/logs/verifier` mounted over whatever the agent has put there; or, where the task or the
- * setting `grading` says "separate", from an image that the agent never touched, with the files that are to be graded
- * copied into it.
+ * The agent's container has neither `tests/` nor `solution/`. When the agent's time is over it is stopped, which ends
+ * all its processes, and the tests run in their own container: started from a snapshot of the agent's files, with
+ * `/tests` and `/logs/verifier` mounted over anything the agent has put there; or, if the task or the setting `grading`
+ * is "separate", from an image that the agent never touched, with the files to grade copied into it.
  */
 import { randomBytes } from "node:crypto"
 import { chmodSync } from "node:fs"
@@ -89,7 +88,7 @@ export const open =
           env: yield* Templates.resolve(task, "verifier.env", task.verifier.env, passed),
           ...(task.verifier.user !== undefined && { user: task.verifier.user })
         })
-        // What root has written there is to be read, and removed, by this process.
+        // This process must be able to read and remove files that root has written there.
         yield* verifier.exec({ script: "chmod -R a+rwX /logs/verifier /tests", user: "root", seconds: 60 })
         return Box.verdictOf(task, tested, verdicts)
       }).pipe(Effect.scoped, Effect.provide(services))
@@ -100,7 +99,6 @@ export const open =
 const networkOf = (machine: Parameters<typeof Box.hasNetwork>[0], network: Box.OpenOptions["network"]) =>
   Box.hasNetwork(machine, network, true) ? "default" : "none"
 
-/** The folders that every container has. */
 const prepared = Effect.fnUntraced(function* (container: Container.Container, what: string) {
   const { complaint, ending } = yield* container.exec({
     script:
@@ -120,7 +118,7 @@ interface Grading {
   readonly volumes: ReadonlyArray<string>
 }
 
-/** A container that begins with the agent's files, and none of its processes. */
+/** A container that starts with the agent's files, without its processes. */
 const same = Effect.fnUntraced(function* ({
   agent,
   docker,
@@ -154,7 +152,7 @@ const same = Effect.fnUntraced(function* ({
   })
 })
 
-/** A container of an image that the agent never touched, with copies of what is to be graded. */
+/** A container of an image that the agent never touched, with copies of the files to grade. */
 const apart = Effect.fnUntraced(function* ({
   agent,
   docker,
@@ -168,9 +166,8 @@ const apart = Effect.fnUntraced(function* ({
 }: Grading & {
   readonly images: Images
   readonly passed: Variables
-  /** The agent's image. */
   readonly image: string
-  /** A folder of this machine, which is made. */
+  /** A folder of this machine, created here. */
   readonly staging: string
 }): Effect.fn.Return<Container.Container, Failure, Scope.Scope | Services> {
   const machine: Machine = task.verifier.own?.machine ?? task.machine
@@ -193,7 +190,6 @@ const apart = Effect.fnUntraced(function* ({
   return verifier
 })
 
-/** The folder in which the agent worked. */
 const workdirOf = Effect.fnUntraced(function* (docker: Docker, image: string, { machine, name }: Task) {
   const found =
     machine.workdir ??

@@ -1,6 +1,4 @@
-/**
- * A task directory that cannot be read or run, or a container that cannot be had; what an agent does is no such error.
- */
+/** Raised if a task directory cannot be read or run, or a container is unavailable; never for the agent's behaviour. */
 import { Schema } from "effect"
 
 export class HarborError extends Schema.TaggedError<HarborError>()("HarborError", {

@@ -1,4 +1,4 @@
-/** What the environment of Harbor tasks can be told. */
+/** Settings of the environment of Harbor tasks. */
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as AgentSettings from "../agent/AgentSettings.ts"

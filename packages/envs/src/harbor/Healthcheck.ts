@@ -5,7 +5,7 @@ import type { Box } from "./Box.ts"
 import { HarborError } from "./HarborError.ts"
 import type { Task } from "./Task.ts"
 
-/** Failures of the start period do not count; after it so many in a row are an error. */
+/** Failures in the start period do not count; after it, a number of consecutive ones is an error. */
 export const passed = Effect.fn("Healthcheck.passed")(function* <E extends HarborError | ProgramError>(
   { machine: { healthcheck }, name }: Task,
   run: (one: Parameters<Box["run"]>[0]) => Effect.Effect<Effect.Success<ReturnType<Box["run"]>>, E>

@@ -1,4 +1,4 @@
-/** Images of tasks: each is built or pulled once for each environment, however many rollouts ask for it at once. */
+/** Builds or pulls each image of a task once per environment, even if several rollouts request it simultaneously. */
 import { createHash } from "node:crypto"
 import { Effect, FileSystem, Semaphore } from "effect"
 import type { ProgramError } from "../command/Warden.ts"
@@ -7,13 +7,13 @@ import { HarborError } from "./HarborError.ts"
 import type { Machine, Task } from "./Task.ts"
 import * as Tree from "./Tree.ts"
 
-/** The name of the image of a machine, which is there afterwards. */
+/** Provides the image of a machine; returns its name. */
 export type Images = (task: Task, machine: Machine) => Effect.Effect<string, HarborError | ProgramError>
 
-/** Builds at once: each takes a whole machine for a while. */
+/** Concurrent builds: each uses a whole machine for a while. */
 const atOnce = 2
 
-/** One name for one folder, so that building it again replaces what was built before. */
+/** One name per folder, so that a rebuild replaces the earlier image. */
 const nameOf = (folder: string): string =>
   `atropos-harbor:${createHash("sha256").update(folder).digest("hex").slice(0, 24)}`
 
@@ -52,7 +52,7 @@ export const make = Effect.fnUntraced(function* (
       const key = image._tag === "Built" ? image.folder : image._tag === "Named" ? image.name : ""
       const known = ready.get(key)
       if (known !== undefined) return yield* known
-      // One that fails is tried again with the next rollout.
+      // A failed one is retried with the next rollout.
       const once = yield* Effect.cached(
         builds
           .withPermits(1)(prepare(task, machine))

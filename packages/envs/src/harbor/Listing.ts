@@ -1,4 +1,6 @@
-/** `atropos envs harbor --list --tasks FOLDER`: every task directory with what it needs, or what is wrong with it. */
+/**
+ * `atropos envs harbor --list --tasks FOLDER`: lists task directories with their requirements, or why they are invalid.
+ */
 import * as Platform from "@atropos/core/base/Platform"
 import { Effect, Result } from "effect"
 import { HarborError } from "./HarborError.ts"
@@ -21,7 +23,6 @@ const ofTask = ({ agent, hasSolution, machine, notes, refusal, verifier }: Task)
       ].join("; ")
     : `not supported: ${refusal}`
 
-/** A line for each directory. */
 export const names = ({
   tasks
 }: {

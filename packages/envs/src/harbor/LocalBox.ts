@@ -1,11 +1,12 @@
 /**
- * A task without a container: its working folder behind Linux namespaces (bubblewrap), with this machine's programs.
+ * Runs a task without a container: its working directory behind Linux namespaces (bubblewrap), with this machine's
+ * programs.
  *
- * The files of `environment/` stand in the working folder (`environment.workdir`, the Dockerfile's WORKDIR, or `/app`).
- * An agent's commands see the system read-only, their working folder, `/tmp` and `/logs/agent`, and their processes end
- * with each command. The tests run in namespaces of their own on the folder as it was left, with copies of `tests/` and
- * a `/logs/verifier` that no command of the agent could see, and a home that it could not write to. Neither has a
- * network unless the task or a setting asks for one: it is this machine's, with all that listens on its loopback.
+ * The files of `environment/` are in the working directory (`environment.workdir`, the Dockerfile's WORKDIR, or
+ * `/app`). An agent's commands see the system read-only, their working directory, `/tmp` and `/logs/agent`; their
+ * processes end with each command. The tests run in their own namespaces, with copies of `tests/` and a
+ * `/logs/verifier` that were invisible to the agent, and a home that it could not write to. The network, if the task or
+ * a setting requests one, is this machine's, including all services on its loopback.
  */
 import { posix } from "node:path"
 import { Effect, FileSystem, type Path, type Scope } from "effect"
@@ -24,7 +25,7 @@ import * as Templates from "./Templates.ts"
 import * as Tree from "./Tree.ts"
 
 export interface Options {
-  /** Further folders and files of this machine that commands may read. */
+  /** More folders and files of this machine that commands may read. */
   readonly visible: ReadonlyArray<string>
 }
 
@@ -42,7 +43,7 @@ const workdirOf = (dockerfile: string): string | undefined => {
 const failed = (cause: { readonly message: string }) =>
   new HarborError({ message: `a working folder cannot be made: ${cause.message}`, cause })
 
-/** Places of the namespaces that are no task's to work in, nor in anything above or below them. */
+/** Paths of the namespaces that cannot be a task's working directory, nor contain it, nor lie in it. */
 const reserved = ["/tmp", "/proc", "/dev", "/sys", "/logs", "/tests", "/solution", "/agent"]
 
 const isReserved = (workdir: string, visible: ReadonlyArray<string>): boolean =>
@@ -54,8 +55,8 @@ const isReserved = (workdir: string, visible: ReadonlyArray<string>): boolean =>
 const within = (index: number): string => `ATROPOS_VARIABLE_${index}`
 
 /**
- * The words behind a shell that sets what would steer the programs of this machine on the way: those come in under
- * names that mean nothing to them.
+ * Starts the words through a shell that sets variables which would affect this machine's programs on the way; they are
+ * passed under neutral names.
  */
 const setting = (env: Variables, words: ReadonlyArray<string>) => {
   const names = Object.keys(env).filter((name) => CommandVariables.steers(name))
@@ -71,7 +72,7 @@ const setting = (env: Variables, words: ReadonlyArray<string>) => {
   }
 }
 
-/** A mount in the namespaces, as bubblewrap is told of it. */
+/** A mount, as arguments of bubblewrap. */
 type Mount = readonly [kind: "--bind" | "--ro-bind", from: string, to: string]
 
 interface Running {
@@ -117,7 +118,7 @@ const run = Effect.fnUntraced(function* (
     memoryBytes: (task.machine.memoryMb ?? defaultMegabytes) * 1e6,
     output
   })
-  // The limit inside comes first, where the machine has one.
+  // The limit inside fires first, if the machine has one.
   const ending = yield* Docker.within(running, seconds === undefined ? undefined : seconds + 5)
   return { ending, stdout: output.stdout(), complaint: output.complaint() }
 })
@@ -130,7 +131,7 @@ export const open =
       const copy = (from: string, to: string) => Effect.provideService(Tree.copy(from, to), FileSystem.FileSystem, fs)
       const folder = yield* WorkingFolder.scoped({ warden, copyOf: null, keptIn })
       const { machine } = task
-      // A program of the user's is a word on networks: it asks the model over this machine's.
+      // A user's program implies a network: it calls the model over this machine's.
       if (needsGateway && !Box.hasNetwork(machine, network, true))
         return yield* new HarborError({ message: Box.unreachable(task) })
       const files = `${task.folder}/environment`
@@ -165,7 +166,7 @@ export const open =
       yield* Healthcheck.passed(task, (one) => run(agent(), one))
       return {
         run: (one) => run(agent(), one),
-        // A copy: its script is made executable, which it may not be where it came from.
+        // A copy, because its script is made executable; the original may be read-only.
         putSolution: Effect.gen(function* () {
           const own = `${folder.path}/solution`
           yield* copy(`${task.folder}/solution`, own)

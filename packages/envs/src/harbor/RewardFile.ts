@@ -1,10 +1,10 @@
 /**
- * What a verifier says that a trial was worth: `reward.json`, a flat object of numbers, or `reward.txt`, one number.
+ * Reads a verifier's reward: `reward.json`, a flat object of numbers, or `reward.txt`, one number.
  *
- * The JSON file counts where there are both, as in Harbor. Its key `reward` is the score where there is one, and the
- * others are components beside it; without that key the score is the components' sum, weighted by `reward_weights`.
- * Nothing else is a reward: no missing file, no empty one, nothing that is not finite, no text, no list. What is read
- * is a file itself and no link, as what stands there was written by programs that an agent may have had a hand in.
+ * The JSON file takes precedence, as in Harbor. Its key `reward`, if present, is the score, and the others are
+ * components next to it; without that key the score is the components' sum, weighted by `reward_weights`. A missing or
+ * empty file, a value that is not finite, a text or a list is no reward. Links are not followed, since an agent may
+ * have influenced the programs that wrote there.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs"
 import { join } from "node:path"
@@ -14,7 +14,7 @@ import * as SessionGroup from "../agent/SessionGroup.ts"
 
 const longest = 64 * 1024
 
-/** The text of a small file that is no link; undefined where there is none. Throws what is wrong with it. */
+/** The text of a small file that is not a link; undefined if missing. Throws the reason if it cannot be used. */
 const textOf = (path: string): string | undefined => {
   let file: number
   try {
@@ -35,7 +35,6 @@ const textOf = (path: string): string | undefined => {
 
 const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
 
-/** The number of a text. */
 export const ofText = (text: string): Result.Result<SessionGroup.Judged, string> => {
   const value = number.test(text.trim()) ? Number(text) : Number.NaN
   return Number.isFinite(value)
@@ -45,7 +44,6 @@ export const ofText = (text: string): Result.Result<SessionGroup.Judged, string>
 
 const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
 
-/** The rewards of a JSON text. */
 export const ofJson = (text: string): Result.Result<SessionGroup.Judged, string> => {
   const parsed = parse(text)
   const wanted = 'numbers by name are wanted, such as {"reward": 1}'

@@ -1,35 +1,35 @@
 /**
- * A Harbor task: a directory with `task.toml`, `instruction.md`, `tests/` and mostly `environment/` and `solution/`.
+ * Reads a Harbor task: a directory with `task.toml`, `instruction.md`, `tests/` and usually `environment/` and
+ * `solution/`.
  *
- * What is read here is what a rollout needs, with Harbor's defaults. What the format has and we have not (several
- * steps, compose files, Windows, MCP servers, …) is no mistake of the task: `refusal` says so, and nothing of it is
- * passed over in silence. Links that leave the task are refused before anything is read through them (`Tree`).
+ * Reads the parts that a rollout needs, with Harbor's defaults. Features of the format that are not supported (several
+ * steps, compose files, Windows, MCP servers, …) are not errors of the task: `refusal` states them, and none is ignored
+ * silently. Links that leave the task are rejected before anything is read through them (`Tree`).
  */
 import { Effect, FileSystem, Path } from "effect"
 import { HarborError } from "./HarborError.ts"
 import * as TaskFile from "./TaskFile.ts"
 import * as Tree from "./Tree.ts"
 
-/** What a container is made of. */
+/** The source of a container's image. */
 export type Image =
-  | { readonly _tag: "Built"; /** With a Dockerfile in it. */ readonly folder: string }
+  | { readonly _tag: "Built"; /** Contains a Dockerfile. */ readonly folder: string }
   | { readonly _tag: "Named"; readonly name: string }
   | { readonly _tag: "None" }
 
-/** A machine that a task describes. */
 export interface Machine {
   readonly image: Image
   readonly buildSeconds: number
   readonly cpus?: number
   readonly memoryMb?: number
   readonly gpus?: number
-  /** Whether it may have a network: all but those that want none. */
+  /** Network access is allowed unless the task excludes it. */
   readonly hasNetwork: boolean
-  /** The task asks for one by name. */
+  /** The task explicitly requests a network. */
   readonly asksForNetwork?: true
   /** Variables, whose values may be `${NAME}` of this process. */
   readonly env: Variables
-  /** Where commands are run; absent: where the image says. */
+  /** Working directory of commands; absent: the image's. */
   readonly workdir?: string
   readonly healthcheck?: NonNullable<TaskFile.Environment["healthcheck"]>
 }
@@ -42,8 +42,8 @@ export interface Verifier {
   readonly user?: string
   readonly hasNetwork: boolean
   readonly asksForNetwork?: true
-  /** A machine of its own, if the task asks for one. */
-  readonly own?: { readonly machine: Machine; /** Its image has `/tests` already. */ readonly hasTests: boolean }
+  /** A separate machine, if the task requests one. */
+  readonly own?: { readonly machine: Machine; /** Its image already contains `/tests`. */ readonly hasTests: boolean }
 }
 
 export interface Task {
@@ -53,20 +53,23 @@ export interface Task {
   readonly machine: Machine
   readonly agent: { readonly seconds?: number; readonly user?: string }
   readonly verifier: Verifier
-  /** Paths that a verifier with a machine of its own is given, beside `/logs/artifacts`. */
+  /** Paths that a verifier with its own machine receives, in addition to `/logs/artifacts`. */
   readonly artifacts: ReadonlyArray<string>
   readonly hasSolution: boolean
   readonly solutionEnv: Variables
-  /** What of it cannot be run here; undefined: nothing. */
+  /** Unsupported features of the task; undefined: none. */
   readonly refusal: string | undefined
-  /** What nobody reads. */
+  /** Ignored keys. */
   readonly notes: ReadonlyArray<string>
 }
 
 const isCanary = (line: string): boolean =>
   /canary/i.test(line) && (line.startsWith("#") || (line.startsWith("<!--") && line.endsWith("-->")))
 
-/** Lines before the instruction by which data sets are found again in training data; they are not for the agent. */
+/**
+ * Strips canary lines before the instruction, by which data sets are found in training data; they are not for the
+ * agent.
+ */
 const withoutCanary = (text: string): string => {
   const lines = text.split("\n")
   let first = 0
@@ -75,7 +78,7 @@ const withoutCanary = (text: string): string => {
   return lines.slice(first).join("\n")
 }
 
-/** `2G` in megabytes, as older files have it. */
+/** Converts `2G` to megabytes, as in older files. */
 const megabytes = (path: string, key: string, size: string): Effect.Effect<number, HarborError> => {
   const [, number, unit] = /^\s*(\d+(?:\.\d+)?)\s*([GMK])B?\s*$/i.exec(size) ?? []
   if (number === undefined || unit === undefined) {
@@ -120,7 +123,6 @@ const machineOf = Effect.fnUntraced(function* (
   }
 })
 
-/** What the format has and we have not. */
 const refusalOf = (file: TaskFile.TaskFile, has: (name: string) => boolean): string | undefined => {
   const { agent = {}, artifacts = [], environment = {}, steps = [], verifier = {} } = file
   const machines = [environment, ...(verifier.environment === undefined ? [] : [verifier.environment])]
@@ -142,7 +144,6 @@ const refusalOf = (file: TaskFile.TaskFile, has: (name: string) => boolean): str
 
 const userOf = (user: string | number | undefined) => (user === undefined ? {} : { user: String(user) })
 
-/** Reads the task of a directory. */
 export const read = Effect.fn("Task.read")(function* (
   folder: string
 ): Effect.fn.Return<Task, HarborError, FileSystem.FileSystem | Path.Path> {

@@ -1,8 +1,8 @@
 /**
- * `task.toml` of a Harbor task (schema 1.4 of harborframework.com, and the older forms that Harbor still reads).
+ * Parses `task.toml` of a Harbor task (schema 1.4 of harborframework.com, and the older forms that Harbor still reads).
  *
- * Keys that the format does not have are passed over, as Harbor does, and told; what a key may hold is checked, and a
- * mistake names file, key and what would be right.
+ * Unknown keys are ignored, as in Harbor, and reported; values are validated, and an error names file, key and the
+ * expected value.
  */
 import * as Nearest from "@atropos/core/base/Nearest"
 import { Effect, Schema, SchemaIssue } from "effect"
@@ -36,7 +36,7 @@ const Healthcheck = Schema.Struct({
   retries: optionalKey(natural)
 })
 
-/** A machine: that of the agent, or one of the verifier's own. */
+/** A machine: that of the agent, or a separate one of the verifier. */
 const Environment = Schema.Struct({
   ...network,
   build_timeout_sec: optionalKey(seconds),
@@ -103,7 +103,6 @@ export type TaskFile = typeof TaskFile.Type
 const decode = Schema.decodeUnknownEffect(TaskFile)
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The keys of a table that the format has. */
 const known: { readonly [table: string]: ReadonlyArray<string> } = {
   "": Object.keys(fields),
   environment: Object.keys(Environment.fields),
@@ -123,7 +122,7 @@ const at = (table: unknown, path: string): unknown =>
           table
         )
 
-/** Keys that nobody reads, with what may have been meant. */
+/** Ignored keys, with the likely intended key. */
 const unknownKeys = (table: unknown): ReadonlyArray<string> =>
   Object.entries(known).flatMap(([path, keys]) => {
     const inner = at(table, path)
@@ -139,7 +138,6 @@ export interface Read {
   readonly unknown: ReadonlyArray<string>
 }
 
-/** Reads the text of the file at `path`. */
 export const read = (path: string, text: string): Effect.Effect<Read, HarborError> =>
   Effect.gen(function* () {
     const table = yield* Effect.try({

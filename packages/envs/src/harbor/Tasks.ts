@@ -1,6 +1,6 @@
 /**
- * The tasks of some folders: each is a task itself, or holds task directories, at any depth. A link to a task directory
- * is one; a link to another folder is not searched.
+ * Finds tasks in folders: each is a task itself, or holds task directories, at any depth. A link to a task directory
+ * counts; a link to another folder is not searched.
  */
 import { Effect, FileSystem, Option, Path, Result } from "effect"
 import { HarborError } from "./HarborError.ts"
@@ -8,7 +8,7 @@ import * as Task from "./Task.ts"
 
 type Services = FileSystem.FileSystem | Path.Path
 
-/** A directory with what is known of it: a task, or why it is none. */
+/** A directory with its task, or why it is invalid. */
 export interface Found {
   readonly folder: string
   readonly task: Result.Result<Task.Task, HarborError>
@@ -18,11 +18,11 @@ const deepest = 4
 
 interface Directories {
   readonly tasks: ReadonlyArray<string>
-  /** Links to folders that are no tasks. */
+  /** Links to folders that are not tasks. */
   readonly links: ReadonlyArray<string>
 }
 
-/** Directories that hold a `task.toml`, in the order of their names; what is inside of a task is none. */
+/** Directories that contain a `task.toml`, ordered by name; folders inside a task are not searched. */
 const directories = (folder: string, depth: number): Effect.Effect<Directories, HarborError, Services> =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
@@ -55,7 +55,7 @@ const directories = (folder: string, depth: number): Effect.Effect<Directories, 
     return { tasks: found.flatMap(({ tasks }) => tasks), links: found.flatMap(({ links }) => links) }
   })
 
-/** `hello-*` as a pattern of whole names. */
+/** Matches patterns such as `hello-*` against whole names. */
 const matches = (pattern: string, name: string): boolean => {
   const [first = "", ...others] = pattern.split("*")
   if (others.length === 0) return name === pattern
@@ -70,7 +70,7 @@ const matches = (pattern: string, name: string): boolean => {
   return name.length - last.length >= from && name.endsWith(last)
 }
 
-/** All directories of tasks in some folders, read; those whose names match where patterns are given. */
+/** All task directories in some folders, read; only those whose names match, if patterns are given. */
 export const find = Effect.fn("Tasks.find")(function* (
   folders: ReadonlyArray<string>,
   only: ReadonlyArray<string> = []
@@ -104,7 +104,7 @@ export const find = Effect.fn("Tasks.find")(function* (
 
 const mostTold = 5
 
-/** The tasks that can be run, or what is wrong with the others; `skip`: those are left out. */
+/** The tasks that can be run; fails with what is wrong with the others, or with `skip` drops them. */
 export const runnable = (
   found: ReadonlyArray<Found>,
   skip: boolean

@@ -1,6 +1,6 @@
 /**
- * Variables of a task: a value that is `${NAME}` or `${NAME:-default}` as a whole is taken from those variables of this
- * process that the setting `pass` names. No other of them, such as the key of a model's API, gets into a task.
+ * Resolves variables of a task: a value that is exactly `${NAME}` or `${NAME:-default}` is taken from those variables
+ * of this process that the setting `pass` names. No other variable, such as the key of a model's API, reaches a task.
  */
 import { Effect } from "effect"
 import { HarborError } from "./HarborError.ts"
@@ -12,7 +12,7 @@ const template = /^\$\{([^}:]+)(?::-([^]*))?\}$/
 export const passed = (pass: ReadonlyArray<string>, own: NodeJS.ProcessEnv = process.env): Variables =>
   Object.fromEntries(pass.flatMap((name) => (own[name] === undefined ? [] : [[name, own[name]] as const])))
 
-/** The values; one that is missing is an error that says which variable to set or pass. */
+/** The values; a missing one is an error that states which variable to set or pass. */
 export const resolve = (
   { name }: Pick<Task, "name">,
   table: string,

@@ -1,8 +1,8 @@
 /**
- * The agent that needs no program: the model itself, with one tool that runs a command where the task is.
+ * An agent without a program: the model itself, with one tool that runs a command in the task's machine.
  *
- * It asks the gateway as any agent would, so that its turns are recorded with their tokens. It ends when the model
- * answers without a call, when its turns are used up, or when the longest sequence is.
+ * It calls the gateway like any agent, so that its turns are recorded with their tokens. It ends when the model answers
+ * without a call, when its turns are used up, or when the maximum sequence length is reached.
  */
 import { Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
@@ -65,14 +65,14 @@ const decodeAnswer = Schema.decodeUnknownEffect(Answer)
 const decodeRefusal = Schema.decodeUnknownEffect(Refusal)
 const decodeArguments = Schema.decodeUnknownEffect(Arguments)
 
-/** The beginning and the end of a text that is too long. */
+/** The start and the end of a text that is too long. */
 const shorten = (text: string, most: number): string => {
   if (text.length <= most) return text
   const half = Math.floor(most / 2)
   return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
 }
 
-/** What a command came to, as the model reads it. */
+/** The result of a command, as shown to the model. */
 const told = ({ complaint, ending, stdout }: Program.Printed, { commandSeconds, mostCharacters }: Options): string => {
   const printed = shorten(`${stdout}${complaint === "" ? "" : `\n${complaint}`}`.trim(), mostCharacters)
   // 137: ended by the machine's own `timeout`, or for its memory.
@@ -87,7 +87,7 @@ const told = ({ complaint, ending, stdout }: Program.Printed, { commandSeconds, 
 
 const failure = (message: string): UserFailure => ({ message, cause: new Error(message) })
 
-/** Runs to its end; what goes wrong with the machine is an error of its own, and no failure of the agent. */
+/** Runs to its end; a failure of the machine is a separate error, not a failure of the agent. */
 export const run = Effect.fn("Terminal.run")(function* (
   options: Options
 ): Effect.fn.Return<void, UserFailure | HarborError | ProgramError, HttpClient.HttpClient> {
@@ -98,7 +98,7 @@ export const run = Effect.fn("Terminal.run")(function* (
     { role: "user", content: instruction }
   ]
 
-  /** The next answer; undefined where the longest sequence has no room for one. */
+  /** The next answer; undefined if the sequence has no tokens left for one. */
   const ask = Effect.gen(function* () {
     const response = yield* HttpClientRequest.post(`${session.baseURL}/chat/completions`).pipe(
       HttpClientRequest.bearerToken(session.apiKey),
@@ -119,7 +119,7 @@ export const run = Effect.fn("Terminal.run")(function* (
     if (calls.length === 0) return
     const { tool_calls: _, ...said } = answer
     messages.push({ ...said, tool_calls: calls })
-    // One after another: the second may stand on what the first has done.
+    // Sequentially: the second call may depend on the first.
     for (const { function: called, id } of calls) {
       const content =
         called.name === "bash"

@@ -1,9 +1,9 @@
 /**
- * Checks and copies the folders that a task brings, none of which may lead anywhere else.
+ * Checks and copies the folders of a task, none of which may lead outside itself.
  *
- * A tree consists of files, folders, and relative links whose way, link by link, never leaves it. Whatever else is in
- * it (an absolute link, a link out of it or into a circle, a pipe, a socket, a device) is refused by its path. Copies
- * keep links as they are and share no file with what they are made of.
+ * A tree consists of files, folders, and relative links whose path, link by link, never leaves it. Anything else (an
+ * absolute link, a link out of it or into a circle, a pipe, a socket, a device) is rejected by its path. Copies keep
+ * links unchanged and share no file with the original.
  */
 import { cp } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
@@ -13,12 +13,12 @@ import { HarborError } from "./HarborError.ts"
 
 type Refused = HarborError | PlatformError.PlatformError
 
-/** Links followed on one way, as in the kernel. */
+/** Maximum links followed on one path, as in the kernel. */
 const maxLinks = 40
 
 const refuse = (path: string, why: string) => Effect.fail(new HarborError({ message: `${path}: ${why}` }))
 
-/** Fails if the way from a folder of the tree (its names below the root) along `target` leaves the tree. */
+/** Fails if the path from a folder of the tree (its names below the root) along `target` leaves the tree. */
 const follow = Effect.fnUntraced(function* (
   root: string,
   link: string,
@@ -76,10 +76,10 @@ const named = (path: string) =>
     error._tag === "HarborError" ? error : new HarborError({ message: `${path}: ${error.message}`, cause: error })
   )
 
-/** Fails unless `root` is a folder itself, and all below it stays in it. */
+/** Fails unless `root` is itself a folder and everything below stays inside it. */
 export const check = (root: string): Effect.Effect<void, HarborError, FileSystem.FileSystem> =>
   Effect.gen(function* () {
-    // Seen from outside: the root may be no link.
+    // Checked from the parent: the root must not be a link.
     const isItself = yield* isFolder(dirname(root), [basename(root)])
     if (!isItself) return yield* refuse(root, "this must be a folder itself, and no link or file")
     yield* checkBelow(root, [])
@@ -94,7 +94,7 @@ export const checkFile = (root: string, name: string): Effect.Effect<void, Harbo
     if (type !== "File") return yield* refuse(path, "this must be a file")
   }).pipe(named(join(root, name)))
 
-/** Checks a folder and copies it to where nothing is yet. */
+/** Checks a folder and copies it to a path that does not exist yet. */
 export const copy = (from: string, to: string): Effect.Effect<void, HarborError, FileSystem.FileSystem> =>
   Effect.andThen(
     check(from),

@@ -1,4 +1,4 @@
-/** One rollout of a task: the agent's work in its machine, and what that was worth. */
+/** Runs one rollout of a task: the agent's work in its machine, and its grading. */
 import { Environment } from "@atropos/core"
 import { Effect, Option, Result, type Scope } from "effect"
 import * as Outcome from "../agent/Outcome.ts"
@@ -27,7 +27,7 @@ const isBroken = (error: object): error is Failure =>
 export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, never> => {
   const { command, commandTimeout, maxOutputCharacters, maxTurns } = settings
   const { seconds } = task.agent
-  /** What went wrong with the machine, which is no failure of the agent. */
+  /** A failure of the machine, which is not the agent's. */
   let broken: Failure | undefined
 
   const program = (script: string, model: CommandVariables.Model) =>
@@ -78,7 +78,7 @@ export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, 
         return { message: error.message, cause: error }
       })
     },
-    // What an agent left behind is graded however it ended, as in Harbor.
+    // As in Harbor, an agent's work is graded however the agent ended.
     judge: (outcome) =>
       Effect.suspend(() => {
         if (broken !== undefined) return Effect.fail(broken)
@@ -95,7 +95,7 @@ export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, 
   }
 }
 
-/** Nothing was sampled: there is nothing that a verdict could teach. */
+/** Nothing was sampled, so a verdict could not train anything. */
 const unasked = (outcome: Outcome.Outcome<void>, command: string | null): Outcome.Failed =>
   outcome._tag === "Failed" && outcome.kind !== "silent"
     ? outcome
@@ -107,12 +107,12 @@ const unasked = (outcome: Outcome.Outcome<void>, command: string | null): Outcom
           : "the agent's program asked the model nothing: its SDK must take its base URL from OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
       )
 
-/** The answer that stands for the task's own solution, in claims. */
+/** The answer that represents the task's own solution, in claims. */
 export const solution = "(solution/solve.sh)"
 
 const solve = "chmod +x /solution/solve.sh 2>/dev/null; exec /solution/solve.sh"
 
-/** What a task gives for its own solution, and for nothing done at all; each is tried once. */
+/** The reward of a task's own solution, and of doing nothing; each is tried once. */
 export const worthOf = Effect.fnUntraced(function* <R>(
   open: (task: Task) => Effect.Effect<Box, Failure, R | Scope.Scope>,
   passed: Variables

@@ -1,9 +1,9 @@
 /**
- * Generated prompts: a task with one or several constraints that can be met together.
+ * Generates prompts: a task with one or several constraints that can be met together.
  *
- * That they can is shown by a sample answer: what can be drawn by itself is, an answer is written from it, and the
- * length that is asked for is the one it has. But for choices, every prompt asks for so many words: what only forbids
- * or divides could be met by next to nothing.
+ * A sample answer proves that they can: independent constraints are drawn, an answer is written from them, and the
+ * required length is the answer's. Except for choices, every prompt requires a number of words: constraints that only
+ * forbid or divide could be met by almost no text.
  */
 import type { SeededRandom } from "@atropos/core"
 import { Result } from "effect"
@@ -56,7 +56,7 @@ const combine = (random: Random, most: number): Task => {
 
 const atLeast = (N: number): Constraint => Length.wordCount.make({ N, quantifier: "at least" })
 
-/** Constraints on the answer as a whole, which go with no others. */
+/** Constraints on the answer as a whole, which combine with no others. */
 const alone = (checkers: Checkers.Checkers): ReadonlyArray<(random: Random) => Task> => [
   (random) => {
     const sample = JSON.stringify({ answer: random.sample(Stock.sentences, 6) })
@@ -85,7 +85,6 @@ const alone = (checkers: Checkers.Checkers): ReadonlyArray<(random: Random) => T
 
 const shareAlone = 0.15
 
-/** Draws tasks with up to `most` constraints. */
 export const draw =
   (checkers: Checkers.Checkers, most: number) =>
   (random: Random): Task =>

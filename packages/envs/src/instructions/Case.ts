@@ -1,4 +1,4 @@
-/** Capital letters: all, none, or so many words of them. */
+/** Constraints on capital letters: all, none, or a number of words in capitals. */
 import { checker } from "./Constraint.ts"
 import * as Counting from "./Counting.ts"
 

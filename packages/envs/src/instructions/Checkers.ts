@@ -1,4 +1,4 @@
-/** All checkers by name, and constraints as rows and prompts name them. */
+/** All checkers by name; decodes constraints of rows and prompts. */
 import { Effect, Result } from "effect"
 import * as Case from "./Case.ts"
 import * as Combination from "./Combination.ts"
@@ -14,7 +14,6 @@ type Decode = Checker<never>["decode"]
 
 export type Checkers = ReadonlyMap<string, Decode>
 
-/** Loads what tells languages apart. */
 export const load: Effect.Effect<Checkers> = Effect.map(
   Effect.promise(() => import("franc-min")),
   ({ francAll }) =>

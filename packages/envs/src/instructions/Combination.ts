@@ -1,10 +1,10 @@
-/** The prompt before the answer, and two answers in one. */
+/** Constraints to repeat the prompt before the answer, or to give two answers. */
 import { Schema } from "effect"
 import { checker, saysSomething } from "./Constraint.ts"
 
 const spaced = (text: string): string => text.trim().replaceAll(/\s+/g, " ")
 
-/** The prompt, white space aside, then something of one's own. */
+/** The prompt, ignoring white space, followed by additional text. */
 export const repeatPrompt = checker(
   "validate_repeat_prompt",
   {
@@ -18,14 +18,14 @@ export const repeatPrompt = checker(
     isMet: (text, { original_prompt: prompt }) => {
       const [given, wanted] = [spaced(text), spaced(prompt)]
       const own = given.slice(wanted.length)
-      // "Name a colours." repeats no "Name a colour".
+      // "Name a colours." does not repeat "Name a colour".
       const isCut = /[\p{L}\p{N}]$/u.test(wanted) && /^[\p{L}\p{N}]/u.test(own)
       return given.startsWith(wanted) && saysSomething(own) && !isCut
     }
   }
 )
 
-/** Signs count: `+1` is another answer than `-1`, and `C++` than `C#`. */
+/** Signs count: `+1` differs from `-1`, and `C++` from `C#`. */
 const said = (text: string): string =>
   text
     .toLowerCase()

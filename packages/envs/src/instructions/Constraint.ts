@@ -1,26 +1,24 @@
 /**
- * A verifiable constraint on an answer, and the checkers constraints are made by.
+ * A verifiable constraint on an answer, and the checkers that make constraints.
  *
- * A checker is a pure function of a text and its arguments: linear in the text, total on any text; a curly apostrophe
- * is one, and a letter with its accent is one letter. An answer without a letter or a
- * digit meets no constraint, so that saying nothing earns nothing. Names and arguments are those of RLVR-IFeval, whose
- * `ground_truth` is decoded by them; after Zhou et al. 2023, https://arxiv.org/abs/2311.07911.
+ * A checker is a pure function of a text and its arguments: linear in the text, total on any text; curly apostrophes
+ * equal straight ones, and a letter with its accent is one letter. An answer without a letter or a digit meets no
+ * constraint, so that an empty answer earns nothing. Names and arguments are those of RLVR-IFeval, whose `ground_truth`
+ * is decoded by them; after Zhou et al. 2023, https://arxiv.org/abs/2311.07911.
  */
 import { Result, Schema } from "effect"
 
 export interface Constraint {
-  /** The checker's name. */
   readonly name: string
-  /** The constraint as a prompt says it. */
+  /** The constraint as worded in a prompt. */
   readonly instruction: string
   readonly isMet: (text: string) => boolean
 }
 
 export interface Checker<A> {
   readonly name: string
-  /** A constraint with these arguments. */
   readonly make: (args: A) => Constraint
-  /** From arguments as rows have them, or what is wrong with them. */
+  /** Decodes the arguments of rows; fails with what is wrong with them. */
   readonly decode: (args: { readonly [name: string]: unknown }) => Result.Result<Constraint, string>
 }
 
@@ -54,14 +52,14 @@ export const checker = <const Fields extends { readonly [name: string]: Schema.C
   }
 }
 
-/** One way to write what can be written in several: composed letters, line breaks, straight apostrophes. */
+/** Normalizes composed letters, line breaks and apostrophes. */
 const tidy = (text: string): string => text.normalize("NFC").replaceAll(/\r\n?/g, "\n").replaceAll(/[‘’]/g, "'")
 
-/** Texts among arguments, written as answers are. */
+/** Normalizes texts among arguments like answers. */
 const inPlain = (value: unknown): unknown =>
   typeof value === "string" ? tidy(value) : Array.isArray(value) ? value.map(inPlain) : value
 
 const letterOrDigit = /[\p{L}\p{N}]/u
 
-/** Whether there is a letter or a digit. */
+/** True if the text contains a letter or a digit. */
 export const saysSomething = (text: string): boolean => letterOrDigit.test(text)

@@ -1,16 +1,18 @@
-/** Postscripts and placeholders. */
+/** Constraints to include postscripts and placeholders. */
 import { Schema } from "effect"
 import { checker, saysSomething } from "./Constraint.ts"
 import * as Counting from "./Counting.ts"
 
-/** Behind the end of a line or a sentence, whatever marks stand between. */
+/** True after the end of a line or a sentence, ignoring marks in between. */
 const isFresh = (before: string): boolean => {
   let end = before.length
   while (end > 0 && /[\s*_"'(>-]/.test(before[end - 1]!)) end--
   return before.slice(end).includes("\n") || /[.!?…)\]:]["'*_]*$/.test(before.slice(0, end).slice(-9))
 }
 
-/** The answer, then the marker where a line or a sentence begins, then something. A bare marker is no postscript. */
+/**
+ * The answer, then the marker at the start of a line or a sentence, then more text. A bare marker is not a postscript.
+ */
 export const postscript = checker(
   "verify_postscript",
   { postscript_marker: Schema.NonEmptyString },

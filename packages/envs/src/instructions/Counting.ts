@@ -1,4 +1,4 @@
-/** What the checkers count: words, sentences, paragraphs, and how a count is held against a number. */
+/** Counts words, sentences and paragraphs for checkers, and compares a count with a number. */
 import { Schema } from "effect"
 import { saysSomething } from "./Constraint.ts"
 
@@ -16,19 +16,16 @@ const roundHalfToEven = (value: number): number => {
   return rest === 0.5 ? floor + (floor % 2) : Math.round(value)
 }
 
-/** A tenth of the number, at least 1: how far "around" reaches for words. */
+/** A tenth of the number, at least 1: the tolerance of "around" for words. */
 export const tenth = (n: number): number => Math.max(1, roundHalfToEven(n * 0.1))
 
 export const holds = (count: number, quantifier: Quantifier, n: number, tolerance: number): boolean =>
   quantifier === "at least" ? count >= n : quantifier === "at most" ? count <= n : Math.abs(count - n) <= tolerance
 
-/** Words between white space; a bullet or a dash by itself is none. */
+/** Words between white space; a bullet or a dash by itself does not count. */
 export const words = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter(saysSomething)
 
-/**
- * A word without what stands around it: from its first letter or digit to its last. Linear, however much stands
- * between.
- */
+/** A word from its first letter or digit to its last. Linear in the word's length. */
 export const bareWord = (word: string): string => /[\p{L}\p{N}](?:.*[\p{L}\p{N}])?/su.exec(word)?.[0] ?? ""
 
 const abbreviated = "Mrs|Prof|Rev|Gen|Capt|Lt|Col|Sgt|Hon|vs"
@@ -42,20 +39,18 @@ const sentenceEnd = new RegExp(
 
 /**
  * Parts that end in `.`, `?`, `!` or `…` before white space ("e.g.", "Dr." and "Mrs." do not end one), or in `。`, and
- * say something.
+ * contain a letter or digit.
  */
 export const sentences = (text: string): ReadonlyArray<string> => text.split(sentenceEnd).filter(saysSomething)
 
-/** Parts between blank lines that say something. */
+/** Parts between blank lines that contain a letter or digit. */
 export const paragraphs = (text: string): ReadonlyArray<string> =>
   text
     .split(/\n[^\S\n]*\n/)
     .map((part) => part.trim())
     .filter(saysSomething)
 
-/**
- * How often `word` (or a phrase, over one blank or several) stands in the text as a word of its own, whatever its case.
- */
+/** How often `word` (or a phrase, with any white space between its words) occurs as a separate word, ignoring case. */
 export const occurrences = (text: string, word: string): number => {
   const pattern = word
     .trim()

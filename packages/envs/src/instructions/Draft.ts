@@ -1,10 +1,7 @@
-/**
- * A sample answer that meets chosen constraints, written from what each of them wants. It is what shows that a
- * generated prompt can be met at all; nothing else comes of it.
- */
+/** Writes a sample answer that meets chosen constraints. It only proves that a generated prompt is satisfiable. */
 import { sentences } from "./Stock.ts"
 
-/** How the text is divided. */
+/** The division of the text. */
 export type Layout =
   | { readonly of: "text" }
   | { readonly of: "divided"; readonly parts: number }
@@ -15,12 +12,11 @@ export type Layout =
 
 export interface Draft {
   readonly layout: Layout
-  /** Sentences that must be there. */
   readonly wanted: ReadonlyArray<string>
   /** Lines after the first part, and after the last. */
   readonly afterFirst: ReadonlyArray<string>
   readonly afterLast: ReadonlyArray<string>
-  /** What is done to the whole. */
+  /** Applied to the whole text. */
   readonly finish: (text: string) => string
 }
 
@@ -64,7 +60,7 @@ const between: { readonly [of in Layout["of"]]: string } = {
   sections: "\n"
 }
 
-/** The answer, with so many more sentences than it needs. */
+/** The answer, with a number of additional sentences. */
 export const write = ({ afterFirst, afterLast, finish, layout, wanted }: Draft, more = 0): string => {
   const [first = "", ...rest] = partsOf(layout)
   const fillers = Array.from({ length: more }, (_, number) => sentence(rest.length + 2 + number))

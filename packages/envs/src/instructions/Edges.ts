@@ -1,12 +1,12 @@
-/** How the answer begins and ends, and what punctuation it may have. */
+/** Constraints on the start, the end, and the punctuation of an answer. */
 import { Schema } from "effect"
 import { checker, saysSomething } from "./Constraint.ts"
 
 const isWord = (character: string): boolean => /[\p{L}\p{N}]/u.test(character)
 
 /**
- * The phrase (a quotation mark behind it aside), and something before it: the phrase alone, or the end of a longer
- * word, is no answer.
+ * Text followed by the phrase (and optionally a quotation mark): the phrase alone, or as the end of a longer word, does
+ * not count.
  */
 export const endPhrase = checker(
   "validate_end",
@@ -36,7 +36,7 @@ export const quotation = checker(
   }
 )
 
-/** Other scripts' commas are commas. */
+/** Commas of other scripts count, too. */
 export const noCommas = checker(
   "validate_no_commas",
   {},

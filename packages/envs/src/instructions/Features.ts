@@ -1,6 +1,6 @@
 /**
- * Constraints to combine, each with what it adds to a sample answer. Those of one slot exclude each other; what else
- * cannot go together is told by `conflicts`.
+ * Constraints to combine, each with its part of a sample answer. Those of one slot exclude each other; other exclusions
+ * are in `conflicts`.
  */
 import type { SeededRandom } from "@atropos/core"
 import * as Case from "./Case.ts"
@@ -48,7 +48,7 @@ const times = (count: number, text: (number: number) => string): ReadonlyArray<s
 
 const quantifiers = ["at least", "around", "at most"] as const
 
-/** All but the length, by slot. */
+/** All except the length, by slot. */
 export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
   layout: [
     (random) => {
@@ -157,7 +157,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
   commas: [() => feature(Edges.noCommas.make({}), {})]
 }
 
-/** As many words as a text has that meets all else, or at least nearly as many. */
+/** As many words as a text that meets all other constraints, or nearly as many. */
 export const wordsOf = (random: Random, text: string): Constraint => {
   const count = Counting.words(text).length
   return random.chance(0.5)
@@ -165,7 +165,7 @@ export const wordsOf = (random: Random, text: string): Constraint => {
     : Length.wordCount.make({ N: Math.max(1, count - random.between(0, 5)), quantifier: "at least" })
 }
 
-/** As many sentences as a text has that meets all else, or a few more or fewer. */
+/** As many sentences as a text that meets all other constraints, or a few more or fewer. */
 export const sentencesOf = (random: Random, text: string): Constraint => {
   const count = Counting.sentences(text).length
   const quantifier = random.pick(quantifiers)

@@ -1,6 +1,6 @@
 /**
- * Tells an answer from what only looks like one to the checkers: words strung together for their number, or the prompt
- * once more, which has its keywords and dividers in it.
+ * Detects filler answers that satisfy the checkers: words strung together to reach a number, or copies of the prompt,
+ * which contain its keywords and dividers.
  */
 import type { Constraint } from "./Constraint.ts"
 import { bareWord, words } from "./Counting.ts"
@@ -11,7 +11,7 @@ const leastDistinct = 0.25
 const leastLong = 0.35
 
 /**
- * Whether there are hardly any different words, or hardly any of three letters. Looks at each hundred words of a longer
+ * True if a text has hardly any different words, or hardly any of three letters. Checks each hundred words of a longer
  * text: ordinary prose has over 40 different ones in a hundred, and two thirds of them have three letters.
  */
 export const isFiller = (text: string): boolean => {
@@ -30,9 +30,7 @@ export const isFiller = (text: string): boolean => {
 
 const plain = (text: string): string => text.replaceAll(/\s+/g, " ").trim().toLowerCase()
 
-/**
- * Whether the answer has the whole prompt in it, or one of its constraints as the prompt says it, and was not asked to.
- */
+/** True if the answer contains the whole prompt, or one of its constraints verbatim, without being asked to. */
 export const isCopy = (
   answer: string,
   { constraints, prompt }: { readonly prompt: string; readonly constraints: ReadonlyArray<Constraint> }

@@ -1,4 +1,4 @@
-/** What parts the answer has, and whether it is a choice or JSON as a whole. */
+/** Constraints on the parts of an answer, or on the whole of it: a choice or JSON. */
 import { Result, Schema } from "effect"
 import { checker, saysSomething } from "./Constraint.ts"
 import * as Counting from "./Counting.ts"
@@ -6,7 +6,7 @@ import * as Counting from "./Counting.ts"
 const divider = /^\s*(?:[*+-]\s*){3,}$/
 const bullet = /^\s*[*+-]\s(.*)/
 
-/** Lines that begin with `*`, `-` or `+` and say something. A divider is none. */
+/** Lines that begin with `*`, `-` or `+` and contain text. A divider does not count. */
 export const bullets = checker(
   "verify_bullet_points",
   { N: Counting.Count },
@@ -33,7 +33,7 @@ export const title = checker(
 
 const wrapping = new Set(Array.from(" \t\n\"'“”*_`()[]"))
 
-/** Without quotes, brackets and markup around it, and a full stop at its end. */
+/** Strips surrounding quotes, brackets, markup, and a final full stop. */
 const plain = (text: string): string => {
   let [from, to] = [0, text.length]
   while (from < to && wrapping.has(text[from]!)) from++
@@ -43,7 +43,7 @@ const plain = (text: string): string => {
   return text.slice(from, to).toLowerCase()
 }
 
-/** The whole answer is one of the options, whatever its case, quotes, brackets and markup around it and a full stop. */
+/** The whole answer is one of the options, ignoring case, surrounding quotes, brackets and markup, and a full stop. */
 export const choice = checker(
   "validate_choice",
   { options: Schema.NonEmptyArray(Schema.NonEmptyString) },
@@ -68,7 +68,7 @@ export const highlights = checker(
   }
 )
 
-/** Lines that begin (markup aside) with the splitter and a number or letter, each with something under or beside it. */
+/** Lines that begin (after markup) with the splitter and a number or letter, each with text next to or below it. */
 export const sections = checker(
   "validate_sections",
   { N: Counting.Count, section_splitter: Schema.NonEmptyString },
@@ -82,7 +82,7 @@ export const sections = checker(
   }
 )
 
-/** A splitter without letters, `###` say, needs no number; `####` is another one. */
+/** A splitter without letters, for example `###`, needs no number; `####` is a different one. */
 const sectionMark = (splitter: string): RegExp =>
   new RegExp(
     /\p{L}$/u.test(splitter)
@@ -91,7 +91,6 @@ const sectionMark = (splitter: string): RegExp =>
     "gimu"
   )
 
-/** Without a code fence around it. */
 const unfenced = (text: string): string => {
   const trimmed = text.trim()
   return trimmed.startsWith("```") && trimmed.endsWith("```") && trimmed.length >= 6
@@ -99,7 +98,7 @@ const unfenced = (text: string): string => {
     : trimmed
 }
 
-/** An object or a list with something in it, in a code fence or without; a bare number or word is hardly JSON. */
+/** A non-empty object or list, with or without a code fence; a bare number or word does not count. */
 export const json = checker(
   "validate_json_format",
   {},

@@ -1,4 +1,4 @@
-/** Words and letters that must be there, so many times, or not at all. */
+/** Constraints on words and letters: required, a number of times, or forbidden. */
 import { Schema } from "effect"
 import { checker } from "./Constraint.ts"
 import * as Counting from "./Counting.ts"
@@ -9,7 +9,7 @@ const list = (words: ReadonlyArray<string>): string => words.map((word) => JSON.
 
 const spaced = (text: string): string => text.toLowerCase().replaceAll(/\s+/g, " ")
 
-/** Whether a word, or a phrase over however many blanks and lines, is in the text. */
+/** True if a word, or a phrase with any white space between its words, occurs in the text. */
 const contains = (text: string, word: string): boolean => spaced(text).includes(spaced(word))
 
 export const keywords = checker(
@@ -45,7 +45,7 @@ const Letter = Schema.String.check(
   Schema.makeFilter((text: string) => Array.from(text).length === 1 || "must be one character")
 )
 
-/** Case counts. */
+/** Case-sensitive. */
 export const letterFrequency = checker(
   "verify_letter_frequency",
   { letter: Letter, N: Counting.Count },

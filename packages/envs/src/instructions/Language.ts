@@ -1,15 +1,15 @@
 /**
- * The language an answer is written in, told by the trigrams of its letters (franc).
+ * Constrains the language of an answer, detected by letter trigrams (franc).
  *
- * A short text is ambiguous: below 100 letters a language counts that comes within 5% of the most likely one, beyond
- * that it must be the most likely. Longer paragraphs are also looked at one by one, so that half an answer in another
- * language is seen.
+ * A short text is ambiguous: below 100 letters a language passes if it comes within 5% of the most likely one, beyond
+ * that it must be the most likely. Longer paragraphs are also checked one by one, to detect answers that are half in
+ * another language.
  */
 import { Schema } from "effect"
 import { checker } from "./Constraint.ts"
 import * as Counting from "./Counting.ts"
 
-/** ISO 639-1, as rows have it, and the ISO 639-3 codes that franc gives for it. */
+/** ISO 639-1, as in rows, and franc's ISO 639-3 codes for it. */
 const codes: ReadonlyMap<string, string> = new Map(
   (
     "ar:arb bg:bul bn:ben cs:ces de:deu el:ell en:eng es:spa fr:fra gu:guj hi:hin hr:hrv hu:hun id:ind it:ita ja:jpn kn:kan ko:kor ml:mal " +
@@ -40,7 +40,7 @@ const shortText = 100
 const closeness = 0.95
 const letter = /\p{L}/gu
 
-/** `rank`: franc's `francAll`, which is loaded only where it is needed. */
+/** `rank`: franc's `francAll`, passed in so that it is loaded only if needed. */
 export const language = (rank: Ranking) => {
   const isIn = (text: string, code: string): boolean => {
     const likely = rank(text, { only: languages, minLength: 3 })

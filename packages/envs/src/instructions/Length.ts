@@ -1,4 +1,4 @@
-/** How many words, sentences and paragraphs there are. */
+/** Constraints on the number of words, sentences and paragraphs. */
 import { Schema } from "effect"
 import { checker, saysSomething } from "./Constraint.ts"
 import * as Counting from "./Counting.ts"
@@ -24,7 +24,7 @@ export const sentenceCount = checker(
 
 const divider = "* * *"
 
-/** A paragraph that says nothing is none, and fails. */
+/** A paragraph without text does not count, and fails. */
 export const dividedParagraphs = checker(
   "verify_paragraph_count",
   { N: Counting.Count },
@@ -44,8 +44,7 @@ const startsWith = (paragraph: string, wanted: string): boolean => {
 }
 
 /**
- * Paragraphs between blank lines, the `i`-th of which begins with a word, whatever its case and the punctuation around
- * it.
+ * Paragraphs between blank lines, the `i`-th of which begins with a word, ignoring case and surrounding punctuation.
  */
 export const firstWord = checker(
   "validate_paragraphs",

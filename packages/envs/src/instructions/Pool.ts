@@ -1,4 +1,4 @@
-/** Items with constraints, reachable by number: generated, or rows of a data set. */
+/** Items with constraints, addressed by number: generated, or rows of a data set. */
 import { Columns, Dataset, ItemSource, SeededRandom } from "@atropos/core"
 import { Effect, Result, type Stream } from "effect"
 import * as Bank from "./Bank.ts"
@@ -6,15 +6,15 @@ import type { Checkers } from "./Checkers.ts"
 import * as Row from "./Row.ts"
 
 export interface Item extends Omit<Bank.Task, "sample"> {
-  /** Where the prompt was generated: an answer that meets all constraints. */
+  /** For generated prompts: an answer that meets all constraints. */
   readonly sample?: string
 }
 
 export interface Pool {
   readonly size: number
-  /** Item number `index` below the size. */
+  /** `index` must be below the size. */
   readonly at: (index: number) => Item
-  /** All in their turn, endlessly. */
+  /** All items in turn, endlessly. */
   readonly items: (cursor: number) => Stream.Stream<Item>
   readonly heldOut: Stream.Stream<Item, Dataset.DatasetError>
 }
@@ -60,7 +60,7 @@ export const ofRows = Effect.fn("Pool.ofRows")(function* (
   const order = SeededRandom.seeded(options.seed, 0).shuffle(train)
   const pool: Pool = {
     size: order.length,
-    // Within the size.
+    // `index` is within the size.
     at: (index) => order[index]!,
     items: Dataset.shuffle(train, options),
     heldOut

@@ -1,10 +1,10 @@
-/** Rows in the shape of RLVR-IFeval: chats, and as JSON the checker and its arguments. */
+/** Reads rows in the shape of RLVR-IFeval: chats, with the checker and its arguments as JSON. */
 import { Columns, Message } from "@atropos/core"
 import { Option, Result, Schema } from "effect"
 import * as Checkers from "./Checkers.ts"
 import type { Constraint } from "./Constraint.ts"
 
-/** A text, or a chat of which the user's first message counts. */
+/** A text, or the first user message of a chat. */
 export const prompt: Columns.Kind<string> = {
   expected: "a text, or a list of messages with a user's",
   read: (value) => {

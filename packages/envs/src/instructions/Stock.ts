@@ -1,8 +1,8 @@
 /**
- * Words and sentences that prompts and sample answers are made of.
+ * Words and sentences for prompts and sample answers.
  *
  * The sentences have no commas, none of the letters j, q, x and z, none of the words to be avoided or counted, and no
- * word in capitals, so that what a constraint wants is exactly what is put in for it.
+ * word in capitals, so that a constraint's requirement occurs exactly as often as it is inserted.
  */
 export const tasks: ReadonlyArray<string> = [
   "Describe a harbour early in the morning.",
@@ -31,7 +31,7 @@ export const tasks: ReadonlyArray<string> = [
   "Tell a stranger the way through a park."
 ]
 
-/** One follows another in a sample answer, as many as it takes. */
+/** Used in order in sample answers, as many as needed. */
 export const sentences: ReadonlyArray<string> = [
   "The morning light falls on the water.",
   "A man walks along the wall.",
@@ -81,7 +81,6 @@ export const choices: ReadonlyArray<readonly [question: string, options: readonl
   ["Should a library be open at night?", ["My answer is yes.", "My answer is no.", "My answer is maybe."]]
 ]
 
-/** Sample answers by language. */
 export const languages: ReadonlyArray<readonly [code: string, answer: string]> = [
   [
     "de",

@@ -1,8 +1,8 @@
 /**
- * Generated tasks: a record of which some fields are told, to be written as JSON that fits a schema.
+ * Generates tasks: a record with some stated fields, to be written as JSON that matches a schema.
  *
- * What is told must be said; what is not may be anything that fits. Every field is required and no other allowed, so
- * that an empty object is never enough.
+ * Stated values must be repeated; other fields may have any valid value. Every field is required and no other allowed,
+ * so that an empty object is never enough.
  */
 import { definitions, type Field, freeFields, type Json, type Random, toldFields } from "./Fields.ts"
 
@@ -10,18 +10,17 @@ export interface Task {
   readonly request: string
   /** JSON text. */
   readonly schema: string
-  /** Values that must be said, by field. */
+  /** Stated values that the answer must contain, by field. */
   readonly told: { readonly [field: string]: Json }
-  /** An answer that is right. */
   readonly sample: string
-  /** Answers that are wrong, in one field each. */
+  /** Wrong answers, each with one wrong field. */
   readonly spoiled: ReadonlyArray<string>
 }
 
 const valuesOf = (fields: ReadonlyArray<Field>): { readonly [name: string]: Json } =>
   Object.fromEntries(fields.map(({ fits, name }) => [name, fits]))
 
-/** Draws a task with so many told fields and so many free ones. */
+/** Draws a task with one to three stated and two to four free fields. */
 export const draw = (random: Random): Task => {
   const known = random.sample(toldFields, random.between(1, 3)).map((make) => make(random))
   const free = random.sample(freeFields, random.between(2, 4)).map((make) => make(random))

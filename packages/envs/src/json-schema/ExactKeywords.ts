@@ -1,13 +1,13 @@
 /**
- * Keywords of JSON Schema that compare numbers, for values with integers beyond 2^53: the library compares doubles, so
- * that 9007199254740992 would pass for 9007199254740993.
+ * JSON Schema keywords that compare integers beyond 2^53 exactly: the library compares doubles, so that
+ * 9007199254740992 would equal 9007199254740993.
  *
- * `read` gives the value with doubles and remembers beside it which integers those stand for; `const`, `enum`, bounds
- * and `uniqueItems` compare them exactly, everything else is the library's.
+ * `read` returns the value with doubles and remembers which integers they represent; `const`, `enum`, bounds and
+ * `uniqueItems` compare those exactly, everything else is the library's.
  */
 import type { Ajv, SchemaObject, ValidateFunction } from "ajv"
 
-/** Where a value is, as the library passes it on. */
+/** The location of a value, as passed by the library. */
 type Place = NonNullable<Parameters<ValidateFunction>[1]>
 
 type Holder = { readonly [key: string]: unknown }
@@ -22,10 +22,12 @@ const json = JSON as unknown as {
   ) => unknown
 }
 
-/** Whether a text may hold an integer that a double does not. */
+/** True if a text may contain an integer that a double cannot represent. */
 export const isLong = (text: string): boolean => /\d{16}/.test(text)
 
-/** A value under the key "" of an object, which remembers its own integers. Throws `SyntaxError` as `JSON.parse`. */
+/**
+ * Parses a value to the key "" of an object, and remembers its exact integers. Throws `SyntaxError` as `JSON.parse`.
+ */
 export const read = (text: string): Holder => {
   let last = ""
   const value = json.parse(text, function (key, one, { source = "" }) {
@@ -34,7 +36,7 @@ export const read = (text: string): Holder => {
     return one
   })
   const whole = { "": value }
-  // The last that is read is the whole value, whose holder is the parser's own.
+  // The last number read is the whole value; its holder was the parser's.
   if (typeof value === "number") remember(whole, "", value, last)
   return whole
 }
@@ -45,7 +47,7 @@ const remember = (holder: object, key: string, value: number, source: string): v
   integers.set(holder, known.set(key, BigInt(source.split(".")[0] ?? "")))
 }
 
-/** What a member is: an integer exactly, where it is one. */
+/** A member's value, exact if it is an integer. */
 const exact = (holder: object, key: string): unknown => {
   const value = (holder as Holder)[key]
   const integer = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value
@@ -104,7 +106,6 @@ const keywords: { readonly [keyword: string]: { readonly says: string; readonly 
   }
 }
 
-/** Puts these keywords in the place of the library's. */
 export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(validator: A): A => {
   for (const [keyword, { judge, says }] of Object.entries(keywords)) {
     validator.removeKeyword(keyword)
@@ -119,7 +120,7 @@ export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(val
   return validator
 }
 
-/** Where the whole value of `read` is. */
+/** The location of the whole value of `read`. */
 export const whole = (holder: Holder): Place => ({
   instancePath: "",
   parentData: holder,

@@ -1,7 +1,7 @@
 /**
- * Fields that generated schemas are made of: a piece of schema, values that fit it and values that do not.
+ * Fields of generated schemas: a piece of schema, valid values and invalid ones.
  *
- * A told field has a value that the prompt tells; a free one may be anything that fits, which takes reading the schema.
+ * The prompt states the value of a told field; a free one may have any valid value, which requires reading the schema.
  */
 import type { SeededRandom } from "@atropos/core"
 
@@ -12,9 +12,9 @@ export interface Field {
   readonly name: string
   readonly schema: { readonly [keyword: string]: Json }
   readonly fits: Json
-  /** Values that do not fit. */
+  /** Invalid values. */
   readonly misfits: ReadonlyArray<Json>
-  /** What the prompt tells, where it tells the value. */
+  /** The prompt's statement of the value, if it states it. */
   readonly told?: string
 }
 
@@ -39,7 +39,7 @@ const told = (
   told: text
 })
 
-/** Told by the prompt. */
+/** Fields whose value the prompt states. */
 export const toldFields: ReadonlyArray<Draw> = [
   (random) => {
     const name = random.pick(names)
@@ -108,7 +108,7 @@ export const toldFields: ReadonlyArray<Draw> = [
   }
 ]
 
-/** Anything that fits. */
+/** Fields with any valid value. */
 export const freeFields: ReadonlyArray<Draw> = [
   (random) => {
     const digits = random.between(3, 6)
@@ -218,7 +218,6 @@ export const freeFields: ReadonlyArray<Draw> = [
   })
 ]
 
-/** What fields refer to. */
 export const definitions: { readonly [name: string]: { readonly [keyword: string]: Json } } = {
   event: {
     type: "object",
@@ -229,7 +228,7 @@ export const definitions: { readonly [name: string]: { readonly [keyword: string
     },
     required: ["kind", "year"],
     if: { properties: { kind: { const: "sold" } } },
-    // A condition has this name in the language of schemas.
+    // `then` is JSON Schema's name for a condition's consequence.
     // oxlint-disable-next-line unicorn/no-thenable
     then: { required: ["buyer"] },
     additionalProperties: false

@@ -1,8 +1,9 @@
 /**
- * Holds answers against JSON schemas, in threads with a deadline, so that no schema or answer can stall the event loop.
+ * Validates answers against JSON schemas in threads with a deadline, so that no schema or answer can stall the event
+ * loop.
  *
- * A schema is at most 32,768 characters and 32 levels deep, an answer at most 65,536 characters; references lead
- * nowhere outside of the schema. What cannot be decided in time is not valid.
+ * A schema has at most 32,768 characters and 32 levels, an answer at most 65,536 characters; references outside of the
+ * schema are not resolved. A timeout counts as invalid.
  */
 import { QuestionThreads } from "@atropos/core"
 import * as Thread from "@atropos/core/base/Thread"
@@ -13,16 +14,13 @@ const longestSchema = 32_768
 const deepestSchema = 32
 const longestAnswer = 65_536
 
-/** Levels of objects and lists in a JSON value, up to a bound. */
+/** Nesting depth of a JSON value, up to a bound. */
 const depthOf = (value: unknown, bound: number): number =>
   typeof value !== "object" || value === null || bound === 0
     ? 0
     : 1 + Object.values(value).reduce<number>((deepest, part) => Math.max(deepest, depthOf(part, bound - 1)), 0)
 
-/**
- * The schema as JSON text, from its text or as data, or what is wrong with it. Whether it can be compiled is seen when
- * it is used.
- */
+/** The schema as JSON text, from text or data, or what is wrong with it. Whether it compiles is determined at use. */
 export const schemaText = (schema: unknown): Result.Result<string, string> => {
   const text = typeof schema === "string" ? schema : JSON.stringify(schema)
   if (text === undefined) return Result.fail("the schema is not JSON")
@@ -52,7 +50,7 @@ const invalid = (problem: string): Verdict => ({ _tag: "invalid", problem })
 
 const defaults: Options = { deadline: "2 seconds", workers: 2 }
 
-/** What an answer, a JSON text, is to a schema. */
+/** Validates an answer, a JSON text, against a schema. */
 export const make = Effect.fn("SchemaVerifier.make")(function* (options: Partial<Options> = {}) {
   const ask = yield* QuestionThreads.make<Question, Verdict>({
     ...defaults,

@@ -1,15 +1,15 @@
 /**
- * The thread in which answers are held against JSON schemas; not a module to import.
+ * The thread that validates answers against JSON schemas; not a module to import.
  *
- * Takes one question at a time; posts `"ready"` once a schema can be compiled. A schema with a pattern that backtracks
- * without end, or one that refers to itself, may hang or end it: the other side has a deadline and starts another.
+ * Takes one question at a time; posts `"ready"` once a schema can be compiled. A schema with catastrophic backtracking
+ * in a pattern, or one that refers to itself, may hang or crash it: the caller has a deadline and starts another.
  */
 import { parentPort } from "node:worker_threads"
 import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
 import { Ajv } from "ajv"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
-// Not all of effect: a thread should start fast.
+// Not all of effect, so that the thread starts fast.
 import * as Result from "effect/Result"
 import * as ExactKeywords from "./ExactKeywords.ts"
 
@@ -28,13 +28,13 @@ export type Verdict =
 type Validator = Ajv | Ajv2020
 type Validate = ReturnType<Validator["compile"]>
 
-// Schemas of all kinds have keywords of their own; what is not known is passed over.
+// Schemas in the wild have custom keywords; unknown ones are ignored.
 const options = { strict: false, addUsedSchema: false, logger: false } as const
 const withFormats = (validator: Validator): Validator => addFormats.default(validator)
 const modern = withFormats(new Ajv2020(options))
 const draft07 = withFormats(new Ajv(options))
 
-/** The same for integers beyond 2^53. */
+/** Exact for integers beyond 2^53. */
 const exactModern = ExactKeywords.install(withFormats(new Ajv2020(options)))
 const exactDraft07 = ExactKeywords.install(withFormats(new Ajv(options)))
 
@@ -62,7 +62,7 @@ const dialectOf = (schema: object): Dialect => {
 const compile = (text: string, isExact: boolean): Result.Result<Validate, string> =>
   Result.try({
     try: () => {
-      // An object: the other side has looked.
+      // An object: checked by the caller.
       const schema = ExactKeywords.read(text)[""] as object
       const dialect = dialectOf(schema)
       const validator = isExact ? dialect.exact : dialect.validator

@@ -1,4 +1,4 @@
-/** How a question of letter counting is put and answered: in a chat, or in a few characters. */
+/** Writes and judges questions of letter counting: in a chat, or in a few characters. */
 import { Thinking } from "@atropos/core"
 import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
 import { Option, Schema } from "effect"
@@ -15,14 +15,14 @@ export const chatPrompt = ({ letters, text }: Question, thinking: boolean): stri
     ? `How often does the letter "${letters[0]}" occur in "${text}"?\n\n${thinking ? thinkFirst : ""}Give the number as <answer>number</answer>.`
     : `Count the letters ${letters.map((letter) => `"${letter}"`).join(", ")} in "${text}".\n\n${thinking ? thinkFirst : ""}Give the numbers as JSON with exactly these keys: <answer>${shape(letters)}</answer>.`
 
-/** The form of an answer, which is none itself: who says the question back has not answered it. */
+/** The shape of an answer in prompts; not an answer itself, so that repeating the question does not count. */
 const shape = (letters: ReadonlyArray<string>): string =>
   `{${letters.map((letter) => `"${letter}": number`).join(", ")}}`
 
 const chatAnswer = (letters: ReadonlyArray<string>, countOf: (index: number) => number): string =>
   JSON.stringify(Object.fromEntries(letters.map((letter, index) => [letter, countOf(index)])))
 
-/** The answer to a chat, with every count off by as much. */
+/** The answer to a chat, with every count wrong by `off`. */
 export const chatCompletion = (question: Question, thinking: boolean, off = 0): string => {
   const counts = count(question)
   const { letters } = question
@@ -35,11 +35,10 @@ const tagged = /<answer>([^<]{0,2000})<\/answer>/i
 const digits = /^\d{1,6}$/
 const decodeCounts = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int)))
 
-/** What an answer to a chat is made of. */
 export interface Judged {
-  /** 1: there are counts of exactly the letters that were asked for, in the only answer tag. */
+  /** 1 if the only answer tag has counts of exactly the requested letters. */
   readonly format: number
-  /** Share of the counts that are right. */
+  /** Share of right counts. */
   readonly counts: number
   readonly correct: number
   readonly [component: string]: number
@@ -47,7 +46,7 @@ export interface Judged {
 
 export const unread: Judged = { format: 0, counts: 0, correct: 0 }
 
-/** The counts of an answer to a chat, in the order of the letters. */
+/** The counts of a chat answer, in the order of the letters. */
 const countsOf = (letters: ReadonlyArray<string>, reply: string): ReadonlyArray<number> | undefined => {
   if (letters.length === 1) return digits.test(reply) ? [Number(reply)] : undefined
   const parsed = Option.getOrUndefined(decodeCounts(reply))
@@ -60,8 +59,8 @@ const countsOf = (letters: ReadonlyArray<string>, reply: string): ReadonlyArray<
 }
 
 /**
- * What an answer to a chat says, in its only answer tag; with `thinking`, after its only think block. Without, a think
- * block is passed over where there is one.
+ * Judges the only answer tag of a chat answer; with `thinking`, after the only think block. Without it, a think block
+ * is ignored if present.
  */
 export const judge = (question: Question, completion: string, thinking: boolean): Judged => {
   const text = Thinking.answer(completion, thinking) ?? ""

@@ -1,4 +1,4 @@
-/** Items of letter counting by tier, seed and index, and what a model of the compact task is shown first. */
+/** Items of letter counting by tier, seed and index, and demonstrations of the compact task. */
 import { type ExactAnswer, ItemSource, SeededRandom } from "@atropos/core"
 import { compactPrompt } from "./Form.ts"
 import * as Tiers from "./Tiers.ts"
@@ -14,7 +14,7 @@ interface Place {
   readonly tier: number
 }
 
-/** Item number `index` of a tier and a seed, to train on or held out. */
+/** Item number `index` of a tier and a seed, for training or held out. */
 export const itemAt = ({ index, seed, tier }: Place, heldOut: boolean): Item => {
   const draw = (random: SeededRandom.SeededRandom, samplingSeed: number): Item => ({
     ...Tiers.draw(tier, random),
@@ -24,12 +24,12 @@ export const itemAt = ({ index, seed, tier }: Place, heldOut: boolean): Item => 
   return ItemSource.drawAt({ seed, draw, key: compactPrompt }, index, heldOut)
 }
 
-/** The characters a model of the compact task has to know. */
+/** The vocabulary of the compact task. */
 export const characters = "abcdefghijklmnopqrstuvwxyz0123456789:=,"
 
 /**
- * A compact question of a tier with its answer, each count right with probability `accuracy` and drawn anew else:
- * teaches the form and where to look, and leaves the rest to the reward.
+ * A compact question of a tier with its answer, each count right with probability `accuracy`, else random: teaches the
+ * format and where to look, and leaves the rest to the reward.
  */
 export const demonstration = (place: Place & { readonly accuracy: number }): ExactAnswer.Demonstration => {
   const item = itemAt(place, false)

@@ -1,9 +1,9 @@
 /**
- * Ten tiers of letter counting: a text, and the letters to be counted in it.
+ * Ten tiers of letter counting: a text, and the letters to count in it.
  *
- * Tiers 1 to 5 take dictionary words, the others strings of random letters; with a tier's probability several letters
- * are asked for at once. A share of the letters asked for, drawn anew between 30% and 90%, occurs in the text. Source:
- * letter_counting_environment.py of the original.
+ * Tiers 1 to 5 use dictionary words, the others strings of random letters; with a tier's probability several letters
+ * are requested together. A share of the requested letters, drawn between 30% and 90% for each question, occurs in the
+ * text. Source: letter_counting_environment.py of the original.
  */
 import type { SeededRandom } from "@atropos/core"
 import { words } from "./Words.ts"
@@ -12,11 +12,11 @@ type Random = SeededRandom.SeededRandom
 type Range = readonly [least: number, most: number]
 
 export interface Tier {
-  /** Letters of the text. */
+  /** Length of the text in letters. */
   readonly length: Range
-  /** How often more than one letter is asked for. */
+  /** Probability of more than one letter. */
   readonly severalLetters: number
-  /** How many letters are asked for where it is more than one; there are 26. */
+  /** Number of letters if there is more than one; at most 26. */
   readonly letters: Range
   readonly text: "word" | "random"
 }
@@ -46,7 +46,7 @@ const alphabet = Array.from("abcdefghijklmnopqrstuvwxyz")
 
 export interface Question {
   readonly text: string
-  /** In the order they are asked for. */
+  /** In the order of the question. */
   readonly letters: ReadonlyArray<string>
 }
 
@@ -58,14 +58,14 @@ const textOf = (random: Random, { length, text }: Tier): string => {
   return fitting.length === 0 ? randomText(random, length) : random.pick(fitting)
 }
 
-/** Letters to ask for: each one that occurs with the probability `present`, while there are both kinds. */
+/** Letters to count: each one occurs in the text with the probability `present`, while both kinds are left. */
 const lettersOf = (random: Random, text: string, count: number): ReadonlyArray<string> => {
   const present = random.between(30, 90) / 100
   const occurring = random.shuffle(alphabet.filter((letter) => text.includes(letter)))
   const absent = random.shuffle(alphabet.filter((letter) => !text.includes(letter)))
   return Array.from({ length: Math.min(count, alphabet.length) }, () => {
     const isPresent = absent.length === 0 || (occurring.length > 0 && random.chance(present))
-    // As many as the alphabet has are drawn at most: one of the two is never empty.
+    // At most the whole alphabet is drawn, so one of the two is never empty.
     return (isPresent ? occurring : absent).pop()!
   })
 }
@@ -79,7 +79,7 @@ export const draw = (number: number, random: Random): Question => {
   return { text, letters: lettersOf(random, text, count) }
 }
 
-/** How often each letter occurs, whatever its case. */
+/** How often each letter occurs, ignoring case. */
 export const count = ({ letters, text }: Question): ReadonlyArray<number> => {
   const lower = text.toLowerCase()
   return letters.map((letter) => lower.split(letter).length - 1)

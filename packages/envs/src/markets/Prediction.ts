@@ -1,4 +1,4 @@
-/** What an answer predicts of a figure, and what that is worth. Pure. */
+/** Parses and scores an answer's prediction of a metric. Pure. */
 import { NumberAnswer, type RewardComponents, Thinking } from "@atropos/core"
 import type { Direction, Report } from "./Statements.ts"
 
@@ -9,13 +9,12 @@ export interface Prediction {
   readonly magnitude: number
 }
 
-/** What may stand around the sentence on its line. */
+/** Characters allowed around the sentence on its line. */
 const edge = String.raw`[\s"'“”*_.>-]{0,20}`
 
 /**
- * The prediction of a completion: after the thinking, exactly one sentence of the form that was asked for, with which
- * it ends. One that is said of ("It is not so that the …") or taken back is none, and neither is a figure that is
- * raised by less than nothing.
+ * The prediction of a completion: after the thinking, exactly one sentence of the requested format, at the end. A
+ * quoted ("It is not so that the …") or retracted sentence does not count, nor does a raise by a negative number.
  */
 export const predictionOf = (metric: string, completion: string): Prediction | undefined => {
   const sentence = new RegExp(
@@ -32,7 +31,7 @@ export const predictionOf = (metric: string, completion: string): Prediction | u
   return direction === undefined || magnitude === undefined || !isOwn || !isLast || isContradiction
     ? undefined
     : {
-        // The pattern has no others.
+        // The pattern matches only directions.
         direction: direction.toLowerCase() as Direction,
         magnitude: Math.abs(Number(magnitude))
       }
@@ -46,14 +45,14 @@ const grades = [
   [20, 0.3]
 ] as const
 
-/** What a magnitude is worth by its distance from the real one, 0 to 1. */
+/** The grade of a magnitude by its distance from the real one, 0 to 1. */
 export const gradeOf = (difference: number): number =>
   grades.find(([atMost]) => Math.abs(difference) <= atMost + 1e-9)?.[1] ?? 0
 
-/** -1 for a wrong direction; 0.5 for the right one, and up to 0.5 for the magnitude. */
+/** -1 for a wrong direction; 0.5 for the right one, and up to 0.5 more for the magnitude. */
 export const rule: RewardComponents.Rule = { weights: { direction: 1.5, magnitude: 0.5 }, base: -1 }
 
-/** What a completion is worth: whether its direction is right, and the grade of its magnitude where it is. */
+/** Scores a completion: the direction, and the grade of its magnitude if that is right. */
 export const judge = (
   { direction, magnitude, metric }: Report,
   completion: string

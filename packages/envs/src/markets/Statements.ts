@@ -1,8 +1,8 @@
 /**
- * Short reports on made-up companies, from which direction and size of a figure's next change follow. Pure: seeded.
+ * Short reports on made-up companies that imply direction and size of a metric's next change. Pure: seeded.
  *
- * A report holds drivers (orders, prices, a plant that opens, a strike, …), each with its effect in percent, and
- * remarks without one. The figure changes by the sum of the effects; within half a percent it is maintained.
+ * A report contains drivers (orders, prices, a plant that opens, a strike, …), each with its effect in percent, and
+ * irrelevant remarks. The metric changes by the sum of the effects; within half a percent it is maintained.
  */
 import type { SeededRandom } from "@atropos/core"
 
@@ -68,7 +68,7 @@ export const directionOf = (change: number): Direction =>
 export const draw = (random: SeededRandom.SeededRandom): Report => {
   const metric = random.pick(metrics)
   const effects = Array.from({ length: random.between(1, 4) }, () => random.between(-12, 12))
-  // A third of all figures stay: the last driver undoes the others.
+  // A third of all metrics are maintained: the last driver cancels the others.
   const balanced = random.chance(1 / 3) ? [...effects, -effects.reduce((sum, effect) => sum + effect, 0)] : effects
   const reported = random.sample(drivers, balanced.length)
   const sentences = reported.map((tell, index) => tell(metric, signed(balanced[index]!)))

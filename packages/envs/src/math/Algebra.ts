@@ -18,7 +18,7 @@ export const linearEquation: Draw = (random) => {
   }
 }
 
-/** Both roots, which are whole. */
+/** Both roots, which are integers. */
 export const quadraticRoots: Draw = (random) => {
   const one = nonZero(random, 9)
   const step = random.between(1, 8)
@@ -31,12 +31,11 @@ export const quadraticRoots: Draw = (random) => {
   return { problem: `Find all real solutions of $${polynomial} = 0$.`, answer: `\\{${one}, ${other}\\}` }
 }
 
-/** Values of two unknowns as an ordered pair. */
 export const system: Draw = (random) => {
   const [x, y] = [nonZero(random, 9), nonZero(random, 9)]
   const [a, b, c] = [nonZero(random, 5), nonZero(random, 5), nonZero(random, 5)]
   const drawn = nonZero(random, 5)
-  // The equations must not say the same: ad must not equal bc.
+  // The equations must be independent: ad must not equal bc.
   const d = a * drawn === b * c ? drawn + (drawn === -1 ? 2 : 1) : drawn
   const equation = (p: number, q: number) =>
     `${terms([
@@ -49,7 +48,10 @@ export const system: Draw = (random) => {
   }
 }
 
-/** |x - a| < b as an interval. */
+/**
+ *
+ * |x - a| < b as an interval.
+ */
 export const absoluteInequality: Draw = (random) => {
   const [center, radius] = [nonZero(random, 12), random.between(1, 12)]
   const isStrict = random.chance(0.5)
@@ -63,7 +65,6 @@ export const absoluteInequality: Draw = (random) => {
   }
 }
 
-/** A product of two binomials. */
 export const expansion: Draw = (random) => {
   const [a, b, c, d] = [random.between(1, 5), nonZero(random, 9), random.between(1, 5), nonZero(random, 9)]
   return {
@@ -83,7 +84,7 @@ export const expansion: Draw = (random) => {
   }
 }
 
-/** The root of a square times something square-free. */
+/** The root of a square times a square-free factor. */
 export const radical: Draw = (random) => {
   const [factor, rest] = [random.between(2, 12), random.pick([2, 3, 5, 6, 7, 10, 11])]
   return {
@@ -99,7 +100,6 @@ const complex = (real: number, imaginary: number): string =>
     [imaginary, "i"]
   ])
 
-/** A product of complex numbers. */
 export const complexProduct: Draw = (random) => {
   const [a, b, c, d] = [nonZero(random, 7), nonZero(random, 7), nonZero(random, 7), nonZero(random, 7)]
   return {
@@ -109,7 +109,6 @@ export const complexProduct: Draw = (random) => {
   }
 }
 
-/** The determinant of a matrix. */
 export const determinant: Draw = (random) => {
   const [a, b, c, d] = [nonZero(random, 9), nonZero(random, 9), nonZero(random, 9), nonZero(random, 9)]
   return {

@@ -1,10 +1,10 @@
-/** Generated problems, all kinds equally often. */
+/** Generates problems, all kinds equally often. */
 import * as Algebra from "./Algebra.ts"
 import * as Calculus from "./Calculus.ts"
 import * as Numbers from "./Numbers.ts"
 import type { Draw, Problem, Random } from "./Problem.ts"
 
-/** By name: not every loader of modules lists what one exports in the same order, and items follow from it. */
+/** Sorted by name: module loaders may list exports in different orders, which would change the items. */
 const kindsOf = (area: { readonly [kind: string]: Draw }): ReadonlyArray<Draw> =>
   Object.keys(area)
     .toSorted()
@@ -19,7 +19,6 @@ export const areas = {
 export const areaNames = ["algebra", "numbers", "calculus"] as const satisfies ReadonlyArray<keyof typeof areas>
 export type Area = (typeof areaNames)[number]
 
-/** Draws problems of some areas. */
 export const draw = (wanted: ReadonlyArray<Area>) => {
   const kinds: ReadonlyArray<Draw> = wanted.flatMap((area) => areas[area])
   return (random: Random): Problem => random.pick(kinds)(random)

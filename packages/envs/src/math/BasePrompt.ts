@@ -1,10 +1,10 @@
 /**
- * Problems for models that have seen no chat template: a text to be continued, in the manner of R1-Zero
- * (arXiv:2501.12948, table 1), with worked examples before it or none.
+ * Prompts for models without a chat template: a text to be continued, as in R1-Zero (arXiv:2501.12948, table 1), with
+ * or without worked examples before it.
  *
- * The text ends where the thinking begins, and the model goes on: its reasoning, `</think>`, and the answer as a box
- * between `<answer>` and `</answer>`. Sampling stops at the end of the answer, or where the model begins to speak for
- * the user. What counts is the last box of the last answer: one in the thinking is none.
+ * The text ends where the thinking begins, and the model continues: its reasoning, `</think>`, and the answer as a box
+ * between `<answer>` and `</answer>`. Sampling stops at the end of the answer, or if the model begins to write as the
+ * user. The last box of the last answer counts, never one in the thinking.
  */
 import type { ServerManager, Trajectory } from "@atropos/core"
 import type { Problem } from "./Problem.ts"
@@ -12,7 +12,7 @@ import type { Problem } from "./Problem.ts"
 const open = "<answer>"
 const close = "</answer>"
 
-/** `</answer>` is no part of an answer that it has ended. */
+/** The stop text `</answer>` is not part of the completion that it ends. */
 const stops: ReadonlyArray<string> = ["User:", "Human:", "Assistant:", close]
 
 const opening = `A User asks the Assistant a question about mathematics. The Assistant first thinks about it between <think> and </think>, and then \
@@ -49,7 +49,6 @@ export const mostExamples = worked.length
 
 const turn = (problem: string): string => `User: ${problem}\nAssistant: <think>`
 
-/** What is given to be continued. */
 const prompt = ({ problem }: Pick<Problem, "problem">, examples: number): string =>
   [
     opening,
@@ -67,7 +66,7 @@ export const request = (
   sampling: ServerManager.SamplingOptions
 ): ServerManager.TextRequest => ({ prompt: prompt(problem, examples), stop: stops, ...sampling })
 
-/** What the last answer of a text says; undefined where there is none, or no box in it. */
+/** The content of the last answer of a text; undefined if there is none, or no box in it. */
 export const answerOf = ({
   completion,
   finishReason
@@ -75,13 +74,12 @@ export const answerOf = ({
   const from = completion.lastIndexOf(open)
   if (from === -1) return undefined
   const to = completion.indexOf(close, from)
-  // Only one that was sampled to its own end has been ended by the stop.
+  // A missing end tag is valid only if the stop text ended the sampling.
   if (to === -1 && finishReason !== "stop") return undefined
   const said = completion.slice(from + open.length, to === -1 ? undefined : to)
   return said.includes("\\boxed") ? said : undefined
 }
 
-/** What must and must not be right. */
 export const claims = {
   scoreRange: [-1, 1] as const,
   gold: ({ answer }: Problem) => [

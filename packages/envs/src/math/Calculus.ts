@@ -31,7 +31,6 @@ export const circle: Draw = (random) => {
   }
 }
 
-/** The distance of two points, as a root. */
 export const distance: Draw = (random) => {
   const [x, y, dx, dy] = [nonZero(random, 9), nonZero(random, 9), nonZero(random, 9), nonZero(random, 9)]
   return {
@@ -41,7 +40,6 @@ export const distance: Draw = (random) => {
   }
 }
 
-/** A logarithm of a power. */
 export const logarithm: Draw = (random) => {
   const [base, exponent] = [random.pick([2, 3, 5, 10]), random.between(2, 6)]
   const isInverse = random.chance(0.4)
@@ -52,7 +50,6 @@ export const logarithm: Draw = (random) => {
   }
 }
 
-/** The derivative of a cubic. */
 export const derivative: Draw = (random) => {
   const [a, b, c, d] = [nonZero(random, 6), nonZero(random, 9), nonZero(random, 9), nonZero(random, 9)]
   return {

@@ -1,11 +1,11 @@
 /**
- * The form an answer must have beside its value, so that saying the problem's formula again is no answer: `\frac{1}{2}
- * + \frac{1}{3}` is not the fraction that was asked for, and `(x+1)(x+2)` is not expanded.
+ * Checks the form of an answer in addition to its value, so that repeating the problem's formula is not an answer:
+ * `\frac{1}{2} + \frac{1}{3}` is not the requested fraction, and `(x+1)(x+2)` is not expanded.
  */
 import { MathAnswer, NumberAnswer } from "@atropos/core"
 
 /**
- * A number or fraction, with a unit perhaps; a sum without brackets; a multiple of the root of something square-free.
+ * A number or fraction, optionally with a unit; a sum without brackets; a multiple of the root of a square-free number.
  */
 export type Form = "number" | "expanded" | "radical"
 
@@ -18,14 +18,13 @@ const forms: { readonly [form in Form]: RegExp } = {
   radical: /^\d+(?:\\cdot|\*)?\\sqrt(?:\{(?:2|3|5|6|7|10|11)\}|[2-7])$/
 }
 
-/** Without spacing, signs of currency and percent, and words' wrappings. */
+/** Strips spacing, currency and percent signs, and text wrappers. */
 const bare = (answer: string): string =>
   NumberAnswer.asciiSigns(answer)
     .replaceAll(/\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}/g, "$1")
     .replaceAll(/\\(?:left|right|displaystyle)(?![a-z])|\\[,;:! ]|\{,\}|[\s$€%]|\\(?=[$%])/g, "")
     .replaceAll(/(?<=\d),(?=\d{3}(?!\d))/g, "")
 
-/** Whether the final answer of a completion has the form. */
 export const has = (form: Form | undefined, completion: string): boolean => {
   if (form === undefined) return true
   const answer = MathAnswer.extract(completion, MathAnswer.boxedOptions)

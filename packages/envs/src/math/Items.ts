@@ -1,9 +1,8 @@
 /**
- * What there is to do about a problem: solve it, judge a solution, send corrected attempts, compare two right
- * solutions.
+ * The kinds of items about a problem, with their prompts: solve it, judge a solution, send corrected attempts, compare
+ * two right solutions.
  *
- * Prompts stand here. Material that a model wrote stands between marks that depend on it, so that none can pretend to
- * end.
+ * Text by a model is enclosed in marks that depend on it, so that it cannot fake its own end.
  */
 import { Message, SeededRandom, type Environment, type Trajectory } from "@atropos/core"
 import type { Problem } from "./Problem.ts"
@@ -19,7 +18,7 @@ export interface Judge extends Problem {
   readonly isRight: boolean
 }
 
-/** Attempts after a verdict, made and scored already. */
+/** Attempts after a verdict, sampled and scored already. */
 export interface SelfCorrect extends Problem {
   readonly kind: "selfcorrect"
   readonly trajectories: ReadonlyArray<Trajectory.Trajectory>

@@ -1,7 +1,6 @@
-/** Problems about numbers: fractions, divisors, remainders, series, counting, chance. */
+/** Problems about numbers: fractions, divisors, remainders, series, counting, probability. */
 import { type Draw, fraction, greatestDivisor } from "./Problem.ts"
 
-/** A sum or difference of fractions. */
 export const fractionSum: Draw = (random) => {
   const [a, b, c, d] = [random.between(1, 9), random.between(2, 12), random.between(1, 9), random.between(2, 12)]
   const sign = random.pick([1, -1])
@@ -25,7 +24,6 @@ export const divisors: Draw = (random) => {
   }
 }
 
-/** The remainder of a power. */
 export const powerRemainder: Draw = (random) => {
   const [base, exponent, modulus] = [random.between(2, 9), random.between(5, 30), random.between(3, 13)]
   let remainder = 1
@@ -37,7 +35,6 @@ export const powerRemainder: Draw = (random) => {
   }
 }
 
-/** The sum of an arithmetic series. */
 export const series: Draw = (random) => {
   const [first, step, count] = [random.between(1, 15), random.between(2, 9), random.between(5, 40)]
   const last = first + step * (count - 1)
@@ -48,7 +45,6 @@ export const series: Draw = (random) => {
   }
 }
 
-/** The sum of an infinite geometric series. */
 export const geometricSeries: Draw = (random) => {
   const first = random.between(1, 12)
   const below = random.between(2, 7)
@@ -67,7 +63,7 @@ const binomial = (n: number, k: number): number => {
   return value
 }
 
-/** In how many ways some of a group can be chosen. */
+/** The number of ways to choose some of a group. */
 export const combinations: Draw = (random) => {
   const n = random.between(5, 14)
   const k = random.between(2, Math.min(6, n - 1))
@@ -78,7 +74,7 @@ export const combinations: Draw = (random) => {
   }
 }
 
-/** The chance of a sum of two dice. */
+/** The probability of a sum of two dice. */
 export const dice: Draw = (random) => {
   const sum = random.between(2, 12)
   return {
@@ -88,7 +84,6 @@ export const dice: Draw = (random) => {
   }
 }
 
-/** A price after a rise and a fall. */
 export const percentages: Draw = (random) => {
   const price = 20 * random.between(2, 40)
   const [rise, fall] = [5 * random.between(1, 10), 5 * random.between(1, 10)]

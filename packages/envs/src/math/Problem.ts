@@ -1,4 +1,4 @@
-/** A mathematical problem and its answer, both in LaTeX where there are formulas. */
+/** A mathematical problem and its answer, both with formulas in LaTeX. */
 import type { SeededRandom } from "@atropos/core"
 import type { Form } from "./Form.ts"
 
@@ -8,11 +8,11 @@ export interface Problem {
   readonly problem: string
   /** Without a box. */
   readonly answer: string
-  /** What the answer must look like, where its value alone could be had by saying the problem again. */
+  /** The required form, if repeating the problem would have the right value. */
   readonly form?: Form
 }
 
-/** A problem of its own again, without what else there is. */
+/** Reduces an item to its problem, without any other fields. */
 export const problemOf = ({ answer, form, problem }: Problem): Problem => ({
   problem,
   answer,
@@ -23,14 +23,12 @@ export type Draw = (random: Random) => Problem
 
 export const greatestDivisor = (a: number, b: number): number => (b === 0 ? Math.abs(a) : greatestDivisor(b, a % b))
 
-/** A fraction in lowest terms, or a whole number. */
 export const fraction = (numerator: number, denominator: number): string => {
   const divisor = greatestDivisor(numerator, denominator) * Math.sign(denominator)
   const [above, below] = [numerator / divisor, denominator / divisor]
   return below === 1 ? String(above) : `${above < 0 ? "-" : ""}\\frac{${Math.abs(above)}}{${below}}`
 }
 
-/** A number that is not zero, of either sign. */
 export const nonZero = (random: Random, largest: number): number => random.between(1, largest) * random.pick([1, -1])
 
 /** A sum as it is written: `terms([[2, "x^2"], [-1, "x"], [3, ""]])` is `2x^2 - x + 3`. */

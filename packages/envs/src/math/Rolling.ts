@@ -1,9 +1,9 @@
 /**
- * How each kind of item is rolled out. Every group brings its scores, as follow-up items come of the same judgement.
+ * Rolls out each kind of item. Every group has its scores, as follow-up items derive from the same judgement.
  *
- * A right verdict on a wrong solution is worth what it helps: the problem is tried again with the verdict as a hint,
- * and the verdict's score is the share of tries that are right. Tries with mixed results become an item of their own,
- * already scored.
+ * A right verdict on a wrong solution is scored by its usefulness: the problem is tried again with the verdict as a
+ * hint, and the verdict's score is the share of right tries. Tries with mixed results become a separate item, already
+ * scored.
  */
 import {
   Environment,
@@ -24,20 +24,19 @@ import * as Scoring from "./Scoring.ts"
 export interface Options extends Scoring.Rules {
   readonly groupSize: number
   readonly maxTokenLength: number
-  /** Most tokens of an answer at the first step, where they grow. */
+  /** Maximum tokens of an answer at the first step, if it grows. */
   readonly startTokenLength: number | null
-  /** How problems are put: `base` is a text to be continued. */
+  /** Prompt style: `base` is a text to be continued. */
   readonly promptStyle: "chat" | "base"
   /** Worked examples before a problem, for `base`. */
   readonly examples: number
   readonly temperature: number
-  /** Verdicts per order where two right solutions are compared. */
+  /** Verdicts per order when two right solutions are compared. */
   readonly votes: number
 }
 
 type Group = ReadonlyArray<Trajectory.Trajectory>
 
-/** What an item gave. */
 interface Rolled {
   readonly groups: ReadonlyArray<Environment.RolloutGroup>
   readonly requeue: ReadonlyArray<Items.Item>
@@ -47,13 +46,12 @@ type RollingError = ServerManager.InferenceError | MathVerifier.MathVerifierErro
 
 const noVerdict = { verdict: 0, helped: 0 }
 
-/** What a verdict is worth, and the item that follows from it. */
+/** The score of a verdict, and the item that follows from it. */
 interface Outcome {
   readonly score: Scoring.Parts
   readonly mixed: ReadonlyArray<Items.Item>
 }
 
-/** Whether attempts at a problem are right. */
 const grader =
   (verifier: MathVerifier.MathVerifier["Service"], promptStyle: Options["promptStyle"]) =>
   ({ answer, form }: Problem, group: Group) =>
@@ -102,7 +100,7 @@ export const make = (
     }
   })
 
-  /** The tries after one verdict: the share that is right, and their item where they differ. */
+  /** The tries after one verdict: the share that is right, and their item if the results are mixed. */
   const tries = Effect.fn("Math.tries")(function* (item: Items.Judge, verdict: Trajectory.Trajectory) {
     const trajectories = yield* ask(Items.retry(item, Scoring.shown(verdict)))
     const isRight = yield* grade(item, trajectories)

@@ -1,4 +1,4 @@
-/** Items of mathematics as JSON, so that those put back in the queue survive a restart. */
+/** Serializes items of mathematics as JSON, so that requeued ones survive a restart. */
 import { SavedTrajectory } from "@atropos/core"
 import { Schema } from "effect"
 import type { Item } from "./Items.ts"
@@ -13,7 +13,7 @@ const { SavedTrajectory: Attempt } = SavedTrajectory
 
 const overrides = Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
 
-/** What attempts at these items get: components, or, of runs before there were any, numbers. */
+/** Scores of attempts at these items: components, or numbers in runs from before components existed. */
 const Score = Schema.Union([
   Schema.Finite,
   Schema.Struct({ rewards: Schema.Record(Schema.String, Schema.Finite), overrides }),

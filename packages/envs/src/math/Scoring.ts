@@ -1,6 +1,6 @@
 /**
- * Scores of attempts and verdicts, and what follows from a group of attempts. Pure: what is left to chance in the
- * original is drawn by a lot that depends on the group alone, whatever its order.
+ * Scores attempts and verdicts, and derives follow-up items. Pure: the original's random choices are drawn from a seed
+ * that depends only on the group, regardless of its order.
  */
 import {
   MathAnswer,
@@ -18,22 +18,22 @@ import { problemOf } from "./Problem.ts"
 type Group = ReadonlyArray<Trajectory.Trajectory>
 
 export interface Rules {
-  /** Share of groups that are all right whose scores follow the length of the answers. */
+  /** Share of all-right groups that are scored by the length of the answers. */
   readonly shareLengthPenalty: number
-  /** Share of mixed groups of which solutions are judged. */
+  /** Share of mixed groups whose solutions are judged. */
   readonly shareJudged: number
-  /** Whether the trainer leaves answers alone that were cut off. */
+  /** True if the trainer ignores truncated answers. */
   readonly maskTooLong: boolean
-  /** What the form of a wrong answer is worth (`FormCredit`). */
+  /** Reward for the form of a wrong answer (`FormCredit`). */
   readonly formReward: number
 }
 
-/** Right solutions below this similarity are worth comparing. */
+/** Right solutions below this similarity are compared. */
 const mostAlike = 0.975
-/** Lengths must differ by this share of the shortest for the length to count. */
+/** Lengths count only if they differ by at least this share of the shortest. */
 const leastSpread = 0.1
 
-/** Random choices for a group: the same in any order. */
+/** Random choices for a group, independent of its order. */
 const lot = (group: Group, purpose: number): SeededRandom.SeededRandom =>
   SeededRandom.seeded(
     group.reduce((sum, { completion }) => (sum + SeededRandom.hashOf(completion)) | 0, 0),
@@ -42,7 +42,7 @@ const lot = (group: Group, purpose: number): SeededRandom.SeededRandom =>
 
 export const isCut = ({ finishReason }: Trajectory.Trajectory): boolean => finishReason === "length"
 
-/** The part of an answer that others are shown. */
+/** The part of an answer that is shown in other prompts. */
 export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.spoken(completion).trim()
 
 export interface Parts {
@@ -53,17 +53,17 @@ export interface Parts {
 const masked = { set_advantage_to_zero: true }
 
 /**
- * How components give a score: -1, and more for what is right. Answers have `correct`, and `length` where all of a
- * group are right (0 for the shortest, -2 for the longest); verdicts on wrong solutions have `verdict` and
- * `helped`, the share of the tries after them that are right; of two right solutions one is `preferred`; a try
- * after a verdict that was cut off is `excused`.
+ * How components make a score: -1, and more for what is right. Answers have `correct`, and `length` if all of a group
+ * are right (0 for the shortest, -2 for the longest); verdicts on wrong solutions have `verdict` and `helped`, the
+ * share of right tries after them; of two right solutions one is `preferred`; a truncated try after a verdict is
+ * `excused`.
  */
 export const rule: RewardComponents.Rule = {
   weights: { correct: 2, length: 1, verdict: 1, helped: 1, preferred: 2, excused: 1 },
   base: -1
 }
 
-/** What an answer is worth by its components; one that was cut off is masked where the rules say so. */
+/** The components of an answer; a truncated one is masked if the rules require it. */
 export const scoreOf = (
   isRight: boolean,
   trajectory: Trajectory.Trajectory,
@@ -74,13 +74,13 @@ export const scoreOf = (
   ...(isCut(trajectory) && maskTooLong && { overrides: masked })
 })
 
-/** Of a try after a verdict: one that was cut off says nothing. */
+/** The components of a try after a verdict; a truncated one is neutral. */
 export const tryOf = (isRight: boolean, trajectory: Trajectory.Trajectory, rules: Rules): Parts =>
   scoreOf(isRight, trajectory, rules, { correct: 0, ...(isCut(trajectory) && { excused: 1 }) })
 
 /**
- * cos(π · (length - shortest) / (longest - shortest)): 1 for the shortest, -1 for the longest. Undefined where all are
- * about as long.
+ * cos(π · (length - shortest) / (longest - shortest)): 1 for the shortest, -1 for the longest. Undefined if all have
+ * about the same length.
  */
 const byLength = (group: Group): ReadonlyArray<number> | undefined => {
   const lengths = group.map(({ tokens }) => tokens.length)
@@ -91,7 +91,7 @@ const byLength = (group: Group): ReadonlyArray<number> | undefined => {
     : undefined
 }
 
-/** The scores of a group; where all are right, by lot those of its lengths. */
+/** The scores of a group; if all are right, in a share of groups by length. */
 export const scores = (isRight: ReadonlyArray<boolean>, group: Group, rules: Rules): ReadonlyArray<Parts> => {
   const isAllRight = isRight.every(Boolean) && !group.some(isCut)
   const byLengths = isAllRight && lot(group, 0).chance(rules.shareLengthPenalty) ? byLength(group) : undefined
@@ -99,7 +99,7 @@ export const scores = (isRight: ReadonlyArray<boolean>, group: Group, rules: Rul
   return group.map((trajectory, index) => scoreOf(isRight[index]!, trajectory, rules))
 }
 
-/** Scores of attempts at a problem, with what their form is worth. */
+/** Scores of attempts at a problem, including form credit. */
 export const withForm = (
   scores: ReadonlyArray<Parts>,
   group: Group,
@@ -126,9 +126,7 @@ const leastAlike = (texts: ReadonlyArray<string>): readonly [number, number] | u
   return pair
 }
 
-/**
- * Items that follow from a group of attempts: solutions to judge where some are right, two to compare where all are.
- */
+/** Items that follow from a group of attempts: solutions to judge if some are right, two to compare if all are. */
 export const followUps = (
   item: Normal,
   isRight: ReadonlyArray<boolean>,
@@ -151,7 +149,7 @@ export const followUps = (
   }))
 }
 
-/** What a verdict says, if it says one thing. */
+/** The verdict of an answer; undefined if it is truncated or unclear. */
 export const verdictOf = (trajectory: Trajectory.Trajectory): boolean | undefined => {
   if (isCut(trajectory)) return undefined
   const said = MathAnswer.extract(trajectory.completion, MathAnswer.boxedOptions)

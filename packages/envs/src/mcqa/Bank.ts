@@ -1,4 +1,4 @@
-/** The kinds of generated questions, and questions drawn from some of them. */
+/** The kinds of generated questions, and a generator over some of them. */
 import * as Calendar from "./Calendar.ts"
 import * as Numbers from "./Numbers.ts"
 import { arrange, type Draw, type Question, type Random } from "./Question.ts"
@@ -26,13 +26,13 @@ export const kindNames = [
   "words"
 ] as const satisfies ReadonlyArray<Kind>
 
-/** The most choices there can be: a week has seven days. */
+/** Maximum number of choices: a week has seven days. */
 export const mostChoices = 6
 
 export interface Options {
   readonly kinds: ReadonlyArray<Kind>
   readonly choices: number
-  /** Of the numbers in sums and comparisons. */
+  /** Largest number in sums and comparisons. */
   readonly largest: number
 }
 

@@ -7,7 +7,6 @@ const days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday"
 const months = "january february march april may june july august september october november december".split(" ")
 const lengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** The weekday some days after or before another. */
 export const weekday: Draw = (random, choices) => {
   const from = random.between(0, 6)
   const distance = random.between(1, 20)
@@ -25,7 +24,6 @@ export const weekday: Draw = (random, choices) => {
   }
 }
 
-/** The month some months after another. */
 export const month: Draw = (random, choices) => {
   const from = random.between(0, 11)
   const distance = random.between(1, 15)
@@ -42,7 +40,7 @@ export const month: Draw = (random, choices) => {
   }
 }
 
-/** How long a month is, every length as often; February in a year that is not a leap year. */
+/** The length of a month, every length equally often; February is of a year that is not a leap year. */
 export const monthLength: Draw = (random, choices) => {
   const length = random.pick([28, 30, 31])
   const at = random.pick(lengths.flatMap((one, month) => (one === length ? [month] : [])))
@@ -57,7 +55,7 @@ export const monthLength: Draw = (random, choices) => {
 
 const isLeap = (year: number): boolean => (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
 
-/** The only leap year, or the only one that is none, among years that could be taken for the others: centuries too. */
+/** The only leap year, or the only year that is not, among similar ones, including centuries. */
 export const leapYear: Draw = (random, choices) => {
   const wantsLeap = random.chance(0.5)
   const drawYear = () => (random.chance(0.3) ? 100 * random.between(16, 24) : random.between(1600, 2400))

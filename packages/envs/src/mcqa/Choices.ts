@@ -1,6 +1,6 @@
 /**
- * The choices of a row, as data sets have them: a list of texts, lists of texts and labels beside each other (`{ text,
- * label }`, as ARC, CommonsenseQA and OpenBookQA have them on the hub), or a list of such pairs; or a column each
+ * Reads the choices of a row in common layouts: a list of texts, parallel lists of texts and labels (`{ text, label }`,
+ * as ARC, CommonsenseQA and OpenBookQA have them on the hub), a list of such pairs, or one column each
  * ("option1,option2").
  */
 import { Columns, ExactJson } from "@atropos/core"
@@ -8,7 +8,7 @@ import { Result } from "effect"
 
 export interface Choices {
   readonly texts: ReadonlyArray<string>
-  /** As the data set names them; without, they have none. */
+  /** The data set's labels; absent: none. */
   readonly labels?: ReadonlyArray<string>
 }
 
@@ -24,7 +24,6 @@ const parsed = (value: unknown): unknown => {
   return Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(value)))
 }
 
-/** Choices in one column. */
 export const choices: Columns.Kind<Choices> = {
   expected: "a list of texts, or texts and labels ({ text: […], label: […] }, or a list of { text, label })",
   read: (input) => {
@@ -39,7 +38,6 @@ export const choices: Columns.Kind<Choices> = {
   }
 }
 
-/** The columns of a setting: one, or several with commas between them. */
 export const columnsOf = (setting: string): ReadonlyArray<string> =>
   setting
     .split(",")

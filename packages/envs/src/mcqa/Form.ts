@@ -1,15 +1,15 @@
-/** How a multiple-choice question is put and answered: in a chat, or in a few characters. */
+/** Writes and judges multiple-choice questions: in a chat, or in a few characters. */
 import { ChoiceAnswer, Thinking } from "@atropos/core"
 import { letterOf, type Question } from "./Question.ts"
 
-/** The characters a model of the compact task has to know. */
+/** The vocabulary of the compact task. */
 export const characters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEF+-*,.:@<?="
 
 /** `7+4?A9B11C12=`, answered by `B`. */
 export const compactPrompt = ({ choices, compact }: Question): string =>
   `${compact}?${choices.map((choice, position) => `${letterOf(position)}${choice}`).join("")}=`
 
-/** What stays the same when the choices are put in another order. */
+/** A key that is independent of the order of the choices. */
 export const key = ({ choices, compact }: Question): string => `${compact}?${choices.toSorted().join("/")}`
 
 const thinkFirst = "Think step by step between <think> and </think>, then answer. "
@@ -21,12 +21,12 @@ ${texts.map((text, position) => `${letterOf(position)}. ${text}`).join("\n")}
 
 ${thinking ? thinkFirst : ""}Your answer must have this sentence, with the letter of your choice for X: The best answer is: X`
 
-/** A letter by itself is not the sentence that was asked for. */
+/** A letter by itself is not the requested sentence. */
 const weak: ReadonlySet<ChoiceAnswer.Method> = new Set(["stated", "alone"])
 
 /**
  * The letter of the choice that is announced by its letter or text; with `thinking`, after the only think block.
- * Without, a think block is passed over where there is one.
+ * Without it, a think block is ignored if present.
  */
 export const letterIn = (
   { texts }: Pick<Question, "texts">,
@@ -38,7 +38,6 @@ export const letterIn = (
   return choice === undefined || weak.has(choice.method) ? undefined : choice.label
 }
 
-/** Whether the right choice is announced. */
 export const isRight = (question: Question, completion: string, thinking: boolean): boolean =>
   letterIn(question, completion, thinking) === letterOf(question.gold)
 

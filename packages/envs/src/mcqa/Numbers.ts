@@ -24,7 +24,7 @@ export const arithmetic =
 /** A number with up to two decimals, `2.5`. */
 const decimal = (hundredths: number): string => String(hundredths / 100)
 
-/** The largest or smallest of several numbers: whole ones, or decimals of different lengths. */
+/** The largest or smallest of several numbers: integers, or decimals of different lengths. */
 export const comparison =
   (largest: number): Draw =>
   (random, choices) => {
@@ -71,7 +71,7 @@ const units: ReadonlyArray<readonly [many: string, one: string, factor: number]>
   ["eggs", "dozen", 12]
 ]
 
-/** How many of a smaller unit there are in some of a larger one. */
+/** The number of smaller units in some larger ones. */
 export const conversion: Draw = (random, choices) => {
   const [many, one, factor] = random.pick(units)
   const amount = random.between(2, 12)
@@ -80,7 +80,7 @@ export const conversion: Draw = (random, choices) => {
     question: `How many ${many} are there in ${amount} ${plural}?`,
     compact: `${amount}${one}:${many}`,
     right: String(amount * factor),
-    // Multiples of the factor, as the right one is.
+    // Multiples of the factor, like the right one.
     wrong: near(random, amount * factor, choices - 1, [factor, 2 * factor])
   }
 }

@@ -1,4 +1,4 @@
-/** A multiple-choice question: what is asked, in words and in a few characters, and the choices, one of them right. */
+/** A multiple-choice question: the question in words and in a few characters, and the choices, one of them right. */
 import type { SeededRandom } from "@atropos/core"
 
 export type Random = SeededRandom.SeededRandom
@@ -6,30 +6,28 @@ export type Random = SeededRandom.SeededRandom
 /** A question before its choices are put in order. */
 export interface Draft {
   readonly question: string
-  /** The same in a few characters of `characters`. */
+  /** The question in a few characters of `characters`. */
   readonly compact: string
   readonly right: string
-  /** Different from each other and from the right one, and each of them wrong. */
+  /** Distinct, and all of them wrong. */
   readonly wrong: ReadonlyArray<string>
-  /** How a choice is said in words, where it is more than its characters. */
+  /** Spells out a choice in words, if it is more than its characters. */
   readonly say?: (choice: string) => string
 }
 
-/** Makes a question with this many choices. */
 export type Draw = (random: Random, choices: number) => Draft
 
 export interface Question {
   readonly question: string
   readonly compact: string
-  /** As characters. */
+  /** In the compact form. */
   readonly choices: ReadonlyArray<string>
   /** In words. */
   readonly texts: ReadonlyArray<string>
-  /** Position of the right one. */
   readonly gold: number
 }
 
-/** The choices in an order in which every position is as likely for the right one. */
+/** Shuffles the choices; every position is equally likely for the right one. */
 export const arrange = (random: Random, { compact, question, right, say = String, wrong }: Draft): Question => {
   const choices = random.shuffle([right, ...wrong])
   return { question, compact, choices, texts: choices.map(say), gold: choices.indexOf(right) }
@@ -39,8 +37,8 @@ export const arrange = (random: Random, { compact, question, right, say = String
 export const letterOf = (position: number): string => String.fromCharCode(65 + position)
 
 /**
- * Wrong numbers near a right one. All of them are made of steps, then the right one's place among them is drawn:
- * neither its rank nor its distances say anything, but where it is too close to the `least` number there can be.
+ * Wrong numbers near a right one. The distances between neighbours are random steps, and the right one's rank is drawn:
+ * neither its rank nor its distances reveal it, except if it is too close to the `least` possible number.
  */
 export const near = (
   random: Random,

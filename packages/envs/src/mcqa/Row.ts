@@ -1,9 +1,9 @@
 /**
- * Multiple-choice questions of data sets.
+ * Reads multiple-choice questions of data sets.
  *
- * What the answer column means is said by the row itself or by the setting `answer_is`; where neither does, the row is
- * refused and the reason says what would. Data sets count in both ways: "2" is the third ending of HellaSwag, the
- * second option of Winogrande, and the label "2", which may stand anywhere, of ARC.
+ * The meaning of the answer column follows from the row itself or from the setting `answer_is`; otherwise the row is
+ * rejected with a reason that names the possible settings. Data sets differ: "2" is the third ending of HellaSwag, the
+ * second option of Winogrande, and the label "2", in any position, of ARC.
  */
 import { Columns, ExactJson } from "@atropos/core"
 import { Result } from "effect"
@@ -11,8 +11,8 @@ import type { Choices } from "./Choices.ts"
 import { letterOf, type Question } from "./Question.ts"
 
 /**
- * What an answer is: told by the row, a label of the choices, a text of theirs, or their number counted from 0 or from
- * 1.
+ * The meaning of an answer: inferred from the row, a label of the choices, one of their texts, or an index counted from
+ * 0 or from 1.
  */
 export const meanings = ["auto", "label", "text", "index", "number"] as const
 export type Meaning = (typeof meanings)[number]
@@ -30,13 +30,13 @@ type Refusal = string | Columns.Misread
 
 const quoted = (value: unknown): string => JSON.stringify(String(value))
 
-/** The only place of a value; undefined where it has none, or several. */
+/** The only index of a value; undefined if it has none, or several. */
 const placeOf = (list: ReadonlyArray<string>, value: string): number | undefined => {
   const at = list.findIndex((one) => one.trim() === value)
   return at === -1 || list.findLastIndex((one) => one.trim() === value) !== at ? undefined : at
 }
 
-/** Where each meaning would put the answer. */
+/** The index of the answer under each meaning. */
 const places = ({ answer, choices: { labels, texts } }: Row) => {
   const written = String(answer).trim()
   // A number of a row may be written 2.0.
@@ -59,10 +59,7 @@ const places = ({ answer, choices: { labels, texts } }: Row) => {
 const settings =
   "set answer_is to label, text, index (the first choice is 0) or number (the first choice is 1), or name the labels' column in labels_field"
 
-/**
- * The place of the right choice. A number that is a JSON number counts from 0, as MMLU's; a text of digits does not say
- * how it counts.
- */
+/** The index of the right choice. A JSON number counts from 0, as in MMLU; for a text of digits the base is unknown. */
 const goldOf = (row: Row, meaning: Meaning): Result.Result<number, Refusal> => {
   const { answer, choices } = row
   const found = places(row)
@@ -93,7 +90,7 @@ const goldOf = (row: Row, meaning: Meaning): Result.Result<number, Refusal> => {
   const meant = new Set([found.label, found.text, found.index, found.number].filter((place) => place !== undefined))
   const [place, ...others] = meant
   if (place === undefined) return Result.fail(`the answer ${quoted(answer)} is not one of the ${count} choices`)
-  // A single digit that fits one way of counting alone fits it by chance: the next row's may fit both.
+  // A digit may fit only one base by chance, while the next row's fits both.
   const isCount = found.label === undefined && found.text === undefined
   return others.length > 0 || isCount
     ? Result.fail(`it is not clear which of the ${count} choices the answer ${quoted(answer)} is: ${settings}`)

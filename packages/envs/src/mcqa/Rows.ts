@@ -1,9 +1,8 @@
 /**
- * The rows of a data set as multiple-choice questions, by the columns that are named.
+ * Reads the rows of a data set as multiple-choice questions, by the named columns.
  *
- * Rows that cannot be read are left out and told, as everywhere (`Columns`). Where the right answer has a column of its
- * own among those of the choices, it would always stand at the same place: the choices are put in an order that the
- * question's text decides.
+ * Unreadable rows are skipped and reported (`Columns`). If the right answer has its own column among those of the
+ * choices, it would always have the same position, so the choices are shuffled by the question's text.
  */
 import { Columns, type Dataset, ItemSource, SeededRandom } from "@atropos/core"
 import { type Effect, Result } from "effect"
@@ -26,7 +25,7 @@ type Item = Question & { readonly samplingSeed: number }
 
 type Picked = { readonly [name: string]: unknown }
 
-/** The choices' columns under their places, the others under these names. */
+/** The choices' columns under their indices, the others under these names. */
 const columnsFor = ({ answerField, choicesField, labelsField, questionField }: Options): Columns.Columns => {
   const parts = columnsOf(choicesField)
   const [only = choicesField] = parts
@@ -42,7 +41,6 @@ const columnsFor = ({ answerField, choicesField, labelsField, questionField }: O
   }
 }
 
-/** The choices of a row, read as `columnsFor` says. */
 const choicesOf = (picked: Picked, parts: ReadonlyArray<string>): Choices => {
   const found =
     parts.length > 1
@@ -52,7 +50,7 @@ const choicesOf = (picked: Picked, parts: ReadonlyArray<string>): Choices => {
   return labels === undefined ? found : { ...found, labels }
 }
 
-/** The same question with its choices in an order of its own. */
+/** Shuffles the choices of a question, seeded by its text. */
 const turned = (item: Item): Item => {
   const places = SeededRandom.seeded(SeededRandom.hashOf(item.question), 0).shuffle(Array.from(item.texts.keys()))
   const texts = places.map((place) => item.texts[place] ?? "")

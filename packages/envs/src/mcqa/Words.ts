@@ -1,4 +1,4 @@
-/** Questions about words and letters: how they are spelled, how they are ordered, what they name. */
+/** Questions about words and letters: spelling, order, meaning. */
 import { words } from "../letters/Words.ts"
 import type { Draw, Random } from "./Question.ts"
 
@@ -8,14 +8,14 @@ const quoted = (text: string): string => `"${text}"`
 
 const occurrences = (word: string, letter: string): number => word.split(letter).length - 1
 
-/** The word with so many of a letter, among words of its length with more or fewer. */
+/** The word with a given number of a letter, among words of the same length with more or fewer. */
 export const letterCount: Draw = (random, choices) => {
   for (;;) {
     const right = random.pick(shortWords)
     const letter = random.pick(Array.from(right))
     const times = occurrences(right, letter)
     const others = shortWords.filter((word) => word.length === right.length && occurrences(word, letter) !== times)
-    // Words in which it occurs as well are the harder ones.
+    // Words that contain the letter are the harder ones.
     const [some, none] = [
       others.filter((word) => word.includes(letter)),
       others.filter((word) => !word.includes(letter))
@@ -34,7 +34,7 @@ export const letterCount: Draw = (random, choices) => {
   }
 }
 
-/** Other letters: of the word first, then of the alphabet. */
+/** Other letters: those of the word first, then of the alphabet. */
 const otherLetters = (random: Random, right: string, word: string, count: number): ReadonlyArray<string> => {
   const own = new Set(random.shuffle(Array.from(word)))
   return Array.from(new Set([...own, ...random.shuffle(alphabet)]))
@@ -45,7 +45,6 @@ const otherLetters = (random: Random, right: string, word: string, count: number
 // In words, so that a choice "b" is never taken for the choice labelled B.
 const sayLetter = (letter: string): string => `the letter ${quoted(letter)}`
 
-/** The letter at a place of a word. */
 export const letterAt: Draw = (random, choices) => {
   const word = random.pick(shortWords)
   const place = random.between(1, word.length)
@@ -59,7 +58,7 @@ export const letterAt: Draw = (random, choices) => {
   }
 }
 
-/** The letter some places after another in the alphabet. */
+/** The letter some positions after another in the alphabet. */
 export const alphabetLetter: Draw = (random, choices) => {
   const distance = random.between(1, 5)
   const from = random.between(0, 25 - distance)
@@ -74,7 +73,6 @@ export const alphabetLetter: Draw = (random, choices) => {
   }
 }
 
-/** The letters with two different ones of them in each other's place. */
 const swapped = (random: Random, word: string): string => {
   for (;;) {
     const letters = Array.from(word)
@@ -89,7 +87,7 @@ const swapped = (random: Random, word: string): string => {
 
 /**
  * A word backwards, among the same letters in other orders. All but one are a swap away from that one, which is the
- * right one no more often than any other: what most of them have in common says nothing.
+ * right one no more often than any other: their similarity reveals nothing.
  */
 export const backwards: Draw = (random, choices) => {
   const word = random.pick(shortWords.filter((one) => new Set(one).size >= 4))
@@ -134,11 +132,11 @@ const kinds: ReadonlyArray<readonly [what: string, names: ReadonlyArray<string>]
   ["a planet", "mercury venus mars jupiter saturn uranus neptune".split(" ")]
 ]
 
-/** The one thing that is of a kind, or is not, among others. */
+/** The only thing that is, or is not, of a kind. */
 export const kindOf: Draw = (random, choices) => {
   const [[what, members], [, others]] = random.sample(kinds, 2) as [(typeof kinds)[number], (typeof kinds)[number]]
   const isMember = random.chance(0.5)
-  // Mercury is a planet and a metal, and no question has both.
+  // Mercury is a planet and a metal, so it is never used.
   const [own, foreign] = [members, others].map((names) => names.filter((name) => name !== "mercury"))
   const [from, rest] = isMember ? [own!, foreign!] : [foreign!, own!]
   return {

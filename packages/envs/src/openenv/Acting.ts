@@ -1,6 +1,6 @@
 /**
- * How an answer becomes an action: one field of it, in the type that the server says, beside fields that are always the
- * same.
+ * Converts an answer to an action: one field with the answer, in the type that the server declares, plus constant
+ * fields.
  */
 import { ExactJson, Thinking } from "@atropos/core"
 import { Option, Result } from "effect"
@@ -9,11 +9,10 @@ import type { Described, Field } from "./Described.ts"
 export type Action = { readonly [field: string]: unknown }
 
 export interface Settings {
-  /** The field that the answer goes into; null: the only one that it could be. */
+  /** The field that receives the answer; null: the only possible one. */
   readonly actionField: string | null
-  /** Fields that are always the same. */
   readonly actionExtra: Action
-  /** The tag that the action stands in; null: all that is said outside of thinking. */
+  /** The tag that contains the action; null: all text outside of thinking. */
   readonly tag: string | null
 }
 
@@ -26,7 +25,7 @@ const list = (fields: ReadonlyArray<Field>): string =>
 
 const single = (fields: ReadonlyArray<Field>): Field | undefined => (fields.length === 1 ? fields[0] : undefined)
 
-/** The field that the answer goes into; a failure says what the server takes, and which setting is missing. */
+/** The field that receives the answer; a failure states what the server accepts, and which setting is missing. */
 export const field = (
   { actionExtra, actionField }: Pick<Settings, "actionField" | "actionExtra">,
   { action }: Pick<Described, "action">
@@ -42,7 +41,7 @@ export const field = (
         single(open.filter(({ types }) => types.includes("string"))) ??
         single(open))
       : own.length === 0
-        ? // A server that says nothing of its actions takes any.
+        ? // A server without a declared action type accepts any.
           { name: actionField, types: [], isRequired: false }
         : own.find(({ name }) => name === actionField)
   if (chosen === undefined) {
@@ -64,7 +63,7 @@ export const field = (
       )
 }
 
-/** What stands between the last tags of a name, outside of thinking; all that is said without one. */
+/** The text between the last tags of a name, outside of thinking; without a tag, all of it. */
 export const said = (answer: string, tag: string | null): string | undefined => {
   const spoken = Thinking.spoken(answer)
   if (tag === null) return spoken.trim()
@@ -93,7 +92,7 @@ const fits = (value: unknown, type: string): boolean => {
   }
 }
 
-/** A text as a value of a field; undefined where it is none. */
+/** Parses a text as a field's value; undefined if it is invalid. */
 const valueOf = (text: string, { types, values }: Field): unknown => {
   const read =
     types.length === 0 || types.includes("string")
@@ -103,7 +102,7 @@ const valueOf = (text: string, { types, values }: Field): unknown => {
   return values.find((value) => value === read || String(value).toLowerCase() === text.toLowerCase())
 }
 
-/** The action of an answer; undefined where it holds none. */
+/** The action of an answer; undefined if it has none. */
 export const action = (
   answer: string,
   into: Field,

@@ -1,25 +1,25 @@
 /**
- * Where an OpenEnv server is, in whatever form somebody has it: `localhost:8000`, `http://…`, `ws://…/ws`, the page of
+ * Parses the address of an OpenEnv server in any common form: `localhost:8000`, `http://…`, `ws://…/ws`, the page of
  * its web interface or documentation, a Space of the Hugging Face hub.
  */
 import { Result } from "effect"
 
 export interface Address {
-  /** `http://host:port`, with the path under which the server is mounted, without a slash at the end. */
+  /** `http://host:port`, with the path under which the server is mounted, without a trailing slash. */
   readonly http: string
   /** The socket: `ws://host:port/ws`. */
   readonly socket: string
 }
 
-/** What a server has below its root, as a browser or another client shows it. */
+/** Endpoints below a server's root, as seen in a browser or another client. */
 const endpoints = /\/(?:ws|mcp|web|docs|redoc|openapi\.json|health|schema|metadata|reset|step|state)\/*$/
 
-/** A Space's page on the hub; its server has a host of its own. */
+/** A Space's page on the hub; its server has its own host. */
 const space = /^\/spaces\/([\w.-]+)\/([\w.-]+)/
 
 const examples = "such as http://localhost:8000, ws://localhost:8000/ws or https://OWNER-NAME.hf.space"
 
-/** How the hub spells a Space in the name of its host. */
+/** The host name that the hub gives a Space. */
 const spaceHost = (owner: string, name: string): string =>
   `${`${owner}/${name}`.toLowerCase().replaceAll(/[^a-z0-9]/g, "-")}.hf.space`
 
@@ -29,7 +29,7 @@ const withoutSlashes = (path: string): string => {
   return path.slice(0, end)
 }
 
-/** The address that a text names; a failure says what is wrong with it. */
+/** The address in a text; a failure states what is wrong with it. */
 export const parse = (given: string): Result.Result<Address, string> => {
   const text = given.trim()
   if (text === "") return Result.fail(`no address: give the URL of an OpenEnv server by --env.url, ${examples}`)

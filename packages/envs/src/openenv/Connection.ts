@@ -1,9 +1,9 @@
 /**
- * A session with an OpenEnv server: one socket, on which every message of ours is answered by one of the server's, in
- * their order. It uses the platform's `WebSocket`.
+ * A session with an OpenEnv server: one socket, on which the server answers each message with one of its own, in order.
+ * Uses the platform's `WebSocket`.
  *
- * An answer that did not come in time would be taken for that of the next message, so the socket is then closed, as it
- * is with the scope. Whatever the server says is checked before it is believed.
+ * A late answer would be taken for that of the next message, so the socket is closed on a timeout, and with the scope.
+ * Messages of the server are validated.
  */
 import { ExactJson } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -11,7 +11,7 @@ import { Duration, Effect, Queue, Schema, type Scope, Semaphore } from "effect"
 import type { Address } from "./Address.ts"
 import { make as failed, OpenEnvError } from "./OpenEnvError.ts"
 
-/** What reset and step give. */
+/** Response of reset and step. */
 const Observed = Schema.Struct({
   observation: Schema.Record(Schema.String, Schema.Unknown),
   reward: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.Finite, Schema.Boolean]))),
@@ -21,7 +21,7 @@ const Observed = Schema.Struct({
 
 export interface Observed {
   readonly observation: { readonly [field: string]: unknown }
-  /** Null where the server gives none. */
+  /** Null if the server gives none. */
   readonly reward: number | null
   readonly done: boolean
   readonly metadata: { readonly [field: string]: unknown }
@@ -30,7 +30,7 @@ export interface Observed {
 export interface Connection {
   readonly reset: (options: { readonly [name: string]: unknown }) => Effect.Effect<Observed, OpenEnvError>
   readonly step: (action: { readonly [name: string]: unknown }) => Effect.Effect<Observed, OpenEnvError>
-  /** Whether it can be used for another episode. */
+  /** True if it can be used for another episode. */
   readonly isOpen: () => boolean
 }
 
@@ -54,14 +54,14 @@ type Heard = { readonly text: string } | { readonly closed: string }
 
 export interface Options {
   readonly address: Address
-  /** How long the socket may take to open, and every answer to come. */
+  /** Limit for the socket to open, and for every answer. */
   readonly timeout: Duration.Duration
   readonly headers: { readonly [name: string]: string }
 }
 
 const words = ({ code, reason }: CloseEvent): string => (reason === "" ? `code ${code}` : `code ${code}: ${reason}`)
 
-/** The innermost reason that the platform gives. */
+/** The innermost error message of the platform. */
 const innermost = (event: Event): string => {
   let error: unknown = "error" in event ? event.error : undefined
   while (error instanceof Error && error.cause instanceof Error) error = error.cause
@@ -72,7 +72,7 @@ const innermost = (event: Event): string => {
     : "nothing answers there, or nothing that takes sockets"
 }
 
-/** The socket once it is open; what it hears goes to the queue. */
+/** The socket once it is open; received messages go to the queue. */
 const socketOf = ({ address, headers, timeout }: Options, heard: Queue.Queue<Heard>) =>
   Effect.acquireRelease(
     Effect.callback<WebSocket, OpenEnvError>((resume) => {
@@ -106,7 +106,6 @@ const socketOf = ({ address, headers, timeout }: Options, heard: Queue.Queue<Hea
     { interruptible: true }
   )
 
-/** Opens a session, which ends with the scope. */
 export const open = Effect.fn("OpenEnv.open")(function* (
   options: Options
 ): Effect.fn.Return<Connection, OpenEnvError, Scope.Scope> {
@@ -144,13 +143,13 @@ export const open = Effect.fn("OpenEnv.open")(function* (
           )
         )
     }),
-    // An answer that nobody waits for any more would be the next question's.
+    // Otherwise the next request would receive the abandoned answer.
     Effect.onInterrupt(() => Effect.sync(() => unusable(failed("lost", "interrupted"))))
   )
   const ask = (type: "reset" | "step", data: { readonly [name: string]: unknown }) =>
     one.withPermits(1)(
       Effect.gen(function* () {
-        // One that is closed already has left a reason in the queue.
+        // If it is closed already, the reason is in the queue.
         if (socket.readyState === WebSocket.OPEN) socket.send(ExactJson.write({ type, data })!)
         const reply = yield* next
         if (reply.type === "observation") return observedOf(reply.data)
@@ -179,7 +178,6 @@ const fieldsOf = (errors: ReadonlyArray<unknown>): ReadonlyArray<string> =>
       : []
   )
 
-/** The server's errors in its own words, with what we know of their kind. */
 const faultOf = ({ http }: Address, type: string, { code = "", errors = [], message = "" }: typeof Fault.Type) => {
   switch (code) {
     case "CAPACITY_REACHED":

@@ -1,34 +1,33 @@
 /**
- * What a server says of its actions and observations (`GET /schema`), as far as a chat is made of it: the names and
- * types of their fields.
+ * Reads a server's schema of actions and observations (`GET /schema`): the names and types of their fields, as far as a
+ * chat needs them.
  */
 import { Effect, Predicate, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import type { Address } from "./Address.ts"
 import { make as failed, type OpenEnvError } from "./OpenEnvError.ts"
 
-/** A field of an action or an observation. */
 export interface Field {
   readonly name: string
   /** JSON Schema's names; empty: any. */
   readonly types: ReadonlyArray<string>
   readonly isRequired: boolean
-  /** The values it may have, where it says so. */
+  /** The allowed values, if declared. */
   readonly values?: ReadonlyArray<unknown>
 }
 
 export interface Described {
   readonly action: ReadonlyArray<Field>
-  /** Of reset and step together. */
+  /** Fields of reset and step together. */
   readonly observation: ReadonlyArray<Field>
-  /** Whether actions are calls of tools, as those of MCP environments. */
+  /** True if actions are tool calls, as in MCP environments. */
   readonly hasTools: boolean
 }
 
 type Json = { readonly [key: string]: unknown }
 const isObject = (value: unknown): value is Json => Predicate.isReadonlyObject(value) && !Array.isArray(value)
 
-/** The schema that a reference within the document names. */
+/** Resolves a reference within the document. */
 const resolved = (schema: unknown, root: Json): Json => {
   if (!isObject(schema)) return {}
   const reference = schema["$ref"]
@@ -54,7 +53,6 @@ const valuesOf = (schema: Json, root: Json): ReadonlyArray<unknown> | undefined 
 }
 const isNullType = (schema: unknown): boolean => isObject(schema) && schema["type"] === "null"
 
-/** The fields of an object's schema. */
 export const fieldsOf = (schema: unknown): ReadonlyArray<Field> => {
   const root = isObject(schema) ? schema : {}
   const { properties, required } = root
@@ -67,7 +65,6 @@ export const fieldsOf = (schema: unknown): ReadonlyArray<Field> => {
   })
 }
 
-/** What the body of `GET /schema` says. */
 export const read = (body: Json): Described => {
   const action = fieldsOf(body["action"])
   const atReset = fieldsOf(body["reset_observation"])
@@ -93,13 +90,13 @@ const innermost = (error: unknown): string => {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
-/** OpenSSL's words for a server that speaks no TLS are nobody's. */
+/** Replaces OpenSSL's cryptic message for a server that does not speak TLS. */
 const explained = (http: string, reason: string): string =>
   http.startsWith("https:") && /wrong version number|packet length too long/.test(reason)
     ? "it speaks http there, not https"
     : reason.trim()
 
-/** Asks the server; says whether nobody is there, or somebody else. */
+/** Asks the server; distinguishes an unreachable server from one that is not an OpenEnv server. */
 export const ask = Effect.fn("OpenEnv.schema")(function* (
   { http }: Address,
   headers: { readonly [name: string]: string },

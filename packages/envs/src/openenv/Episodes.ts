@@ -1,8 +1,8 @@
 /**
- * One episode on a session: reset, then answers and actions until the server, or a limit, ends it.
+ * Runs one episode on a session: reset, then answers and actions until the server, or a limit, ends it.
  *
- * The score is the sum of the rewards of its steps. Where the last observation's metadata has components of it
- * (`rewards`, as `atropos openenv` serves them), they stand beside.
+ * The score is the sum of the rewards of its steps. If the last observation's metadata has reward components
+ * (`rewards`, as `atropos openenv` serves them), they are added as components.
  */
 import {
   type Environment,
@@ -21,31 +21,29 @@ import { make as failed, type OpenEnvError } from "./OpenEnvError.ts"
 import * as ToolChat from "./ToolChat.ts"
 import type * as Visible from "./Visible.ts"
 
-/** How observations become a chat, and answers actions. */
+/** Converts observations to chat messages, and answers to actions. */
 export interface Chat {
-  /** What the model is told; `turn` is 0 at the reset. */
+  /** The message for the model; `turn` is 0 at the reset. */
   readonly observe: (observed: Observed, turn: number) => Effect.Effect<string, OpenEnvError>
-  /** The action of an answer; undefined where it holds none, which ends the episode. */
+  /** The action of an answer; undefined if it has none, which ends the episode. */
   readonly act: (answer: string, observed: Observed) => Action | undefined
 }
 
 export interface Rules {
   readonly reset: { readonly [name: string]: unknown }
-  /** System prompt; none where it is empty. */
+  /** System prompt; empty: none. */
   readonly instructions: string
   readonly maxTurns: number
   readonly maxCalls: number
   readonly maxTokens: number
-  /** Reward of an answer without an action. */
   readonly invalidReward: number
   readonly isHidden: Visible.IsHidden
-  /** Hears of an answer without an action that the server takes. */
+  /** Called for an answer without an action that the server accepts. */
   readonly onInvalid: (answer: string) => Effect.Effect<void>
 }
 
-/** An episode that was played. */
 export interface Played {
-  /** What the model was told first, by which starts are compared. */
+  /** The first message to the model, by which starts are compared. */
   readonly start: string
   readonly trajectory: Trajectory.Trajectory
   readonly score: Environment.Score
@@ -68,12 +66,12 @@ const scoreOf = (sum: number, last: Observed): Environment.Score => {
 
 const system = ({ instructions }: Rules) => (instructions === "" ? [] : [Message.system(instructions)])
 
-/** An action that does not fit in its value is the model's mistake; one that lacks a field is ours. */
+/** An invalid value of an action is the model's mistake; a missing field is ours. */
 const isModels = ({ fields = [], reason }: OpenEnvError, action: Action): boolean =>
   reason === "invalid" &&
   fields.every((field) => Object.hasOwn(action, field.split(".")[0]!) || Object.hasOwn(action, field))
 
-/** An episode in words: observations by `observe`, actions by `act`. */
+/** An episode as text: observations by `observe`, actions by `act`. */
 export const inWords = Effect.fn("OpenEnv.episode")(function* (
   connection: Connection,
   seed: number,
@@ -119,7 +117,7 @@ const overAtReset = failed("failed", "the server's reset gives an episode that i
 
 /**
  * An episode with the tools of an MCP environment: the model calls them until it answers without a call, which `answer`
- * makes the last action where the server takes one, or until the server ends it.
+ * converts to the last action if the server accepts one, or until the server ends it.
  */
 export const withTools = Effect.fn("OpenEnv.toolEpisode")(function* (
   connection: Connection,

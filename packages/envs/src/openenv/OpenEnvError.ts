@@ -1,20 +1,20 @@
-/** What goes wrong between us and an OpenEnv server; the message names the server and says what would be right. */
+/** Failures between this process and an OpenEnv server; the message names the server and how to fix it. */
 import { Schema } from "effect"
 
 export class OpenEnvError extends Schema.TaggedError<OpenEnvError>()("OpenEnvError", {
   reason: Schema.Literals([
-    "address", // no address of a server
-    "unreachable", // nobody answers there
-    "foreign", // somebody answers who is no OpenEnv server
-    "capacity", // the server has as many sessions as it takes
-    "invalid", // it does not take an action of ours
-    "failed", // it could not do what was asked
+    "address", // not an address of a server
+    "unreachable", // no response
+    "foreign", // the responder is not an OpenEnv server
+    "capacity", // the server has its maximum of sessions
+    "invalid", // it rejected an action
+    "failed", // it could not perform the request
     "lost", // the connection ended in the middle of an episode
     "timeout", // no answer in time
-    "settings" // what was set does not fit the server
+    "settings" // the settings do not fit the server
   ]),
   message: Schema.String,
-  /** Of an action that was not taken: the fields that the server names. */
+  /** For a rejected action: the fields that the server names. */
   fields: Schema.optionalKey(Schema.Array(Schema.String)),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}

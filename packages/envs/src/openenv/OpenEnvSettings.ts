@@ -1,4 +1,4 @@
-/** What the environment `openenv` can be told. */
+/** Settings of the environment `openenv`. */
 import { Environment, GameEnvironment } from "@atropos/core"
 import { Schema } from "effect"
 import * as Visible from "./Visible.ts"

@@ -1,22 +1,20 @@
 /**
- * How many episodes may run at once, where the number is found out by being refused: it falls to what was running, and
- * rises by one again with every so many episodes that went well. Who waits comes in its turn.
+ * Limits concurrent episodes adaptively: a refusal lowers the limit to the number running, and it rises by one after a
+ * number of successful episodes. Waiting is first come, first served.
  */
 import { Effect, Latch } from "effect"
 
 export interface Places {
-  /** Waits for a place. */
   readonly enter: Effect.Effect<void>
   readonly leave: Effect.Effect<void>
-  /** One that has a place was refused: no more of them than there are others. Gives the number of others. */
+  /** Reports that an episode with a slot was refused: lowers the limit to the number of others and returns it. */
   readonly lower: () => number
-  /** One went well. */
+  /** Reports a success. */
   readonly raise: () => void
-  /** Places that there are now. */
   readonly limit: () => number
 }
 
-/** Places, `most` of them at first. */
+/** Starts with a limit of `most`. */
 export const make = (most: number): Places => {
   const waiting: Array<Latch.Latch> = []
   let limit = most
@@ -30,7 +28,7 @@ export const make = (most: number): Places => {
   const inTurn: Effect.Effect<void> = Effect.suspend(() => {
     const latch = Latch.makeUnsafe(false)
     waiting.push(latch)
-    // Its turn may have come at the same time: then it is the next one's.
+    // Its turn may have come simultaneously: then it passes to the next one.
     const giveUp = Effect.suspend(() => {
       const at = waiting.indexOf(latch)
       if (at === -1) return wake

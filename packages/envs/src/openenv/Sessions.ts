@@ -1,9 +1,9 @@
 /**
- * Sessions for episodes: as many at once as the server takes.
+ * Provides sessions for episodes, as many concurrent ones as the server accepts.
  *
- * A server that is full (`CAPACITY_REACHED`) fails no rollout: there are fewer at once from then on (`Places`), and the
- * episode waits for its turn and begins anew. Sessions are kept for the next episode for some seconds, since `reset`
- * begins anew on the same one.
+ * A full server (`CAPACITY_REACHED`) fails no rollout: fewer sessions run from then on (`Places`), and the episode
+ * waits for its turn and restarts. A session is kept for the next episode for a few seconds, since `reset` restarts on
+ * the same one.
  */
 import { Duration, Effect, Exit, type Fiber, Random, Scope } from "effect"
 import * as Connection from "./Connection.ts"
@@ -11,18 +11,17 @@ import { OpenEnvError } from "./OpenEnvError.ts"
 import * as Places from "./Places.ts"
 
 export interface Options extends Connection.Options {
-  /** Sessions at once, where the server takes them. */
+  /** Maximum concurrent sessions, if the server accepts them. */
   readonly limit: number
 }
 
 type Episode<A, E, R> = (connection: Connection.Connection) => Effect.Effect<A, E, R>
 
 export interface Sessions {
-  /** Plays an episode on a session of its own. */
+  /** Plays an episode on its own session. */
   readonly use: <A, E, R>(episode: Episode<A, E, R>) => Effect.Effect<A, E | OpenEnvError, R>
-  /** Sessions that may be open now. */
+  /** Current maximum of open sessions. */
   readonly limit: Effect.Effect<number>
-  /** How often the server was full. */
   readonly refusals: Effect.Effect<number>
 }
 
@@ -31,14 +30,13 @@ interface Held {
   readonly scope: Scope.Closeable
 }
 
-/** How long a session is kept that nobody uses. */
 const kept = "5 seconds"
 const firstPauseMillis = 500
 const longestPauseMillis = 15_000
 
 const close = ({ scope }: Held) => Scope.close(scope, Exit.void)
 
-/** Sessions that are opened where none is left of an earlier episode. */
+/** Opens a session if none is left of an earlier episode. */
 const reused = (options: Connection.Options, scope: Scope.Scope) => {
   const idle = new Map<Held, Fiber.Fiber<void>>()
   const take = Effect.gen(function* () {
@@ -74,7 +72,7 @@ export const make = Effect.fn("OpenEnv.Sessions.make")(function* (
   const places = Places.make(options.limit)
   let refusals = 0
 
-  /** The number of other sessions of ours, which the server has taken. */
+  /** Lowers the limit; returns the number of this process's other sessions, which the server has accepted. */
   const refused = ({ message }: OpenEnvError) =>
     Effect.suspend(() => {
       refusals++
@@ -114,7 +112,7 @@ export const make = Effect.fn("OpenEnv.Sessions.make")(function* (
   }
 })
 
-/** Uses what it waits for, and gives it back; unlike `Effect.acquireUseRelease`, waiting can be given up. */
+/** Uses a resource it waits for, and releases it; unlike `Effect.acquireUseRelease`, waiting is interruptible. */
 const holding = <H, E1, R1, A, E2, R2>(
   take: Effect.Effect<H, E1, R1>,
   use: (held: H) => Effect.Effect<A, E2, R2>,
@@ -126,7 +124,7 @@ const holding = <H, E1, R1, A, E2, R2>(
 
 const isFull = (error: unknown): error is OpenEnvError => error instanceof OpenEnvError && error.reason === "capacity"
 
-/** Others have the server's sessions, and give no sign when one is free. */
+/** Other clients hold the server's sessions; the server does not report when one is free. */
 const pause = (refusal: number) =>
   Effect.flatMap(Random.next, (share) =>
     Effect.sleep(

@@ -1,6 +1,6 @@
 /**
- * How an observation is told: by a template of its fields. `question`, or `Board:\n{board}\nLegal moves: {moves}`;
- * without one, by the field that is text, where there is one alone or one of a usual name.
+ * Formats an observation by a template of its fields: `question`, or `Board:\n{board}\nLegal moves: {moves}`; without a
+ * template, by its text field, if only one exists or one has a common name.
  */
 import { Result } from "effect"
 import type { Described, Field } from "./Described.ts"
@@ -8,10 +8,10 @@ import * as Visible from "./Visible.ts"
 
 const placeholder = /\{([A-Za-z_]\w*)\}/g
 
-/** The field that is told where nobody says which; the first that there is. */
+/** The default field names; the first that exists is used. */
 const usual = ["prompt", "question", "observation", "text", "message", "instruction", "task", "content", "output"]
 
-/** Fields of every observation, which say nothing to a policy. */
+/** Fields of every observation, irrelevant to a policy. */
 const common = new Set(["done", "reward", "metadata"])
 
 const list = (fields: ReadonlyArray<Field>): string =>
@@ -19,7 +19,7 @@ const list = (fields: ReadonlyArray<Field>): string =>
 
 const isText = ({ types }: Field): boolean => types.length === 0 || types.includes("string")
 
-/** The template in words of fields, checked against what the server says. */
+/** The template, checked against the server's schema. */
 export const template = (
   given: string | null,
   { observation }: Described,
@@ -55,7 +55,7 @@ export const template = (
     : Result.fail(`the template names ${missing}, but ${there}`)
 }
 
-/** An observation in words; a failure names the field that it lacks. */
+/** Formats an observation; a failure names the missing field. */
 export const told = (
   whole: string,
   observation: { readonly [field: string]: unknown },

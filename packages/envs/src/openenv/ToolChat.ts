@@ -1,7 +1,7 @@
 /**
- * The tools of an MCP environment, as tools that a model may call: `list_tools` after a reset, `call_tool` for each.
+ * Exposes the tools of an MCP environment to the model: `list_tools` after a reset, `call_tool` for each.
  *
- * What a tool found wrong is the model's to read; a server that fails fails the rollout.
+ * A tool's error is shown to the model; a failing server fails the rollout.
  */
 import { ExactJson, Tool } from "@atropos/core"
 import { Effect, Predicate, Result, Schema } from "effect"
@@ -25,13 +25,13 @@ type Values = { readonly [name: string]: unknown }
 const isObject = (value: unknown): value is Values =>
   Predicate.isReadonlyObject(value) && !Array.isArray(value) && !(value instanceof ExactJson.Numeral)
 
-/** A text that is JSON may hold an answer too. */
+/** A JSON text may contain an answer, too. */
 const seenText = (text: string, isHidden: Visible.IsHidden): string => {
   const json = Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(text)))
   return isObject(json) ? Visible.words(Visible.of(json, isHidden)) : text
 }
 
-/** What MCP's parts of a result say; parts that are no text are named. */
+/** The text of a result's MCP parts; other parts are named. */
 const partsOf = (content: ReadonlyArray<unknown>, isHidden: Visible.IsHidden): string =>
   content
     .map((part) => {
@@ -41,7 +41,7 @@ const partsOf = (content: ReadonlyArray<unknown>, isHidden: Visible.IsHidden): s
     })
     .join("\n")
 
-/** A result in words: what it is in itself where the server says so, else its parts. */
+/** Formats a result: its data if the server sends it, else its parts. */
 export const resultWords = (result: unknown, isHidden: Visible.IsHidden): string => {
   if (!isObject(result)) return typeof result === "string" ? seenText(result, isHidden) : Visible.words(result)
   const { content, data } = result
@@ -52,7 +52,7 @@ export const resultWords = (result: unknown, isHidden: Visible.IsHidden): string
   return Visible.words(Visible.of(result, isHidden))
 }
 
-/** Why a call failed, in the tool's own words; undefined where it did not. */
+/** A failed call's error message from the tool; undefined if it succeeded. */
 const faultOf = ({ error, result }: Values, isHidden: Visible.IsHidden): string | undefined => {
   if (isObject(error)) return typeof error["message"] === "string" ? error["message"] : Visible.words(error)
   return isObject(result) && (result["is_error"] === true || result["isError"] === true)
@@ -60,7 +60,7 @@ const faultOf = ({ error, result }: Values, isHidden: Visible.IsHidden): string 
     : undefined
 }
 
-/** The tools of the episode that was begun last; `onStep` hears of everything that comes back. */
+/** The tools of the latest episode; `onStep` receives every response. */
 export const tools = Effect.fn("OpenEnv.tools")(function* (
   connection: Connection,
   isHidden: Visible.IsHidden,

@@ -1,6 +1,6 @@
 /**
- * What of an observation a policy may see. Servers tell the right answer with the last observation, and some with every
- * one: fields of such names are taken out, at any depth, before anything is made of an observation.
+ * Removes answers from observations. Servers reveal the right answer in the last observation, some in every one: fields
+ * with such names are removed, at any depth, before an observation is used.
  */
 import { ExactJson } from "@atropos/core"
 
@@ -32,7 +32,6 @@ export const isHiddenBy = (names: ReadonlyArray<string>): IsHidden => {
   return (name) => all.has(name.toLowerCase())
 }
 
-/** A value without its hidden fields. */
 export const of = (value: unknown, isHidden: IsHidden): unknown => {
   if (Array.isArray(value)) return value.map((one) => of(one, isHidden))
   return typeof value === "object" && value !== null && !(value instanceof ExactJson.Numeral)
@@ -48,6 +47,6 @@ export const fields = (
   isHidden: IsHidden
 ): { readonly [field: string]: unknown } => of(observation, isHidden) as { readonly [field: string]: unknown }
 
-/** A value in words: texts as they are, nothing as nothing, everything else as JSON. */
+/** Formats a value: texts unchanged, null and undefined as empty, everything else as JSON. */
 export const words = (value: unknown): string =>
   typeof value === "string" ? value : value === null || value === undefined ? "" : (ExactJson.write(value) ?? "")

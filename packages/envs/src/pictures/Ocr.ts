@@ -1,9 +1,9 @@
 /**
- * Reading pictures: amounts on receipts, words on signs.
+ * Reads pictures: amounts on receipts, words on signs.
  *
- * An amount is right or wrong (1 or 0). What a sign says scores 1 exactly, and less by edit distance, to 0 at half of
- * its characters wrong: there is something to learn from nearly right ones. Receipts, signs and pictures follow from
- * the seed.
+ * An amount scores 1 or 0. The text of a sign scores 1 if exact, and less by edit distance, down to 0 at half of its
+ * characters wrong, so that nearly right answers have a learning signal. Receipts, signs and pictures follow from the
+ * seed.
  */
 import {
   Environment,
@@ -32,7 +32,7 @@ export const settings = Environment.settings({
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out pictures per evaluation")
 })
 
-/** The only amount in an answer, `12.30` of `$ 12.30`; undefined where there is none or several. */
+/** The only amount in an answer, `12.30` of `$ 12.30`; undefined if there is none or several. */
 export const amountOf = (reply: string): string | undefined => {
   const answer = NumberAnswer.asciiSigns(reply)
   const [only, ...more] = answer.replaceAll(/(?<=\d),(?=\d{3}\b)/g, "").matchAll(/\d+(?:[.,]\d+)?/g)
@@ -43,7 +43,7 @@ export const amountOf = (reply: string): string | undefined => {
   return Number(amount.toFixed(2)) === amount ? amount.toFixed(2) : undefined
 }
 
-/** What a completion is worth: whether it has an answer, and how close that comes. */
+/** Scores a completion: whether it has an answer, and how close it is. */
 export const judge = (
   { answer, kind }: Pick<TextItems.Written, "answer" | "kind">,
   completion: string

@@ -1,14 +1,14 @@
 /**
- * The points of an answer, in percent of the picture's width and height, in one of the ways that models write them:
- * `<point x="10.5" y="20">…</point>`, `<points x1="10.5" y1="20" x2="40" y2="60">…</points>` (Molmo), or in the
- * `<answer>` tag as JSON, `[{"x": 10.5, "y": 20}]` or `[[10.5, 20]]`. `<point>none</point>`, `<points></points>` and
- * `[]` say that there are none.
+ * Parses the points of an answer, in percent of the picture's width and height, in the formats that models use: `<point
+ * x="10.5" y="20">…</point>`, `<points x1="10.5" y1="20" x2="40" y2="60">…</points>` (Molmo), or in the `<answer>` tag
+ * as JSON, `[{"x": 10.5, "y": 20}]` or `[[10.5, 20]]`. `<point>none</point>`, `<points></points>` and `[]` mean that
+ * there are none.
  */
 import { Thinking } from "@atropos/core"
 import { Option, Schema } from "effect"
 import type { Point } from "./Regions.ts"
 
-/** More are no answer. */
+/** More points make an answer invalid. */
 const most = 200
 
 const Coordinates = Schema.Array(
@@ -52,7 +52,7 @@ const tagsOf = (text: string): ReadonlyArray<string> => {
   return tags
 }
 
-/** The points of a completion; undefined where it tells none and does not say that there are none. */
+/** The points of a completion; undefined if it neither gives points nor states that there are none. */
 export const of = (completion: string): ReadonlyArray<Point> | undefined => {
   const tags = tagsOf(Thinking.spoken(completion))
   if (tags.length === 0) {
@@ -62,14 +62,13 @@ export const of = (completion: string): ReadonlyArray<Point> | undefined => {
   }
   const read = tags.map(ofTag)
   const points = read.flatMap((one) => one ?? [])
-  // A tag without a point beside one with some says nothing.
+  // An empty tag next to one with points is ambiguous.
   const isEmpty = tags.length === 1 && /^s?\s*$/.test(tags[0]!)
   if (read.includes(undefined) || points.length > most || (!isEmpty && read.some((one) => one?.length === 0)))
     return undefined
   return points
 }
 
-/** Points as a model writes them. */
 export const written = (points: ReadonlyArray<Point>, label: string): string =>
   points.length === 0
     ? "<point>none</point>"

@@ -1,9 +1,10 @@
 /**
- * Things in a picture to be pointed at or counted: of a scene that is drawn by a seed, or of a row.
+ * Things in a picture to point at or to count: in a scene generated from a seed, or in a row.
  *
- * Rows are in the layouts of allenai/pixmo-points and allenai/pixmo-count: a picture, a `label`, `points` (a list of
- * `{ x, y }`, or `{ x: [...], y: [...] }`), and `count`; also `boxes` (lists of left, top, right, bottom, in the same
- * units) and `masks` (lists of rows of 0 and 1, for the whole picture). Masks go before boxes, and boxes before points.
+ * Rows are in the layouts of allenai/pixmo-points and allenai/pixmo-count: a picture, a `label`, `points` (a list of `{
+ * x, y }`, or `{ x: [...], y: [...] }`), and `count`; also `boxes` (lists of left, top, right, bottom, in the same
+ * units) and `masks` (lists of rows of 0 and 1, for the whole picture). Masks take precedence over boxes, and boxes
+ * over points.
  */
 import type { SeededRandom } from "@atropos/core"
 import { Option, Result, Schema } from "effect"
@@ -12,10 +13,8 @@ import * as SceneItems from "./SceneItems.ts"
 
 export type Kind = "point" | "count"
 
-/** In what coordinates of rows are. */
 export type Units = "pixels" | "percent" | "fraction"
 
-/** Where the things of a row are. */
 export type Places =
   | { readonly kind: "points"; readonly points: ReadonlyArray<Point> }
   | { readonly kind: "boxes"; readonly boxes: ReadonlyArray<readonly [number, number, number, number]> }
@@ -36,7 +35,7 @@ export interface Row {
   readonly image: Uint8Array
   readonly places?: Places
   readonly count: number
-  /** Of the picture, once it was looked at; never for one that is refused. */
+  /** Of the picture, once decoded; absent for a rejected one. */
   readonly size?: Size
 }
 
@@ -44,7 +43,10 @@ export type Item = Drawn | Row
 
 const plural = (label: string): string => (/(?:s|x|ch|sh)$/.test(label) ? label : `${label}s`)
 
-/** A scene, and things of one name in it; in one of ten scenes there are none of them. */
+/**
+ * A scene, and the things in it to find; in one of ten scenes their name is drawn independently, so that there may be
+ * none.
+ */
 export const draw = (random: SeededRandom.SeededRandom, kinds: ReadonlyArray<Kind>, most: number): Drawn => {
   const things = SceneItems.place(random, random.between(3, most))
   const isThere = random.chance(0.9)
@@ -71,7 +73,7 @@ const decodeBoxes = Schema.decodeUnknownOption(Boxes)
 const decodeMasks = Schema.decodeUnknownOption(Masks)
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** What a column holds; CSV and some rows hold lists as JSON. */
+/** The list of a column; CSV and some rows hold lists as JSON. */
 const listOf = (value: unknown): unknown =>
   typeof value === "string" ? Option.getOrUndefined(decodeJson(value)) : value
 
@@ -118,7 +120,7 @@ const placesOf = (columns: Columns): Result.Result<Places | undefined, string> =
 const many = (places: Places): number =>
   places.kind === "points" ? places.points.length : places.kind === "boxes" ? places.boxes.length : places.masks.length
 
-/** What there is of a row; null where a column is not there. */
+/** The columns of a row; null if a column is missing. */
 export interface Columns {
   readonly image: Uint8Array
   readonly label: string
@@ -128,7 +130,7 @@ export interface Columns {
   readonly count: unknown
 }
 
-/** The item of a row: to be pointed at where its places are known and that is asked for, else to be counted. */
+/** The item of a row: a pointing item if locations are known and that kind is requested, else a counting item. */
 export const ofRow = (columns: Columns, kinds: ReadonlyArray<Kind>, lot: number): Result.Result<Row, string> =>
   Result.flatMap(placesOf(columns), (places) => {
     const { image, label } = columns
@@ -153,7 +155,7 @@ export const countOf = (item: Item): number => (item._tag === "Drawn" ? item.tar
 export const question = ({ kind, label }: Item): string =>
   kind === "count" ? `How many ${plural(label)} are there?` : `Point at every ${label} in the picture.`
 
-/** Where what is asked for is: around a point of a row within so many percent of the longer side. */
+/** The regions of the things; a point of a row becomes a circle of `tolerance` percent of the longer side. */
 export const regionsOf = (
   item: Item,
   size: Size,

@@ -1,13 +1,12 @@
 /**
- * Pointing and counting in pictures: where every thing of a name is, or how many there are.
+ * Pointing and counting in pictures: the position of every thing of a name, or their number.
  *
  * `Point at every red circle` is answered by points in percent of width and height (`PointAnswer`). A point hits a
- * thing if it lies in its outline, mask or box, or within `tolerance` of its place; every thing and every point counts
- * once, paired so that most are hit. Score: F1 of hits (components `precision`, `recall`, `f1`, and `count`: as many
- * points as things). `How many red circles are there?` is answered by a number in the `<answer>` tag: 1 for the right
- * one, else 0 (component `correct`). Pictures are generated, or rows in the layouts of PixMo (Deitke et al. 2024,
- * arXiv:2409.17146). Behaviour: pixmo_count.py of the original; its pixmo_point_explanations.py compares texts and no
- * points.
+ * thing in its outline, mask or box, or within `tolerance` of its position; things and points are paired one to one for
+ * the most hits. Score: F1 of hits (components `precision`, `recall`, `f1`, and `count`: as many points as things).
+ * `How many red circles are there?` is answered by a number in the `<answer>` tag: 1 if right, else 0 (component
+ * `correct`). Pictures are generated, or rows in the layouts of PixMo (Deitke et al. 2024, arXiv:2409.17146).
+ * Behaviour: pixmo_count.py of the original; its pixmo_point_explanations.py compares texts instead of points.
  */
 import {
   Columns,
@@ -74,7 +73,6 @@ const instructions = {
 
 const nothing = { f1: 0, format: 0, precision: 0, recall: 0, count: 0 }
 
-/** Components of an answer that points. */
 export const pointed = (
   regions: ReadonlyArray<Regions.Region>,
   points: ReadonlyArray<Regions.Point> | undefined,
@@ -94,7 +92,7 @@ export const pointed = (
   }
 }
 
-/** Components of an answer that counts: `3`, `3.` or `3 circles` for three. */
+/** Components of a counting answer: `3`, `3.` or `3 circles` for three. */
 export const counted = (expected: number, completion: string) => {
   const reply = Thinking.taggedAnswer(completion)
   const number = /^\s{0,9}(\d{1,9})\b(?![.,]\d)/.exec(reply ?? "")?.[1]
@@ -134,7 +132,7 @@ const itemsOf = (chosen: Parameters<typeof settings.encode>[0]) =>
 const tagged = (count: number): string => `<answer>${count}</answer>`
 
 const claimsOf = (places: Parameters<typeof PointItems.regionsOf>[2]) => {
-  /** A point for each thing; of a picture that is refused no answer is looked at. */
+  /** A point for each thing; none for a rejected picture, whose answers are not scored. */
   const pointsOf = (item: Item): ReadonlyArray<Regions.Point> => {
     const size = PointItems.sizeOf(item)
     return size === undefined
@@ -178,7 +176,7 @@ export const layer = Environment.layer("pointing", settings, (chosen) =>
     const source = yield* itemsOf(chosen)
     const pictureOf = (item: Item) =>
       item._tag === "Drawn" ? Picture.render(SceneItems.toSvg(item)) : Picture.check(item.label, item.image, limits)
-    /** A picture that is refused has no size; it is refused again when it is asked about. */
+    /** Adds the size of the picture. A rejected picture has none; it is rejected again when rolled out. */
     const measured = (item: Item): Effect.Effect<Item> =>
       item._tag === "Drawn"
         ? Effect.succeed(item)

@@ -1,6 +1,6 @@
 /**
- * Where in a picture a thing is. A point is given in parts of the picture's width and height, from 0 to 1, from the top
- * left; all else in pixels.
+ * Regions of things in a picture. A point is given as fractions of the picture's width and height, from 0 to 1, from
+ * the top left; everything else in pixels.
  */
 export interface Point {
   readonly x: number
@@ -22,7 +22,7 @@ export type Region =
   /** Rows from the top, of the whole picture, in any resolution. */
   | { readonly kind: "mask"; readonly rows: ReadonlyArray<ReadonlyArray<boolean>> }
 
-/** Whether a ray to the right crosses the outline an odd number of times. */
+/** True if a ray to the right crosses the outline an odd number of times. */
 const isWithin = (corners: ReadonlyArray<Point>, { x, y }: Point): boolean => {
   let isInside = false
   for (const [index, a] of corners.entries()) {
@@ -32,7 +32,7 @@ const isWithin = (corners: ReadonlyArray<Point>, { x, y }: Point): boolean => {
   return isInside
 }
 
-/** Whether a point of a picture lies in a region, its edge included. */
+/** True if a point of a picture lies in a region, including its edge. */
 export const holds = (region: Region, point: Point, { height, width }: Size): boolean => {
   const [x, y] = [point.x * width, point.y * height]
   switch (region.kind) {
@@ -50,7 +50,7 @@ export const holds = (region: Region, point: Point, { height, width }: Size): bo
   }
 }
 
-/** A point of a region, in parts of the picture. */
+/** A point of a region, as fractions of the picture. */
 export const someIn = (region: Region, { height, width }: Size): Point => {
   const part = ({ x, y }: Point): Point => ({ x: x / width, y: y / height })
   switch (region.kind) {
@@ -72,8 +72,8 @@ export const someIn = (region: Region, { height, width }: Size): Point => {
 }
 
 /**
- * How many regions can be given a point of their own that lies in them: the most that any pairing gets (augmenting
- * paths), so that neither order counts.
+ * The maximum number of regions that can be paired with distinct points inside them (augmenting paths), independent of
+ * either order.
  */
 export const hits = (regions: ReadonlyArray<Region>, points: ReadonlyArray<Point>, size: Size): number => {
   const reach = regions.map((region) => points.flatMap((point, at) => (holds(region, point, size) ? [at] : [])))

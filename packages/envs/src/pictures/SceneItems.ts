@@ -1,9 +1,9 @@
 /**
- * Scenes of simple shapes, and questions about them: how many, which colour, where. In the manner of CLEVR (Johnson et
- * al. 2017, arXiv:1612.06890), flat.
+ * Generates scenes of simple shapes, and questions about them: number, colour, position. Modelled on CLEVR (Johnson et
+ * al. 2017, arXiv:1612.06890), in two dimensions.
  *
- * Pure: a seeded draw gives the scene, its SVG, a question and its answer. A question about "the" shape is asked only
- * where there is exactly one; the answers of a kind of question are balanced.
+ * Pure: a seeded draw determines the scene, its SVG, a question and its answer. A question about "the" shape is asked
+ * only if there is exactly one; the answers of each kind of question are balanced.
  */
 import type { SeededRandom } from "@atropos/core"
 import type { Outline } from "./Regions.ts"
@@ -34,7 +34,7 @@ const cells = 4
 const cellPixels = 64
 export const sidePixels = cells * cellPixels
 
-/** Things in cells of their own. */
+/** Things in distinct cells. */
 export const place = (random: SeededRandom.SeededRandom, count: number): ReadonlyArray<Thing> =>
   random
     .sample(
@@ -50,7 +50,7 @@ export const place = (random: SeededRandom.SeededRandom, count: number): Readonl
 
 const nameOf = ({ colour, shape }: Pick<Thing, "colour" | "shape">): string => `${colour} ${shape}`
 
-/** Things that their colour and shape tell apart from all others. */
+/** Things whose colour and shape together are unique. */
 const unique = (things: ReadonlyArray<Thing>): ReadonlyArray<Thing> =>
   things.filter((thing) => things.filter((other) => nameOf(other) === nameOf(thing)).length === 1)
 
@@ -96,7 +96,7 @@ const ask: {
 /** A scene of three to `most` things (at most 16) and a question of one of these kinds. */
 export const draw = (random: SeededRandom.SeededRandom, kinds: ReadonlyArray<Kind>, most: number): Scene => {
   const kind = random.pick(kinds)
-  // Nearly every scene has what a question needs; the others are drawn anew.
+  // Nearly every scene fits its kind of question; others are redrawn.
   for (;;) {
     const things = place(random, random.between(3, most))
     const asked = ask[kind](random, things)
@@ -121,7 +121,7 @@ const corners = (x: number, y: number, radii: ReadonlyArray<number>): Outline =>
   })
 })
 
-/** Where a thing is, in pixels. */
+/** The outline of a thing, in pixels. */
 export const regionOf = ({ column, row, shape }: Pick<Thing, "column" | "row" | "shape">): Outline => {
   const x = (column + 0.5) * cellPixels
   const y = (row + 0.5) * cellPixels

@@ -1,5 +1,6 @@
 /**
- * Scenes: a picture of simple shapes, and how many, which colour or where is asked. Score 1 for the answer, else 0.
+ * Scenes: a picture of simple shapes, with a question about a number, a colour or a position. Score 1 for the answer,
+ * else 0.
  *
  * `How many red circles are there?` is answered by `<answer>2</answer>`. Scenes, pictures and questions follow from the
  * seed.

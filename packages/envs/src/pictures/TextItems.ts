@@ -1,6 +1,5 @@
 /**
- * Receipts and signs, and what is to be read off them. Pure: a seeded draw gives the lines, their SVG, a question and
- * its answer.
+ * Generates receipts and signs to read. Pure: a seeded draw determines the lines, their SVG, a question and its answer.
  */
 import type { SeededRandom } from "@atropos/core"
 

@@ -1,10 +1,10 @@
 /**
- * Questions about pictures from a data set: any parquet (or other) set with columns for picture, question and answer.
+ * Asks questions about pictures from a data set: any parquet (or other) set with columns for picture, question and
+ * answer.
  *
- * The picture column holds bytes, as the `datasets` library writes them (`{ bytes, path }`), base64 or a data URL.
- * Every picture is decoded before it is sent: one that is too large, of another format or broken is left out, with its
- * question and the reason. The answer column holds a text, or a list of texts any of which is right. Score 1 for the
- * answer, else 0.
+ * The picture column holds bytes, as the `datasets` library writes them (`{ bytes, path }`), base64 or a data URL. A
+ * picture that is too large, of an unsupported format or broken is skipped, reporting its question and the reason. The
+ * answer column holds a text, or a list of alternative right texts. Score 1 for the answer, else 0.
  */
 import {
   Columns,

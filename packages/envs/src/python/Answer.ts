@@ -1,4 +1,4 @@
-/** One line of the bridge: the answer to a question, by its number. */
+/** Parses one line of the bridge: the response to a request, by its number. */
 import { Effect, Option, Schema } from "effect"
 import * as Words from "../command/Words.ts"
 import { PythonError } from "./PythonError.ts"
@@ -10,7 +10,7 @@ const Line = Schema.fromJsonString(
       error: Schema.String,
       kind: Schema.String,
       trace: Schema.Array(Schema.String),
-      /** What is to be installed, where that is not the package itself. */
+      /** The distribution to install, if its name differs from the package's. */
       distribution: Schema.optionalKey(Schema.String)
     }),
     Schema.Struct({ id: Schema.Int, result: Schema.Unknown })
@@ -23,19 +23,19 @@ export interface Answer {
   readonly result: Effect.Effect<unknown, PythonError>
 }
 
-/** How a package is installed for an interpreter; uv brings along what it is told of. */
+/** How to install a package for an interpreter; uv installs the packages it is given. */
 export const installation = (packageName: string, words: ReadonlyArray<string>): string =>
   words[0] === "uv"
     ? `name it in --env.packages '["${packageName}"]'`
     : `install it with ${Words.join(words)} -m pip install "${packageName}"`
 
-/** The answer in a line; undefined where it is none. */
+/** The response in a line; undefined if it is not one. */
 export const read = (line: string, packageName: string, words: ReadonlyArray<string>): Answer | undefined => {
   const answer = Option.getOrUndefined(decode(line))
   if (answer === undefined) return undefined
   if (!("error" in answer)) return { id: answer.id, result: Effect.succeed(answer.result) }
   const { distribution = packageName, error, id, kind, trace } = answer
-  // The module that is missing may be one that the package needs, and did not bring.
+  // The missing module may be a dependency that the package did not install.
   if (kind === "Unknown") {
     const message = error.replace("Unknown: ", "")
     return { id, result: Effect.fail(new PythonError({ reason: "unknown", message, trace: [] })) }

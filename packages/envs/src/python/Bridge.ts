@@ -1,9 +1,9 @@
 /**
- * An environment of a Python package, in an interpreter of its own.
+ * Runs an environment of a Python package in its own interpreter.
  *
- * The interpreter starts with the first question, and again with the next one after it has ended; the environment is
- * opened anew then. What waited for an answer fails, and is the caller's to try again: a rollout's item is. Packages
- * may need versions of libraries that contradict each other, so no two environments share an interpreter.
+ * The interpreter starts with the first request, and restarts with the next one after it has ended, reopening the
+ * environment. Pending requests fail then, and retrying is up to the caller: a rollout's item is retried. Packages may
+ * need conflicting versions of libraries, so no two environments share an interpreter.
  */
 import { Effect, Exit, Scope, Schema, Semaphore } from "effect"
 import * as Variables from "../command/Variables.ts"
@@ -12,7 +12,7 @@ import { PythonError } from "./PythonError.ts"
 import * as PythonProcess from "./PythonProcess.ts"
 import * as PythonSettings from "./PythonSettings.ts"
 
-/** What `bridge.py` answers to `open`. */
+/** Response of `bridge.py` to `open`. */
 const Opened = Schema.Struct({
   handle: Schema.Int,
   protocol: Schema.Literal(1),
@@ -25,26 +25,26 @@ export interface Options<Info> {
   /** The interpreter, with its arguments. */
   readonly words: ReadonlyArray<string>
   readonly kind: string
-  /** The package that is to be installed, as pip names it. */
+  /** The package to install, by its pip name. */
   readonly packageName: string
   readonly name: string
   readonly config: { readonly [key: string]: unknown }
-  /** Names of variables of this process that go along. */
+  /** Names of variables of this process to pass on. */
   readonly pass?: ReadonlyArray<string>
-  /** What `open` tells of this kind of environment. */
+  /** Schema of the information that `open` returns for this kind of environment. */
   readonly info: Schema.Codec<Info, unknown>
 }
 
 export interface Bridge<Info> {
-  /** What the package told when it was opened. */
+  /** The package's information from opening. */
   readonly info: Effect.Effect<Info, PythonError>
-  /** An operation on the environment, with what it must answer. */
+  /** Runs an operation on the environment; validates its response. */
   readonly call: <A>(
     operation: string,
     values: object,
     answer: Schema.Codec<A, unknown>
   ) => Effect.Effect<A, PythonError>
-  /** The interpreter's process, and versions, as logs and tests want them. */
+  /** The interpreter's process and versions, for logs and tests. */
   readonly opened: Effect.Effect<typeof Opened.Type, PythonError>
 }
 
@@ -83,12 +83,12 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
     running = undefined
     const scope = yield* Scope.fork(outer)
     return yield* Effect.gen(function* () {
-      // Sets of texts come in the same order in every process: some packages draw from them.
+      // A fixed order of string sets in every process: some packages draw from them.
       const variables = {
         ...Variables.kept([...PythonSettings.ofUv, ...pass]),
         PYTHONHASHSEED: "0",
         PYTHONDONTWRITEBYTECODE: "1",
-        // Our gateway is on this machine, whatever proxy is passed along.
+        // The gateway is on this machine, regardless of any proxy passed on.
         NO_PROXY: "127.0.0.1,localhost",
         no_proxy: "127.0.0.1,localhost"
       }
@@ -112,7 +112,7 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
     )
   )
 
-  /** Ends all that a process has started, once it is not alive any more. */
+  /** Ends everything that a process has started, once it is no longer alive. */
   const ended = (one: Running<Info>) =>
     turn.withPermits(1)(
       Effect.suspend(() => {

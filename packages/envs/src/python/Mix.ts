@@ -1,4 +1,4 @@
-/** Several sources by weight, as a setting names them: `leg_counting:2, chain_sum`. */
+/** Parses several sources with weights from a setting: `leg_counting:2, chain_sum`. */
 import type { SeededRandom } from "@atropos/core"
 import { Effect } from "effect"
 import { PythonError } from "./PythonError.ts"
@@ -29,7 +29,7 @@ export const read = (setting: string): Effect.Effect<ReadonlyArray<Part>, Python
     )
   )
 
-/** Draws the index of a part, each as often as its weight says. */
+/** Draws the index of a part in proportion to its weight. */
 export const drawing = (parts: ReadonlyArray<Part>) => {
   const total = parts.reduce((sum, { weight }) => sum + weight, 0)
   return (random: SeededRandom.SeededRandom): number => {

@@ -1,4 +1,4 @@
-/** What a Python package offers: the names of its data sets, worlds or games, as it is installed. */
+/** Lists the data sets, environments or games of an installed Python package. */
 import { Effect, Schema } from "effect"
 import * as Variables from "../command/Variables.ts"
 import * as Warden from "../command/Warden.ts"

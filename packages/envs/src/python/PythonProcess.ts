@@ -1,9 +1,9 @@
 /**
- * A Python interpreter that runs the bridge (`bridge.py`): requests go in by lines, answers come back by their number.
+ * Runs a Python interpreter with the bridge (`bridge.py`): requests are lines, responses are matched by number.
  *
- * It leads a process group of its own and nothing of it outlives the scope, nor this process where that is killed by -9
- * (`Warden`). When it ends, for whatever reason, every question that waits fails with the last lines of its standard
- * error, and so does every later one.
+ * It leads its own process group, and nothing of it outlives the scope, nor this process even after kill -9 (`Warden`).
+ * When it ends, for any reason, every pending request fails with the last lines of its standard error, and so does
+ * every later one.
  */
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
@@ -18,7 +18,6 @@ import * as Answer from "./Answer.ts"
 import { PythonError } from "./PythonError.ts"
 
 export interface PythonProcess {
-  /** The result of one operation, as JSON has it. */
   readonly ask: (operation: string, values: object) => Effect.Effect<unknown, PythonError>
   readonly isAlive: () => boolean
 }
@@ -27,7 +26,7 @@ export interface Options {
   readonly warden: Warden
   /** The interpreter, with the arguments before its script. */
   readonly words: ReadonlyArray<string>
-  /** What is installed for the package to be there. */
+  /** The distribution to install for the package. */
   readonly packageName: string
   readonly variables: { readonly [name: string]: string }
 }
@@ -80,9 +79,9 @@ export const start = Effect.fn("PythonProcess.start")(function* ({
         cause
       })
   })
-  // Those asked for, in their order.
+  // In the order requested.
   const [stdin, stdout, stderr, word] = child.stdio as unknown as readonly [Writable, Readable, Readable, Writable]
-  // A pipe breaks when the process ends, which is told below.
+  // A pipe breaks when the process ends, which is reported below.
   for (const pipe of [stdin, stdout, stderr, word]) pipe.on("error", () => undefined)
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
@@ -131,7 +130,7 @@ export const start = Effect.fn("PythonProcess.start")(function* ({
       stdin.write(`${JSON.stringify({ id, op: operation, ...values })}\n`)
       return yield* Effect.onInterrupt(Deferred.await(answer), () =>
         Effect.sync(() => {
-          // Nobody waits any more: what takes long is given up there, too.
+          // The request was abandoned: cancel it in the interpreter, too.
           if (waiting.delete(id)) stdin.write(`${JSON.stringify({ id, op: "cancel" })}\n`)
         })
       )

@@ -1,4 +1,4 @@
-/** Which Python runs a package: the user's choice, else uv, which brings the package along, else python3. */
+/** Chooses the Python for a package: the user's choice, else uv, which installs the package, else python3. */
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { Environment, GameEnvironment } from "@atropos/core"
@@ -16,10 +16,10 @@ export const fields = {
 
 const { evaluationItems, groupSize, maxAnswerTokens, seed, temperature } = GameEnvironment.fields
 
-/** Those of worlds and games of a package. */
+/** Settings of environments with worlds or games of a package. */
 export const worldFields = { groupSize, seed, maxAnswerTokens, temperature, evaluationItems, ...fields } as const
 
-/** How uv is set, where it brings a package along, or a package starts it itself; none of these holds a secret. */
+/** uv's variables, used if it installs a package, or a package starts it; none of these holds a secret. */
 export const ofUv: ReadonlyArray<string> = [
   "UV_CACHE_DIR",
   "UV_LINK_MODE",
@@ -34,7 +34,7 @@ export const ofUv: ReadonlyArray<string> = [
 const isOnPath = (name: string, path: string): boolean =>
   path.split(delimiter).some((folder) => folder !== "" && existsSync(join(folder, name)))
 
-/** The words of an interpreter for a package. */
+/** The command line of an interpreter for a package. */
 export const words = (
   python: string | null,
   packages: string | ReadonlyArray<string>,

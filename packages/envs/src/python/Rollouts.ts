@@ -1,11 +1,11 @@
 /**
- * Environments whose whole episodes a Python package runs (the bridge's `rollout` shape), against sessions of a
- * gateway.
+ * Runs environments whose whole episodes a Python package runs (the bridge's `rollout` shape), against gateway
+ * sessions.
  *
- * Every seat has a secret URL of its own for each time that it is run in a rollout, so tokens, logprobs and versions
- * are those that were sampled here, and each seat that is trained is a sequence of its own, compared with the same seat
- * of the group's other rollouts. Rewards are the package's, by their names. An episode that fails is data; if the
- * interpreter ends, its rollouts fail with the last lines that it said, and their items are rolled out again.
+ * Every seat has a secret URL for each time it is run, so tokens, logprobs and versions are those sampled here; each
+ * trained seat is a separate sequence, compared with the same seat of the group's other rollouts. Rewards are the
+ * package's, by their names. A failed episode is data; if the interpreter ends, its rollouts fail with its last lines
+ * of output, and their items are retried.
  */
 import { Dataset, Environment } from "@atropos/core"
 import { Effect, Schema, type Scope, Semaphore, Stream } from "effect"
@@ -20,7 +20,6 @@ import * as PythonSettings from "./PythonSettings.ts"
 const { evaluationItems, seed, sessionTimeout, temperature } = AgentSettings.fields
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** Settings of every environment of this shape. */
 export const fields = {
   seed,
   temperature,
@@ -44,10 +43,9 @@ export const fields = {
   )
 } as const
 
-/** What the bridge tells of such an environment. */
 export const Info = Schema.Struct({
   shape: Schema.Literal("rollout"),
-  /** How many tasks there are; null: they have no end. */
+  /** Number of tasks; null: endless. */
   count: Schema.NullOr(Schema.Int),
   seats: Schema.NonEmptyArray(Schema.String)
 })
@@ -56,11 +54,11 @@ export type Info = typeof Info.Type
 const Rollout = Schema.Struct({
   ok: Schema.Boolean,
   errors: Schema.Array(Schema.String),
-  /** What the seats said, each time that one was run. */
+  /** The traces of the seats, one for each time a seat was run. */
   traces: Schema.Array(
     Schema.Struct({
       seat: Schema.String,
-      /** Which of its seat's sessions it asked. */
+      /** Index of the session that it used, among its seat's. */
       session: Schema.Natural,
       trainable: Schema.Boolean,
       reward: Schema.Finite,
@@ -77,9 +75,9 @@ export interface Options {
   readonly settings: SessionRuns.Options<never, never, never>["settings"] & {
     readonly evaluationItems: number
     readonly rolloutsAtOnce: number
-    /** Share of the tasks that are kept for evaluation; 0: all are trained on, and evaluated. */
+    /** Share of the tasks held out for evaluation; 0: all tasks are used for both training and evaluation. */
     readonly heldOut: number
-    /** How often a seat may be run in one rollout. */
+    /** Maximum runs of a seat in one rollout. */
     readonly runsPerSeat: number
   }
   readonly isCorrect?: (score: number) => boolean
@@ -91,7 +89,7 @@ const longestReason = 500
 
 const namePattern = /[^\w.-]/g
 
-/** The rewards of a seat as components; as a number where they have no names. */
+/** The rewards of a seat as components; a number if they have no names. */
 const judgedOf = ({ reward, rewards }: Rollout["traces"][number]): SessionGroup.Judged => {
   const named = Object.entries(rewards)
   if (named.length === 0) return reward
@@ -106,7 +104,7 @@ const judgedOf = ({ reward, rewards }: Rollout["traces"][number]): SessionGroup.
   )
 }
 
-/** Indices of tasks: bounded ones in an order drawn anew for every epoch, endless ones as they come. */
+/** Indices of tasks: finite ones reshuffled every epoch, endless ones in order. */
 const sources = ({ count }: Info, { evaluationItems, heldOut, seed }: Options["settings"]) => {
   if (count === null) {
     // The first are for evaluation, and the others for training.
@@ -118,7 +116,7 @@ const sources = ({ count }: Info, { evaluationItems, heldOut, seed }: Options["s
   }
   const all = Array.from({ length: count }, (_, index) => index)
   const isSplit = heldOut > 0 && count > 1
-  // One at least on either side.
+  // At least one on either side.
   const testFraction = Math.min(Math.max(heldOut, 1 / count), (count - 1) / count)
   const { test, train } = isSplit ? Dataset.split(all, { seed, testFraction }) : { test: all, train: all }
   return {
@@ -140,7 +138,7 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
     Scope.Scope
   > {
     const { seats } = yield* bridge.info
-    // Waiting for room is no part of the time that a rollout may take.
+    // Waiting for capacity does not count toward the rollout's time limit.
     yield* Effect.acquireRelease(room.take(1), () => room.release(1))
     let broken: PythonError | undefined
     return {
@@ -162,7 +160,7 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
             Rollout
           )
           .pipe(
-            // That its interpreter ended is not the episode's failure: it is told where the rollout is judged.
+            // An ended interpreter is not the episode's failure; it is reported when the rollout is judged.
             Effect.tapError((error) =>
               Effect.sync(() => void (broken = ofOutage.has(error.reason) ? error : undefined))
             ),

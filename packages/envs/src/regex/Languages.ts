@@ -1,15 +1,14 @@
 /**
- * Languages to write regular expressions for: what they hold in words, texts that they hold, and an expression that
- * says it. Texts that they do not hold are made of those that they do, by small changes.
+ * Languages for regular-expression tasks: a description, sample texts, and an expression for it. Texts outside of a
+ * language are made from its own by small changes.
  */
 import type { SeededRandom } from "@atropos/core"
 
 type Random = SeededRandom.SeededRandom
 
 export interface Language {
-  /** What holds of every text of it: "a text that …". */
+  /** Completes the phrase "a text that …". */
   readonly description: string
-  /** A solution. */
   readonly pattern: string
   readonly draw: (random: Random) => string
 }
@@ -25,7 +24,7 @@ const padded = (value: number, width: number): string => String(value).padStart(
 const list = (random: Random, fewest: number, most: number, one: () => string): ReadonlyArray<string> =>
   Array.from({ length: random.between(fewest, most) }, one)
 
-/** Languages with a number or a letter of their own, so that there are many. */
+/** Languages with random parameters, so that there are many. */
 const made: ReadonlyArray<(random: Random) => Language> = [
   (random) => {
     const count = random.between(2, 8)
@@ -142,10 +141,9 @@ const made: ReadonlyArray<(random: Random) => Language> = [
   })
 ]
 
-/** One of the languages. */
 export const draw = (random: Random): Language => random.pick(made)(random)
 
-/** A text with a small change: a character more, less, another, twice or in another case, or two that change places. */
+/** A text with a small change: a character inserted, removed, replaced, doubled or in another case, or two swapped. */
 const changed = (text: string, random: Random): string => {
   const characters = Array.from(text)
   const other = random.pick(Array.from(`${lower}${digits}-_.:, A`))
@@ -169,7 +167,7 @@ const changed = (text: string, random: Random): string => {
   }
 }
 
-/** Texts of a language and texts near it that are not, none twice; fewer than asked where it has fewer. */
+/** Texts of a language and similar texts outside of it, all distinct; fewer than `count` if not enough are found. */
 export const texts = (
   { draw: one, pattern }: Language,
   random: Random,

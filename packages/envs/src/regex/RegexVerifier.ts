@@ -1,7 +1,7 @@
 /**
- * Tries the regular expressions of a policy on texts, in threads with a deadline: none of them can stall this process.
+ * Tries a policy's regular expressions on texts, in threads with a deadline, so that none can stall this process.
  *
- * One that takes too long on the texts counts as one that cannot be used.
+ * An expression that times out counts as invalid.
  */
 import { QuestionThreads } from "@atropos/core"
 import * as Thread from "@atropos/core/base/Thread"

@@ -1,11 +1,10 @@
 /**
- * The thread in which a policy's regular expressions are tried; not a module to import.
+ * The thread that tries a policy's regular expressions; not a module to import.
  *
- * An expression that backtracks without end hangs it: the other side has a deadline, and starts another. Only whole
- * texts match.
+ * Catastrophic backtracking hangs it: the caller has a deadline, and starts another. Only whole texts match.
  */
 import { parentPort } from "node:worker_threads"
-// Not all of effect: a thread should start fast.
+// Not all of effect, so that the thread starts fast.
 import * as Result from "effect/Result"
 
 export interface Question {
@@ -13,13 +12,13 @@ export interface Question {
   readonly texts: ReadonlyArray<string>
 }
 
-/** Which of the texts match, as a whole; or why the expression is none. */
+/** Which of the texts match as a whole; or why the expression is invalid. */
 export type Verdict =
   | { readonly _tag: "tried"; readonly matches: ReadonlyArray<boolean> }
   | { readonly _tag: "invalid"; readonly problem: string }
 
 const answer = ({ pattern, texts }: Question): Verdict => {
-  // By itself first: `a)|(?:b` would be one in the group below.
+  // Compiled alone first: `a)|(?:b` would be valid inside the group below.
   const compiled = Result.try({
     try: () => [new RegExp(pattern, "u"), new RegExp(`^(?:${pattern})$`, "u")] as const,
     catch: (cause) => (cause instanceof Error ? cause.message : String(cause))

@@ -1,4 +1,4 @@
-/** Texts to be reversed, by a seed, and what a model of the compact task is shown first. */
+/** Generates texts to reverse, and demonstrations of the compact task. */
 import { type ExactAnswer, ItemSource, SeededRandom, TextAnswer } from "@atropos/core"
 import { words } from "../letters/Words.ts"
 
@@ -7,7 +7,7 @@ export interface Item {
   readonly samplingSeed: number
 }
 
-/** How long texts are: words of a chat, letters of a compact prompt. */
+/** Length of texts: words in a chat, letters in a compact prompt. */
 export interface Length {
   readonly fewest: number
   readonly most: number
@@ -23,12 +23,12 @@ export interface Compact {
 /** By code points, as Python's `text[::-1]`. */
 export const reversed = (text: string): string => Array.from(text).toReversed().join("")
 
-/** Distances take the product of the lengths. */
+/** Limit in characters, since the cost of the edit distance is the product of the lengths. */
 const longestMeasured = 1_000
 
 /**
- * How much of a text is right, from 0 to 1: one less the edit distance by the longer length; of long texts, the share
- * of characters in their place.
+ * Similarity from 0 to 1: 1 minus the edit distance divided by the longer length; for long texts, the share of
+ * characters in their place.
  */
 export const likeness = (gold: string, given: string): number => {
   const [wanted, said] = [Array.from(gold), Array.from(given)]
@@ -38,7 +38,7 @@ export const likeness = (gold: string, given: string): number => {
   return wanted.filter((character, index) => character === said[index]).length / longer
 }
 
-/** Words of English, now and then with a number or a mark between them. */
+/** English words, sometimes with a number or a mark between them. */
 export const phrase =
   ({ fewest, most }: Length) =>
   (random: SeededRandom.SeededRandom, samplingSeed: number): Item => {
@@ -60,13 +60,11 @@ export const lettersOf =
 
 export const compactPrompt = ({ text }: Pick<Item, "text">): string => `${text}=`
 
-/** The characters a model of the compact task has to know. */
+/** The vocabulary of the compact task. */
 export const characters = ({ alphabetSize }: Pick<Compact, "alphabetSize">): string =>
   `${alphabet.slice(0, alphabetSize)}=`
 
-/**
- * The letters of a text in random order: teaches the form and to use what is there; the order is left to the reward.
- */
+/** The letters of a text in random order: teaches the format and to copy letters; the order is left to the reward. */
 export const demonstration = (
   options: Compact & { readonly seed: number; readonly index: number }
 ): ExactAnswer.Demonstration => {

@@ -1,9 +1,9 @@
 /**
- * Generated questions with their queries, and the databases that they are about.
+ * Generates questions with their queries and databases.
  *
- * Every question is judged on several databases with the same tables and other contents (Zhong et al. 2020,
- * https://arxiv.org/abs/2010.02840): a query that happens to give what was expected on one of them does not on all. The
- * contents are made so that no question has an empty answer, and that nothing is first by a tie.
+ * Every question is judged on several databases with the same tables and different contents (Zhong et al. 2020,
+ * https://arxiv.org/abs/2010.02840): a query that is right by chance on one of them fails on another. The contents
+ * ensure that no question has an empty answer, and that no maximum or minimum is tied.
  */
 import type { SeededRandom } from "@atropos/core"
 import { type DatabaseShape, databases, type TableShape } from "./Schemas.ts"
@@ -11,7 +11,7 @@ import { type DatabaseShape, databases, type TableShape } from "./Schemas.ts"
 export interface Task {
   readonly question: string
   readonly gold: string
-  /** SQL that makes each database; the first is the one that a prompt shows. */
+  /** SQL that creates each database; the prompt shows the first. */
   readonly databases: ReadonlyArray<string>
 }
 
@@ -25,14 +25,14 @@ const columnsOf = ({ category, quantities }: TableShape): string =>
     ...quantities.map(({ column }) => `${column} INTEGER NOT NULL`)
   ].join(", ")
 
-/** Numbers of a range, all different. */
+/** Distinct numbers of a range. */
 const different = (random: SeededRandom.SeededRandom, least: number, most: number, count: number): Array<number> => {
   const found = new Set<number>()
   while (found.size < count) found.add(random.between(least, most))
   return Array.from(found)
 }
 
-/** Rows without their parents: each category occurs, names and numbers differ. */
+/** Rows without their parents: each category occurs, names and numbers are distinct. */
 const rowsOf = (shape: TableShape, count: number, random: SeededRandom.SeededRandom): Array<Array<string>> => {
   const [firsts, seconds] = shape.names
   const names = random.sample(
@@ -54,7 +54,7 @@ const rowsOf = (shape: TableShape, count: number, random: SeededRandom.SeededRan
 const insert = (table: string, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
   `INSERT INTO ${table} VALUES\n${rows.map((row) => `(${row.join(", ")})`).join(",\n")};`
 
-/** SQL that makes one database. The last parent has no child; every other has one to begin with. */
+/** SQL that creates one database. The last parent has no child; every other has at least one. */
 const scriptOf = ({ child, parent }: DatabaseShape, random: SeededRandom.SeededRandom): string => {
   const parents = rowsOf(parent, random.between(8, 10), random)
   const owners = parents.length - 1
@@ -73,14 +73,13 @@ const scriptOf = ({ child, parent }: DatabaseShape, random: SeededRandom.SeededR
 type Asked = Pick<Task, "question" | "gold">
 type Template = (shape: DatabaseShape, random: SeededRandom.SeededRandom) => Asked
 
-/** A number that some things are above, and some below, in any contents. */
+/** The middle of a range: some values are above it and some below, in any contents. */
 const middle = ({ least, most }: { readonly least: number; readonly most: number }): number =>
   Math.round((least + most) / 2)
 
 const side = ({ child, parent }: DatabaseShape, random: SeededRandom.SeededRandom): TableShape =>
   random.chance(0.5) ? child : parent
 
-/** One table. */
 const simple: ReadonlyArray<Template> = [
   (shape, random) => {
     const { category, many, table } = side(shape, random)
@@ -121,7 +120,6 @@ const simple: ReadonlyArray<Template> = [
   }
 ]
 
-/** Groups and comparisons. */
 const grouped: ReadonlyArray<Template> = [
   ({ child }, random) => {
     const { category, many, quantities, table } = child
@@ -157,7 +155,6 @@ const grouped: ReadonlyArray<Template> = [
   }
 ]
 
-/** Two tables. */
 const joined: ReadonlyArray<Template> = [
   ({ child, parent }) => ({
     question: `How many ${child.many} does each ${parent.one} have? Give the name of every ${parent.one}, those without any too, and the number.`,
@@ -190,7 +187,7 @@ const joined: ReadonlyArray<Template> = [
   }
 ]
 
-/** From one table to groups and two tables. */
+/** Cumulative levels: one table, groups, two tables. */
 export const levels = [simple, [...simple, ...grouped], [...simple, ...grouped, ...joined]] as const
 
 /** A question up to a level, from 1. */

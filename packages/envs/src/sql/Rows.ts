@@ -1,12 +1,12 @@
 /**
- * Rows of a user's data set in three layouts: WikiSQL's, Spider's with its database files, or with the SQL that makes
- * the database in a column (as gretelai/synthetic_text_to_sql has it).
+ * Reads rows of a user's data set in three layouts: WikiSQL's, Spider's with its database files, or with the SQL that
+ * creates the database in a column (as in gretelai/synthetic_text_to_sql).
  */
 import { Columns, type Dataset, ItemSource } from "@atropos/core"
 import { Effect, FileSystem, Result } from "effect"
 import * as WikiSql from "./WikiSql.ts"
 
-/** A question about databases that are made by SQL, or about the one in a file. */
+/** A question about databases created by SQL, or about the one in a file. */
 export interface Item {
   readonly question: string
   readonly gold: string
@@ -92,7 +92,7 @@ const asWikiSql = (options: Options): Source =>
       Result.map(WikiSql.made(row), ({ database, gold }): Item => ({ question: asked, gold, databases: [database] }))
   )
 
-/** The rows of a source, by the layout that the settings say: a column of SQL, a folder of files, else WikiSQL's. */
+/** The rows of a source, in the layout of the settings: a column of SQL, a folder of files, else WikiSQL's. */
 export const read = (options: Options): Source =>
   options.contextField !== null
     ? inColumns(options, options.contextField)

@@ -1,8 +1,8 @@
 /**
- * The tables that generated questions are about: what their things are called, and what is known of each.
+ * The tables of generated questions, with the words to describe them.
  *
  * A table has a key, a name for every thing, categories, numbers that differ between its things, and at most one
- * parent: enough to ask for what databases are asked. Words are chosen so that questions can be put together of them.
+ * parent: enough for typical database questions. Words are chosen so that questions can be composed of them.
  */
 
 /** A column of few different texts. */
@@ -12,7 +12,6 @@ export interface Category {
   readonly values: ReadonlyArray<string>
 }
 
-/** A column of whole numbers. */
 export interface Quantity {
   readonly column: string
   readonly label: string
@@ -22,16 +21,16 @@ export interface Quantity {
 
 export interface TableShape {
   readonly table: string
-  /** One of them, and several: in questions. */
+  /** Singular and plural, in questions. */
   readonly one: string
   readonly many: string
-  /** What the names of its things are made of: one of each. */
+  /** Names of its things combine one of each. */
   readonly names: readonly [ReadonlyArray<string>, ReadonlyArray<string>]
   readonly category: Category
   readonly quantities: readonly [Quantity, Quantity]
 }
 
-/** Things of the second table belong to things of the first. */
+/** Rows of the child table belong to rows of the parent table. */
 export interface DatabaseShape {
   readonly parent: TableShape
   readonly child: TableShape

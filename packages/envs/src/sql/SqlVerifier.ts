@@ -1,9 +1,9 @@
 /**
  * Runs queries of a policy on SQLite, in threads with a deadline: no query can stall this process, or reach anything
- * but the database it is meant for.
+ * except its own database.
  *
- * A query that takes too long, gives too much or does anything but read does not execute. SQLite is loaded with the
- * first question.
+ * A query that takes too long, returns too much or does anything except read does not execute. SQLite is loaded with
+ * the first question.
  */
 import { QuestionThreads } from "@atropos/core"
 import * as Thread from "@atropos/core/base/Thread"
@@ -39,7 +39,7 @@ export const make = Effect.fn("SqlVerifier.make")(function* (options: Partial<Op
     url: Thread.fileBeside(import.meta.url, "SqlWorker")
   })
   return {
-    /** What a query is to the right one, on databases of the same tables. */
+    /** Compares a query with the right one, on databases of the same tables. */
     judge: Effect.fn("SqlVerifier.judge")(function* (databases: ReadonlyArray<Source>, gold: string, given: string) {
       if (given.length > longestQuery) return failed(`more than ${longestQuery} characters`)
       const outcome = yield* ask({ databases, queries: { gold, given }, shown: 0 })

@@ -1,18 +1,18 @@
 /**
  * The thread in which queries run; not a module to import.
  *
- * SQLite is WebAssembly (SQLite's own build) with no file system but its memory: there is no file of this machine to
- * attach, and no extension to load. Every query gets a database of its own, read-only, and an authorizer that lets it
- * read and compute, and nothing else: no writes, no PRAGMA, no ATTACH. Steps, rows, bytes and lengths are bounded, so
- * that the verdict does not depend on the machine's speed; the deadline of the other side is for what is left.
+ * SQLite is WebAssembly (SQLite's own build) with an in-memory file system, so no file of this machine can be attached
+ * and no extension loaded. Every query gets a fresh read-only database, and an authorizer that allows only reading and
+ * computing: no writes, no PRAGMA, no ATTACH. Steps, rows, bytes and lengths are bounded, so that the verdict does not
+ * depend on the machine's speed; the caller's deadline covers the rest.
  */
 import { parentPort } from "node:worker_threads"
 import init, { type Database, type Sqlite3Static, type SqlValue } from "@sqlite.org/sqlite-wasm"
-// Not all of effect: a thread should start fast.
+// Not all of effect, so that the thread starts fast.
 import * as Result from "effect/Result"
 import * as Table from "./Table.ts"
 
-/** SQL that makes a database, or the bytes of a database file. */
+/** SQL that creates a database, or the bytes of a database file. */
 export type Source = string | Uint8Array
 
 export interface Question {
@@ -25,7 +25,7 @@ export interface Question {
 
 /**
  * `judged`: `executes` on all databases, `columns` the share of the gold's columns that are right, and whether the
- * results are the same on each. `unusable`: a database or the gold query is at fault.
+ * results are equal on each. `unusable`: a database or the gold query is at fault.
  */
 export type Verdict =
   | { readonly _tag: "described"; readonly schema: string }
@@ -38,7 +38,7 @@ export type Verdict =
     }
   | { readonly _tag: "unusable"; readonly problem: string }
 
-/** Of SQLite's virtual machine: some seconds on a slow machine. */
+/** Of SQLite's virtual machine: a few seconds on a slow machine. */
 const mostSteps = 10_000_000
 const stepsAtOnce = 10_000
 const mostRows = 10_000
@@ -55,20 +55,20 @@ const limits = {
   SQLITE_LIMIT_TRIGGER_DEPTH: 1
 } as const
 
-// What it has to say about queries is said by their verdicts.
+// Silenced: verdicts contain SQLite's messages on queries.
 for (const method of ["warn", "error", "log"] as const) console[method] = () => undefined
 const sqlite: Sqlite3Static = await init()
 const { capi, oo1, wasm } = sqlite
 
 const reason = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause)).slice(0, 500)
 
-/** Ends what runs on a connection after so many steps. */
+/** Ends execution on a connection after a number of steps. */
 const bounded = (database: Database): void => {
   let steps = 0
   capi.sqlite3_progress_handler(database, stepsAtOnce, () => ((steps += stepsAtOnce) > mostSteps ? 1 : 0), 0)
 }
 
-/** A database in memory of its own, from its bytes. */
+/** A separate in-memory database, from its bytes. */
 const open = (bytes: Uint8Array): Database => {
   const database = new oo1.DB(":memory:")
   const at = wasm.allocFromTypedArray(bytes)
@@ -86,7 +86,7 @@ const using = <A>(database: Database, use: (database: Database) => A): A => {
   }
 }
 
-/** The database that a script makes, as bytes. */
+/** The database that a script creates, as bytes. */
 const made = (script: string): Uint8Array =>
   using(new oo1.DB(":memory:"), (database) => {
     bounded(database)
@@ -125,13 +125,12 @@ const restrict = (database: Database): void => {
   capi.sqlite3_set_authorizer(database, (_, action) => (allowed.has(action) ? capi.SQLITE_OK : capi.SQLITE_DENY), 0)
 }
 
-/** What SQLite gives for a value: a blob as hexadecimal digits, an integer beyond 2^53 as a `bigint`. */
+/** Converts SQLite's value: a blob to hexadecimal digits, an integer beyond 2^53 stays a `bigint`. */
 const valueOf = (value: SqlValue): Table.Value =>
   value === null || typeof value === "string" || typeof value === "number" || typeof value === "bigint"
     ? value
     : Buffer.from(new Uint8Array(value as ArrayBuffer)).toString("hex")
 
-/** The result of one query on one database. */
 const run = (source: Source, sql: string): Result.Result<Table.Table, string> =>
   Result.try({
     try: () =>
@@ -167,7 +166,7 @@ const judge = (databases: ReadonlyArray<Source>, gold: string, given: string): V
   for (const source of databases) {
     const wanted = run(source, gold)
     if (Result.isFailure(wanted)) return { _tag: "unusable", problem: `its query fails: ${wanted.failure}` }
-    // Nothing is easy to say, whatever was asked.
+    // An empty result is too easy to match.
     if (wanted.success.rows.length === 0) return { _tag: "unusable", problem: "its query gives no rows" }
     const result = run(source, given)
     if (Result.isFailure(result)) {
@@ -182,7 +181,7 @@ const judge = (databases: ReadonlyArray<Source>, gold: string, given: string): V
 const shownRow = (row: ReadonlyArray<SqlValue>): string =>
   `-- ${row.map((value) => String(valueOf(value)).slice(0, 60)).join(" | ")}`
 
-/** The statements that make the tables, each with some of its rows. */
+/** The statements that create the tables, each with some of its rows. */
 const describe = (source: Source, shown: number): string =>
   using(open(bytesOf(source)), (database) => {
     bounded(database)

@@ -1,9 +1,8 @@
 /**
- * The result of a query, and whether two results are the same.
+ * The result of a query, and the equality of two results.
  *
- * Rows are a bag: how often one is there counts, their order only where it is asked for. Columns are found whatever
- * their order and their names. Integers are equal exactly, other numbers to twelve digits, texts as they are written,
- * and NULL is equal to NULL alone.
+ * Rows are a multiset; their order matters only if the query orders them. Columns match in any order and under any
+ * names. Integers are compared exactly, other numbers to twelve digits, texts verbatim, and NULL equals only NULL.
  */
 export type Value = string | number | bigint | null
 
@@ -12,10 +11,12 @@ export interface Table {
   readonly rows: ReadonlyArray<ReadonlyArray<Value>>
 }
 
-/** How far a number may be from an integer, as a share of it, to be taken for that. */
+/** Relative distance within which a number counts as an integer. */
 const rounding = 1e-12
 
-/** A value as it is compared: integers exactly, also those that doubles come to; other numbers by twelve digits. */
+/**
+ * A value's key for comparison: integers exactly, including doubles within rounding; other numbers to twelve digits.
+ */
 const key = (value: Value): string => {
   if (value === null) return "∅"
   if (typeof value === "string") return `'${value}`
@@ -27,13 +28,13 @@ const key = (value: Value): string => {
 
 const columnOf = ({ rows }: Table, at: number): ReadonlyArray<string> => rows.map((row) => key(row[at] ?? null))
 
-/** The values of a column, however they are ordered. */
+/** The values of a column, independent of their order. */
 const bag = (values: ReadonlyArray<string>): string => values.toSorted().join("\u0000")
 
 const bags = (table: Table): ReadonlyArray<string> =>
   Array.from({ length: table.columns }, (_, at) => bag(columnOf(table, at)))
 
-/** Share of the wanted columns whose values are those of a column that is given; of more columns than wanted, less. */
+/** Share of the wanted columns whose values equal those of a given column; surplus columns reduce it. */
 export const columnShare = (wanted: Table, given: Table): number => {
   const left = [...bags(given)]
   let found = 0
@@ -46,10 +47,10 @@ export const columnShare = (wanted: Table, given: Table): number => {
   return found / Math.max(wanted.columns, given.columns)
 }
 
-/** Many columns with the same values could be paired in very many ways. */
+/** Columns with equal values have very many pairings. */
 const mostPairings = 1_000
 
-/** Which given column is which wanted one, in every way in which their values agree; few at a time. */
+/** Assignments of given columns to wanted ones by equal values, generated lazily. */
 const pairings = function* (wanted: Table, given: Table): Generator<ReadonlyArray<number>> {
   const [needed, there] = [bags(wanted), bags(given)]
   const extend = function* (chosen: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
@@ -68,7 +69,7 @@ const pairings = function* (wanted: Table, given: Table): Generator<ReadonlyArra
 const lines = ({ rows }: Table, order: ReadonlyArray<number>): ReadonlyArray<string> =>
   rows.map((row) => order.map((at) => key(row[at] ?? null)).join("\u0000"))
 
-/** Whether two results are the same, with the order of their rows where it counts. */
+/** Compares two results, including the order of their rows if it matters. */
 export const areEqual = (wanted: Table, given: Table, isOrdered: boolean): boolean => {
   if (wanted.columns !== given.columns || wanted.rows.length !== given.rows.length) return false
   const settled = (all: ReadonlyArray<string>) => (isOrdered ? all : all.toSorted()).join("\u0001")
@@ -82,9 +83,9 @@ export const areEqual = (wanted: Table, given: Table, isOrdered: boolean): boole
   return false
 }
 
-/** Whether a query says in which order its rows come: `ORDER BY` outside of brackets, texts and comments. */
+/** True if a query orders its rows: `ORDER BY` outside of brackets, strings and comments. */
 export const isOrdered = (sql: string): boolean => {
-  // What is opened and never closed goes on to the end, so that nothing is read twice.
+  // Unclosed parts extend to the end, so that nothing is read twice.
   const parts =
     /'[^']*(?:'|$)|"[^"]*(?:"|$)|`[^`]*(?:`|$)|\[[^\]]*(?:\]|$)|--[^\n]*|\/\*[^]*?(?:\*\/|$)|[()]|\border\s+by\b/gi
   let depth = 0

@@ -1,9 +1,9 @@
 /**
- * Rows as WikiSQL has them (Zhong et al. 2017, https://arxiv.org/abs/1709.00103): a question, its table with `header`,
+ * Reads rows of WikiSQL (Zhong et al. 2017, https://arxiv.org/abs/1709.00103): a question, its table with `header`,
  * `types` and `rows`, and its query as `sel`, `agg` and `conds`.
  *
  * Conditions are a list of `[column, operator, value]`, or the struct of lists that the `datasets` library makes of it.
- * The table is called `data`. Texts are compared without regard to case, as the data set's own evaluation does.
+ * The table is named `data`. Texts are compared ignoring case, as in the data set's own evaluation.
  */
 import { Option, Result, Schema } from "effect"
 
@@ -43,7 +43,7 @@ const operators = ["=", ">", "<"]
 const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** A number as people write it, `1,234`, as SQL has it. */
+/** Converts a number with thousands separators, `1,234`, to SQL. */
 const numberOf = (given: Value): string | undefined => {
   const text = String(given).replaceAll(",", "").trim()
   if (integer.test(text)) return String(BigInt(text.replace("+", "")))
@@ -54,10 +54,10 @@ const numberOf = (given: Value): string | undefined => {
 
 const integer = /^[-+]?\d{1,400}$/
 
-/** How a column holds its cells. */
+/** The SQL type of a column. */
 type Held = "REAL" | "INTEGER" | "TEXT" | "TEXT COLLATE NOCASE"
 
-/** How a column of numbers is held: by the longest integer in its cells and conditions. */
+/** The type of a column of numbers: determined by the longest integer in its cells and conditions. */
 const heldAs = (values: ReadonlyArray<Value>): Held => {
   const integers = values.flatMap((one) => {
     const text = numberOf(one)
@@ -67,7 +67,7 @@ const heldAs = (values: ReadonlyArray<Value>): Held => {
   return integers.some((one) => BigInt(Number(one)) !== one || !Number.isSafeInteger(Number(one))) ? "INTEGER" : "REAL"
 }
 
-/** Columns may have the same name: further ones are numbered. */
+/** Makes column names unique by numbering repeated ones. */
 const named = (header: ReadonlyArray<string>): ReadonlyArray<string> => {
   const seen = new Set<string>()
   return header.map((name) => {

@@ -1,7 +1,7 @@
-/** What may happen to a number of things in an arithmetic story, to whom, and to what. */
+/** The events, people and things of arithmetic stories. */
 import type { SeededRandom } from "@atropos/core"
 
-/** What a step says, and the total after it. */
+/** A step's sentence, and the total after it. */
 interface Step {
   readonly sentence: string
   readonly total: number

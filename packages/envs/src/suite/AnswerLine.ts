@@ -1,15 +1,14 @@
 /**
- * The letter of a line `ANSWER: B`, as inspect_ai reads it (`parse_answers` of its `multiple_choice`, MIT): the last
- * line that is nothing else, or failing that the last `ANSWER: …` anywhere; markup around it is passed over, and only a
- * single one of the letters there are counts.
+ * Reads the letter of a line `ANSWER: B`, as inspect_ai does (`parse_answers` of its `multiple_choice`, MIT): the last
+ * line with nothing else, or else the last `ANSWER: …` anywhere. Markup around it is ignored, and only a single valid
+ * letter counts.
  */
 
-/** Between marks: letters and digits, blanks and commas. */
+/** Marks around letters, digits, spaces and commas. */
 const marked = [/\$([A-Za-z\d\s,]{1,120})\$/g, /\*\*([A-Za-z\d\s,]{1,120})\*\*/g]
 const inside = /^[A-Za-z\d][A-Za-z\d ,]*$/
 const bracketed = /(^|[:,])(\s{0,20})\(([A-Za-z\d])\)(?=\s{0,20}(?:,|\.|\n|$))/g
 
-/** Without marks around a letter. */
 const unmarked = (text: string): string =>
   marked
     .reduce(

@@ -1,4 +1,4 @@
-/** How an item is put to the model: one question, or several in one chat, each answered before the next is asked. */
+/** Asks the model an item: one question, or several in one chat, each answered before the next. */
 import { Message, type ServerManager, type Trajectory } from "@atropos/core"
 import { Effect } from "effect"
 import type { Item } from "./Item.ts"
@@ -11,7 +11,7 @@ interface Chosen {
   readonly maxTokenLength: number
 }
 
-/** Trajectories of an item, as many as there are samples. */
+/** Trajectories of an item, one per sample. */
 export const make =
   (servers: Pick<ServerManager.ServerManagerShape, "chat">, { stop }: Suite, chosen: Chosen) =>
   (item: Item) => {
@@ -38,7 +38,7 @@ export const make =
     )
   }
 
-/** What the model wrote, turn by turn, without the answers of examples. */
+/** The model's answers, turn by turn, without those of solved examples. */
 export const answersOf = (
   item: Pick<Item, "messages">,
   { completion, messages }: Trajectory.Trajectory

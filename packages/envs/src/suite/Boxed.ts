@@ -1,10 +1,10 @@
 /**
- * What lm-evaluation-harness takes for the answer of a solution: the last box, or what stands between the first dollar
+ * Extracts the answer of a solution as lm-evaluation-harness does: the last box, or the text between the first dollar
  * sign and the last (`remove_boxed`, `last_boxed_only_string` of Hendrycks et al.). `MathAnswer.extract` reads more
  * forms, and more strictly.
  */
 
-/** What stands in the last `\boxed{…}`, or after the last `\boxed `; undefined where there is none that is closed. */
+/** The content of the last `\boxed{…}`, or the text after the last `\boxed `; undefined if no box is closed. */
 export const last = (text: string): string | undefined => {
   const spaced = text.split("\\boxed ")
   if (spaced.length > 1) return (spaced.at(-1) ?? "").split("$")[0]
@@ -22,7 +22,7 @@ export const last = (text: string): string | undefined => {
   return undefined
 }
 
-/** What stands between the first dollar sign and the last; the whole text where there are not two. */
+/** The text between the first dollar sign and the last; the whole text if there are fewer than two. */
 export const betweenDollars = (text: string): string => {
   const [first, end] = [text.indexOf("$"), text.lastIndexOf("$")]
   return first === end ? text : text.slice(first + 1, end)

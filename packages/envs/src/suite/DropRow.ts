@@ -1,7 +1,7 @@
-/** The references of DROP: an answer is a number, a date or spans, and there are validated ones beside it. */
+/** The references of DROP: an answer is a number, a date or spans, and may come with validated alternatives. */
 import { Columns } from "@atropos/core"
 
-/** Texts and numbers; anything else is empty. */
+/** Texts and numbers; anything else becomes empty. */
 const written = (value: unknown): string => {
   const text = Columns.asWritten(value)
   return typeof text === "string" ? text : ""
@@ -24,7 +24,7 @@ const spansOf = (answer: unknown): ReadonlyArray<string> => {
   ]
 }
 
-/** Validated answers stand beside each other: `{ number: […], date: […], spans: […] }`. */
+/** Validated answers are stored as parallel lists: `{ number: […], date: […], spans: […] }`. */
 const validated = (answers: unknown): ReadonlyArray<unknown> => {
   if (Array.isArray(answers)) return answers
   if (typeof answers !== "object" || answers === null) return []

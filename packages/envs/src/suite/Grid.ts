@@ -1,4 +1,4 @@
-/** Grids of ARC-AGI: as prompts have them, and as answers are read. */
+/** Writes grids of ARC-AGI for prompts, and reads them from answers. */
 
 export type Grid = ReadonlyArray<ReadonlyArray<number>>
 
@@ -12,18 +12,18 @@ const isGrid = (value: unknown): value is Grid =>
       row.every((cell) => Number.isInteger(Number(cell)) && cell >= 0 && cell <= 9)
   )
 
-/** The grid of a column; undefined where it is none. Parquet has whole numbers of another kind. */
+/** The grid of a column; undefined if it is not one. Converts the integers of Parquet. */
 export const of = (value: unknown): Grid | undefined => {
   const lists = Array.isArray(value) ? value.map((row) => (Array.isArray(row) ? row.map(Number) : row)) : value
   return isGrid(lists) ? lists : undefined
 }
 
-/** A row to a line, numbers with a blank between them. */
+/** One line per row, numbers separated by spaces. */
 export const written = (grid: Grid): string => grid.map((row) => row.join(" ")).join("\n")
 
 const line = /^[\s[\](),"'|]*\d(?:[\s[\](),"'|]*\d)*[\s[\](),"'|]*$/
 
-/** The rows of digits that stand together last: `1 2`, `12`, `[1, 2],`. */
+/** The last block of rows of digits: `1 2`, `12`, `[1, 2],`. */
 export const read = (text: string): Grid | undefined => {
   const json = lastJson(text)
   if (json !== undefined) return json
@@ -36,7 +36,7 @@ export const read = (text: string): Grid | undefined => {
   return of(rows)
 }
 
-/** A list of lists that ends the text, or stands last in it. */
+/** The last list of lists in a text. */
 const lastJson = (text: string): Grid | undefined => {
   const end = text.lastIndexOf("]]")
   const close = end === -1 ? /\]\s{0,8}\]/g : undefined
@@ -51,7 +51,7 @@ const lastJson = (text: string): Grid | undefined => {
   return of(rows)
 }
 
-/** The share of cells that are right; 0 where the sizes differ. */
+/** The share of right cells; 0 if the sizes differ. */
 export const share = (said: Grid, gold: Grid): number => {
   const isSame = said.length === gold.length && said.every((row, at) => row.length === gold[at]?.length)
   if (!isSame) return 0

@@ -1,4 +1,4 @@
-/** What is asked of a model and how it is scored: the items of a row, in the words of its suite. */
+/** Builds the items of a row (questions and references) as specified by the suite. */
 import { Columns, ExactJson, Message, SeededRandom } from "@atropos/core"
 import * as ContentId from "@atropos/core/base/ContentId"
 import { Result } from "effect"
@@ -12,35 +12,33 @@ import * as Row from "./Row.ts"
 import type { Suite } from "./Spec.ts"
 
 export interface Item {
-  /** Lasting: the same for the same question in the same suite. */
+  /** Stable: the same for the same question in the same suite. */
   readonly id: string
-  /** The same for all items of a row. */
+  /** Shared by all items of a row. */
   readonly row: string
   readonly category?: string
   /** System prompt, solved examples, and the first question. */
   readonly messages: ReadonlyArray<Message.Message>
-  /** What is asked when that is answered. */
   readonly later: ReadonlyArray<string>
-  /** The first question alone. */
   readonly question: string
   readonly letters: ReadonlyArray<string>
   readonly texts: ReadonlyArray<string>
-  /** Any of them is right; empty where there is none. */
+  /** Alternative right answers; empty if there is none. */
   readonly gold: ReadonlyArray<string>
-  /** For judges: one for each turn. */
+  /** For judges: one per turn. */
   readonly references: ReadonlyArray<string>
   readonly columns: Row.Row
-  /** What is scored for each choice, of suites with `likelihood`. */
+  /** Scored for each choice, in suites with `likelihood`. */
   readonly continuations: ReadonlyArray<Continuation>
 }
 
-/** A part of a row that is asked about: what its templates may name beside columns, and what is right. */
+/** A part of a row that is asked about: values for templates in addition to the columns, and the right answers. */
 interface Part {
   readonly words: Row.Row
   readonly gold: ReadonlyArray<string>
   readonly letters: ReadonlyArray<string>
   readonly texts: ReadonlyArray<string>
-  /** Tells it from the others of its row. */
+  /** Distinguishes it from the row's other parts. */
   readonly name: string
 }
 
@@ -48,7 +46,7 @@ type Read<A> = Result.Result<A, string>
 
 const whole: Part = { words: {}, gold: [], letters: [], texts: [], name: "" }
 
-/** The text of a template; a column that is missing is told. */
+/** Fills a template; fails if a column is missing. */
 export const fill = (template: string, row: Row.Row, part: string): Read<string> => {
   for (const column of Template.columnsOf(template)) {
     const value = Columns.at(row, column)
@@ -156,13 +154,11 @@ const partsOf = (row: Row.Row, { choices, gold, grids, pairs }: Suite): Read<Rea
           ? Result.succeed([whole])
           : Result.map(Row.goldOf(row, gold), (golds) => [{ ...whole, gold: golds }])
 
-/** A solved row, as a question and its answer. */
 export interface Shot {
   readonly question: string
   readonly answer: string
 }
 
-/** A row as an example. */
 export const shotOf = (
   given: Row.Row,
   suite: Suite,
@@ -193,7 +189,7 @@ const turnsOf = (row: Row.Row, suite: Suite): Read<readonly [first: string, late
   })
 }
 
-/** A template where there is no chat: what the prompt begins with. */
+/** The system prompt; a template at the start of the prompt if there is no chat. */
 const systemOf = (row: Row.Row, { likelihood, system = "" }: Suite): Read<string> =>
   likelihood === undefined ? Result.succeed(system) : fill(system, row, "system")
 
@@ -213,7 +209,7 @@ const chatOf = (
   return [...head, Message.user(`${before}${question}`)]
 }
 
-/** The prompt as text, and what is scored after it, choice by choice. */
+/** The prompt as text, and the scored continuation of each choice. */
 const continuationsOf = (
   messages: ReadonlyArray<Message.Message>,
   question: string,
@@ -248,10 +244,9 @@ const continuationsOf = (
 
 export interface Options {
   readonly suite: Suite
-  /** In place of the suite's. */
+  /** Replaces the suite's. */
   readonly systemPrompt: string | null
   readonly shots: (row: Row.Row) => ReadonlyArray<Shot>
-  /** Of the source the row is from. */
   readonly category: string | undefined
 }
 

@@ -1,7 +1,7 @@
 /**
- * The items of a suite, of all its sources in their order, with ids that no two have in common.
+ * Reads the items of a suite, from all its sources in order, with unique ids.
  *
- * A first row that does not fit is an error: the columns are others. Later ones are left out, counted and told.
+ * An invalid first row is an error: the columns are probably different. Later ones are skipped, counted and reported.
  */
 import { Columns, Dataset } from "@atropos/core"
 import { Effect, Result, Stream } from "effect"
@@ -21,7 +21,7 @@ const rowsOf = (source: string) =>
     Stream.runCollect(dataset.stream(source, Columns.Row, { asWritten: true }))
   )
 
-/** Examples for a row: the first of those that have its value in a column. */
+/** Examples for a row: the first ones with the same value in the column `same`. */
 const examples = Effect.fn("Items.examples")(function* (suite: Suite, count: number) {
   const { shots: spec } = suite
   if (spec === undefined || count === 0) return () => []
@@ -49,7 +49,6 @@ const examples = Effect.fn("Items.examples")(function* (suite: Suite, count: num
   return (row: Row) => byKind.get(kindOf(row)) ?? []
 })
 
-/** All items. */
 export const read = Effect.fn("Items.read")(function* (suite: Suite, chosen: Chosen) {
   const sources =
     chosen.data !== null

@@ -1,7 +1,7 @@
 /**
  * Scores by a judge (`--judge.*`): a grade by a rubric, or a comparison with an answer of the row, in both orders.
  *
- * A verdict that cannot be read counts as `otherwise` says, or leaves the item without a score: it is counted and never
+ * An unreadable verdict counts as `otherwise` specifies, or leaves the item without a score; it is counted and never
  * taken for a bad answer.
  */
 import { Environment, Judge, Message } from "@atropos/core"
@@ -15,7 +15,7 @@ type Asked = Of<"judge"> | Of<"comparison">
 
 const usualTokens = 2048
 
-/** What templates of judges may name beside columns. */
+/** Values for judges' templates in addition to the columns. */
 const wordsOf = ({ columns, gold, later, question, references }: Judged, { text, turns }: Answer) => ({
   ...columns,
   question,
@@ -26,13 +26,13 @@ const wordsOf = ({ columns, gold, later, question, references }: Judged, { text,
   ...Object.fromEntries(references.map((text, at) => [`reference_${at + 1}`, text]))
 })
 
-/** What a table has for a verdict. */
+/** A table's entry for a verdict, ignoring case. */
 const named = <A>(table: { readonly [verdict: string]: A }, verdict: string): A | undefined => {
   const known = Object.keys(table).find((name) => name.toLowerCase() === verdict.toLowerCase())
   return known === undefined ? undefined : table[known]
 }
 
-/** What a verdict is worth; undefined where it cannot be read. */
+/** The value of a verdict; undefined if it cannot be read. */
 const worthOf = (verdict: string | undefined, { range, values }: Asked): number | undefined => {
   if (verdict === undefined) return undefined
   if (values !== undefined) return named(values, verdict)
@@ -69,7 +69,7 @@ const ask = Effect.fn("Judging.ask")(function* (
   return { said, verdict: verdict ?? null, worth }
 })
 
-/** A grade, and the shares of the verdicts that are named. */
+/** A grade, and the share of each named verdict. */
 export const grade = (name: string, spec: Of<"judge">) =>
   Effect.map(Judge.required, (judge) =>
     Effect.fnUntraced(function* (item: Judged, answer: Answer) {
@@ -109,7 +109,7 @@ export const comparison = (name: string, spec: Of<"comparison">) =>
         values: {
           [name]: (first.worth + turned) / 2,
           ...(spec.weights && { [weighted]: (a * first.worth + b * turned) / (a + b) }),
-          // Whether both orders come to the same: the judge's bias shows here.
+          // 1 if both orders agree; reveals the judge's bias.
           [`${name}_orders_agree`]: Math.sign(first.worth - 0.5) === Math.sign(turned - 0.5) ? 1 : 0
         },
         parsed: answer.text,

@@ -1,13 +1,13 @@
 /**
- * Answers in LaTeX as Hendrycks et al. compare them: rewritten, then equal or not as texts.
+ * Compares LaTeX answers like Hendrycks et al.: normalized, then compared as texts.
  *
  * The rules of `strip_string` (https://github.com/hendrycks/math, MIT), in their order and with their limits: no
- * algebra, `\frac12` for `\frac{1}{2}`, units after `\text{ ` cut off, degrees and percent signs removed. Where the
- * original stops with an exception, its `is_equiv` compares the texts as they are, and so does this. MATH's and
- * AIME's scores of lm-evaluation-harness are these; what means the same in other words is for the scorer `math`.
+ * algebra, `\frac12` for `\frac{1}{2}`, units after `\text{ ` cut off, degrees and percent signs removed. If the
+ * original raises an exception, its `is_equiv` compares the texts unchanged, and so does this. MATH's and AIME's scores
+ * of lm-evaluation-harness use these; for mathematical equivalence use the scorer `math`.
  */
 
-/** `\frac12` as `\frac{1}{2}`; undefined where the original would stop. */
+/** `\frac12` as `\frac{1}{2}`; undefined if the original would raise. */
 const fixFractions = (text: string): string | undefined => {
   const [head = "", ...parts] = text.split("\\frac")
   let written = head
@@ -29,7 +29,7 @@ const fixFractions = (text: string): string | undefined => {
 const whole = /^[+-]?\d+(?:_\d+)*$/
 const canonical = /^(?:0|-?[1-9]\d*)$/
 
-/** A fraction of two whole numbers, `3/4`; undefined where the original would stop. */
+/** A fraction of two integers, `3/4`; undefined if the original would raise. */
 const fixSlash = (text: string): string | undefined => {
   const [a = "", b = "", ...more] = text.split("/")
   if (!text.includes("/") || more.length > 0) return text
@@ -37,7 +37,7 @@ const fixSlash = (text: string): string | undefined => {
   return canonical.test(a) && canonical.test(b) ? `\\frac{${a}}{${b}}` : text
 }
 
-/** What stands in front of the only unit, `\text{ `; undefined where there are several. */
+/** The text before the only unit, `\text{ `; undefined if there are several. */
 const withoutUnits = (text: string): string | undefined => {
   const parts = text.split("\\text{ ")
   return parts.length > 2 ? undefined : parts[0]
@@ -80,7 +80,7 @@ const stripped = (text: string): string | undefined => {
   return fixSlash(fractions === "0.5" ? "\\frac{1}{2}" : fractions)
 }
 
-/** Whether two answers are the same as rewritten; as they are, where one of them cannot be rewritten. */
+/** Compares two normalized answers; the original texts if one cannot be normalized. */
 export const equal = (one: string, other: string): boolean => {
   const [a, b] = [stripped(one), stripped(other)]
   return a === undefined || b === undefined ? one === other : a === b

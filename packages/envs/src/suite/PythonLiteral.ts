@@ -1,5 +1,5 @@
 /**
- * Lists of texts as Python writes them: `['a', "b's"]`. Data sets hold such texts where a column of lists was saved as
+ * Parses lists of texts as Python writes them: `['a', "b's"]`. Data sets contain them if a column of lists was saved as
  * CSV (MuSR's choices).
  */
 
@@ -7,7 +7,7 @@ const escapes: { readonly [letter: string]: string } = { n: "\n", t: "\t", r: "\
 
 const part = /'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"/gsy
 
-/** The texts of a list; undefined where the text is no such list. */
+/** The texts of a list; undefined if the text is not such a list. */
 export const texts = (written: string): ReadonlyArray<string> | undefined => {
   const list = written.trim()
   if (!list.startsWith("[") || !list.endsWith("]")) return undefined

@@ -1,14 +1,14 @@
 /**
- * The answer in what a model wrote, as a suite says how to find it; undefined where there is none.
+ * Extracts the answer from a completion as the suite specifies; undefined if there is none.
  *
- * Only what follows the thinking is looked at, and of a very long text its end.
+ * Only the text after the thinking is read, and only the end of a very long text.
  */
 import { ChoiceAnswer, Thinking } from "@atropos/core"
 import * as AnswerLine from "./AnswerLine.ts"
 import * as Boxed from "./Boxed.ts"
 import type { Reading } from "./ScoreSpec.ts"
 
-/** Characters from the end that patterns see. */
+/** Maximum characters, from the end, that patterns are matched against. */
 const mostText = 50_000
 
 export interface Choices {
@@ -28,7 +28,7 @@ const byPattern = (
   const match = take === "first" ? found[0] : found.at(-1)
   if (match === undefined) return undefined
   const groups = match.slice(1)
-  // A pattern with groups that are all empty has found nothing.
+  // A match whose groups are all empty is not an answer.
   const answer = groups.length === 0 ? match[0] : groups.find((group) => group !== undefined && group !== "")
   return answer?.trim()
 }
@@ -37,7 +37,7 @@ const ways: {
   readonly [way in Extract<Reading, string>]: (text: string, choices: Choices) => string | undefined
 } = {
   whole: (text) => text,
-  /** The last line with something in it. */
+  /** The last non-empty line. */
   line: (text) =>
     text
       .split("\n")
@@ -47,12 +47,11 @@ const ways: {
   math: Boxed.betweenDollars,
   boxed_or_math: (text) => Boxed.last(text) ?? Boxed.betweenDollars(text),
   tag: (text) => Thinking.taggedAnswer(text),
-  /** What the text claims (`ChoiceAnswer`). */
+  /** The choice that the text announces (`ChoiceAnswer`). */
   announced: (text, { letters, texts }) => ChoiceAnswer.extractLabel(text, letters, texts)?.label,
   answer_line: (text, { letters }) => AnswerLine.read(text, letters)
 }
 
-/** What a model wrote, without its thinking. */
 export const spoken = (completion: string): string => Thinking.spoken(completion)
 
 /** The answer in a text without thinking. */

@@ -1,6 +1,6 @@
 /**
- * A row of an evaluation's data set, read as its suite says: every column that is missing, or holds something else than
- * is wanted, is named with the part of the suite that asks for it.
+ * Reads a row of an evaluation's data set as its suite specifies. Errors name missing or invalid columns, with the part
+ * of the suite that requires them.
  */
 import { Columns, ExactJson } from "@atropos/core"
 import { Result } from "effect"
@@ -20,7 +20,6 @@ const shown = (value: unknown): string => {
   return written.length > 60 ? `${written.slice(0, 60)}…` : written
 }
 
-/** A column that has to be there. */
 export const need = (row: Row, column: string, part: string): Read<NonNullable<unknown>> => {
   const value = Columns.at(row, column)
   return value === undefined || value === null
@@ -30,13 +29,13 @@ export const need = (row: Row, column: string, part: string): Read<NonNullable<u
     : Result.succeed(value)
 }
 
-/** What a value is written as: text, numbers and truth values. */
+/** The text of a string, number or boolean. */
 export const written = (value: unknown): string | undefined => {
   const text = typeof value === "boolean" ? String(value) : Columns.asWritten(value)
   return typeof text === "string" ? text : undefined
 }
 
-/** Texts of a column: one, a list, or a list as JSON or Python write it. */
+/** Texts of a column: one, a list, or a list written as JSON or Python. */
 export const textsOf = (value: unknown): ReadonlyArray<string> | undefined => {
   if (Array.isArray(value)) {
     const all = value.map(written)
@@ -46,7 +45,7 @@ export const textsOf = (value: unknown): ReadonlyArray<string> | undefined => {
   return text === undefined ? undefined : [text]
 }
 
-/** What a column holds in a prompt. */
+/** Formats a column's value for a prompt. */
 export const inPrompt = (value: unknown): string =>
   written(value) ??
   (Array.isArray(value) && value.every((one) => typeof one === "string")
@@ -55,11 +54,10 @@ export const inPrompt = (value: unknown): string =>
 
 export interface Chosen {
   readonly texts: ReadonlyArray<string>
-  /** Place of the right one. */
   readonly gold: number
 }
 
-/** The choices of a row, in its order, with the place of the right one. */
+/** The choices of a row, in order, with the index of the right one. */
 export const chosen = (row: Row, spec: NonNullable<Suite["choices"]>): Read<Chosen> => {
   const columns = columnsOf(spec.from ?? "")
   const own = columns.length > 1 ? columns.indexOf(spec.answer) : -1
@@ -113,7 +111,7 @@ const listed =
       : Result.succeed(found)
   }
 
-/** The references of a row, any of which is right. */
+/** The references of a row, each of them right. */
 export const goldOf = (row: Row, spec: NonNullable<Suite["gold"]>): Read<ReadonlyArray<string>> => {
   const { after, boxed, drop, from, joined, pattern, values } = typeof spec === "string" ? { from: spec } : spec
   return Result.gen(function* () {
@@ -148,7 +146,6 @@ export const goldOf = (row: Row, spec: NonNullable<Suite["gold"]>): Read<Readonl
   })
 }
 
-/** Whether a row is one of those that count. */
 export const counts = (row: Row, where: Suite["where"]): boolean =>
   Object.entries(where ?? {}).every(([column, wanted]) => {
     const value = Columns.at(row, column)

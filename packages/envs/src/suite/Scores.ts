@@ -1,4 +1,4 @@
-/** The scores of a suite, each made of what its YAML says; services are asked for where a score needs them. */
+/** Builds the scores of a suite from its YAML; requires services only for scores that use them. */
 import { Environment, MathAnswer, MathVerifier } from "@atropos/core"
 import { Effect, Result } from "effect"
 import * as Ifeval from "./ifeval/Ifeval.ts"
@@ -10,7 +10,7 @@ import type { Of, Score } from "./ScoreSpec.ts"
 import * as TextScores from "./TextScores.ts"
 import { type Answer, type Judged, type Making, one, type Scorer, type Verdict } from "./Verdict.ts"
 
-/** Whether a formula means the reference, exactly or not at all. */
+/** Equivalence of the formula and a reference, 0 or 1. */
 const byMath = (name: string, { read }: Of<"math">) =>
   Effect.map(MathVerifier.MathVerifier, (verifier) =>
     Effect.fnUntraced(function* ({ gold, letters, texts }: Judged, { text }: Answer) {
@@ -26,7 +26,7 @@ const byMath = (name: string, { read }: Of<"math">) =>
     })
   )
 
-/** Whether the formula is the reference, and how near it is otherwise: 0 to 100, the best over the references. */
+/** Equivalence of the formula and a reference, and their similarity: 0 to 100, the best over the references. */
 const byEed = (name: string): Making =>
   Effect.map(MathVerifier.MathVerifier, (verifier): Scorer =>
     Effect.fnUntraced(function* ({ gold }, { text }) {
@@ -37,7 +37,6 @@ const byEed = (name: string): Making =>
     })
   )
 
-/** Without the marks of a formula around it. */
 const bare = (formula: string): string =>
   formula
     .trim()
@@ -57,13 +56,12 @@ const byIfeval: Making = Effect.map(
         if (Result.isFailure(instructions)) return new Environment.Unscorable({ message: instructions.failure })
         const { followed, values } = Ifeval.scores(text, instructions.success)
         const count = instructions.success.length
-        // Instructions are counted over all prompts.
+        // Instructions are averaged over all prompts.
         const weights = { instruction_strict: count, instruction_loose: count }
         return Effect.succeed<Verdict>({ values, parsed: text, notes: { followed, weights } })
       })
 )
 
-/** The score of this name. */
 export const make = (name: string, spec: Score): Making => {
   switch (spec.by) {
     case "text":
@@ -99,6 +97,5 @@ export const make = (name: string, spec: Score): Making => {
   }
 }
 
-/** Whether a score asks a judge. */
 export const asksJudge = (scores: { readonly [name: string]: Score }): boolean =>
   Object.values(scores).some(({ by }) => by === "judge" || by === "comparison")

@@ -1,9 +1,9 @@
 /**
- * An evaluation as an environment: the rows of its data set, asked as its suite says, each answer with all its scores.
+ * Turns an evaluation into an environment: the rows of its data set, asked and scored as its suite specifies.
  *
- * Items come in the order of the rows; with `limit` that many of them, drawn by the seed. The score of an answer is the
- * suite's main one; the others are its components, the same names in every sample. Samples have lasting ids, the
- * reference and the answer as it was read. An answer that was cut off is scored as it is.
+ * Items come in the order of the rows; with `limit` only that many, drawn by the seed. The score is the suite's main
+ * one; the others are its components, the same names in every sample. Samples have stable ids, the reference and the
+ * extracted answer. A truncated answer is scored unchanged.
  */
 import { Dataset, Environment, Evaluation, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
@@ -22,7 +22,6 @@ export { asksJudge } from "./Scores.ts"
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const usualTokens = 2048
 
-/** Where rows come from, in words. */
 export const sourceOf = ({ data, layout }: Suite): string =>
   data === undefined
     ? `rows of yours: ${layout}`
@@ -30,7 +29,7 @@ export const sourceOf = ({ data, layout }: Suite): string =>
       ? data
       : `${data[0].source}${data.length > 1 ? ` and ${data.length - 1} more` : ""}`
 
-/** The settings of a suite, whose defaults are its own. */
+/** The settings of a suite; defaults are the suite's. */
 export const settingsOf = (suite: Suite) =>
   Environment.settings({
     seed: Environment.field(Schema.Int, 0, "random seed for limit"),
@@ -70,14 +69,13 @@ export const settingsOf = (suite: Suite) =>
     )
   })
 
-/** Items drawn by the seed, in their order. */
+/** Items drawn by the seed, in their original order. */
 const drawn = <A>(items: ReadonlyArray<A>, limit: number | null, seed: number): ReadonlyArray<A> => {
   if (limit === null || limit >= items.length) return items
   const kept = new Set(SeededRandom.seeded(seed, 0).shuffle(Array.from(items.keys())).slice(0, limit))
   return items.filter((_, place) => kept.has(place))
 }
 
-/** Values that are means of others. */
 const meansOf = ({ mean_of: means = {} }: Suite, values: { readonly [name: string]: number }) =>
   Object.fromEntries(
     Object.entries(means).map(([name, parts]) => [
@@ -86,20 +84,17 @@ const meansOf = ({ mean_of: means = {} }: Suite, values: { readonly [name: strin
     ])
   )
 
-/** The name of the main score. */
 export const mainOf = (suite: Suite): string => suite.main ?? Object.keys(suite.score)[0]!
 
 const rounding = 1e-9
 
 const oneAnswer = ({ name }: Suite) => `${name} draws nothing: the likeliest choice is the same every time (samples: 1)`
 
-/** Its scores, of a suite that weighs choices. */
 const likelihoodsOf = ({ likelihood, score }: Suite) =>
   likelihood === undefined
     ? undefined
     : Object.fromEntries(Object.entries(score).flatMap(([name, one]) => (one.by === "likelihood" ? [[name, one]] : [])))
 
-/** The environment of a suite. */
 export const environment = (suite: Suite) =>
   Environment.layer(suite.name, settingsOf(suite), (chosen) =>
     Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** Scores that are functions of the answer's text: what was read, against the references. */
+/** Scores that are functions of the answer's text: the extracted answer compared with the references. */
 import { NumberAnswer } from "@atropos/core"
 import { dropGolds } from "./DropRow.ts"
 import * as Grid from "./Grid.ts"
@@ -37,7 +37,7 @@ export const byChoice =
 
 const numberPattern = /[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?|[-+]?\.\d+(?:e[-+]?\d+)?/gi
 
-/** The last number of a text, as it is written there. */
+/** The last number of a text, without thousands separators. */
 const numberIn = (text: string): string | undefined =>
   Array.from(NumberAnswer.asciiSigns(text).matchAll(numberPattern)).at(-1)?.[0].replaceAll(",", "")
 
@@ -89,7 +89,7 @@ const ratingIn = (text: string): number | undefined => {
   return written === undefined ? undefined : Number(written)
 }
 
-/** The number given to something, with how far it is from the reference as a share of the range. */
+/** The model's rating, scored by its distance to the reference as a share of the range. */
 export const byRating =
   (name: string, { range: [least, most], read }: Of<"rating">): Score =>
   ({ gold }, { text }) => {

@@ -1,13 +1,13 @@
-/** What a score is made for, and what it says. */
+/** The input and the result of a score. */
 import type { Environment, Judge, MathVerifier, NotConfigured, Sandbox, ServerManager } from "@atropos/core"
 import type { Effect } from "effect"
 import type { Item } from "./Item.ts"
 
-/** What a model wrote to an item, without its thinking. */
+/** A model's answer to an item, without its thinking. */
 export interface Answer {
-  /** Its last words. */
+  /** The text of the last turn. */
   readonly text: string
-  /** Its words in each turn. */
+  /** The text of each turn. */
   readonly turns: ReadonlyArray<string>
   readonly isCut: boolean
 }
@@ -15,9 +15,9 @@ export interface Answer {
 export interface Verdict {
   /** By name; the first is the score's own. */
   readonly values: { readonly [name: string]: number }
-  /** The answer as it was read; null where there is none. */
+  /** The extracted answer; null if there is none. */
   readonly parsed: string | null
-  /** What a judge said, say. */
+  /** For example a judge's response. */
   readonly notes?: { readonly [name: string]: unknown }
 }
 
@@ -29,7 +29,7 @@ export const one = (name: string, value: number, parsed: string | null | undefin
   parsed: parsed ?? null
 })
 
-/** What can go wrong with a judge, a verifier or a sandbox; what cannot be scored is `Unscorable`. */
+/** Failures of a judge, a verifier or a sandbox; an item that cannot be scored is `Unscorable`. */
 export type Failure =
   | Environment.Unscorable
   | ServerManager.InferenceError

@@ -1,10 +1,10 @@
 /**
- * F1 over words, and DROP's exact match and F1 over spans.
+ * Computes F1 over words, and DROP's exact match and F1 over spans.
  *
  * `squad`: lower case, no ASCII punctuation, no articles (Rajpurkar et al. 2016, https://arxiv.org/abs/1606.05250).
- * `drop`: the official evaluation (Dua et al. 2019, https://arxiv.org/abs/1903.00161, Apache-2.0), as
- * lm-evaluation-harness has it: numbers as numbers, spans matched one to one for the greatest F1, a span with a number
- * that the other lacks earns nothing, F1 in hundredths.
+ * `drop`: the official evaluation (Dua et al. 2019, https://arxiv.org/abs/1903.00161, Apache-2.0), as in
+ * lm-evaluation-harness: numbers as numbers, spans matched one to one for the greatest F1, a span with a number that
+ * the other lacks scores 0, F1 in hundredths.
  */
 import { normalise } from "./Normalise.ts"
 
@@ -19,7 +19,6 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
     .split(" ")
     .filter((word) => word !== "")
 
-/** SQuAD's F1 of an answer against one reference. */
 export const squad = (answer: string, gold: string): number => {
   const [said, wanted] = [wordsOf(answer), wordsOf(gold)]
   const inGold = counts(wanted)
@@ -29,13 +28,13 @@ export const squad = (answer: string, gold: string): number => {
   return common === 0 ? 0 : (2 * common) / (said.length + wanted.length)
 }
 
-/** What Python's `float` takes. */
+/** Accepts the same texts as Python's `float`. */
 const isNumber = (text: string): boolean =>
   /^\s*[+-]?(?:(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:e[+-]?\d+(?:_\d+)*)?|inf(?:inity)?|nan)\s*$/i.test(
     text
   )
 
-/** What Python's `str(float(…))` makes of it. */
+/** Formats like Python's `str(float(…))`. */
 const asFloat = (text: string): string => {
   const plain = text.trim().replaceAll("_", "").toLowerCase()
   const named = /^([+-]?)(inf|nan)/.exec(plain)
@@ -82,11 +81,11 @@ const inHundredths = (value: number): number => {
   return (scaled - below === 0.5 ? below + (below % 2) : Math.round(scaled)) / 100
 }
 
-/** DROP's scores of one span that was given, against the spans of one reference. */
+/** DROP's scores of a one-span answer, against the spans of one reference. */
 export const drop = (answer: string, gold: ReadonlyArray<string>): { readonly em: number; readonly f1: number } => {
   const said = dropNormal(answer)
   const wanted = gold.map(dropNormal)
-  // One span was given, so the best matching is the best single one.
+  // The answer is one span, so the best matching is the best single one.
   const best = Math.max(0, ...wanted.map((span) => bagF1(bagOf(said), bagOf(span))))
   return {
     em: wanted.length === 1 && wanted[0] === said ? 1 : 0,

@@ -1,4 +1,4 @@
-/** Generated questions that are tedious without a calculator or a program, and their answers. Pure: seeded. */
+/** Generates questions that are tedious without a calculator or a program, and their answers. Pure: seeded. */
 import type { SeededRandom } from "@atropos/core"
 
 interface Question {
@@ -6,7 +6,6 @@ interface Question {
   readonly answer: string
 }
 
-/** Products and sums of numbers of several digits. */
 export const calculation = (random: SeededRandom.SeededRandom): Question => {
   const [a, b, c] = [random.between(120, 9999), random.between(12, 999), random.between(1000, 99_999)]
   return random.chance(0.5)
@@ -20,7 +19,6 @@ const isPrime = (n: number): boolean => n > 1 && upTo(Math.floor(Math.sqrt(n))).
 
 const digitSum = (n: number): number => Array.from(String(n)).reduce((sum, digit) => sum + Number(digit), 0)
 
-/** Counts and sums over many numbers. */
 export const program = (random: SeededRandom.SeededRandom): Question => {
   const most = random.between(200, 1500)
   const divisor = random.between(3, 13)

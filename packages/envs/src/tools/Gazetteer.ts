@@ -1,7 +1,7 @@
 /**
- * A small gazetteer of a country that does not exist, and questions that its articles answer. Pure: seeded.
+ * Generates a small gazetteer of a fictional country, and questions that its articles answer. Pure: seeded.
  *
- * Nobody can know its towns and people from elsewhere, so an answer has to be looked up; some take two articles.
+ * Its towns and people are fictional, so an answer has to be looked up; some need two articles.
  */
 import { SeededRandom } from "@atropos/core"
 
@@ -88,8 +88,8 @@ export const make = (seed: number): Gazetteer => {
 const wordsOf = (text: string): ReadonlyArray<string> => text.toLowerCase().match(/[\p{L}\d]+/gu) ?? []
 
 /**
- * The best articles for some words: the sum of log(n / articles that have it) over the words that occur; none where
- * none does.
+ * The best articles for a query: scored by the sum of log(n / articles with the word) over matching words; empty if no
+ * word matches.
  */
 export const search = ({ articles }: Gazetteer, query: string, most: number): ReadonlyArray<Article> => {
   const indexed = articles.map((article) => ({ article, words: new Set(wordsOf(`${article.title} ${article.text}`)) }))
@@ -110,7 +110,7 @@ export const search = ({ articles }: Gazetteer, query: string, most: number): Re
     .map(({ article }) => article)
 }
 
-/** A question about one article, or about the birthplace of somebody. */
+/** A question about one article, or about a person's birthplace. */
 export const ask = ({ people, towns }: Gazetteer, random: SeededRandom.SeededRandom) => {
   const town = random.pick(towns)
   const person = random.pick(people)

@@ -1,8 +1,8 @@
 /**
- * The tools of an MCP server (Model Context Protocol), over stdio or HTTP, as tools that a model may call.
+ * Exposes the tools of an MCP server (Model Context Protocol), over stdio or HTTP, to a model.
  *
- * A result that the server marks as an error is the model's to read; a server that cannot be started or is gone is the
- * environment's trouble (`McpError`) and fails the rollout. A server that ended is started anew for the next call.
+ * A result that the server marks as an error is shown to the model; a server that cannot be started or is gone is an
+ * `McpError` and fails the rollout. A server that ended is restarted for the next call.
  */
 import { ExactJson, Tool } from "@atropos/core"
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
@@ -14,7 +14,7 @@ export class McpError extends Schema.TaggedError<McpError>()("McpError", {
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** How a server is reached: a program that speaks over its standard streams, or an address. */
+/** A server: a program that communicates over its standard streams, or an address. */
 export type Server = { readonly command: string; readonly args: ReadonlyArray<string> } | { readonly url: string }
 
 const nameOf = (server: Server): string => ("url" in server ? server.url : [server.command, ...server.args].join(" "))
@@ -56,7 +56,7 @@ interface Part {
   readonly mimeType?: unknown
 }
 
-/** A result as text: its text parts; others are named, as a model that reads text cannot use them. */
+/** A result as text: its text parts; other parts are only named. */
 const textOf = (parts: ReadonlyArray<Part>): string =>
   parts
     .map(({ mimeType, text, type }) =>
@@ -66,7 +66,7 @@ const textOf = (parts: ReadonlyArray<Part>): string =>
 
 const isClosed = (client: Client): boolean => client.transport === undefined
 
-/** All tools that a server lists; it lives as long as the scope. `only`: the names wanted. */
+/** The tools that a server lists; it lives as long as the scope. `only`: names to include; empty: all. */
 export const make = Effect.fn("McpTools.make")(function* (server: Server, only: ReadonlyArray<string> = []) {
   const connection = yield* RcRef.make({ acquire: open(server), idleTimeToLive: "Infinity" })
   const client = Effect.gen(function* () {
@@ -107,7 +107,7 @@ export const make = Effect.fn("McpTools.make")(function* (server: Server, only: 
       run: Effect.fn("McpTools.call")(function* (args) {
         const connected = yield* client
         const result = yield* Effect.tryPromise({
-          // What is no object is refused by the server, in its own words.
+          // The server itself rejects arguments that are not an object.
           try: (signal) =>
             connected.callTool({ name, arguments: ExactJson.sendable(args) as Record<string, unknown> }, undefined, {
               signal
@@ -123,6 +123,6 @@ export const make = Effect.fn("McpTools.make")(function* (server: Server, only: 
     }))
 })
 
-/** What the server itself refused (JSON-RPC), arguments that do not fit for one; a lost connection has other codes. */
+/** A rejection by the server (JSON-RPC), for example of invalid arguments; a lost connection has other codes. */
 const isProtocolError = (cause: unknown): cause is Error =>
   cause instanceof Error && "code" in cause && (cause.code === -32602 || cause.code === -32601 || cause.code === -32603)

@@ -1,8 +1,8 @@
 /**
- * Generated requests to an assistant with tools, and the calls that fulfil them. Pure: seeded.
+ * Generates requests to an assistant with tools, and the calls that fulfil them. Pure: seeded.
  *
- * A request asks for one thing, or for several that are to be called for at once; beside the tools it needs stand
- * others that it does not. Every argument is said in the request, in words that leave one way to write it.
+ * A request needs one call, or several in parallel; other tools are offered, too. Every argument is stated in the
+ * request, in words that leave one way to write it.
  */
 import type { SeededRandom, ToolCalls } from "@atropos/core"
 
@@ -13,7 +13,7 @@ export interface ToolDescription {
   readonly parameters: { readonly [name: string]: { readonly type: string; readonly description: string } }
 }
 
-/** A wish, in words, and the call that fulfils it. */
+/** A wish in words, and the call that fulfils it. */
 interface Wish {
   readonly words: string
   readonly call: ToolCalls.Call
@@ -150,7 +150,7 @@ export const draw = (random: SeededRandom.SeededRandom, mostCalls: number): Requ
   }
 }
 
-/** Tools as JSON Schema, one a line, as Hermes prompts have them. */
+/** Tools as JSON Schema, one per line, as in Hermes prompts. */
 export const toPrompt = (tools: ReadonlyArray<ToolDescription>): string =>
   tools
     .map(({ description, name, parameters }) =>

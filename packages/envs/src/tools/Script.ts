@@ -1,32 +1,30 @@
 /**
- * A dialogue with tools that somebody has written down: what is said before each answer, the calls that the answer must
- * make, and what the tools replied.
+ * Parses a pre-written dialogue with tools: the messages before each answer, the calls that the answer must make, and
+ * the tools' replies.
  *
- * Rows are conversations in one of two layouts: `{ from, value }` (`human`, `gpt`, `tool`; also `function_call` and
- * `observation`), with calls as `<tool_call>{…}</tool_call>` and replies in `<tool_response>…</tool_response>`, as in
- * interstellarninja/hermes_reasoning_tool_use; or OpenAI's `{ role, content, tool_calls }`. Tools stand in a column of
- * their own, or in the system prompt. An answer without calls, where calls came before and come after, must make none;
- * what is said after the last calls is not asked for. A dialogue without any calls is one in which no tool helps.
- *
- * A null in arguments or tools that are objects counts as absent; arguments as JSON text are what they say.
+ * Two layouts of rows: `{ from, value }` (`human`, `gpt`, `tool`; also `function_call` and `observation`), with calls
+ * as `<tool_call>{…}</tool_call>` and replies in `<tool_response>…</tool_response>`, as in
+ * interstellarninja/hermes_reasoning_tool_use; or OpenAI's `{ role, content, tool_calls }`. Tools are in a separate
+ * column, or in the system prompt. An answer without calls between answers with calls must make none; answers after the
+ * last calls are dropped. In a dialogue without any calls the right answer makes none. A null in arguments or tools
+ * that are objects counts as absent; arguments as JSON text are unchanged.
  */
 import { ExactJson, type Message, ToolCalls } from "@atropos/core"
 import { Predicate, Result, Schema } from "effect"
 
 /** One answer that the model has to give. */
 export interface Turn {
-  /** Its calls, in any order; none: an answer in words. */
+  /** Its calls, in any order; empty: an answer in words. */
   readonly expected: ReadonlyArray<ToolCalls.Call>
-  /** What the tools replied. */
   readonly replies: ReadonlyArray<string>
-  /** What the user, or the system, said next. */
+  /** The next messages of the user or the system. */
   readonly said: ReadonlyArray<Message.Message>
 }
 
 export interface Script {
-  /** What comes before the first answer. */
+  /** The messages before the first answer. */
   readonly prompt: ReadonlyArray<Message.Message>
-  /** In OpenAI's form; none: they stand in the prompt. */
+  /** In OpenAI's form; empty: they are in the prompt. */
   readonly tools: ReadonlyArray<Definition>
   readonly turns: readonly [Turn, ...ReadonlyArray<Turn>]
 }
@@ -49,8 +47,8 @@ type Read<A> = Result.Result<A, string>
 const json = (text: string) => Result.try(() => ExactJson.parseWritten(text))
 
 /**
- * Without the members that are null: a column of Parquet has one struct for all tools, whose fields are null where they
- * belong to another tool, and files made of it keep these nulls.
+ * Removes null members: a Parquet column has one struct for all tools, whose fields are null if they belong to another
+ * tool, and files made from it keep these nulls.
  */
 const withoutNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutNulls)
@@ -80,7 +78,6 @@ export const toolsOf = (given: unknown): Read<ReadonlyArray<Definition>> => {
     : Result.fail('a tool is not { name, description, parameters }, nor { type: "function", function: { … } }')
 }
 
-/** A message of either layout. */
 interface Said {
   readonly role: "system" | "user" | "assistant" | "tool"
   readonly text: string
@@ -104,21 +101,21 @@ const roles: { readonly [name: string]: Said["role"] } = {
 
 const opens = /<tool_call>/g
 
-/** Calls written in a text; one that cannot be read is a fault of the row. */
+/** Calls written in a text; fails if one cannot be parsed. */
 const callsIn = (text: string): Read<ReadonlyArray<ToolCalls.Call>> => {
   const calls = ToolCalls.callsOf(text)
   const opened = Array.from(text.matchAll(opens)).length
   return opened === calls.length ? Result.succeed(calls) : Result.fail(`a call cannot be read: ${text.slice(0, 200)}`)
 }
 
-/** A call by its name and its arguments as JSON text, read as strictly as one in a text. */
+/** A call from its name and its arguments as JSON text, parsed as strictly as one in a text. */
 export const callOf = (name: string, args: string): ToolCalls.Call | undefined =>
   ToolCalls.callsOf(`<tool_call>{"name": ${JSON.stringify(name)}, "arguments": ${args.trim() || "{}"}}</tool_call>`)[0]
 
 const asText = (value: unknown): string =>
   typeof value === "string" ? value : (ExactJson.write(withoutNulls(value ?? {})) ?? "{}")
 
-/** The calls of a message that has them beside its text. */
+/** The calls of a message with a separate field for them. */
 const callsBeside = (given: unknown): Read<ReadonlyArray<ToolCalls.Call>> => {
   const list = Array.isArray(given) ? given : [given]
   const calls = list.map((one: unknown) => {
@@ -160,13 +157,13 @@ const saidOf = (message: unknown, index: number): Read<Said> => {
   })
 }
 
-/** What stands in each `<tool_response>`, or the whole text where there is none. */
+/** The content of each `<tool_response>`, or the whole text if there is none. */
 const repliesIn = (text: string): ReadonlyArray<string> => {
   const parts = text.split("<tool_response>").slice(1)
   return parts.length === 0 ? [text] : parts.map((part) => part.split("</tool_response>")[0]!.trim())
 }
 
-/** The answers of a conversation, with what follows each. */
+/** The answers of a conversation, each with the messages after it. */
 const turnsOf = (messages: ReadonlyArray<Said>, first: number): Read<ReadonlyArray<Turn>> => {
   const turns: Array<Turn> = []
   for (let at = first; at < messages.length;) {
@@ -204,7 +201,7 @@ export const ofRow = (conversation: unknown, tools: unknown): Read<Script> =>
       return yield* Result.fail("the conversation does not begin with a request of the user")
     const all = yield* turnsOf(messages, first)
     const last = all.findLastIndex(({ expected }) => expected.length > 0)
-    // Without calls the answer that makes none is what there is to learn.
+    // In a dialogue without calls, the first answer is the one to learn.
     const [one, ...others] = all.slice(0, Math.max(1, last + 1))
     const areInPrompt = before.some(({ role, text }) => role === "system" && text.includes("<tools>"))
     return {

@@ -1,13 +1,13 @@
 /**
- * Playing a dialogue that is written down (`Script`): the model answers, and where its calls are those of the script it
- * is told what the script's tools replied, until an answer differs or the script is over.
+ * Plays a pre-written dialogue (`Script`): while the model's calls match the script it receives the script's tool
+ * replies, until an answer differs or the script is over.
  *
- * What an episode is worth follows from its messages alone. An answer is right if its calls can be paired with the
- * expected ones (same name, every expected argument equal), or if it has words and no calls where none are expected.
- * `calls` is the share of the expected calls that right answers have made before the first wrong one, `complete`
- * whether there was none; the score is the mean of both. Each turn is worth 1 or 0 by itself, which makes its own
- * advantage (`ToolEpisode.credited`). Behaviour: tool_use_multiturn_server.py and
- * tool_use_turnlevel_advantage_server.py of the original, without its bonus for words of apology.
+ * The score follows from the messages alone. An answer is right if its calls can be paired with the expected ones (same
+ * name, every expected argument equal), or if it has words and no calls if none are expected. `calls` is the share of
+ * the expected calls made before the first wrong answer, `complete` is 1 if there was none; the score is the mean of
+ * both. Each turn scores 1 or 0, which gives it its own advantage (`ToolEpisode.credited`). Behaviour:
+ * tool_use_multiturn_server.py and tool_use_turnlevel_advantage_server.py of the original, without its bonus for words
+ * of apology.
  */
 import {
   Budget,
@@ -24,8 +24,7 @@ import { Effect, Option, type Scope } from "effect"
 import * as Script from "./Script.ts"
 
 /**
- * The calls of an answer: those that its API gives, else those in its text; undefined for one whose arguments cannot be
- * read.
+ * The calls of an answer: those from the API, else those in its text; undefined for a call with unreadable arguments.
  */
 export const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call | undefined> => {
   const { tool_calls: beside = [] } = answer
@@ -34,18 +33,18 @@ export const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call |
     : ToolCalls.callsOf(Thinking.spoken(Message.text(answer)))
 }
 
-/** Of every expected call the place of the one that makes it; undefined where the answer is another. */
+/** For every expected call the index of the matching call; undefined if the answer is wrong. */
 export const pairing = ({ expected }: Script.Turn, answer: Message.Message): ReadonlyArray<number> | undefined => {
   const calls = callsOf(answer)
   const made = calls.filter((call) => call !== undefined)
   if (made.length !== calls.length) return undefined
   if (expected.length > 0) return ToolCalls.pairOneToOne(expected, made)
   const words = Thinking.spoken(Message.text(answer))
-  // A call that cannot be read is no answer in words.
+  // An unreadable call is not an answer in words.
   return made.length === 0 && words.trim() !== "" && !words.includes("<tool_call") ? [] : undefined
 }
 
-/** What the model is told after a right answer. */
+/** The messages to the model after a right answer. */
 const told = (
   turn: Script.Turn,
   answer: Message.Message,
@@ -54,7 +53,7 @@ const told = (
   const { expected, replies, said } = turn
   const { tool_calls: calls = [] } = answer
   if (calls.length === 0) return [...replies.map((content) => ({ role: "tool", content })), ...said]
-  // Without a reply for each call, the first says it all.
+  // Without a reply for each call, the first one contains all.
   const whole =
     replies.length === expected.length ? replies : [replies.join("\n"), ...expected.slice(1).map(() => "(see above)")]
   const tools = calls.map(({ function: { name }, id }, at): Message.Message => ({
@@ -70,7 +69,7 @@ export interface Options extends Pick<ServerManager.SamplingOptions, "maxTokens"
   readonly limits: Budget.Limits
 }
 
-/** One episode; undefined where its prompt leaves no room for an answer. */
+/** One episode; undefined if its prompt leaves no room for an answer. */
 export const play = Effect.fn("Scripted.play")(function* (
   { prompt, tools, turns }: Script.Script,
   { limits, ...sampling }: Options
@@ -92,13 +91,13 @@ export const play = Effect.fn("Scripted.play")(function* (
     if (places === undefined) break
     messages = [...messages, ...told(turn, message, places)]
   }
-  // Where a template rewrote the chat, the last sequence holds the most of it.
+  // If a template rewrote the chat, the last sequence contains the most of it.
   const trajectory = (yield* session.trajectories).at(-1)
   const last = messages.findLastIndex(({ role }) => role === "assistant")
   return trajectory === undefined ? undefined : { ...trajectory, messages: messages.slice(0, last + 1) }
 }, Effect.scoped)
 
-/** A group of episodes; those without room for an answer are left out. */
+/** A group of episodes, without those that have no room for an answer. */
 export const playGroup = (
   script: Script.Script,
   { count, ...options }: Options & { readonly count: number }
@@ -118,7 +117,6 @@ export interface Judged {
 const count = (turns: ReadonlyArray<Script.Turn>): number =>
   turns.reduce((sum, { expected }) => sum + expected.length, 0)
 
-/** What an episode is worth, by its messages. */
 export const judge = ({ turns }: Script.Script, { messages }: Pick<Trajectory.Trajectory, "messages">): Judged => {
   const answers = messages.filter(({ role }) => role === "assistant")
   const firstWrong = turns.findIndex(
@@ -133,7 +131,6 @@ export const judge = ({ turns }: Script.Script, { messages }: Pick<Trajectory.Tr
   }
 }
 
-/** The mean of both. */
 export const rule: RewardComponents.Rule = { weights: { calls: 0.5, complete: 0.5 } }
 
 /** Scores with components, and an advantage for every turn. */
@@ -149,7 +146,7 @@ export const score = (
   return ToolEpisode.scoredParts(group, rewards, by, { outcomeWeight, turns })
 }
 
-/** An episode as it would have been with these answers, for claims and tests; one token per UTF-16 unit of them. */
+/** The episode that these answers would have given, for claims and tests; one token per UTF-16 unit of them. */
 export const episodeOf = ({ prompt, turns }: Script.Script, answers: ReadonlyArray<string>): Trajectory.Trajectory => {
   const messages = Array.from(prompt)
   for (const [index, answer] of answers.entries()) {
@@ -161,7 +158,7 @@ export const episodeOf = ({ prompt, turns }: Script.Script, answers: ReadonlyArr
     messages.push(...told(turn, message, places))
   }
   const said = messages.filter(({ role }) => role === "assistant").map(Message.text)
-  // Something is told between two answers.
+  // One token separates two answers.
   const units = said.flatMap((text) => [0, ...Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))])
   const starts = new Set(said.map((_, index) => said.slice(0, index).reduce((sum, text) => sum + text.length + 1, 0)))
   return {
@@ -173,7 +170,6 @@ export const episodeOf = ({ prompt, turns }: Script.Script, answers: ReadonlyArr
   }
 }
 
-/** The answers that a script asks for. */
 export const answersOf = ({ turns }: Script.Script): ReadonlyArray<string> =>
   turns.map(({ expected }) => (expected.length === 0 ? "Let me see." : expected.map(ToolCalls.writeCall).join("\n")))
 
@@ -185,7 +181,7 @@ export const gold = (script: Script.Script): ReadonlyArray<Trajectory.Trajectory
   )
 }
 
-/** Episodes that must get less: each differs in one answer. */
+/** Episodes that must score less: each differs in one answer. */
 export const wrong = (script: Script.Script): ReadonlyArray<Trajectory.Trajectory> => {
   const answers = answersOf(script)
   const last = script.turns.length - 1

@@ -1,4 +1,4 @@
-/** A made-up warehouse, and questions about it that only its tools can answer. Pure: seeded. */
+/** Generates a warehouse, and questions about it that only its tools can answer. Pure: seeded. */
 import { SeededRandom } from "@atropos/core"
 
 const articles = ["bolts", "clamps", "gaskets", "hinges", "pulleys", "valves"] as const

@@ -1,6 +1,6 @@
 /**
- * A small MCP server over standard streams: stock and prices of a made-up warehouse, from a seed. What `mcp` runs
- * unless it is told another one: `node WarehouseServer.ts [seed]`.
+ * A small MCP server over standard streams: stock and prices of a generated warehouse. The default server of `mcp`:
+ * `node WarehouseServer.ts [seed]`.
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
@@ -28,7 +28,7 @@ const tools = [
   describe("price", "What one piece of an article costs, in cents.", ["article"])
 ]
 
-/** The answer of a tool; undefined where it does not know what it was asked about. */
+/** The answer of a tool; undefined for an unknown article or shelf. */
 const answerOf = (name: string, given: { readonly [parameter: string]: unknown }): string | undefined => {
   const [article, shelf] = [String(given["article"]), String(given["shelf"])]
   if (name === "list_shelves") return stock.shelves.join(", ")

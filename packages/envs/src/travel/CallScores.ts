@@ -1,12 +1,12 @@
 /**
- * How near the calls of an answer are to those that a plan makes, as t1_scoring.py of the original measures it.
+ * Scores an answer's calls against those of a plan, like t1_scoring.py of the original.
  *
  * By names: precision, recall and F1 of the two multisets of names. By arguments: F1 over the named arguments of calls
- * of the same name, paired so that the most alike go together. Where the plan makes no call, an answer without any has
- * everything and one with any has nothing; where it makes some, an answer without any has nothing.
+ * of the same name, paired by similarity. If the plan makes no call, an answer scores 1 without calls and 0 with any;
+ * if it makes some, an answer without any scores 0.
  *
- * Unlike there, no order of the calls counts, and calls whose plan has no arguments to compare can be wholly right
- * (there they cost 0.3): those of `seek_information`, above all, whose question is in the policy's own words.
+ * Unlike the original, ignores the order of the calls, and calls whose plan has no arguments to compare can be wholly
+ * right (there they cost 0.3): mainly those of `seek_information`, whose question is in the policy's own words.
  */
 import { Predicate } from "effect"
 import { NumberAnswer, type RewardComponents, type ToolCalls } from "@atropos/core"
@@ -35,7 +35,7 @@ const numeral = (value: unknown): string => {
   return decimal.test(written) ? written : ""
 }
 
-/** As JSON, with the keys of objects in order and integers beyond 2^53 as they are. */
+/** JSON with sorted keys and exact integers beyond 2^53. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, one: unknown) =>
     typeof one === "bigint"
@@ -45,7 +45,7 @@ const canonical = (value: unknown): string =>
         : one
   ) ?? "undefined"
 
-/** Equal, but for case and blanks around texts, the order of a list, and numbers as texts. */
+/** Equality ignoring case and surrounding white space of texts, the order of lists, and numbers written as texts. */
 export const isAlike = (a: unknown, b: unknown): boolean => {
   if (typeof a === "string" && typeof b === "string" && a.trim().toLowerCase() === b.trim().toLowerCase()) return true
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -57,7 +57,7 @@ export const isAlike = (a: unknown, b: unknown): boolean => {
   return canonical(a) === canonical(b) || NumberAnswer.equivalent(numeral(a), numeral(b))
 }
 
-/** What it asks the user is in words of its own. */
+/** Its question to the user is free text. */
 const inOwnWords = "seek_information"
 
 const argumentsOf = ({ arguments: given, name }: ToolCalls.Call): Readonly<Record<string, unknown>> =>
@@ -73,9 +73,11 @@ const inCommon = (expected: ToolCalls.Call, given: ToolCalls.Call): number => {
 const inOrder = (calls: ReadonlyArray<ToolCalls.Call>): ReadonlyArray<ToolCalls.Call> =>
   calls.toSorted((a, b) => (canonical(a) < canonical(b) ? -1 : 1))
 
-/** Pairs of calls of the same name: the most alike first, and of these those with the fewest other arguments. */
+/**
+ * Pairs of calls of the same name: the most similar first, and among those the ones with the fewest other arguments.
+ */
 const paired = (plan: ReadonlyArray<ToolCalls.Call>, answer: ReadonlyArray<ToolCalls.Call>) => {
-  // Among equals none is first by where it stands.
+  // Sorted, so that ties do not depend on the order of the calls.
   const [expected, given] = [inOrder(plan), inOrder(answer)]
   const size = (call: ToolCalls.Call) => Object.keys(argumentsOf(call)).length
   const candidates = expected
@@ -98,7 +100,7 @@ const paired = (plan: ReadonlyArray<ToolCalls.Call>, answer: ReadonlyArray<ToolC
   })
 }
 
-/** How often names stand in both lists. */
+/** The number of names in both lists, with multiplicity. */
 const namesInCommon = (expected: ReadonlyArray<ToolCalls.Call>, given: ReadonlyArray<ToolCalls.Call>): number => {
   const left = new Map<string, number>()
   for (const { name } of given) left.set(name, (left.get(name) ?? 0) + 1)
@@ -109,7 +111,10 @@ const namesInCommon = (expected: ReadonlyArray<ToolCalls.Call>, given: ReadonlyA
   }).length
 }
 
-/** What a turn is worth: 0.5 · F1 of names + 0.3 · F1 of arguments + 0.1 for calls + 0.1 for all the right names. */
+/**
+ * The score of a turn: 0.5 · F1 of names + 0.3 · F1 of arguments + 0.1 for readable calls + 0.1 for all the right
+ * names.
+ */
 export const rule: RewardComponents.Rule = {
   weights: { f1: 0.5, arguments: 0.3, format: 0.1, complete: 0.1, precision: 0, recall: 0, exact: 0 }
 }
@@ -118,12 +123,12 @@ export interface Components {
   readonly [name: string]: number
   readonly f1: number
   readonly arguments: number
-  /** Whether there are calls, and all can be read. */
+  /** 1 if there are calls, and all can be parsed. */
   readonly format: number
   readonly complete: number
   readonly precision: number
   readonly recall: number
-  /** F1 of calls that are equal to the last argument. */
+  /** F1 of calls that match in every argument. */
   readonly exact: number
 }
 
@@ -137,10 +142,10 @@ const all = (value: 0 | 1): Components => ({
   exact: value
 })
 
-/** Of a turn that was never answered. */
+/** For a turn without an answer. */
 export const nothing: Components = all(0)
 
-/** Components of one answer; `given` has undefined for a call that cannot be read. */
+/** Components of one answer; `given` has undefined for a call that cannot be parsed. */
 export const ofTurn = (
   expected: ReadonlyArray<ToolCalls.Call>,
   given: ReadonlyArray<ToolCalls.Call | undefined>
@@ -168,7 +173,6 @@ export const ofTurn = (
   }
 }
 
-/** The means over the turns of a conversation. */
 export const mean = (turns: ReadonlyArray<Components>): Components => {
   const of = (name: string) => turns.reduce((sum, turn) => sum + turn[name]!, 0) / turns.length
   return {

@@ -1,10 +1,9 @@
 /**
- * A conversation about a journey, and the calls that its plan makes after each word of the user.
+ * A conversation about a journey, with the calls that its plan makes after each user message.
  *
  * Rows are turns, in the layout of T1 (capitalone/T1): `ID`, `Filled_Template` (`user: …` or `assistant: …`) and
- * `Filled_Plan` (Python, `Plan`); rows that follow each other with the same ID are one conversation. What the assistant
- * says after the user first spoke is left out: the policy says it itself. A turn without text is passed over, as in the
- * original.
+ * `Filled_Plan` (Python, `Plan`); consecutive rows with the same ID are one conversation. Assistant messages after the
+ * first user message are dropped: the policy writes its own. A turn without text is skipped, as in the original.
  */
 import { Message, type ToolCalls } from "@atropos/core"
 import { Result } from "effect"
@@ -13,17 +12,16 @@ import * as Tools from "./Tools.ts"
 
 export interface Turn {
   readonly said: string
-  /** None: an answer in words is right. */
+  /** Empty: an answer in words is right. */
   readonly expected: ReadonlyArray<ToolCalls.Call>
 }
 
 export interface Conversation {
-  /** What the assistant said before the user. */
+  /** Assistant messages before the first user message. */
   readonly greeting: ReadonlyArray<string>
   readonly turns: readonly [Turn, ...ReadonlyArray<Turn>]
 }
 
-/** A row. */
 export interface Row {
   readonly id: string
   readonly text: string
@@ -34,7 +32,7 @@ type Said = { readonly by: "assistant"; readonly text: string } | ({ readonly by
 
 const isNothing = (text: string): boolean => ["", "nan"].includes(text.trim())
 
-/** What a row says; undefined for one without text. */
+/** Parses a row; undefined for one without text. */
 const saidOf = ({ plan, text }: Row): Result.Result<Said | undefined, string> => {
   if (isNothing(text)) return Result.succeed(undefined)
   const by = /^\s*(assistant|user):/.exec(text)
@@ -64,7 +62,7 @@ export const ofRows = (rows: ReadonlyArray<Row>): Result.Result<Conversation, st
     })
   })
 
-/** Rows that follow each other with the same id. */
+/** Groups consecutive rows with the same id. */
 export const grouped = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<Row>> => {
   const groups: Array<Array<Row>> = []
   for (const row of rows) {
@@ -86,7 +84,7 @@ const instructions = Message.system(
 - Make all the calls that a message of the user needs in one answer. If it needs none, answer in words.`
 )
 
-/** What comes before the user's first words. */
+/** The messages before the user's first. */
 export const opening = ({ greeting }: Conversation): ReadonlyArray<Message.Message> => [
   instructions,
   ...greeting.map(Message.assistant)

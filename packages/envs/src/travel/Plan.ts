@@ -1,9 +1,9 @@
 /**
- * The calls of tools in a plan that is written as Python, as the column `Filled_Plan` of T1 has them.
+ * Extracts tool calls from a plan written as Python, as in the column `Filled_Plan` of T1.
  *
  * `hotels = search_hotels(city="Austin", stars=[4, 5])` is the call of `search_hotels` with these arguments. Calls
- * count wherever they stand, in others too; functions that are no tools do not, nor do arguments without a name. Values
- * are literals; anything else stands as it is written, so that a variable is its name.
+ * count anywhere, including inside others; functions that are not tools do not, nor do positional arguments. Values are
+ * literals; anything else is kept as source text, so that a variable becomes its name.
  */
 import { Result } from "effect"
 import type { ToolCalls } from "@atropos/core"
@@ -11,7 +11,7 @@ import type { ToolCalls } from "@atropos/core"
 interface Token {
   readonly kind: "name" | "text" | "number" | "mark"
   readonly text: string
-  /** Of a text: what it says. */
+  /** For a string: its content. */
   readonly value?: string
   readonly at: number
 }
@@ -21,7 +21,7 @@ const number = /\d[\d_]*(?:\.\d*)?(?:[eE][-+]?\d+)?/y
 
 const escapes: { readonly [letter: string]: string } = { n: "\n", t: "\t", r: "\r", "\n": "" }
 
-/** A text from its quote on, and where it ends; undefined where it does not. */
+/** A string from its quote on, and the position of its end; undefined if unterminated. */
 const textAt = (code: string, start: number): readonly [value: string, end: number] | undefined => {
   const quote = code[start]!
   const mark = code.startsWith(quote.repeat(3), start) ? quote.repeat(3) : quote
@@ -67,7 +67,7 @@ const opens = new Set(["(", "[", "{"])
 const closes = new Set([")", "]", "}"])
 const constants: { readonly [name: string]: unknown } = { True: true, False: false, None: null }
 
-/** The parts between the commas of a bracket that opens at a token, and where it closes. */
+/** The parts between the commas of a bracket that opens at a token, and the index where it closes. */
 const partsOf = (
   tokens: ReadonlyArray<Token>,
   open: number
@@ -116,7 +116,7 @@ const valueOf = (code: string, tokens: ReadonlyArray<Token>): unknown => {
   return code.slice(first.at, last.at + last.text.length)
 }
 
-/** The calls of these tools, or why the plan cannot be read. */
+/** The calls of these tools, or why the plan cannot be parsed. */
 export const callsOf = (
   code: string,
   tools: ReadonlySet<string>

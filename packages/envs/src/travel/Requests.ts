@@ -1,4 +1,4 @@
-/** Conversations about journeys by a seed: something to search, to filter, to sort, and words that need no tool. */
+/** Generates conversations about journeys: requests to search, filter and sort, and messages that need no tool. */
 import type { SeededRandom, ToolCalls } from "@atropos/core"
 import type { Conversation, Turn } from "./Conversation.ts"
 
@@ -22,7 +22,6 @@ const thanks = ["That is all, thank you!", "Great, thanks a lot.", "Perfect. Goo
 
 const call = (name: string, given: Arguments): ToolCalls.Call => ({ name, arguments: given })
 
-/** What is wished, in words and as arguments. */
 interface Wish {
   readonly words: string
   readonly given: Arguments
@@ -30,7 +29,7 @@ interface Wish {
 
 interface Domain {
   readonly things: string
-  /** Undefined: nothing that is needed can be left out. */
+  /** Undefined: no required argument can be omitted. */
   readonly missing: ((random: Random) => string) | undefined
   readonly request: (random: Random) => Wish
   readonly wishes: ReadonlyArray<(random: Random) => Wish>
@@ -165,7 +164,7 @@ const sort = (random: Random, { orders, things }: Domain, from: string): Turn =>
   }
 }
 
-/** A conversation with at most so many turns of the user, at least one. */
+/** A conversation with one to `mostTurns` user messages. */
 export const draw = (random: Random, mostTurns: number): Conversation => {
   const domain = random.pick(domains)
   const { missing, request, things } = domain

@@ -1,11 +1,11 @@
 /**
- * Planning journeys with tools, over several turns: after each word of the user the policy makes the calls that the
- * plan makes, or answers in words where it makes none.
+ * Plans journeys with tools, over several turns: after each user message the policy makes the calls of the plan, or
+ * answers in words if it makes none.
  *
- * A conversation goes on whatever the policy says; its own answers stay in the chat, and no tool is run. Score: the
- * mean over the turns of 0.5 · F1 of the names of its calls, 0.3 · F1 of their arguments, 0.1 for calls that can be
- * read and 0.1 for all the right names (`CallScores`), each a component; `precision`, `recall` and `exact` are told
- * beside. Conversations are generated, or rows in the layout of capitalone/T1 (arXiv:2505.16986). Behaviour:
+ * The conversation continues regardless of the policy's answers, which stay in the chat; no tool is run. Score: the
+ * mean over the turns of `CallScores`: 0.5 · F1 of the names of its calls, 0.3 · F1 of their arguments, 0.1 for
+ * readable calls and 0.1 for all the right names, each a component; `precision`, `recall` and `exact` are also
+ * reported. Conversations are generated, or rows in the layout of capitalone/T1 (arXiv:2505.16986). Behaviour:
  * t1_tool_planning of the original.
  */
 import {
@@ -56,7 +56,7 @@ const asText: Columns.Kind<string> = {
   }
 }
 
-/** The conversations of a source; those that cannot be read are left out, and the first says why. */
+/** The conversations of a source; unreadable ones are skipped, and the first is reported with the reason. */
 const conversationsOf = Effect.fnUntraced(function* (source: string, chosen: Settings) {
   const columns = {
     id: { setting: "id_column", column: chosen.idColumn, kind: asText },
@@ -101,7 +101,7 @@ const itemsOf = Effect.fnUntraced(function* (chosen: Settings) {
   return { items: Dataset.shuffle(all, { seed }), heldOut: Stream.fromArray(test) }
 })
 
-/** What the model is told after its calls: that they were taken, and what the user says next. */
+/** The messages after the model's calls: an acknowledgement of each, and the next user message. */
 const told = (answer: Message.Message, next: Conversation.Turn | undefined): ReadonlyArray<Message.Message> => [
   ...(answer.tool_calls ?? []).map(({ function: { name }, id }): Message.Message => ({
     role: "tool",
@@ -127,13 +127,13 @@ const play = Effect.fn("TravelPlanning.play")(function* (
     const { message } = answer.value
     messages = [...messages, message, ...told(message, turns[index + 1])]
   }
-  // Where a template rewrote the chat, the last sequence holds the most of it.
+  // If a template rewrote the chat, the last sequence contains the most of it.
   const trajectory = (yield* session.trajectories).at(-1)
   const last = messages.findLastIndex(({ role }) => role === "assistant")
   return trajectory === undefined ? undefined : { ...trajectory, messages: messages.slice(0, last + 1) }
 }, Effect.scoped)
 
-/** The calls of an answer; one in its text that cannot be read is one, too. */
+/** The calls of an answer, including unreadable ones in its text. */
 const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call | undefined> => {
   const read = Scripted.callsOf(answer)
   if ((answer.tool_calls ?? []).length > 0) return read
@@ -141,7 +141,7 @@ const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call | undefi
   return [...read, ...Array.from({ length: Math.max(0, opened - read.length) }, () => undefined)]
 }
 
-/** Components of an episode: means over the turns; one that was never answered has nothing. */
+/** Components of an episode: means over the turns; an unanswered turn has zeros. */
 export const componentsOf = (item: Item, { messages }: Pick<Trajectory.Trajectory, "messages">) => {
   const answers = messages.slice(Conversation.opening(item).length).filter(({ role }) => role === "assistant")
   return CallScores.mean(
@@ -152,7 +152,7 @@ export const componentsOf = (item: Item, { messages }: Pick<Trajectory.Trajector
   )
 }
 
-/** An episode as it would have been with these answers. */
+/** The episode that these answers would have given. */
 export const episodeOf = (item: Item, answers: ReadonlyArray<string>): Trajectory.Trajectory => {
   const chat = item.turns.flatMap(({ said }, index) =>
     index < answers.length ? [Message.user(said), Message.assistant(answers[index]!)] : []

@@ -1,24 +1,24 @@
 /**
- * IFEval's own checks, by their ids, as its code makes them (Zhou et al. 2023, https://arxiv.org/abs/2311.07911;
+ * Implements IFEval's checks, by their ids, like the original code (Zhou et al. 2023, https://arxiv.org/abs/2311.07911;
  * google-research, Apache-2.0, in the version of lm-evaluation-harness).
  *
  * They are laxer than those of the environment `instructions`, in ways that published scores depend on: a keyword is a
- * pattern that may stand within a word, a bullet is any line that begins with `-`. Where an argument is missing the
- * original draws one at random; such rows are refused.
+ * pattern that may match within a word, a bullet is any line that begins with `-`. If an argument is missing the
+ * original draws one at random; such rows are rejected here.
  */
 import { Result } from "effect"
 import * as Punkt from "./Punkt.ts"
 import * as Tokens from "./Tokens.ts"
 
 export type Arguments = { readonly [name: string]: unknown }
-/** The likeliest language of a text (ISO 639-1); undefined where it has no letters. */
+/** The likeliest language of a text (ISO 639-1); undefined if it has no letters. */
 export type Detect = (text: string) => string | undefined
 export type Check = (text: string) => boolean
 
 const word = String.raw`[\p{L}\p{N}_]`
 const boundary = `(?:(?<=${word})(?!${word})|(?<!${word})(?=${word}))`
 
-/** Keywords are patterns; what is none is meant as it stands. */
+/** Keywords are patterns; an invalid pattern is matched literally. */
 const patternOf = (source: string, around: string = ""): RegExp =>
   Result.getOrElse(
     Result.try(() => new RegExp(`${around}(?:${source})${around}`, "giu")),
@@ -27,14 +27,14 @@ const patternOf = (source: string, around: string = ""): RegExp =>
 
 const count = (text: string, pattern: RegExp): number => Array.from(text.matchAll(pattern)).length
 
-/** Relations of IFEval, which knows no others. */
+/** The only relations of IFEval. */
 const relations = ["less than", "at least"] as const
 type Relation = (typeof relations)[number]
 
 const holds = (number: number, relation: Relation, wanted: number): boolean =>
   relation === "less than" ? number < wanted : number >= wanted
 
-/** Lines, white space and empty lines in front of them included, that begin with a mark. */
+/** Counts lines that begin with a mark, after any white space and empty lines. */
 const linesBeginning = (text: string, begins: (rest: string) => boolean, reach: number): number => {
   let found = 0
   let at = 0
@@ -54,7 +54,7 @@ const linesBeginning = (text: string, begins: (rest: string) => boolean, reach: 
 const isStar = (rest: string): boolean => rest.length === 2 && rest.startsWith("*") && rest[1] !== "*"
 const isDash = (rest: string): boolean => rest.startsWith("-")
 
-/** Pairs of square brackets on one line. */
+/** Counts pairs of square brackets on one line. */
 const placeholders = (text: string): number => {
   let found = 0
   for (const line of text.split("\n")) {
@@ -103,7 +103,7 @@ const withoutFence = (text: string): string =>
     .replace(/```$/, "")
     .trim()
 
-/** Python's words for numbers that are none, as numbers, outside of texts. */
+/** Replaces Python's NaN and Infinity outside of strings by numbers. */
 const withNumbers = (text: string): string => {
   let [written, from, isInside] = ["", 0, false]
   for (let at = 0; at <= text.length; at++) {
@@ -120,7 +120,7 @@ const withNumbers = (text: string): string => {
 
 const parses = (text: string): boolean => Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
 
-/** What Python's `json` reads: it knows NaN and Infinity too. */
+/** Accepts the same texts as Python's `json`, including NaN and Infinity. */
 const isJson = (text: string): boolean => parses(text) || (/NaN|Infinity/.test(text) && parses(withNumbers(text)))
 
 const firstWordOf = (paragraph: string): string => {
@@ -159,7 +159,7 @@ const isIn = (detect: Detect, text: string, language: string): boolean => {
   return found === undefined || found === language
 }
 
-/** Arguments of a check that have to be there. */
+/** Required arguments of a check. */
 interface Given {
   readonly number: (name: string) => number
   readonly text: (name: string) => string

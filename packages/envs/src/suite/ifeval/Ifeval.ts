@@ -1,18 +1,17 @@
 /**
- * IFEval's four scores: whether all instructions of a prompt are followed, and which share of them, strictly and
- * loosely.
+ * Computes IFEval's four scores: all instructions of a prompt followed, and the share of them, strictly and loosely.
  *
- * Loose: an instruction counts as followed if it is by the answer without its first line, its last, or both, each also
- * without asterisks. Rows have `instruction_id_list` and `kwargs`, a list of arguments (null: not given) of each.
+ * Loose: an instruction counts as followed if any variant of the answer follows it: without its first line, its last,
+ * or both, each also without asterisks. Rows have `instruction_id_list` and `kwargs`, a list with the arguments of each
+ * (null: not given).
  */
 import { ExactJson } from "@atropos/core"
 import { Result } from "effect"
 import * as Checks from "./Checks.ts"
 
-/** The checks of a prompt, with their ids. */
 export type Instructions = ReadonlyArray<readonly [id: string, check: Checks.Check]>
 
-/** The texts that are looked at loosely. */
+/** The variants of the answer for loose scores. */
 const variants = (text: string): ReadonlyArray<string> => {
   const lines = text.split("\n")
   const cut = [

@@ -1,8 +1,8 @@
 /**
- * The language of a text, by the trigrams of its letters (franc), as ISO 639-1.
+ * Detects the language of a text, by letter trigrams (franc), as ISO 639-1.
  *
- * IFEval asks `langdetect`, which knows 55 languages by profiles of its own and draws lots where two are close: on
- * short texts, and between relatives, the two may differ.
+ * IFEval uses `langdetect`, which knows 55 languages by its own profiles and breaks near-ties at random: on short
+ * texts, and between related languages, the two may differ.
  */
 import { Effect } from "effect"
 import type { Detect } from "./Checks.ts"
@@ -16,7 +16,6 @@ const codes: ReadonlyMap<string, string> = new Map(
     .map((pair) => pair.split(":") as [string, string])
 )
 
-/** Loads the profiles. */
 export const load: Effect.Effect<Detect> = Effect.map(
   Effect.promise(() => import("franc-min")),
   ({ franc }) =>

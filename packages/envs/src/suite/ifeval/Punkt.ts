@@ -1,11 +1,11 @@
 /**
- * How many sentences a text has, by the algorithm of Punkt (Kiss and Strunk 2006,
- * https://doi.org/10.1162/coli.2006.32.4.485) with the decisions that NLTK's tokenizer makes of it (Apache-2.0).
+ * Counts the sentences of a text by Punkt (Kiss and Strunk 2006, https://doi.org/10.1162/coli.2006.32.4.485) with the
+ * decisions of NLTK's tokenizer (Apache-2.0).
  *
  * A full stop, question or exclamation mark ends a sentence if white space or closing punctuation follows; not after an
- * abbreviation, unless a word that starts sentences follows, and not between an initial or a number and a word in lower
- * case. NLTK learns its abbreviations and its contexts from newspapers; here is a list of common ones, and no contexts:
- * where an abbreviation is in neither, or in one alone, counts may differ.
+ * abbreviation, unless a common sentence starter follows, and not between an initial or a number and a word in lower
+ * case. NLTK learns abbreviations and contexts from newspapers; this has a list of common abbreviations and no
+ * contexts, so counts may differ.
  */
 
 /** Without their last full stop, in lower case. */
@@ -38,7 +38,7 @@ const words = new RegExp(
 
 interface Token {
   readonly text: string
-  /** In lower case, numbers as one word. */
+  /** In lower case; every number has the same type. */
   readonly type: string
   readonly endsInStop: boolean
   readonly isInitial: boolean
@@ -68,7 +68,7 @@ const bare = (type: string): string => (type.length > 1 && type.endsWith(".") ? 
 const isUpper = (text: string): boolean => /^\p{Lu}/u.test(text)
 const isLower = (text: string): boolean => /^\p{Ll}/u.test(text)
 
-/** What a token's follower says of it. */
+/** Decides a token's break from the next token. */
 const decide = (token: Token, next: Token): void => {
   if (!token.endsInStop) return
   const nextType = next.isBreak ? bare(next.type) : next.type
@@ -84,7 +84,7 @@ const decide = (token: Token, next: Token): void => {
   }
 }
 
-/** Whether a sentence ends within these words, before the last of them. */
+/** True if a sentence ends within these words, before the last of them. */
 const hasBreak = (context: string): boolean => {
   const tokens = context.split("\n").flatMap((line) => Array.from(line.matchAll(words), ([text]) => tokenOf(text)))
   return tokens.some((token, at) => {
@@ -97,14 +97,13 @@ const hasBreak = (context: string): boolean => {
 
 interface Context {
   readonly end: number
-  /** Where the next sentence begins. */
   readonly next: number
   readonly text: string
 }
 
 const isBlank = (letter: string | undefined): boolean => letter !== undefined && " \t\n\r\v\f".includes(letter)
 
-/** Places where a sentence may end, each with the word before and after it; of several in one word the last. */
+/** Possible sentence ends, each with the word before and after it; the last one if a word has several. */
 const candidates = (text: string): ReadonlyArray<Context> => {
   const found: Array<Context> = []
   let before = { start: 0, stop: 0 }
@@ -112,7 +111,7 @@ const candidates = (text: string): ReadonlyArray<Context> => {
   for (const match of text.matchAll(contexts)) {
     let start = match.index
     while (start > before.stop && !isBlank(text[start - 1])) start--
-    // A blank that stands first is none to NLTK.
+    // NLTK ignores white space at the start of the text.
     const word = start - 1 > before.stop ? { start, stop: match.index } : { start: before.start, stop: match.index }
     if (pending !== undefined && before.stop <= word.start) found.push(pending)
     const [, after = "", token] = match
@@ -130,7 +129,6 @@ const candidates = (text: string): ReadonlyArray<Context> => {
 
 const closing = /^["')\]}‘’“”«»]+?(?:\s+|(?=--)|(?![^\n]))/u
 
-/** How many sentences there are. */
 export const countSentences = (text: string): number => {
   const slices: Array<{ readonly start: number; readonly stop: number }> = []
   let start = 0
@@ -140,7 +138,7 @@ export const countSentences = (text: string): number => {
     start = next
   }
   slices.push({ start, stop: text.trimEnd().length })
-  // Closing marks that begin a sentence belong to the one before.
+  // Closing marks at the start of a sentence belong to the previous one.
   let count = 0
   let moved = 0
   slices.forEach((slice, at) => {

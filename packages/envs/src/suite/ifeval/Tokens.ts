@@ -1,8 +1,8 @@
 /**
- * Words and signs of a text as NLTK's `word_tokenize` splits them (its rules after the Penn Treebank, Apache-2.0).
+ * Splits a text into words and signs like NLTK's `word_tokenize` (its Penn Treebank rules, Apache-2.0).
  *
- * IFEval counts words in capitals by them. Sentences are not split first, which only matters for the full stop of a
- * word, and that changes no letter.
+ * IFEval uses them to count words in capitals. Sentences are not split first, which affects only the full stop of a
+ * word, and no letter.
  */
 
 const rules: ReadonlyArray<readonly [RegExp, string]> = [
@@ -37,7 +37,6 @@ const rules: ReadonlyArray<readonly [RegExp, string]> = [
   [/\b(wan)(na)(?=\s)/gi, " $1 $2 "]
 ]
 
-/** The words and signs. */
 export const of = (text: string): ReadonlyArray<string> =>
   ` ${rules.reduce((written, [pattern, by]) => written.replace(pattern, by), text)} `
     .split(/\s+/)
