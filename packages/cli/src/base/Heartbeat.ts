@@ -1,9 +1,9 @@
-/** Shows that something long is under way: a line on standard error every five seconds until it has ended. */
+/** Shows that a long operation is running: a line on standard error every five seconds until it ends. */
 import { Clock, Console, Effect, Fiber } from "effect"
 
 const everyMillis = 5000
 
-/** `what` is under way: "loading the model". */
+/** `what` names the operation: "loading the model". */
 export const during =
   (what: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
