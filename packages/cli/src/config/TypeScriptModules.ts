@@ -1,10 +1,10 @@
 /**
- * Lets a user's TypeScript be imported as TypeScript's own tools would: `./lib/foo.js` that is foo.ts, `./lib/foo`,
- * folders with an index, path aliases of tsconfig.json, JSON, `import` in a package of type commonjs, and what
- * `TypeScriptSource` does with the text.
+ * Lets user TypeScript be imported as TypeScript's own tools would: `./lib/foo.js` that is foo.ts, `./lib/foo`, folders
+ * with an index, path aliases of tsconfig.json, JSON, `import` in a package of type commonjs, and the transforms of
+ * `TypeScriptSource`.
  *
- * Node strips types by itself and does none of these. Files of node_modules and of this project are left to Node. If
- * the process has a loader already (`NODE_OPTIONS="--import tsx"`), that loader does it all.
+ * Node strips types by itself but does none of these. Files in node_modules and in this project are left to Node. If
+ * the process already has a loader (`NODE_OPTIONS="--import tsx"`), that loader does it all.
  */
 import { existsSync, readFileSync, statSync } from "node:fs"
 import * as module from "node:module"
@@ -15,7 +15,7 @@ import * as TypeScriptSource from "./TypeScriptSource.ts"
 
 let isRegistered = false
 
-/** From now on; once is enough. */
+/** Takes effect from now on; repeated calls do nothing. */
 export const register = (): void => {
   if (isRegistered || hasLoader()) return
   isRegistered = true
@@ -38,7 +38,7 @@ export const register = (): void => {
     load: (url, context, next) => {
       if (!isUsers(url)) return next(url, context)
       const file = fileURLToPath(pathname(url))
-      // What `require` reads of JSON is Node's to parse.
+      // JSON loaded by `require` is parsed by Node.
       const isImported = !context.conditions.includes("require") && context.importAttributes["type"] === undefined
       if (extname(file) === ".json" && isImported) {
         return { format: "module", source: `export default ${readFileSync(file, "utf8")}`, shortCircuit: true }
@@ -51,7 +51,7 @@ export const register = (): void => {
   })
 }
 
-/** An alias of the user's project that leads to no file: Node would take it for a package. */
+/** A path alias that resolves to no file: Node would take it for a package. */
 class AliasError extends Error {
   override readonly name = "AliasError"
   constructor(specifier: string, importer: string, paths: ReadonlyArray<string>) {
@@ -61,7 +61,7 @@ class AliasError extends Error {
   }
 }
 
-/** Whether the process was started with a loader of its user's. */
+/** Returns true if the process was started with a custom loader. */
 const hasLoader = (): boolean =>
   [...process.execArgv, ...(process.env["NODE_OPTIONS"] ?? "").split(" ")].some((word) =>
     /^--(import|loader|experimental-loader)(=|$)/.test(word)
@@ -90,7 +90,7 @@ const typed: { readonly [extension: string]: ReadonlyArray<string> } = {
 }
 const extensions = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json"]
 
-/** The file that a path without or with another extension means. */
+/** The first existing file for a path without or with another extension. */
 const firstFile = (paths: ReadonlyArray<string>): string | undefined => {
   for (const path of paths) {
     const extension = extname(path)
