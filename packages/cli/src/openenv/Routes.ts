@@ -33,7 +33,7 @@ const bodyBytes = 16 * 2 ** 20
 
 class BodyError extends Schema.TaggedError<BodyError>()("BodyError", { message: Schema.String }) {}
 
-/** The room for bodies is held by others. */
+/** The memory for request bodies is exhausted by other requests. */
 class Busy extends Schema.TaggedError<Busy>()("Busy", { message: Schema.String }) {}
 
 const decodeAny = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
@@ -50,7 +50,7 @@ const bodyText = Effect.gen(function* () {
   return new TextDecoder().decode(bytes)
 })
 
-/** The object in a body; an empty one is an object without keys. */
+/** The body's JSON object; an empty body is an empty object. */
 const body = Effect.gen(function* () {
   const text = yield* bodyText
   if (text.trim() === "") return {}
@@ -87,7 +87,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === "string
 const parameter = (request: HttpServerRequest.HttpServerRequest, name: string): string | undefined =>
   textOf(new URL(request.url, "http://localhost").searchParams.get(name))
 
-/** An answer to reset, with the id by which its episode goes on. */
+/** The response to reset, with the id that continues its episode. */
 const withId = (session: Session, given: unknown) =>
   Effect.gen(function* () {
     const { metadata, ...observed } = yield* session.reset(given)
@@ -112,7 +112,7 @@ const overHttp = (sessions: Sessions) => ({
   })
 })
 
-/** JSON-RPC tells its errors in answers of status 200. */
+/** JSON-RPC returns errors with status 200. */
 const mcp = (sessions: Sessions) =>
   bodyText.pipe(
     Effect.flatMap(decodeAny),
