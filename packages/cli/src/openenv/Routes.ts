@@ -1,15 +1,15 @@
 /**
- * The endpoints of an OpenEnv server.
+ * Defines the endpoints of an OpenEnv server.
  *
  *     GET  /ws                          a session: see `SocketSession`
- *     POST /mcp                         tools by JSON-RPC, and sessions of its clients: see `Mcp`
- *     GET  /health /metadata /schema /openapi.json    what it is
- *     POST /reset                       {"seed": 7, "episode_id": "…"}: begins an episode
+ *     POST /mcp                         tools over JSON-RPC, and sessions of MCP clients: see `Mcp`
+ *     GET  /health /metadata /schema /openapi.json    description of the server
+ *     POST /reset                       {"seed": 7, "episode_id": "…"}: starts an episode
  *     POST /step                        {"action": {"message": "…"}, "episode_id": "…"}
  *     GET  /state?episode_id=…
  *
- * Episodes over HTTP are named by their id, which `reset` gives in its metadata; where one alone is open, it need not
- * be named. Bodies are those of OpenEnv 0.10; errors are FastAPI's, `{ "detail": … }`.
+ * Episodes over HTTP are named by the id in the metadata of `reset`; it may be omitted if only one is open. Bodies
+ * follow OpenEnv 0.10; errors are FastAPI's, `{ "detail": … }`.
  */
 import { BodyLimit, type Driven } from "@atropos/core"
 import { Effect, Option, Predicate, Schema } from "effect"
