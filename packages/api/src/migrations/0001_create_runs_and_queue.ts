@@ -1,9 +1,9 @@
 /**
- * Runs, environments, groups, batches, and what is kept beside them.
+ * Creates runs, environments, groups, batches and related tables.
  *
- * A group is buffered (no place), queued (a place, no batch), then in a batch; a batch is leased, perhaps several
- * times, then acked. `queued` counts what is queued, per environment and size, in the same transaction that changes it:
- * status and packing read that table and never walk the queue.
+ * A group is buffered (no place), queued (a place, no batch), then in a batch; a batch is leased, possibly several
+ * times, then acked. `queued` counts queued groups per environment and size, updated in the same transaction: status
+ * and packing read that table and never scan the queue.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -76,7 +76,7 @@ const statements = [
   `create index batch_kept on batch (id) include (bytes) where acked_at is not null and dropped_at is null`,
 
   `create sequence grp_order`,
-  // No reference to run: checking it costs every submission.
+  // No foreign key to run: checking it would slow every submission.
   `create table grp (
     id bigint primary key,
     run_id int not null,
@@ -100,7 +100,7 @@ const statements = [
     constraint grp_encoding_known check (encoding between 0 and 3),
     constraint grp_counts_not_negative check (sequences >= 0 and tokens >= 0)
   )`,
-  // Payloads are compressed already.
+  // Payloads are already compressed.
   `alter table grp alter payload set storage external`,
   `create index grp_queue on grp (run_id, env_id, sequences, place) where batch_id is null and place is not null`,
   `create index grp_buffer on grp (run_id, env_id, id) where place is null`,
@@ -117,7 +117,7 @@ const statements = [
     constraint queued_not_negative check (groups >= 0 and bytes >= 0)
   ) with (fillfactor = 50)`,
 
-  // Keys of groups that were dropped: late repetitions are still recognised.
+  // Keys of dropped groups, so that late duplicates are still recognised.
   `create table spent_key (
     submit_key uuid primary key,
     dropped_at timestamptz not null

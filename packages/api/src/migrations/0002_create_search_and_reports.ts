@@ -1,15 +1,14 @@
 /**
- * What people look at: the text of groups, the text of tokens, what environments say of themselves.
- *
- * Text is kept apart from groups, so that writing it changes no row of the queue; it goes when its group goes.
+ * Creates tables for the viewer: text of groups, text of tokens, environment reports. Text is separate from groups, so
+ * that writing it changes no row of the queue; it is deleted with its group.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // False: there is no text to look for. Null: nobody told.
+  // False: there is no text. Null: not stated.
   `alter table grp add column has_messages bool`,
-  // Null in batches made before this column was.
+  // Null in batches older than this column.
   `alter table batch add column groups int`,
 
   `create table grp_text (
@@ -18,17 +17,17 @@ const statements = [
     -- Words with a space before and after each (RolloutText); null where the group has no text.
     body text
   )`,
-  // The words are in the index alone: beside the body they would take as much again.
+  // The words are only in the index: stored next to the body they would take as much space again.
   `create function words_of(body text) returns tsvector language sql immutable strict parallel safe
     as $$ select array_to_tsvector(array_remove(string_to_array(translate(body, E'\\n', ' '), ' '), '')) $$`,
-  // A short list of pending entries: emptying it holds up whoever fills it, and every search reads it.
+  // A short pending list: flushing it blocks the writer, and every search reads it.
   `create index grp_text_words on grp_text using gin (words_of(body)) with (gin_pending_list_limit = 256)`,
-  // Where most groups match, a sequential scan looks cheaper than it is: it would read the words of all groups.
+  // If most groups match, the planner underestimates a sequential scan, which would read the words of all groups.
   `create function groups_with_words(query tsquery) returns setof bigint
     language sql stable set enable_seqscan = off
     as $$ select group_id from grp_text where words_of(body) @@ query $$`,
 
-  // The process that finds the text of groups, of those that share this database.
+  // The process, of those sharing this database, that extracts the text of groups.
   `create table text_worker (
     id smallint primary key,
     owner uuid not null,

@@ -1,4 +1,4 @@
-/** How a run's trainer makes advantages of scores (`ScoreAdvantage.Recipe` in core); null where nobody told. */
+/** Stores how a run's trainer computes advantages (`ScoreAdvantage.Recipe` in core); null if unknown. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

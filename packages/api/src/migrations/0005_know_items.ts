@@ -1,4 +1,4 @@
-/** The lasting id of a group's item, by which the groups of an item are found; null where the sender told none. */
+/** Adds the stable id of a group's item, by which the groups of an item are found; null if the sender gave none. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,6 +1,6 @@
 /**
- * What lists of groups are sorted and filtered by (`TrajectoryApi.GroupFigures`), found with the text of groups. Texts
- * that are there are found anew, with their figures.
+ * Stores the metrics by which group lists are sorted and filtered (`TrajectoryApi.GroupFigures`), extracted along with
+ * the text of groups. Existing texts are extracted again, with their metrics.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,12 +1,12 @@
 /**
- * What is kept of consumed groups is bounded by their rows too, not by their payloads alone: the index that the oldest
- * are found by also has how many groups a batch has.
+ * Bounds retained groups by their rows too, not only by payloads: the index of the oldest batches also has their number
+ * of groups.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // Batches that were made before groups were counted: as many as there are.
+  // Counts the groups of batches older than the column.
   `update batch set groups = counted.groups
     from (select batch_id, count(*)::int as groups from grp where batch_id is not null group by batch_id) as counted
     where batch.id = counted.batch_id and batch.groups is null`,

@@ -1,12 +1,12 @@
-/** Payloads may lie in object storage (`Objects`): their rows have a reference in place of the bytes. */
+/** Allows payloads in object storage (`Objects`): their rows have a reference instead of the bytes. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // 4 and more: the same in object storage. Rows that are there satisfy it, and are not looked through.
+  // 4 and above: the same encodings in object storage. Existing rows satisfy the check and are not scanned.
   `alter table grp drop constraint grp_encoding_known`,
   `alter table grp add constraint grp_encoding_known check (encoding between 0 and 7) not valid`,
-  // What the payload takes where it is; the last eight bytes of a reference are that number.
+  // Size of the payload in its storage; a reference ends with it in its last eight bytes.
   `create function stored_bytes(encoding smallint, payload bytea) returns bigint language sql immutable strict parallel safe
     as $$ select case when encoding < 4 then octet_length(payload)::bigint
       else ('x' || encode(substring(payload from 37 for 8), 'hex'))::bit(64)::bigint end $$`,

@@ -1,6 +1,5 @@
 /**
- * Figures of each rollout of a group beside those of the whole: trained tokens, and a fingerprint of its answer.
- * Groups that were read are read anew.
+ * Adds per-rollout metrics of a group: trained tokens, and a fingerprint of the answer. Existing groups are read again.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,4 @@
-/** Notes, labels and bookmarks that people put on rollouts; they go with their group. */
+/** Adds notes, labels and bookmarks on rollouts; they are deleted with their group. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,6 +1,6 @@
 /**
- * Evaluations and their samples. A run is named, not referred to: an evaluation may come before its trainer, or belong
- * to none.
+ * Adds evaluations and their samples. A run is named rather than referenced: an evaluation may precede its trainer, or
+ * belong to none.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -32,7 +32,7 @@ const statements = [
     payload bytea not null,
     primary key (evaluation_id, number)
   )`,
-  // Payloads are compressed already.
+  // Payloads are already compressed.
   `alter table evaluation_sample alter payload set storage external`
 ]
 

@@ -1,4 +1,4 @@
-/** What a run was started with, as its trainer and each of its environments told it. */
+/** Adds the settings a run was started with, as reported by its trainer and environments. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,4 +1,4 @@
-/** A run that was deleted: nobody finds it under its name any more, and what it left is removed in portions. */
+/** Marks deleted runs: their name no longer resolves, and their data is removed in portions. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

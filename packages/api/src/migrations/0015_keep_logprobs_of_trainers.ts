@@ -1,4 +1,4 @@
-/** What trainers computed of the sequences that they learned from: their own logprobs; they go with their group. */
+/** Adds the logprobs trainers computed of their sequences; they are deleted with their group. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
@@ -17,7 +17,7 @@ const statements = [
     constraint trained_logprob_whole check (octet_length(logprobs) % 4 = 0),
     constraint trained_logprob_places check (sequence >= 0 and first >= 0)
   )`,
-  // Floats compress badly.
+  // Floats compress poorly.
   `alter table trained_logprob alter logprobs set storage external`
 ]
 

@@ -1,5 +1,5 @@
 /**
- * The bound of staleness that a run's environments wait at (null: none), what each of them has under way, and whether
+ * Adds the staleness bound at which a run's environments wait (null: none), the work each has in progress, and whether
  * samplers have the weights made of a batch.
  */
 import { Effect } from "effect"
@@ -7,7 +7,7 @@ import { SqlClient } from "effect/sql"
 
 const statements = [
   `alter table run add column wait_at_staleness int`,
-  // Groups begun that are not queued, and leave for more, as the environment last told.
+  // Groups started but not queued, and permits for more, as last reported by the environment.
   `alter table env add column under_way int not null default 0`,
   `alter table batch add column is_trained bool not null default false`
 ]

@@ -1,6 +1,6 @@
 /**
- * A group's key is its run's own: the same key in another run, or after a reset, is another group. Keys of groups that
- * were dropped before are remembered for all runs (0), as it is not known of which they were.
+ * Scopes submission keys to a run: the same key in another run, or after a reset, is a different group. Keys of
+ * previously dropped groups apply to all runs (0), since theirs is unknown.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

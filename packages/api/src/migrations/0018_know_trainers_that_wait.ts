@@ -1,6 +1,6 @@
 /**
- * When a trainer last asked for a batch: one that waits holds no lease, and is known by nothing else. And when an
- * environment came: a run that is resumed is starting, however old its last step.
+ * Adds the time a trainer last requested a batch (a waiting one holds no lease and leaves no other trace), and the time
+ * an environment registered (a resumed run is starting, regardless of its last step).
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

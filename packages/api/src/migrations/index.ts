@@ -1,4 +1,4 @@
-/** The migrations in order: append only. */
+/** Lists the migrations in order: append only. */
 import createRunsAndQueue from "./0001_create_runs_and_queue.ts"
 import createSearchAndReports from "./0002_create_search_and_reports.ts"
 import numberBatchesByTheirStep from "./0003_number_batches_by_their_step.ts"
