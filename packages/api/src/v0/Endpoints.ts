@@ -1,4 +1,4 @@
-/** What each of the original's endpoints does, over one run of the store. */
+/** Maps the original's endpoints to their handlers, over one run of the store. */
 import { type Duration, Effect, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Reply from "../http/Reply.ts"
@@ -19,7 +19,7 @@ export interface Methods {
 
 const always = (effect: Effect.Effect<Response, Refusal>) => () => effect
 
-/** The handlers by path. Batches are handed out for `lease`. */
+/** The handlers by path. Batches are leased for `lease`. */
 export const make = Effect.fnUntraced(function* (
   run: string,
   lease: Duration.Input
