@@ -1,7 +1,4 @@
-/**
- * The groups as a table of which only the rows in view exist. One row at a time is in the tab order; j, k and the
- * arrows move on.
- */
+/** Renders the groups as a virtual table. One row at a time is in the tab order; j, k and the arrow keys move it. */
 import { useTable } from "@tanstack/react-table"
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { createContext, memo, useContext, useEffect, useMemo, useRef, useState } from "react"
@@ -19,7 +16,7 @@ import { nameOf } from "./SortNames.ts"
 
 interface Props {
   readonly run: string
-  /** Which list this is: another one starts at its top. */
+  /** Identifies the list: a different one starts at its top. */
   readonly listKey: string
   readonly rows: ReadonlyArray<Wire.RolloutRow>
   readonly total: number
@@ -165,7 +162,7 @@ const GroupRow = memo(
     /** Pixels from the top. */
     readonly start: number
     readonly isCurrent: boolean
-    /** Undefined until its page has come. */
+    /** Undefined until its page has loaded. */
     readonly row: ReturnType<Table["getRowModel"]>["rows"][number] | undefined
     readonly Cell: Table["FlexRender"]
     readonly listKey: string
