@@ -29,7 +29,6 @@ export const GroupsOf = Context.Reference<"service" | "files">("@atropos/api/Vie
 /** The run the page opens if its URL names none; may be set before the run is registered. */
 export const Opens = Context.Reference<string | null>("@atropos/api/ViewerPage/Opens", { defaultValue: () => null })
 
-/** The page exists but cannot be read. */
 class PageError extends Schema.TaggedError<PageError>()("PageError", { message: Schema.String }) {}
 
 interface Page {
@@ -46,7 +45,6 @@ type Encoding = "br" | "gzip"
 
 const sourceHash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
 
-/** Data scripts are never executed. */
 const isData = (attributes: string): boolean => /\btype\s*=\s*["']?(?:application\/|text\/plain)/i.test(attributes)
 
 /** A content security policy that only allows the page's own scripts. */
@@ -189,11 +187,9 @@ export const home = HttpRouter.add(
 const attribute = (value: string): string =>
   value.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;")
 
-/** Attributes the page needs before its first request. */
 const attributesOf = (groupsOf: "service" | "files", opens: string | null): string =>
   `data-groups="${groupsOf}"${opens === null ? "" : ` data-opens="${attribute(opens)}"`}`
 
-/** `/ui` and `/ui/`. */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const file = yield* PageFile

@@ -8,7 +8,6 @@
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, Exit, Schema, Scope, Semaphore } from "effect"
 
-/** The task exceeded the thread's memory. */
 export class ThreadOutOfMemory extends Schema.TaggedError<ThreadOutOfMemory>()("ThreadOutOfMemory", {
   limitBytes: Schema.Int
 }) {}

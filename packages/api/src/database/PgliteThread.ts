@@ -54,7 +54,6 @@ export const fullDisk = (folder: string | undefined): Effect.Effect<Option.Optio
 const send = (worker: Worker, command: PgliteCommand): void =>
   worker.postMessage(command, "bytes" in command ? [command.bytes.buffer as ArrayBuffer] : [])
 
-/** A connection that fails with this reason. */
 const refused = (reason: string): Duplex => {
   const stream = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() })
   // After the client has attached its listeners.

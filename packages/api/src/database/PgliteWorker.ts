@@ -10,7 +10,6 @@ import { parentPort, workerData } from "node:worker_threads"
 import type { Program } from "./PgliteProgram.ts"
 import * as PgliteTemplate from "./PgliteTemplate.ts"
 
-/** Messages from the thread. */
 export type PgliteEvent =
   | { readonly event: "ready" }
   /** The answer to a poll: number of runs started, and whether the last one is still running. */
@@ -18,7 +17,6 @@ export type PgliteEvent =
   | { readonly event: "failed"; readonly message: string }
   | { readonly event: "bytes"; readonly connection: number; readonly bytes: Uint8Array }
 
-/** Messages to the thread. */
 export type PgliteCommand =
   | { readonly connection: number; readonly bytes: Uint8Array }
   | { readonly connection: number; readonly end: true }
@@ -75,7 +73,6 @@ const takeMessages = (session: Session): { readonly messages: Uint8Array; readon
 const failed = (error: unknown) =>
   post({ event: "failed", message: error instanceof Error ? error.message : String(error) })
 
-/** Opens the database, creating it if missing. */
 const open = (): Promise<PGlite> => {
   const options = { pgliteWasmModule: program }
   if (dataDir !== undefined && existsSync(dataDir)) return PGlite.create({ ...options, dataDir })

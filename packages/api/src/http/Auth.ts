@@ -16,7 +16,6 @@ type KnownToken = BearerTokens.KnownToken<TrajectoryApi.Role>
 export class Auth extends Context.Service<
   Auth,
   {
-    /** True if tokens are required. */
     readonly isRequired: boolean
     /** Fails unless the token (undefined if none was sent) has one of `roles`. */
     readonly authorize: (
@@ -68,14 +67,12 @@ const make = (known: ReadonlyArray<KnownToken>): Auth["Service"] => ({
   }
 })
 
-/** From `role:token` pairs. */
 export const layer = (setting: Redacted.Redacted): Layer.Layer<Auth, BearerTokens.AuthConfigError> =>
   Layer.effect(Auth, Effect.map(parse(setting), make))
 
 /** No tokens required. */
 export const layerOpen: Layer.Layer<Auth> = Layer.succeed(Auth, make([]))
 
-/** From `ATROPOS_TOKENS`. */
 export const layerConfig: Layer.Layer<Auth, BearerTokens.AuthConfigError | Config.ConfigError> = Layer.effect(
   Auth,
   Effect.gen(function* () {
@@ -84,7 +81,6 @@ export const layerConfig: Layer.Layer<Auth, BearerTokens.AuthConfigError | Confi
   })
 )
 
-/** The bearer token of a request, if any. */
 export const tokenOf = (request: HttpServerRequest.HttpServerRequest): string | undefined =>
   BearerTokens.ofHeader(request.headers["authorization"])
 

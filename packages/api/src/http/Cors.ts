@@ -39,7 +39,6 @@ const allow = (response: HttpServerResponse.HttpServerResponse, origin: string) 
   )
 }
 
-/** For every route of the router. */
 export const layer = (origins: Origins): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   HttpRouter.middleware(
     (handler) =>

@@ -3,7 +3,6 @@
  * database.
  */
 
-/** Its description in error messages. */
 export const name = "the character U+0000, which no name or text may have here"
 
 const escaped = Buffer.from("\\u0000")

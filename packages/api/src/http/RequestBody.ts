@@ -13,7 +13,6 @@ import { Context, Effect, Schema, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import * as zlib from "node:zlib"
 
-/** Limits of a request. */
 export interface Limits {
   /** Bytes on the wire. */
   readonly maxBodyBytes: number
@@ -23,7 +22,6 @@ export interface Limits {
   readonly maxFormBytes: number
   /** Total bytes of all bodies being read or stored. */
   readonly maxBytesAtOnce: number
-  /** Groups in one list. */
   readonly maxGroups: number
   /** Bytes of one group; a stored row is limited to 16 MiB. */
   readonly maxGroupBytes: number
@@ -51,7 +49,6 @@ export const Held = BodyLimit.Held
 
 /** The body is larger than allowed: 413. */
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
-  /** What is too large. */
   what: Schema.String,
   limitBytes: Schema.Int
 }) {

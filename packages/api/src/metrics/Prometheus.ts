@@ -57,7 +57,6 @@ const gauges: ReadonlyArray<readonly [name: string, help: string, value: (state:
   ]
 ]
 
-/** The newest row of each source. */
 const newest = (rows: ReadonlyArray<TrajectoryApi.MetricsRow>): ReadonlyArray<TrajectoryApi.MetricsRow> => {
   const bySource = new Map<string, TrajectoryApi.MetricsRow>()
   for (const row of rows) {
@@ -69,7 +68,6 @@ const newest = (rows: ReadonlyArray<TrajectoryApi.MetricsRow>): ReadonlyArray<Tr
   return [...bySource.values()]
 }
 
-/** Max runs in the output. */
 const mostRuns = 100
 
 /** Max reported values in the output, over all runs. */
@@ -130,7 +128,6 @@ const renderAll = (
 const recentSteps = 20
 const reportedRows = 2000
 
-/** `GET /metrics`. */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const store = yield* TrajectoryStore

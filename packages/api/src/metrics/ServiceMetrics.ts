@@ -53,7 +53,6 @@ const tokensBy = labelled(tokens)
 const batchesBy = labelled(batches)
 const requestsBy = labelled(requests)
 
-/** Counts the outcomes of one submission. */
 export const submitted = (
   run: string,
   outcomes: ReadonlyArray<{ readonly status: string }>,
@@ -63,7 +62,6 @@ export const submitted = (
     discard: true
   }).pipe(Effect.andThen(Metric.update(tokensBy({ run }), tokenCount)))
 
-/** Counts an event of a batch. */
 export const batch = (run: string, event: "claimed" | "redelivered" | "acked" | "nacked"): Effect.Effect<void> =>
   Metric.update(batchesBy({ run, event }), 1)
 
@@ -80,7 +78,6 @@ export const timing = HttpRouter.middleware((route) =>
   })
 )
 
-/** The delay of the event loop. */
 export class EventLoopDelay extends Context.Service<EventLoopDelay, ReturnType<typeof monitorEventLoopDelay>>()(
   "@atropos/api/ServiceMetrics/EventLoopDelay"
 ) {}

@@ -102,7 +102,6 @@ export const make = Effect.fn("S3.make")(function* (
     )
   })
 
-  /** The response on success or 404. */
   const ask = <A>(
     method: Method,
     path: string,
@@ -172,7 +171,6 @@ export const make = Effect.fn("S3.make")(function* (
   return store
 })
 
-/** The storage of `options`; requests by `fetch`. */
 export const layer = (options: Options): Layer.Layer<never, ObjectStoreError> =>
   Layer.effect(ObjectStore, make(options)).pipe(Layer.provide(FetchHttpClient.layer))
 

@@ -15,7 +15,6 @@ const longestGold = 200
 
 const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Strips markup around an answer. */
 const bare = (text: string): string => {
   const shown = text.slice(text.lastIndexOf("</think>") + 1).replace(/^\/think>/, "")
   const box = shown.lastIndexOf("\\boxed{")

@@ -1,6 +1,5 @@
 /** Accesses fields of parsed JSON. */
 type Fields = { readonly [key: string]: unknown }
 
-/** Returns true for objects that are not arrays. */
 export const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)

@@ -99,7 +99,6 @@ const fingerprint = (text: string): string => {
   return `~${[one, two].map((part) => (part >>> 0).toString(16).padStart(8, "0")).join("")}`
 }
 
-/** Digits of an answer's fingerprint. */
 const answerDigits = 12
 
 /** Prefix of the fingerprint of an answer that matches the expected one. */
@@ -153,6 +152,5 @@ export const of = (sent: Sent): Figures => {
   }
 }
 
-/** From the in-memory form of a group. */
 export const ofScoredGroup = (group: Omit<Sent, "logprobs"> & { readonly inferenceLogprobs?: unknown }): Figures =>
   of({ ...group, logprobs: group.inferenceLogprobs })

@@ -36,7 +36,6 @@ type Place = readonly [at: number, lengths: Lengths]
 /** The marker of a long text: a key that does not occur in data. */
 const text = "\uE000text"
 
-/** The label of an untrained token. */
 const untrained = -100
 
 /** Compression handles shorter repetitions by itself. */
@@ -105,7 +104,6 @@ export const writer = (): Writer => {
   const ids = new Map<number, number>()
   const texts = new Map<string, number>()
   let bytes: Columns<Array<number>> = { ids: [], high: [], low: [] }
-  /** Number of bytes already taken. */
   let idsAt = 0
   let decimalsAt = 0
 

@@ -47,7 +47,6 @@ const plainWord = /[a-z0-9]+/g
 // oxlint-disable-next-line no-control-regex
 const isPlain = /^[\0-\x7f]*$/
 
-/** The words of a text, in order. */
 export const wordsOf = (text: string): ReadonlyArray<string> => {
   const runsOfLetters = isPlain.test(text)
     ? text.toLowerCase().match(plainWord)

@@ -30,7 +30,6 @@ export interface EvaluationReaderShape {
     id: string,
     page: { readonly from: number; readonly limit: number }
   ) => Effect.Effect<TrajectoryApi.EvaluationSamplePage, StoreError | UnknownEvaluation>
-  /** A complete sample. */
   readonly sample: (id: string, number: number) => Found<unknown>
 }
 

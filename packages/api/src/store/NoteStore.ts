@@ -13,7 +13,6 @@ export class UnknownGroup extends Schema.TaggedError<UnknownGroup>()("UnknownGro
   group: Schema.String
 }) {}
 
-/** The run has its max number of notes. */
 export class TooManyNotes extends Schema.TaggedError<TooManyNotes>()("TooManyNotes", { most: Schema.Int }) {}
 
 export interface NoteStoreShape {

@@ -27,7 +27,6 @@ export const toJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint8Array
         Effect.forEach(WireGroup.encodeLabelledPieces(group), (piece) => Effect.as(Effect.yieldNow, piece))
       )
 
-/** The packed form. */
 export const toPacked = ({ bytes, format }: Payload): Effect.Effect<Uint8Array> => {
   if (format === "packed") return Effect.succeed(bytes)
   const group = Result.flatMap(WireGroup.parse(bytes), ({ value }) => WireGroup.decodeLabelled(value))

@@ -19,7 +19,6 @@ import type { TrainedLogprobs, TrajectoryApi } from "@atropos/core"
 import type * as RolloutText from "../rollout/RolloutText.ts"
 import type { Payload, StoreError, UnknownRun } from "./TrajectoryStore.ts"
 
-/** One complete stored group. */
 export interface Rollout extends TrajectoryApi.RolloutRow {
   readonly payload: Payload
   /** Its trainer's logprobs, if recorded. */

@@ -32,7 +32,6 @@ const following = <A, E>(
     )
   )
 
-/** The status of one environment. */
 export const ofEnvironment = (
   store: TrajectoryStoreShape,
   run: string,
@@ -41,7 +40,6 @@ export const ofEnvironment = (
 ): Stream.Stream<TrajectoryApi.EnvironmentStatus, StoreError | UnknownEnvironment> =>
   following(store, run, store.status(run, envId), listeners)
 
-/** The summary of a run. */
 export const ofRun = (
   store: TrajectoryStoreShape,
   run: string,

@@ -16,12 +16,10 @@ import * as SubmissionForm from "./SubmissionForm.ts"
 
 export type Kind = "one" | "list"
 
-/** Input of the thread. */
 export type Task =
   | { readonly kind: Kind; readonly body: Uint8Array; readonly limits: Limits }
   | { readonly kind: "versioned"; readonly sent: SubmissionForm.Sent; readonly limits: Limits }
 
-/** Output of the thread. */
 export type Reply =
   | { readonly submissions: ReadonlyArray<Submission> }
   | { readonly wireError: Pick<WireGroup.WireError, "reason" | "details"> }

@@ -174,7 +174,6 @@ export interface Sent {
   readonly body: Uint8Array
 }
 
-/** By content type. */
 export const read = (
   { body, contentType, idempotencyKey }: Sent,
   limits: Limits

@@ -8,7 +8,6 @@ const opening = encoder.encode('{"batch":[')
 const comma = encoder.encode(",")
 const closing = encoder.encode("]}")
 
-/** The wire JSON of a stored group. */
 export const groupJson = (payload: Payload): Effect.Effect<Uint8Array> =>
   Effect.map(Payloads.toJson(payload), (pieces) => (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)))
 

@@ -11,7 +11,6 @@ import * as Status from "./Status.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** The handlers of one path. */
 export interface Methods {
   readonly GET?: (request: Request) => Effect.Effect<Response, Refusal, Scope.Scope>
   readonly POST?: (request: Request) => Effect.Effect<Response, Refusal, Scope.Scope>

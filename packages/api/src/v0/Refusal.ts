@@ -19,7 +19,6 @@ export type Refusal =
   | StoreError
   | TrajectoryApiError.QueueFull
 
-/** A required body is missing. */
 export class MissingBody {
   readonly _tag = "MissingBody"
 }
@@ -47,13 +46,11 @@ const wireError = (error: WireGroup.WireError): Response => {
   return Reply.json({ detail: error.mistakes.map((mistake) => ({ ...mistake, input: null })) }, 422)
 }
 
-/** The whole body is missing. */
 const missingBody = Reply.json(
   { detail: [{ type: "missing", loc: ["body"], msg: "Field required", input: null }] },
   422
 )
 
-/** The response to an error. */
 export const refuse = (refusal: Refusal): Effect.Effect<Response> => {
   switch (refusal._tag) {
     case "MissingBody":

@@ -19,7 +19,6 @@ export interface Caller {
   readonly real: (path: string) => string | undefined
 }
 
-/** Works in any folder. */
 export const anywhere = "npx @atropos/cli"
 
 /** The prefix before the subcommand. */

@@ -1,7 +1,6 @@
 /** Logs invalid lines of group files: the first ones are printed individually, the rest counted. */
 import { Console, Effect } from "effect"
 
-/** Limits for individual printing and for reports. */
 const mostPrinted = 20
 const mostReported = 100
 

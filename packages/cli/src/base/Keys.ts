@@ -1,7 +1,6 @@
 /** Reads key presses while a board is shown. The terminal echoes nothing meanwhile; Ctrl-C still stops the command. */
 import { Context, Effect, Option } from "effect"
 
-/** The used part of the terminal's input. */
 type Input = Pick<NodeJS.ReadStream, "on" | "pause" | "removeAllListeners" | "resume"> & {
   readonly setRawMode: (isRaw: boolean) => unknown
 }
@@ -13,7 +12,6 @@ export const Keys = Context.Reference<Option.Option<Input>>("@atropos/cli/Keys",
 
 const interrupt = "\u0003"
 
-/** Waits until this key is pressed. */
 export const pressed =
   (key: string) =>
   (input: Input): Effect.Effect<void> =>

@@ -55,7 +55,6 @@ const uncaught = (cause: unknown): string => {
   return `${text}\n${StackFrames.trimmed(cause.stack ?? "")}`
 }
 
-/** State at the end of a command. */
 export interface Ending {
   /** The work is done; interrupting what remains (a viewer that stays up) is not a failure. */
   isDone: boolean

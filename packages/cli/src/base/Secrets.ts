@@ -7,7 +7,6 @@ export const Secrets = Context.Reference<Set<string>>("@atropos/cli/Secrets", { 
 /** Shorter values are placeholders: local servers get `x`. */
 const shortestSecret = 6
 
-/** Replaces each secret in `text` by `***`. */
 export const redact = (text: string, secrets: Iterable<string>): string => {
   let clean = text
   for (const secret of secrets) if (secret.length >= shortestSecret) clean = clean.replaceAll(secret, "***")

@@ -17,7 +17,6 @@ export const columns = (headings: ReadonlyArray<string>, cells: ReadonlyArray<Re
   return [line(headings), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n")
 }
 
-/** Formats `name: value` lines with aligned values. */
 export const pairs = (lines: ReadonlyArray<readonly [string, string]>): string => {
   const entries = lines.map(([name, value]) => [shown(name), value] as const)
   const width = Math.max(...entries.map(([name]) => name.length)) + 2

@@ -41,11 +41,9 @@ export interface Place {
   readonly isWatched: boolean
   /** Width of the terminal; undefined without one. */
   readonly columns: (() => number) | undefined
-  /** Replaces the shown lines. */
   readonly show: (lines: ReadonlyArray<string>) => void
   /** Replaces the shown lines and leaves them there. */
   readonly leave: (lines: ReadonlyArray<string>) => void
-  /** Writes above the lines. */
   readonly above: (stream: NodeJS.WriteStream, chunk: Uint8Array | string, write: () => boolean) => boolean
 }
 
@@ -112,7 +110,6 @@ export const placeOn = (stderr: NodeJS.WriteStream): Place => {
   }
 }
 
-/** The place of the live board. */
 export const Place = Context.Reference<Place>("@atropos/cli/Terminal/Place", { defaultValue: () => nowhere(false) })
 
 /**

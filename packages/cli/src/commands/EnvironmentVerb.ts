@@ -37,7 +37,6 @@ export interface EnvironmentVerb<Own extends Command.Command.Config> {
   ) => Effect.Effect<void, Failure, Command.Environment>
 }
 
-/** An environment and the argument that named it. */
 export interface Named {
   readonly word: string
   readonly chosen: Environments.Chosen

@@ -73,7 +73,6 @@ const ofFiles = Effect.fn("evaluate.ofFiles")(function* (files: ReadonlyArray<st
   )
 })
 
-/** The command for `--from`. */
 const makeOfFiles: MakeVerb = (words) =>
   Effect.succeed({
     command: Command.make(
@@ -223,7 +222,6 @@ const makeOfEnvironment = EnvironmentVerb.make({
     )
 })
 
-/** The command for `--suite`. */
 const makeOfSuite =
   (word: string): MakeVerb =>
   (words) =>
@@ -263,7 +261,6 @@ const makeOfSuite =
       })(words)
     })
 
-/** The argument after `evaluate`, if any. */
 const wordAfter = (words: ReadonlyArray<string>): string | undefined => words[words.indexOf(name) + 1]
 
 export const make: MakeVerb = (words) => {

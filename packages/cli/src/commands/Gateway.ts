@@ -20,7 +20,6 @@ const name: string = "gateway"
 const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
 const manager = Flags.fromFields("", ServerSettings.managerFields)
 
-/** The tokens of `ATROPOS_GATEWAY_TOKENS`; empty if unset. */
 const tokensOf = Effect.gen(function* () {
   const tokens = yield* Config.option(Config.Redacted(Gateway.tokensSetting))
   if (Option.isNone(tokens)) return []

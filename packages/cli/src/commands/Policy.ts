@@ -28,7 +28,6 @@ const name: string = "policy"
 
 const lora = Flags.fromFields("lora.", TrainerSettings.lora.fields)
 
-/** Prints the address and how to use it. */
 const announce = (model: string, device: DeviceKind, swaps: boolean) =>
   Layer.effectDiscard(
     Effect.gen(function* () {

@@ -11,7 +11,6 @@ import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 
 const defaultPath = (environment: string): string => `data/${environment || "groups"}.jsonl`
 
-/** Default number of groups of `--testing`. */
 const testedGroups = 20
 
 export const make = EnvironmentVerb.make({

@@ -6,7 +6,6 @@ import * as Layout from "../sets/Layout.ts"
 export interface SetVerb {
   readonly name: "sft-gen" | "dpo-gen"
   readonly kind: Builder.Kind
-  /** Max rows per group. */
   readonly most: { readonly flag: string; readonly description: string; readonly fallback: number }
   readonly minimumDifference: number
   readonly tasksPerStep: number
@@ -29,7 +28,6 @@ const whole = (name: string, description: string, fallback: number) =>
 const isOn = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-/** Flags and the argument OUT. */
 export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
   out: Argument.String("out").pipe(
     Argument.withDescription("output file, .jsonl or .parquet; - writes rows to standard output as they come")
@@ -134,7 +132,6 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
 
 export type Values = Command.Command.Config.Infer<ReturnType<typeof flags>>
 
-/** Names of the boolean flags, without dashes. */
 export const booleans = [
   "follow",
   "take-batches",

@@ -123,7 +123,6 @@ const recordedTokenizer = Effect.fnUntraced(function* ([file]: ReadonlyArray<str
 
 const token = Config.option(Config.Redacted("ATROPOS_TOKEN")).pipe(Effect.orDie)
 
-/** Reads from files or a service. */
 const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags: SetFlags.Values) {
   yield* checked(verb, flags)
   const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(flags.from), load))

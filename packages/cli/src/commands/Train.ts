@@ -18,7 +18,6 @@ import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "train"
 
-/** The mean reward of a step, if any. */
 const rewardOf = Option.match({
   onNone: () => "none",
   onSome: ({ rewardMean }: StepMetrics) => rewardMean.toFixed(3)

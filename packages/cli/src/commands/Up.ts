@@ -86,7 +86,6 @@ const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerS
   )
 })
 
-/** Flags that are not derived from settings. */
 const ownFlags = {
   env: Flag.String("env").pipe(
     Flag.withDescription(

@@ -45,7 +45,6 @@ const tokenizerOf = ({ tokenizer }: FlagValues) =>
       Effect.asSome(Tokenizer.Tokenizer.pipe(Effect.provide(Tokenizer.layerNamed(BundledModel.located(named)))))
   })
 
-/** Writes one HTML file. */
 const write = Effect.fnUntraced(function* (flags: FlagValues, out: string) {
   const faults = FaultLog.make()
   const title = Option.getOrElse(flags.title, () => flags.files.join(", "))
@@ -62,7 +61,6 @@ const write = Effect.fnUntraced(function* (flags: FlagValues, out: string) {
   if (flags.open) yield* Browser.open(pathToFileURL(out).href)
 })
 
-/** Serves the viewer over the files until stopped. */
 const serve = Effect.fnUntraced(function* (flags: FlagValues) {
   const { files, host, port } = flags
   const faults = FaultLog.make()
@@ -87,7 +85,6 @@ const serve = Effect.fnUntraced(function* (flags: FlagValues) {
   )
 }, Effect.scoped)
 
-/** Prints the viewer's URL of a running service. */
 const point = Effect.fnUntraced(function* ({ apiUrl, open }: FlagValues) {
   const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const token = yield* Effect.orDie(Config.option(Config.Redacted("ATROPOS_TOKEN")))

@@ -15,7 +15,6 @@ import * as RemovedSettings from "./RemovedSettings.ts"
 import { shown } from "./Shown.ts"
 import * as YamlFile from "./YamlFile.ts"
 
-/** Servers by purpose: policy, judge, teacher, opponent. */
 export const serverFields = {
   openai: ServerSettings.server.fields,
   judge: Judge.settings.fields,
@@ -24,7 +23,6 @@ export const serverFields = {
 } as const satisfies { readonly [section: string]: Schema.Struct.Fields }
 export type ServerSection = keyof typeof serverFields
 
-/** Sections of the trainer and of metrics. */
 const sectionFields = {
   trainer: TrainerSettings.trainer.fields,
   lora: TrainerSettings.lora.fields,
@@ -35,7 +33,6 @@ const sectionFields = {
 /** Content of a file; only its keys are checked. */
 export interface ConfigFile {
   readonly env: { readonly [name: string]: unknown }
-  /** Content by server section. */
   readonly servers: { readonly [section in ServerSection]?: unknown }
   readonly manager: { readonly [name: string]: unknown }
   /** The sections `trainer:`, `lora:`, `loss:` and `metrics:` that are present. */

@@ -15,10 +15,8 @@ const words = {
 
 export type Name = keyof typeof words
 
-/** The flag without its dashes. */
 export const nameOf = (name: Name, separator: Separator): string => words[name].join(separator)
 
-/** Memory limit of the command in GiB. */
 export const memory = Flag.Finite("memory").pipe(
   Flag.filter(
     (gibibytes) => gibibytes > 0,
@@ -72,7 +70,6 @@ export const sampling = (separator: Separator, weights: string) => ({
   )
 })
 
-/** Converts to the spelling of the engine's settings. */
 export const updatesOf = (given: "pinned" | "in-flight"): "pinned" | "in_flight" =>
   given === "in-flight" ? "in_flight" : given
 

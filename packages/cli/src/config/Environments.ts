@@ -33,7 +33,6 @@ import type { ChildProcessSpawner } from "effect/process"
 import { UsageError } from "../base/Failure.ts"
 import * as UserFile from "./UserFile.ts"
 
-/** Services the command provides to an environment. */
 export type EnvironmentServices =
   | ServerManager.ServerManager
   | Tokenizer.Tokenizer
@@ -81,7 +80,6 @@ export const builtIn: {
   readonly [name: string]: RegistryEntry & { readonly layer: RunnableEnvironment }
 } = registry
 
-/** Wraps a built-in environment as a chosen one. */
 export const ofEntry = (entry: (typeof builtIn)[string]): Chosen => ({
   environment: entry.layer,
   description: entry.description,

@@ -29,7 +29,6 @@ interface Field {
   readonly example: string | undefined
 }
 
-/** Members of nested unions, one level. */
 const members = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
   SchemaAST.isUnion(ast) ? ast.types.flatMap(members) : [ast]
 
@@ -147,7 +146,6 @@ export const fromFields = (
   return { flags, booleans }
 }
 
-/** The flags that were set. */
 export const given = (values: {
   readonly [name: string]: Option.Option<unknown>
 }): { readonly [name: string]: unknown } =>

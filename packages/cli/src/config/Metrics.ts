@@ -39,7 +39,6 @@ export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
     return flag.startsWith("--") && names.has(known) ? [known, ...value].join("=") : word
   })
 
-/** Merges and checks all sources. */
 export const make = Effect.fn("Metrics.make")(function* (
   given: { readonly [name: string]: Option.Option<unknown> },
   file: Values = {},
@@ -59,7 +58,6 @@ export const make = Effect.fn("Metrics.make")(function* (
 })
 
 export interface Place {
-  /** Default folder for files. */
   readonly folder: string
   /** The original's `use_wandb`, and whether it was set explicitly. */
   readonly useWandb: { readonly value: boolean; readonly isGiven: boolean }
@@ -135,7 +133,6 @@ const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSetting
   return sinks
 })
 
-/** Serves Prometheus metrics if a port is set. */
 const prometheus = ({ host, port }: MetricsSettings.MetricsSettings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {

@@ -13,7 +13,6 @@ type Section = (typeof sections)[number]
 /** Returns true if an environment may use servers of this section. */
 export const asks = ({ about }: Chosen, section: Section): boolean => about?.needs.includes(section) ?? true
 
-/** The flags by section. */
 export const flags = (all: ReadonlyArray<Chosen>) => {
   const wanted = sections.filter((section) => all.some((chosen) => asks(chosen, section)))
   const derived = wanted.map(
@@ -25,7 +24,6 @@ export const flags = (all: ReadonlyArray<Chosen>) => {
   return { flags: bySection, booleans: derived.flatMap(([, { booleans }]) => booleans) }
 }
 
-/** The values of the flags that were set. */
 export const given = (values: {
   readonly [section in Section]?: { readonly [name: string]: Option.Option<unknown> }
 }): { readonly [section in Section]?: { readonly [name: string]: unknown } } =>

@@ -3,7 +3,6 @@ import * as Predicate from "effect/Predicate"
 
 type Values = { readonly [name: string]: unknown }
 
-/** Later sources override earlier ones. */
 export const merge = (...sources: ReadonlyArray<Values>): Values => {
   const merged: Record<string, unknown> = {}
   for (const source of sources) {

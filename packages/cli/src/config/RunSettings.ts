@@ -28,7 +28,6 @@ export interface GivenFlags {
 
 export interface RunSettings {
   readonly chosen: Chosen
-  /** The value of `--env`. */
   readonly word: string
   /** All environment settings that some source set, snake_case; missing ones have their default. */
   readonly given: Values
@@ -39,7 +38,6 @@ export interface RunSettings {
   readonly teacher: ReadonlyArray<Teacher.Settings>
   readonly opponent: ReadonlyArray<Opponent.Settings>
   readonly manager: ServerSettings.Manager
-  /** The other sections of the file. */
   readonly sections: ConfigFile.ConfigFile["sections"]
 }
 

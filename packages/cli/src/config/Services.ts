@@ -99,7 +99,6 @@ const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
   )
 }
 
-/** The policy's servers, its tokenizer, and everything else. */
 const services = (settings: RunSettings, inference: Inference) => {
   const { common, given, manager, servers } = settings
   // An external client trains on its own tokens.
@@ -139,7 +138,6 @@ export const environment = (
     )
   )
 
-/** The environment with all its services. */
 export const layer = (settings: RunSettings, inference: Inference = "servers") =>
   environment(settings, inference === "outside" ? { group_size: 1 } : {}).pipe(
     Layer.provideMerge(services(settings, inference))

@@ -14,7 +14,6 @@ import * as UserFile from "./UserFile.ts"
 import * as YamlFile from "./YamlFile.ts"
 
 export interface Named {
-  /** As typed. */
   readonly word: string
   readonly suite: Suite.Suite
 }
@@ -51,7 +50,6 @@ export const read = Effect.fn("Suites.read")(function* (file: string) {
   )
 })
 
-/** The names of the bundled suites. */
 export const names = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const files = yield* Effect.orDie(fs.readDirectory(yield* folder))
@@ -76,7 +74,6 @@ export const choose = Effect.fn("Suites.choose")(function* (word: string) {
 
 export const all = Effect.flatMap(names, (known) => Effect.forEach(known, choose))
 
-/** Wraps a suite as a chosen environment. */
 export const asChosen = (suite: Suite.Suite): Chosen => ({
   environment: Suite.environment(suite),
   description: `${suite.title}: ${suite.about}`,

@@ -31,7 +31,6 @@ const optionsIn = (folder: string): Options => {
   return options
 }
 
-/** The aliases that apply in a folder. */
 export const aliasesIn = (folder: string): Aliases => aliasesOf(optionsIn(folder))
 
 /** Returns true if the folder's `paths` match the name, which then does not refer to a package. */
@@ -123,7 +122,6 @@ const parsed = (file: string): { readonly [key: string]: unknown } | undefined =
   }
 }
 
-/** Strips comments and trailing commas. */
 export const withoutComments = (text: string): string => {
   let json = ""
   for (let at = 0; at < text.length;) {

@@ -61,7 +61,6 @@ const code = (source: string): string => {
 
 const importOf = /^[ \t]*import(\s[\w$\s{},*]{1,1000}?)from\s{0,100}(["'])([^"'\n]+)\2([^\n]*)$/gm
 
-/** The local name of an import. */
 const localOf = (name: string): string =>
   name
     .split(/\sas\s/)

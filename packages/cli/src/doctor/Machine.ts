@@ -7,7 +7,6 @@ import { broken, type Finding, note, ok } from "./Finding.ts"
 
 const neededNode = [22, 19] as const
 
-/** The Node version of this process. */
 export const node: Effect.Effect<Finding> = Effect.sync(() => {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
   const isRecent = major > neededNode[0] || (major === neededNode[0] && minor >= neededNode[1])
@@ -58,7 +57,6 @@ export const git = Effect.gen(function* () {
 
 const gibibyte = 1024 ** 3
 
-/** Free space in the working directory. */
 export const disk: Effect.Effect<Finding> = Effect.gen(function* () {
   const { bavail, bsize } = yield* Effect.promise(() => fsPromises.statfs("."))
   const free = (bavail * bsize) / gibibyte

@@ -130,7 +130,6 @@ const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Serv
   ]
 })
 
-/** The configured inference servers, or the default ones. */
 export const inference = Effect.fn("Network.inference")(function* (given: Partial<ServerSettings.Server>) {
   const resolved = yield* Effect.result(ServerSettings.resolve(given, false))
   if (resolved._tag === "Failure") {

@@ -23,10 +23,8 @@ import * as SuiteResults from "./SuiteResults.ts"
 
 export interface Evaluated extends Job.JobResult {
   readonly folder: string
-  /** Path of the samples file. */
   readonly samples: string
   readonly modelName: string
-  /** Names of the files written there. */
   readonly files: ReadonlyArray<string>
   readonly notes: ReadonlyArray<string>
   /** Items finished by earlier runs that this one resumed. */

@@ -75,7 +75,6 @@ const sampleOf = (sample: Samples.Sample, epoch: number, { main, model }: Log) =
 
 const metric = (name: string, value: number) => ({ [name]: { name, value, params: {} } })
 
-/** The header before the samples. */
 const headerOf = (log: Log) => {
   const { figures } = log
   const config = { epochs: log.epochs }

@@ -33,7 +33,6 @@ export type Sample = typeof Sample.Type
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Sample))
 
-/** Streams the samples of a file. */
 export const read = (file: string): Stream.Stream<Sample, UsageError, FileSystem.FileSystem> =>
   Stream.unwrap(
     JsonLines.inspect(file, "samples of an evaluation (samples.jsonl)").pipe(Effect.as(JsonLines.read(file)))

@@ -28,7 +28,6 @@ export interface Figures {
   readonly scores: { readonly [name: string]: Figure }
   /** pass@k, maj@k, and other metrics of several samples. */
   readonly derived: { readonly [name: string]: Figure }
-  /** The main score by category. */
   readonly categories: { readonly [category: string]: Figure }
   /** Shares of all samples that were unparsed and truncated. */
   readonly unreadable: number
@@ -49,7 +48,6 @@ const shareFigure = (values: ReadonlyArray<number>, trials: number): Figure => {
   }
 }
 
-/** The mean of the items' values. */
 export const figureOf = (values: ReadonlyArray<number>, trials: number): Figure | undefined => {
   if (values.length === 0) return undefined
   if (values.every(isShare)) return shareFigure(values, trials)

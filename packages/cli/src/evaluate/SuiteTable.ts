@@ -15,7 +15,6 @@ const headings = (name: string): ReadonlyArray<string> => [name, "value", "95% i
 
 const most = 60
 
-/** Scores, metrics of several samples, and categories. */
 export const print = ({ categories, cut, derived, scores, unreadable }: Figures): string => {
   const byCategory = Object.entries(categories).map(([category, figure]) => row(category, figure))
   const rows = [...Object.entries(scores), ...Object.entries(derived)].map(([name, figure]) => row(name, figure))

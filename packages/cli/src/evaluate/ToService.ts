@@ -6,7 +6,6 @@ import { Config, Effect, Option, Stream } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
 
 export interface Target {
-  /** URL of the service. */
   readonly url: string
   /** The run whose policy was evaluated. */
   readonly run: string | null

@@ -26,7 +26,6 @@ interface Grown {
 }
 
 interface Line {
-  /** Number of sequences. */
   readonly count: number
   readonly grown: ReadonlyArray<Grown>
   readonly rewards: Rewards
@@ -39,14 +38,12 @@ export type Unfinished = Pick<Gateway.Session, "id" | "recording" | "rewards" | 
 
 export interface OpenSessions {
   readonly write: (session: Gateway.Session) => Effect.Effect<void, { readonly message: string }>
-  /** Reads a session back. */
   readonly read: (id: string) => Effect.Effect<Unfinished, { readonly message: string }>
   readonly remove: (id: string) => Effect.Effect<void, { readonly message: string }>
   /** Sessions left by an earlier process. */
   readonly left: Effect.Effect<ReadonlyArray<Unfinished>, { readonly message: string }>
 }
 
-/** The state of a written sequence. */
 interface Known {
   readonly tokens: number
   readonly checksum: number
@@ -165,14 +162,12 @@ export const read = (id: string, text: string): Unfinished => {
   }
 }
 
-/** The files next to a recording. */
 export const make = Effect.fn("OpenSessions.make")(function* (recording: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = folderOf(recording)
   const fileOf = (id: string) => path.join(folder, `${id}.jsonl`)
   const written = new Map<string, ReadonlyArray<Known>>()
-  /** File sizes in bytes. */
   const sizes = new Map<string, number>()
 
   const write = Effect.fnUntraced(function* (session: Gateway.Session) {

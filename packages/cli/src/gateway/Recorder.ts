@@ -30,7 +30,6 @@ interface Appender {
 const encoder = new TextEncoder()
 const lineBreak = 0x0a
 
-/** Opens a file for appending. */
 const appender = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* fs.open(path, { flag: "a+" })

@@ -97,6 +97,5 @@ export const grouped = (doc: HelpDoc): HelpDoc => {
   return { ...doc, flags: heeded.filter((flag) => !isRare(flag)), inheritedFlags: heeded.filter(isRare) }
 }
 
-/** Formats a help page. */
 export const print = (doc: HelpDoc, format: (doc: HelpDoc) => string): string =>
   format(grouped(doc)).replace("INHERITED FLAGS", "ADVANCED FLAGS")

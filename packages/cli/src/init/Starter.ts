@@ -28,7 +28,6 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 export const node = ({ isCheckout }: Pick<StarterOptions, "isCheckout">): string =>
   isCheckout ? "node --conditions=atropos-src" : "node"
 
-/** The package.json of a starter. */
 export const packageJson = (options: StarterOptions): string =>
   json({
     name: options.name,

@@ -15,7 +15,6 @@ import * as ItemFeed from "./ItemFeed.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
 
-/** The result of an item. */
 export interface ItemResult<Line = string> {
   readonly lines: ReadonlyArray<Line>
   readonly tally: Tally.Tally
@@ -64,7 +63,6 @@ const patience = 8
 /** Consecutive items without a result that end a run: an environment that drops everything would never end. */
 const mostWithoutResult = 1_000
 const shownReasons = 5
-/** Max characters of an item in a message. */
 const longestLabel = 200
 
 const shownCounts = (counts: Tally.Tally["dropped"]): string =>

@@ -29,7 +29,6 @@ const CheckpointJson = Schema.fromJsonString(Checkpoint)
 const decode = Schema.decodeUnknownEffect(CheckpointJson)
 const encode = Schema.encodeEffect(CheckpointJson)
 
-/** Path of a file's checkpoint. */
 export const checkpointPath = (file: string): string => `${file.replace(/\.[^./\\]*$/, "")}.checkpoint.json`
 
 /** The checkpoint of a file, if both exist; an empty file without one counts as missing. */
@@ -61,7 +60,6 @@ export interface ResumableFile {
     lines: ReadonlyArray<string>,
     state: Pick<Checkpoint, "cursor" | "tally">
   ) => Effect.Effect<void, CommandFailed>
-  /** Marks the checkpoint as finished. */
   readonly finish: Effect.Effect<void, CommandFailed>
 }
 

@@ -55,7 +55,6 @@ const countsOf = (counts: { readonly [name: string]: number | undefined }): stri
     .flatMap(([name, one]) => (one ? [`${name} ${count(one)}`] : []))
     .join(", ") || "none"
 
-/** The summary of serving an environment. */
 export const ofServing = (summary: Rollout.Summary): ReadonlyArray<Pair> => [
   ["environment", summary.environment],
   ["step", String(summary.step)],

@@ -139,7 +139,6 @@ const passAt = (groups: ReadonlyArray<PassGroup>, k: number): Evaluation.Share |
   return items === 0 ? undefined : Evaluation.share({ items, sum, squares, trials })
 }
 
-/** Share of rollouts that passed. */
 export const passRate = (tally: Tally): Evaluation.Share | undefined => passAt(passGroups(tally), 1)
 
 /** Unbiased pass@k over the groups with at least k rollouts, for k = 1, 2, 4, … and the largest group size. */

@@ -2,9 +2,7 @@
 import { type Duration, Effect, Fiber, type Scope } from "effect"
 
 export interface Idle {
-  /** Restarts the timer. */
   readonly used: Effect.Effect<void>
-  /** Stops the timer until the next use. */
   readonly paused: Effect.Effect<void>
 }
 

@@ -22,7 +22,6 @@ const Request = Schema.Struct({
 })
 const decode = Schema.decodeUnknownEffect(Request)
 
-/** Error codes of JSON-RPC 2.0. */
 const codes = {
   noJson: -32700,
   invalidRequest: -32600,
@@ -41,7 +40,6 @@ const failed = (id: Id, code: number, message: string, data?: unknown) => ({
   error: { code, message, ...(data !== undefined && { data }) }
 })
 
-/** The reply to invalid JSON. */
 export const unreadable = (message: string) => failed(null, codes.noJson, `Parse error: ${message}`)
 
 /** A parameter is missing, or the method is not valid here. */

@@ -53,7 +53,6 @@ const wordsOf = (messages: ReadonlyArray<Message.Message>): string =>
     .filter((words) => words !== "")
     .join("\n\n")
 
-/** A tool in the format of MCP environments. */
 const toolOf = (tool: unknown): Values => {
   const described = Predicate.hasProperty(tool, "function") ? tool.function : tool
   const {
@@ -76,7 +75,6 @@ export const ofTools = (asked: Pick<Driven.Asked, "tools">): Observed => ({
 /** Prefix of error results of our tools. */
 const failing = "error: "
 
-/** A tool result in MCP's format. */
 export const resultOf = (words: string): Values => ({
   content: [{ type: "text", text: words }],
   structured_content: { result: words },

@@ -20,9 +20,7 @@ export class CapacityReached extends Schema.TaggedError<CapacityReached>()("Capa
 }
 
 export interface Options {
-  /** Max open sessions. */
   readonly limit: number
-  /** Max idle time of a session. */
   readonly idle: Duration.Input
 }
 

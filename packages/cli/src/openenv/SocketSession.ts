@@ -13,7 +13,6 @@ import * as Mcp from "./Mcp.ts"
 import type { Session } from "./Session.ts"
 import type { CapacityReached, Sessions } from "./Sessions.ts"
 
-/** Max bytes of a client message. */
 export const messageBytes = 4 * 2 ** 20
 
 type Code =
@@ -77,7 +76,6 @@ const observed = <A>(effect: Effect.Effect<A, Driven.DrivenError | ActionError>)
 const full = (error: CapacityReached) =>
   errorOf("CAPACITY_REACHED", error.message, { active_sessions: error.active, max_sessions: error.limit })
 
-/** Serves one client until it disconnects. */
 export const serve = Effect.fn("openenv.SocketSession")(
   function* (sessions: Sessions, socket: Socket.Socket, id?: string) {
     const { write } = yield* socket.writer

@@ -8,7 +8,6 @@ import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { Effect, Option, Result } from "effect"
 import * as Tally from "../job/Tally.ts"
 
-/** The result of an item. */
 export interface Rolled {
   readonly groups: ReadonlyArray<ScoredGroup.ScoredGroup>
   readonly tally: Tally.Tally

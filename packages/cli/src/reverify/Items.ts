@@ -25,9 +25,7 @@ export interface Wanted {
 export interface Found {
   readonly byId: ReadonlyMap<string, Item>
   readonly byBeginning: ReadonlyMap<string, Item | "several">
-  /** Number of scanned items. */
   readonly seen: number
-  /** True if there may be more items. */
   readonly isCut: boolean
 }
 

@@ -48,7 +48,6 @@ const componentsOf = ({ rewards: before }: Stored, judged: ReadonlyArray<Environ
   )
 }
 
-/** The lines of a rollout in its file. */
 export const linesOf = ({ entries }: Stored): Pick<Place, "line" | "lines"> => ({
   line: entries[0]!.line,
   lines: entries.map(({ line }) => line)

@@ -26,7 +26,6 @@ export interface Options {
 
 export interface Reverified {
   readonly environment: string
-  /** Items of the environment that were scanned. */
   readonly items: number
   /** Rollouts whose item was found by its prompt. */
   readonly byQuestion: number

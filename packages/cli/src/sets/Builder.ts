@@ -19,7 +19,6 @@ export type Split = "train" | "validation"
 export interface BuilderOptions extends Sample.Options {
   readonly kind: Kind
   readonly format: Layout.Format
-  /** Max rows per group. */
   readonly most: number
   readonly allowNegativeScores: boolean
   readonly minimumDifference: number
@@ -41,7 +40,6 @@ export interface Builder {
   /** Counts a group without rows by its scores. */
   readonly pass: (scores: ReadonlyArray<number>) => void
   readonly drop: (reason: string, sequences: number) => void
-  /** Counts a line that is not a group. */
   readonly fault: () => void
   readonly counts: () => Counts.Counts
 }

@@ -38,7 +38,6 @@ export const plain = (message: Message.Message): Message.Message => {
   }
 }
 
-/** Number of leading messages two chats share. */
 export const commonLength = (a: Chat, b: Chat): number => {
   let length = 0
   while (length < Math.min(a.length, b.length) && isSame(a[length]!, b[length]!)) length++

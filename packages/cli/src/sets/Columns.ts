@@ -43,7 +43,6 @@ const commonNumber = (a: Type, b: Type): Type | undefined => {
 
 const isPart = (type: Type): boolean => type.kind === "struct" && type.fields.has("type")
 
-/** The type that fits values of both. */
 export const common = (a: Type, b: Type): Type => {
   if (a.kind === "any") return b
   if (b.kind === "any") return a
@@ -72,7 +71,6 @@ export const common = (a: Type, b: Type): Type => {
   return a.kind === b.kind ? a : (commonNumber(a, b) ?? json)
 }
 
-/** Converts a value to its column's type. */
 export const conform = (value: unknown, type: Type): unknown => {
   if (value === null || value === undefined) return undefined
   switch (type.kind) {

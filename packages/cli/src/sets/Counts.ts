@@ -10,7 +10,6 @@ export const Counts = Schema.Struct({
   validation: Schema.Natural,
   /** Sequences without a row (for pairs: that were not the better one), by reason. */
   dropped: Schema.Record(Schema.String, Schema.Natural),
-  /** Lines that are not groups. */
   faults: Schema.Natural,
   /** Scores of the rows (for pairs: of the better sequences). */
   scores: Schema.Struct({
@@ -35,10 +34,8 @@ export const empty: Counts = {
   severalTurns: 0
 }
 
-/** Total rows. */
 export const rows = ({ train, validation }: Counts): number => train + validation
 
-/** Explains each drop reason. */
 export const reasons: { readonly [reason: string]: string } = {
   score_not_positive: "the score is 0 or less (--allow-negative-scores keeps it)",
   spread_too_small: "not above the group's lowest score by more than --minimum-score-diff-max-min",

@@ -118,7 +118,6 @@ const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source
   return { builder, faults: faults.first(), files: written }
 })
 
-/** Runs to the end and reports the result. */
 export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOptions, source: Source<R>) {
   const fs = yield* FileSystem.FileSystem
   const { command, number, out, flagValues } = options

@@ -50,7 +50,6 @@ const columnsOf: {
   }
 }
 
-/** The columns of a format. */
 export const columns = (kind: "sft" | "dpo", format: Format, form: "Text" | "Messages"): ReadonlyArray<string> =>
   columnsOf[kind][format][form].split(" ")
 

@@ -9,7 +9,6 @@ import { createInterface } from "node:readline"
 import { parentPort, workerData } from "node:worker_threads"
 import * as Columns from "./Columns.ts"
 
-/** Input of the thread. */
 export interface Task {
   readonly from: string
   readonly to: string

@@ -12,7 +12,6 @@ export interface Report {
   readonly files: ReadonlyArray<WrittenFile>
   /** The first lines that are not groups, with the expected form. */
   readonly faults: ReadonlyArray<string>
-  /** Number of rows requested. */
   readonly wanted: number
 }
 

@@ -37,7 +37,6 @@ export interface TextSample extends Scored {
 
 export interface ChatSample extends Scored {
   readonly _tag: "Chat"
-  /** The original chat. */
   readonly whole: ReadonlyArray<Message.Message>
   readonly prompt: ReadonlyArray<Message.Message>
   readonly completion: ReadonlyArray<Message.Message>
@@ -63,7 +62,6 @@ export type Form =
 
 export interface Options {
   readonly form: Form
-  /** Sequences with more tokens are dropped. */
   readonly maxTokens: number
 }
 

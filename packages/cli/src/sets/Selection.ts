@@ -15,7 +15,6 @@ import { Result } from "effect"
 export type Reason = "score_not_positive" | "spread_too_small" | "beyond_top_n" | "beyond_n_pairs" | "no_worse_sequence"
 
 export interface Candidate {
-  /** Index in the group. */
   readonly index: number
   readonly score: number
 }
@@ -64,7 +63,6 @@ export const best = <C extends Candidate, A, R>(
 export interface PairOptions<C, A, R> {
   readonly allowNegativeScores: boolean
   readonly minimumDifference: number
-  /** Max pairs per group. */
   readonly most: number
   /** Returns a number in [0, count) for the pair with this index. */
   readonly choose: (pair: number, count: number) => number

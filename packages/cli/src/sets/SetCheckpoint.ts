@@ -14,7 +14,6 @@ export const State = Schema.Struct({
 })
 export type State = typeof State.Type
 
-/** Progress of a split. */
 export const Part = Schema.Struct({
   bytes: Schema.Natural,
   rows: Schema.Natural,

@@ -21,7 +21,6 @@ export interface Options extends SetPart.Format {
   readonly appends: boolean
   /** false: discards the unfinished work of an earlier run. */
   readonly resumes: boolean
-  /** Milliseconds between checkpoints. */
   readonly checkpointEvery: number
 }
 
@@ -31,7 +30,6 @@ export interface SetFiles {
   /** True if the source was already read: no rows may be appended, and files may already be renamed. */
   readonly isFinishing: boolean
   readonly append: (rows: ReadonlyArray<MadeRow>, state: SetCheckpoint.State) => Effect.Effect<void, CommandFailed>
-  /** Updates the checkpoint. */
   readonly flush: Effect.Effect<void, CommandFailed>
   /** Completes the files; a split without rows has none. */
   readonly finish: (state: SetCheckpoint.State) => Effect.Effect<ReadonlyArray<SetPart.WrittenFile>, CommandFailed>

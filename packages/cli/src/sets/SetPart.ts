@@ -29,14 +29,10 @@ export interface WrittenFile {
   readonly bytes: number
 }
 
-/** Common properties of a data set's rows. */
 export interface Format {
-  /** Output path as given. */
   readonly out: string
   readonly container: RowFile.Container
-  /** The columns of this format. */
   readonly columns: ReadonlyArray<string>
-  /** Receives every existing row. */
   readonly onRow?: (row: Row) => void
 }
 
@@ -96,7 +92,6 @@ export const create = Effect.fn("SetPart.create")(function* (
   return part
 })
 
-/** Appends the rows of this split. */
 export const append = Effect.fnUntraced(function* (part: SetPart, rows: ReadonlyArray<MadeRow>) {
   const own = rows.filter(({ split }) => split === part.split)
   if (own.length === 0) return

@@ -9,7 +9,6 @@
 type Tokens = ArrayLike<number> & { readonly subarray: (start: number, end: number) => Tokens }
 export type Decode = (tokens: ArrayLike<number>) => string
 
-/** A range of positions in a sequence. */
 export interface Span {
   readonly start: number
   readonly end: number

@@ -8,7 +8,6 @@ import * as Board from "../train/Board.ts"
 import * as ProgressFigures from "../train/ProgressFigures.ts"
 import * as Steps from "./Steps.ts"
 
-/** One poll of the service. */
 export interface Look {
   readonly run: TrajectoryApi.Run
   /** The run's activity, if the service reports it. */
@@ -23,7 +22,6 @@ export interface State {
   readonly see: (look: Look) => void
   /** Terminal lines of the given width. */
   readonly board: (options: { readonly width: number; readonly colour: boolean }) => ReadonlyArray<string>
-  /** One-line form. */
   readonly line: () => string
 }
 

@@ -17,12 +17,10 @@ export interface Options {
   readonly token?: Redacted.Redacted
   /** Default: the most recently active run. */
   readonly run: string | undefined
-  /** Shows the run once and exits. */
   readonly once: boolean
 }
 
 const every = "2 seconds"
-/** Number of past steps to load initially. */
 const past = 200
 const pageLength = 1000
 const lineEveryMillis = 5000

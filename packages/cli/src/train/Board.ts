@@ -20,11 +20,9 @@ export interface State {
   readonly total: number
   /** One per step of this process. */
   readonly rewards: ReadonlyArray<number>
-  /** The last ten steps. */
   readonly recent: ReadonlyArray<StepMetrics>
   /** Health findings, most severe first. */
   readonly findings: ReadonlyArray<string>
-  /** True if the scores are in doubt. */
   readonly isInDoubt?: boolean
   /** State other than running: `stalled`. */
   readonly standing?: string | undefined

@@ -13,7 +13,6 @@ export const count = (value: number): string => value.toLocaleString("en-US")
 export const time = (seconds: number): string => Summary.time(1000 * seconds)
 export const rate = (value: number): string => (value < 10 ? value.toPrecision(2) : count(Math.round(value)))
 
-/** The distinct values, from first to last. */
 export const span = (values: ReadonlyArray<string>): string => [...new Set(values)].join(" to ")
 
 /** Parameters of the whole model, without an adapter. */
@@ -42,7 +41,6 @@ export interface Memory {
   readonly later: ReadonlyArray<number>
 }
 
-/** Current memory, and the peak so far. */
 export const memoryNow = () => ({ now: process.memoryUsage.rss(), soFar: 1024 * process.resourceUsage().maxRSS })
 
 export const memory = ({ later, now }: Memory, what: string, there = totalmem()): Line => [

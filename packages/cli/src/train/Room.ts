@@ -62,13 +62,11 @@ export const memoryOf = ({ memory }: Pick<Settings["trainer"], "memory">, device
   memory === null ? MemoryPlan.memoryBytes(device) : memory * 2 ** 30
 
 export interface Computing {
-  /** Max positions of a micro-batch, padding included. */
   readonly tokens: number
   readonly plan: MemoryPlan.Plan
   readonly workload: Omit<MemoryPlan.Workload, "tokens">
 }
 
-/** The configured recomputation. */
 const rematOf = ({ remat }: Pick<Settings["trainer"], "remat">): MemoryPlan.Plan["remat"] | undefined =>
   remat === "auto" ? undefined : remat === "none" ? false : remat
 
@@ -169,7 +167,6 @@ export const problem = (
   )
 }
 
-/** Sizes of a step. */
 export interface Step {
   readonly batchSize: number
   /** Prompt and answer together, in tokens. */

@@ -3,7 +3,6 @@ import * as ServiceApi from "@atropos/core/service/ServiceApi"
 import { RolloutReader } from "@atropos/api"
 import { Effect, Option, type Redacted } from "effect"
 
-/** From a service in this process. */
 export const here = Effect.fnUntraced(function* (run: string) {
   const reader = yield* RolloutReader.RolloutReader
   return reader.runs.pipe(
@@ -12,7 +11,6 @@ export const here = Effect.fnUntraced(function* (run: string) {
   )
 })
 
-/** From a remote service. */
 export const ofService = Effect.fnUntraced(function* (options: {
   readonly url: string
   readonly run: string

@@ -15,10 +15,8 @@ export interface RunArtifacts {
   readonly configs: ReadonlyArray<{ readonly environment: string; readonly word: string; readonly config: string }>
 }
 
-/** Default address of `atropos policy`. */
 const servedAt = "http://localhost:9004/v1"
 
-/** Quotes an argument for the shell. */
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 
 /** A relative path, quoted for the shell. */
@@ -32,7 +30,6 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   readonly run: RunFolder.RunFolder
   readonly model: Pick<Model, "name">
   readonly adapter: Model["adapter"]
-  /** True if the weights are on this machine. */
   readonly isHere: boolean
   readonly settings: ReadonlyArray<RunSettings>
   /** Quantization of the frozen weights under the adapter; it is served with the same. */
@@ -68,7 +65,6 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   } satisfies RunArtifacts
 })
 
-/** Reports what is kept of an interrupted run. */
 export const tellStopped = Effect.fn("RunArtifacts.tellStopped")(function* (folder: string, steps: number) {
   const { join } = yield* Path.Path
   const step = yield* RunFolder.stepsIn(folder)

@@ -17,7 +17,6 @@ export interface RunFolder {
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** Step of the newest checkpoint in a folder. */
 export const stepsIn = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path

@@ -14,7 +14,6 @@ import * as Room from "./Room.ts"
 
 type ModelConfig = Model["config"]
 
-/** Values of the flags. */
 export interface Given {
   /** In GiB. */
   readonly memory: Option.Option<number>
@@ -25,7 +24,6 @@ export interface Given {
 export interface Serving {
   readonly device: DeviceKind
   readonly quantize: "none" | QuantizedWeights.Kind
-  /** Max concurrent completions. */
   readonly maxRows: number
   /** Bytes the process may use, and whether that was set explicitly. */
   readonly memory: number
@@ -61,7 +59,6 @@ const trainingBytes = (config: ModelConfig, { device, memory, training }: Servin
   return MemoryPlan.peakBytes(workload, plan, trained) - MemoryPlan.heldBytes(workload)
 }
 
-/** Peak memory. */
 export const needs = (config: ModelConfig, serving: Serving): Room.Needs => {
   const { caches, maxRows, quantize } = serving
   const rearranged = Room.frozenOf(config, quantize).bytes

@@ -35,7 +35,6 @@ export interface Trained {
   readonly first: Option.Option<StepMetrics>
   readonly last: Option.Option<StepMetrics>
   readonly folder: string
-  /** Health findings of the run. */
   readonly cards: ReadonlyArray<Health.Card>
 }
 
@@ -83,7 +82,6 @@ const elsewhere = Effect.fnUntraced(function* (settings: TrainerSettings) {
   return { model, engine: () => Layer.build(served), plan: undefined }
 })
 
-/** Runs until all steps are done. */
 export const run = Effect.fn("Train.run")(
   function* (
     given: TrainerSettings,

@@ -20,7 +20,6 @@ export interface Options {
   readonly trainer: Pick<Trainer, "isSettled" | "measure">
   readonly settings: TrainerSettings
   readonly device: DeviceKind
-  /** Remaining steps. */
   readonly steps: number
 }
 

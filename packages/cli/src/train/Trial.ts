@@ -29,7 +29,6 @@ const long = 2
 /** Seconds for each of two more trials: the first allocates arrays of that size. */
 const patience = 1.5
 
-/** Trained tokens per second. */
 export const rate = ({ seconds, tokens }: Trial): number => tokens / seconds
 
 /** Measures sequences of the expected length, with a share of them trained. */

@@ -21,7 +21,6 @@ export const choose = ({ areCut, rollouts }: Lengths.Lengths, maxTokenLength: nu
   return Math.min(maxTokenLength, areCut ? Math.max(unended, needed) : needed)
 }
 
-/** Explains the choice, for the plan. */
 export const reason = ({ areCut, rollouts }: Lengths.Lengths): string => {
   const longest = Math.max(0, ...rollouts.map(({ answer }) => answer))
   return areCut

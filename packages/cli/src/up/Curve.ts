@@ -29,10 +29,8 @@ export const windowOf = ({ length }: ReadonlyArray<number>): number => Math.max(
 
 const meanOf = (rewards: ReadonlyArray<number>): number => (rewards.length === 0 ? 0 : Evaluation.mean(rewards))
 
-/** Mean of the last window. */
 export const recent = (rewards: ReadonlyArray<number>): number => meanOf(rewards.slice(-windowOf(rewards)))
 
-/** Mean of the first window. */
 export const early = (rewards: ReadonlyArray<number>): number => meanOf(rewards.slice(0, windowOf(rewards)))
 
 /** The best window mean, and the last step of that window, counted from the curve's first. */

@@ -70,7 +70,6 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   /** From the engine the environments use. */
   readonly prompts: PromptTally
   readonly settings: TrainerSettings
-  /** Remaining steps. */
   readonly steps: number
   readonly device: DeviceKind
   /** The run's folder, and which of its settings are unset. */

@@ -18,7 +18,6 @@ export interface Options {
   /** Replaces the preset of the settings. */
   readonly objective: ClosedLoop.Options["objective"] | undefined
   readonly stepsAhead: number
-  /** Called before anything is sampled or trained. */
   readonly onReady?: (
     trainer: Trainer.Trainer,
     environments: ReadonlyArray<Environment.EnvironmentShape>
@@ -35,7 +34,6 @@ export interface Options {
 
 /** Callbacks and choices that depend on the run's parts. */
 export interface Ready {
-  /** Called after every step. */
   readonly onStep: Options["onStep"]
   /** Steps between evaluations of the held-out items; undefined: only before and after the run. */
   readonly evaluateEvery?: number | undefined
@@ -91,7 +89,6 @@ const print = (solved: ReadonlyArray<SolvedBy>, when: string) =>
     { discard: true }
   )
 
-/** Runs until the trainer's steps are done. */
 export const run = Effect.fn("Loop.run")(function* (
   options: Options
 ): Effect.fn.Return<Outcome, unknown, ClosedLoop.Needs | Engine.Engine | Environment.Environments | Scope.Scope> {

@@ -26,7 +26,6 @@ export interface Workload {
   /** Max concurrent completions, in training and evaluation. */
   readonly rows: number
   readonly evaluationRows: number
-  /** Weight updates per batch. */
   readonly updates: number
 }
 
@@ -67,7 +66,6 @@ const samplingSeconds = (completions: number, rows: number, { answers }: Expecte
   return (seconds * completions) / Math.max(1, together)
 }
 
-/** Seconds of a step. */
 export const stepSeconds = (workload: Workload, speed: Speed.Speed, lengths: Expected): number => {
   const { batchSize, groupSize, rows, updates } = workload
   const prompts = ((batchSize / groupSize) * lengths.prompt) / speed.prompts
@@ -75,7 +73,6 @@ export const stepSeconds = (workload: Workload, speed: Speed.Speed, lengths: Exp
   return prompts + samplingSeconds(batchSize, rows, lengths, speed) + training
 }
 
-/** Seconds to evaluate this many held-out items. */
 export const heldOutSeconds = (workload: Workload, speed: Speed.Speed, items: number, lengths: Expected): number =>
   items === 0
     ? 0
@@ -218,7 +215,6 @@ const chosenLines = ({ chosen, lengths, settings, workload }: Described): Readon
     : [])
 ]
 
-/** The plan as pairs to print. */
 export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
   const { device, expected, lengths, load, memory, model, settings, speed, workload } = options
   const { batchSize, maxTokenLength, rows, seqLen, steps } = workload

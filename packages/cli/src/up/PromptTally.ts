@@ -6,7 +6,6 @@ import * as Engine from "@atropos/trainer/engine/Engine"
 import { Effect, Layer } from "effect"
 
 export interface PromptTally {
-  /** Number of prompts so far, and their tokens. */
   requests: number
   tokens: number
 }

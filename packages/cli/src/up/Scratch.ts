@@ -27,7 +27,6 @@ const right = 0.1
 const unknownAnswer = 16
 
 interface Seen {
-  /** The first prompt of the item. */
   readonly prompt: string
   readonly gold: string | undefined
 }

@@ -18,7 +18,6 @@ export interface Speed {
   readonly triedTokens: number
 }
 
-/** Sizes of a step, in tokens and counts. */
 export interface Sizes {
   readonly batchSize: number
   readonly seqLen: number
@@ -28,16 +27,13 @@ export interface Sizes {
   readonly answer: number
 }
 
-/** Seconds of a decoding step. */
 export const decodingSeconds = ({ decoding: { row, step } }: Speed, rows: number): number => step + row * rows
 
 /** Max decoding steps to measure, and seconds for them. */
 const decoded = { most: 24, seconds: 1.5 }
 /** Divisor for the rows of a second trial. */
 const fewerRows = 8
-/** Max prompt length of the trial. */
 const longestPrompt = 512
-/** Prompt length of the warm-up. */
 const shortPrompt = 8
 
 const seconds = (from: bigint, to: bigint): number => Number(to - from) / 1e9

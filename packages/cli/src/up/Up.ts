@@ -44,7 +44,6 @@ import * as RunActivity from "../train/RunActivity.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
 
 export interface UpOptions {
-  /** One for each environment. */
   readonly settings: Arr.NonEmptyReadonlyArray<RunSettings>
   readonly trainer: TrainerSettings
   readonly metrics: MetricsSettings.MetricsSettings
@@ -69,9 +68,7 @@ export interface UpResult extends Loop.Outcome {
   readonly run: RunFolder.RunFolder
   readonly seconds: number
   readonly trained: RunArtifacts.RunArtifacts
-  /** Health findings of the run. */
   readonly cards: ReadonlyArray<Health.Card>
-  /** True if the run's scores are in doubt. */
   readonly isInDoubt: boolean
 }
 
@@ -106,7 +103,6 @@ const unsetIn = ({ areStepsGiven, settings, trainer: { trainer } }: UpOptions) =
   evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
 })
 
-/** Runs until all steps are done. */
 const train = Effect.fn("Up.train")(
   function* (options: Chosen) {
     const { chosen, recipe, settings, stepsAhead } = options

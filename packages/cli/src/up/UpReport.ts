@@ -24,13 +24,10 @@ const solvedOf = ({ after, before, isInDoubt }: UpResult): ReadonlyArray<readonl
 export interface Ran {
   /** The command that starts a policy server with the result, if any. */
   readonly policy: string | undefined
-  /** The environments as named on the command line. */
   readonly words: ReadonlyArray<string>
   /** Environments with held-out items, and the files with their settings. */
   readonly evaluated: ReadonlyArray<{ readonly config: string; readonly word: string }>
-  /** True if there are health findings. */
   readonly hasFindings: boolean
-  /** True if the reward rose. */
   readonly hasLearned: boolean
 }
 

@@ -22,7 +22,6 @@ export interface ValidateOptions {
   readonly seed: number
 }
 
-/** The result of one law. */
 export interface Verdict {
   readonly law: string
   readonly checks: number
@@ -70,7 +69,6 @@ const isTooSlow = (took: Duration.Duration): boolean => Duration.isGreaterThan(t
 const short = (text: string): string =>
   text.length > 120 ? `${text.slice(0, 120)}… (${text.length} characters)` : text
 
-/** The episode with its last answer replaced. */
 const endingWith = (episode: Trajectory.Trajectory, text: string): Trajectory.Trajectory => ({
   ...episode,
   completion: text,
@@ -113,7 +111,6 @@ const soundness = (
 type Item = Environment.ClaimedItem
 type Group = ReadonlyArray<Trajectory.Trajectory>
 
-/** Collects the verdicts. */
 const makeRecord = () => {
   const verdicts = new Map<LawName, Verdict>()
   const unscorable = { count: 0, first: "" }
@@ -149,7 +146,6 @@ const sampling = (declined: (item: Item, why: string) => void) => {
     )
 }
 
-/** Checks every law on the first items. */
 export const run = Effect.fn("Validate.run")(
   function* (options: ValidateOptions) {
     const environment = yield* Environment.Environment

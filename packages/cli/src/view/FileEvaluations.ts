@@ -18,7 +18,6 @@ type Sample = SamplePage["samples"][number]
 export interface Options {
   readonly files: ReadonlyArray<string>
   readonly index: FileIndex.FileIndex
-  /** Run names of the files. */
   readonly names: ReadonlyArray<string>
 }
 

@@ -21,7 +21,6 @@ export interface FileIndex {
   readonly sample: (file: number, number: number) => Effect.Effect<unknown, CommandFailed>
   /** Number of groups in each file, as far as known. */
   readonly sizes: Effect.Effect<ReadonlyArray<number>, CommandFailed>
-  /** Emits when a file has new lines. */
   readonly grown: (file: number) => Stream.Stream<void>
 }
 

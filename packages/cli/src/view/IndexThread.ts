@@ -6,7 +6,6 @@ import { parentPort, workerData } from "node:worker_threads"
 import * as LineIndex from "./LineIndex.ts"
 import type * as LineSearch from "./LineSearch.ts"
 
-/** Input of the thread. */
 export interface Setup {
   readonly files: ReadonlyArray<string>
 }

@@ -20,7 +20,6 @@ import * as LineTable from "./LineTable.ts"
 export interface SamplePage {
   readonly samples: ReadonlyArray<SampleHead & { readonly number: number }>
   readonly next: number | null
-  /** Total of the file. */
   readonly total: number
 }
 
@@ -40,11 +39,9 @@ export interface LineIndex {
   readonly group: (file: number, number: number) => IndexedGroup | undefined
   /** Evaluation samples of a file from a line on, in order, as far as read. */
   readonly samples: (file: number, page: { readonly from: number; readonly limit: number }) => SamplePage
-  /** A complete sample. */
   readonly sample: (file: number, number: number) => unknown
   /** Number of groups in a file known so far. */
   readonly size: (file: number) => number
-  /** News since the last call. */
   readonly news: () => LineReader.News
   readonly close: () => void
 }

@@ -29,7 +29,6 @@ export interface LineReader {
   ) => Pick<SavedGroup.Saved, "group" | "trained"> | undefined
   /** The complete sample of a line; undefined if it is not an evaluation sample. */
   readonly sample: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => unknown
-  /** News since the last call. */
   readonly news: () => News
   readonly close: () => void
 }
@@ -48,7 +47,6 @@ const oldest = (versions: ScoredGroup.ScoredGroup["policyVersions"]): number | n
     null
   )
 
-/** Removes a file's lines and their words. */
 const forget = ({ prepared }: LineTable.LineTable, file: number): void => {
   const range = LineTable.rangeOf(file)
   prepared("delete from words where rowid in (select id from line where id > ? and id < ? and state = 1)").run(...range)

@@ -8,7 +8,6 @@ import * as LineTable from "./LineTable.ts"
 
 /** The list row of a group. */
 export interface IndexedRow {
-  /** The line number. */
   readonly number: number
   readonly sequences: number
   readonly tokens: number

@@ -53,7 +53,6 @@ export interface LineRecord {
 }
 
 export interface LineTable {
-  /** A statement, prepared once. */
   readonly prepared: (sql: string) => StatementSync
   readonly records: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<LineRecord>
   /** The column `n` of the only row. */

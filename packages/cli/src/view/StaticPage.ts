@@ -24,13 +24,11 @@ export interface PageOptions {
   readonly out: string
   /** Curves of the first file's run. */
   readonly metrics?: ReadonlyArray<SavedMetrics.Row>
-  /** Decodes tokens, if known. */
   readonly tokenizer: Option.Option<Tokenizer.TokenizerShape>
   /** Re-scoring results of the first file's groups (`Reverified` of the viewer). */
   readonly reverified?: object
   /** Receives every line that is not a group. */
   readonly onFault: (fault: string) => Effect.Effect<void>
-  /** Receives other notes. */
   readonly onNote: (note: string) => Effect.Effect<void>
 }
 
@@ -42,7 +40,6 @@ export interface WrittenPage {
   readonly leftOut: number
 }
 
-/** A one-line summary. */
 export const summary = ({ bytes, groups, leftOut, path }: WrittenPage): string => {
   const size = `${(bytes / 1024 ** 2).toFixed(1)} MB`
   const rest =

@@ -11,11 +11,9 @@ import * as Failure from "./Failure.ts"
 import type { Views } from "./Views.ts"
 
 export interface Changes {
-  /** This process has changed the run. */
   readonly changed: (run: string) => void
   /** This process has only changed queue counts or leases of the run. */
   readonly counted: (run: string) => void
-  /** This process has recorded metrics of the run. */
   readonly measured: (run: string) => void
   /** Number of changes by this process to any run, from which idle work knows if the service is busy. */
   readonly count: () => number

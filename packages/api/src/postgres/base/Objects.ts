@@ -22,7 +22,6 @@ export interface Objects {
   readonly bring: <Row extends StoredRow>(row: Row) => Effect.Effect<Row, StoreError | SqlError>
 }
 
-/** The payload columns of `grp`. */
 export interface StoredRow {
   readonly encoding: number
   readonly payload: Uint8Array

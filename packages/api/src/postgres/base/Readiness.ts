@@ -13,7 +13,6 @@ import * as Failure from "./Failure.ts"
 export interface Readiness extends Pick<TrajectoryStoreShape, "ready"> {
   /** Fails while the disk of the embedded database is full; reads still work then. */
   readonly refuseWhenFull: Effect.Effect<void, StoreError>
-  /** Reports the outcome of a write. */
   readonly wrote: (exit: Exit.Exit<unknown, StoreError>) => void
 }
 

@@ -82,7 +82,6 @@ export const toEnvironment = (row: EnvironmentJson): RegisteredEnvironment => ({
   lastSeen: Date.parse(row.last_seen)
 })
 
-/** Columns of a group without its payload. */
 export interface EnvelopeRow {
   readonly id: bigint
   readonly env_id: number

@@ -13,7 +13,6 @@ export interface RunIds {
   readonly latest: number
 }
 
-/** Only the newest of them. */
 export const newestOf = ({ current, latest }: RunIds): RunIds => ({ ids: [latest], current, latest })
 
 export interface RunNames {

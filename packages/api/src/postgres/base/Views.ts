@@ -28,7 +28,6 @@ export interface Views {
   readonly get: (name: string) => Effect.Effect<RunView | undefined, SqlError>
   /** Like `get`, but queue counts, leases and the number of batches may be slightly stale; `isCurrent` tells. */
   readonly recent: (name: string) => Effect.Effect<Recent, SqlError>
-  /** Invalidates everything about the run. */
   readonly invalidate: (name: string) => void
   /** Invalidates its counts, leases and number of batches. */
   readonly invalidateCounts: (name: string) => void

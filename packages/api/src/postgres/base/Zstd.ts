@@ -41,9 +41,7 @@ const pool = (create: () => Context) => {
     Effect.uninterruptible(Effect.callback<Uint8Array>((resume) => pass(bytes, [], resume)))
 }
 
-/** Creates separate contexts. */
 export const make = () => ({
-  /** A frame of level 1. */
   compress: pool(() =>
     zlib.createZstdCompress({
       params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 },

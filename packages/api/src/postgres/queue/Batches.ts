@@ -51,7 +51,6 @@ const canClaim = ({ leases, queued, run }: RunView, now: number): boolean =>
   leases.some((until) => until === null || until <= now) ||
   queued.reduce((sum, { groups, sequences }) => sum + groups * sequences, 0) >= run.batchSize
 
-/** Min batch shares of connected environments. */
 const minimumShares = ({ environments }: RunView): Packing.MinimumShares =>
   new Map(
     environments.flatMap(({ connected, envId, minBatchAllocation }) =>

@@ -3,7 +3,6 @@ import type { Submission } from "../../store/TrajectoryStore.ts"
 import type { Stored } from "../base/Codec.ts"
 import * as Rows from "../base/Rows.ts"
 
-/** A submission ready to be written. */
 export interface Item {
   readonly submission: Submission
   readonly stored: Stored

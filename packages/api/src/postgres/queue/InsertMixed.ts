@@ -129,7 +129,6 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
     }
   })
 
-  /** Queues buffered groups in the given order. */
   const enqueue = (runId: number, ids: ReadonlyArray<bigint>) => sql`
     with placed as (
       update grp set place = entering.place

@@ -43,7 +43,6 @@ const mostSubmissions = 256
 const isOfTheirs = (exit: Exit.Exit<unknown, StoreError>): boolean =>
   Exit.isFailure(exit) && exit.cause.reasons.some((reason) => !Cause.isFailReason(reason) || !reason.error.isTransient)
 
-/** Splits by run and size limit. */
 const portions = (all: ReadonlyArray<Pending>): ReadonlyArray<ReadonlyArray<Pending>> => {
   const portions: Array<Array<Pending>> = []
   const open = new Map<string, { bytes: number; readonly portion: Array<Pending> }>()

@@ -8,7 +8,6 @@ import * as Rows from "../base/Rows.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
 import type { LastSeen } from "../runs/LastSeen.ts"
 
-/** Of the runs with these ids. */
 export type Activities = (
   ids: ReadonlyArray<number>
 ) => Effect.Effect<ReadonlyMap<number, (typeof TrajectoryApi.RunActivity)["Type"]>, SqlError>

@@ -65,7 +65,6 @@ const toRow = (row: BrowseRow): TrajectoryApi.RolloutRow => ({
 
 const isId = (id: string) => /^\d{1,18}$/.test(id)
 
-/** Phrases, which need more than a word match. */
 const phrasesOf = (query: RolloutText.Query | undefined): ReadonlyArray<string> =>
   (query ?? []).filter(({ words }) => words.length > 1).map(RolloutText.needleOf)
 

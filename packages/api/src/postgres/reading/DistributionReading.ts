@@ -21,7 +21,6 @@ interface Cell {
   readonly groups: number
   readonly first: bigint
   readonly last: bigint
-  /** Steps per column. */
   readonly per: bigint
   readonly place: bigint
   readonly bin: number

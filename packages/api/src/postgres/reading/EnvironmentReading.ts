@@ -11,7 +11,6 @@ import type { RunNames } from "../base/RunNames.ts"
 
 export type EnvironmentReading = Pick<RolloutReaderShape, "environments">
 
-/** Number of batches for an environment's share. */
 const recentBatches = 20
 const rateMillis = 60_000
 /** Max groups for the rate; above it, the rate is that of the last ones. */

@@ -11,7 +11,6 @@ import type { RunNames } from "../base/RunNames.ts"
 
 export type MetricReading = Pick<RolloutReaderShape, "metrics" | "metricsToCome">
 
-/** Max rows per event. */
 const rowsAtOnce = 500
 
 interface MetricRow {

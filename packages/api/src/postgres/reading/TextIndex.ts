@@ -41,7 +41,6 @@ const previewsAtOnce = 40
 const previewBytes = 512 * 1024
 
 const pause: Duration.Input = "1 second"
-/** Max rest after any piece of work. */
 const longestRest = 1000
 const leaseMillis = Duration.toMillis("30 seconds")
 

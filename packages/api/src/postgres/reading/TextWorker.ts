@@ -10,12 +10,10 @@ export interface Task {
   readonly bytes: Uint8Array
 }
 
-/** Columns of its text row. */
 export interface Reply {
   readonly preview: string | null
   /** Null if there is no text. */
   readonly body: string | null
-  /** Number of distinct words. */
   readonly count: number
   readonly figures: TrajectoryApi.GroupFigures | null
 }

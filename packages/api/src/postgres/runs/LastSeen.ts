@@ -11,7 +11,6 @@ export interface LastSeen {
   /** Milliseconds since the epoch; 0 without contact since the last write. */
   readonly of: (runId: number, envId: number) => number
   readonly ofTrainer: (runId: number) => number
-  /** Writes the recorded times. */
   readonly flush: Effect.Effect<void, SqlError>
 }
 

@@ -7,7 +7,6 @@ import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import type { RunNames } from "../base/RunNames.ts"
 
-/** Max notes of a run. */
 const most = 10_000
 
 /** Stands for the group as a whole. */

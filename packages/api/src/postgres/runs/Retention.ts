@@ -38,7 +38,6 @@ export const make = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const vacuum = yield* Vacuum.make
 
-  /** Removes groups and remembers their keys. */
   const forget = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>, now: number) {
     const text = `{${ids.join(",")}}`
     yield* sql`

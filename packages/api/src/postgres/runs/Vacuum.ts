@@ -8,9 +8,7 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 
 export interface Vacuum {
-  /** Reports that this process removed groups. */
   readonly dropped: (groups: number) => void
-  /** Vacuums if enough was removed. */
   readonly run: Effect.Effect<void, SqlError>
 }
 

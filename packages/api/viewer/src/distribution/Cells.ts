@@ -100,7 +100,6 @@ export const filterOf = (
 
 export const address = (run: string, ...of: Parameters<typeof filterOf>): string => Guilty.address(run, filterOf(...of))
 
-/** One row per non-empty cell. */
 export const table = (distribution: Wire.Distribution) => ({
   columns: ["step_from", "step_to", "from", "to", "rollouts"],
   rows: distribution.columns.flatMap(({ counts, from, to }) =>

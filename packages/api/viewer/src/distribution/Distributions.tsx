@@ -16,7 +16,6 @@ import "./distribution.css"
 interface DistributionsProps {
   readonly run: string
   readonly environments: ReadonlyArray<string>
-  /** The newest known step. */
   readonly step: number
 }
 

@@ -12,7 +12,6 @@ interface Props {
   readonly filter: Items.Filter
   readonly isComparison: boolean
   readonly items: ReadonlyArray<Items.Item>
-  /** The items that match the filter, in order. */
   readonly matching: ReadonlyArray<Items.Item>
   readonly searchField: RefObject<HTMLInputElement | null>
   readonly onChange: (changes: { readonly [name: string]: string | null }) => void

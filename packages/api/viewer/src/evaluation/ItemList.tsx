@@ -58,7 +58,6 @@ export const ItemList = ({ current, emptyText, hasCategories, items }: Props) =>
   )
 }
 
-/** The current address with this item selected. */
 const pathOf = (id: string): string => {
   const { path, search } = parse(window.location.hash)
   const parameters = new URLSearchParams(search)

@@ -23,7 +23,6 @@ export const answerOf = (sample: Sample): Answer => ({
 /** The change of an item from the first evaluation to the second. */
 export type Course = "fixed" | "broken" | "unchanged"
 
-/** The item in one evaluation. */
 export interface Side {
   readonly samples: ReadonlyArray<Sample>
   /** The share correct; the mean score if the environment does not define correct. */
@@ -73,7 +72,6 @@ export const join = (first: Items, second: Items | null): ReadonlyArray<Item> =>
     ]
   })
 
-/** A model's answer in one line. */
 export const shownAnswer = ({ ending, parsed }: Sample): string =>
   parsed === undefined || parsed === "" ? ending || "(nothing)" : (parsed ?? "(not read)")
 

@@ -1,7 +1,6 @@
 /** Finds the evaluation behind a point of a run's curves. Pure. */
 import type * as Wire from "../source/Wire.ts"
 
-/** True for metrics of evaluations. */
 export const isEvaluated = (metric: string): boolean => metric.startsWith("eval/")
 
 /**

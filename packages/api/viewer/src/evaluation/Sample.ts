@@ -17,7 +17,6 @@ export interface Sample {
   readonly tokens: number | null
 }
 
-/** Keys that are shown elsewhere. */
 const told = new Set([
   "item",
   "label",

@@ -24,7 +24,6 @@ interface Props {
   readonly raw: unknown
   readonly group: Group
   readonly recipe: AdvantageRecipe | null
-  /** In the order shown. */
   readonly rollouts: ReadonlyArray<Rollout>
   /** Index of the selected rollout; null: none. */
   readonly current: number | null

@@ -160,7 +160,6 @@ export const sharedMessages = ({ rollouts }: Group): number => {
 export const hasReasoning = ({ rollouts }: Group): boolean =>
   rollouts.some(({ messages }) => messages?.some(({ parts }) => parts.some(({ kind }) => kind === "reasoning")))
 
-/** Pictures to show next to the messages. */
 export interface Pictures {
   /** Those of the item, shown with the prompt. */
   readonly shared: ReadonlyArray<Image>

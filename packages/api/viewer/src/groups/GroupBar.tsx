@@ -23,7 +23,6 @@ interface GroupBarProps {
   readonly onReasoning: (() => void) | null
   readonly onSource: () => void
   readonly onChoose: (place: number) => void
-  /** The group as stored. */
   readonly raw: unknown
   /** Result of the last copy of a rollout. */
   readonly copied: CopyState

@@ -13,7 +13,6 @@ import * as Remembered from "./list/Remembered.ts"
 import { policyTitle } from "./RolloutHead.tsx"
 import { Settings, Short } from "./Settings.tsx"
 
-/** Enough characters to distinguish items. */
 const shownOfItem = 16
 
 export const GroupHead = ({

@@ -14,11 +14,9 @@ import { Settings, Short } from "./Settings.tsx"
 interface Props {
   readonly run: string
   readonly id: string
-  /** The group as received. */
   readonly raw: unknown
   readonly recipe: AdvantageRecipe | null
   readonly rollout: Rollout
-  /** Scale of the group's components. */
   readonly components: ComponentScale
   /** Its re-scored value, if different. */
   readonly now: number | null
@@ -94,7 +92,6 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
   )
 }
 
-/** Max characters shown without collapsing. */
 const short = 160
 
 const Rationale = ({ text }: { readonly text: string }) =>

@@ -9,7 +9,6 @@ export const RolloutPicker = ({
   rollouts
 }: {
   readonly rollouts: ReadonlyArray<Rollout>
-  /** Index of the selected rollout. */
   readonly current: number | null
   readonly onChoose: (place: number) => void
 }) => {

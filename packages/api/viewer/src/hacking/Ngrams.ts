@@ -9,13 +9,11 @@ export interface Answer {
   readonly text: string
   /** True if its score is above the mean of its group. */
   readonly isBetter: boolean
-  /** True if it is from the last steps. */
   readonly isLate: boolean
 }
 
 export interface Phrase {
   readonly text: string
-  /** Answers that contain it. */
   readonly answers: number
   /** Shares of the answers that contain it. */
   readonly better: number
@@ -29,7 +27,6 @@ export interface Phrase {
 const longest = 8
 const fewest = 5
 const surest = 3
-/** Max words read per answer. */
 const mostWords = 800
 
 interface Count {

@@ -40,7 +40,6 @@ interface Step {
   readonly other: Sum
 }
 
-/** Values of an environment over the whole run. */
 interface Whole {
   lowest: number
   highest: number

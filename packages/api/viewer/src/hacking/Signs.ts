@@ -46,7 +46,6 @@ export const tableOf = (rows: ReadonlyArray<Wire.RolloutRow>): MetricTable.Metri
   )
 }
 
-/** A finding as text. */
 export interface Found {
   readonly sign: Sign
   readonly title: string
@@ -69,7 +68,6 @@ interface Means {
 const paid = 0.4
 /** A correlation this strong counts even if the length has not changed. */
 const closely = 0.7
-/** Relative change of length. */
 const grown = 1.25
 /** Tokens: lengths of shorter answers mostly reflect their wording. */
 const short = 16
@@ -151,7 +149,6 @@ const rules: ReadonlyArray<Rule> = [
   }
 ]
 
-/** Describes the rules with their thresholds. */
 export const rulesInWords = [
   `Signs are judged by means over the last ${Health.window} steps of an environment.`,
   `Right answers: worth less than ${Health.percent(least)} of the range of scores more than the others.`,

@@ -12,7 +12,6 @@ export interface GroupRows {
   /** Newest first. */
   readonly rows: ReadonlyArray<Wire.RolloutRow>
   readonly total: number
-  /** Groups that are not read yet. */
   readonly unindexed: number
   readonly isDone: boolean
   readonly error: SourceError | null

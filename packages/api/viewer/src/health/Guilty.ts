@@ -10,7 +10,6 @@ type Order = Pick<Filter.Filter, "sort" | "isAscending">
 const highest = (sort: Filter.Sort): Order => ({ sort, isAscending: false })
 const lowest = (sort: Filter.Sort): Order => ({ sort, isAscending: true })
 
-/** The order by rule. */
 const orders: { readonly [R in Finding["rule"]]: Order } = {
   stalled: lowest("mean"),
   grader: lowest("mean"),
@@ -68,7 +67,6 @@ const orderOf = (metric: string): Partial<Filter.Filter> =>
         ? highest("staleness")
         : {}
 
-/** The groups of a point of a curve. */
 export const ofPoint = (metric: string, source: string, step: number): Filter.Filter => {
   const component = RewardNames.componentOf(metric)
   return {

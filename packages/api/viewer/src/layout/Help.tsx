@@ -11,7 +11,6 @@ const names: { readonly [key: string]: string } = {
   " ": "Space"
 }
 
-/** Global shortcuts come last. */
 const byPlace = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number =>
   Number(a === "Everywhere") - Number(b === "Everywhere")
 

@@ -11,11 +11,9 @@ import { useRuns } from "../state/useRun.tsx"
 export type Change = Pick<Wire.Note, "bookmarked" | "labels" | "text">
 
 export interface Notes {
-  /** True if the source stores notes. */
   readonly isKept: boolean
   /** Most recently changed first; null while loading. */
   readonly all: ReadonlyArray<Wire.Note> | null
-  /** Error of the last change. */
   readonly problem: string | null
   readonly of: (group: string, rollout: number | null) => Change
   /** Number of notes on a group and its rollouts. */

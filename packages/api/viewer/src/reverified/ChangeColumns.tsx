@@ -26,7 +26,6 @@ const item: Column<Change> = {
   cell: ({ label }) => <span className="reverified-item">{short(label)}</span>
 }
 
-/** Lists changed rollouts with links; counts the others. */
 const Scores = ({ change, run }: { readonly change: Change; readonly run: string }) => {
   const { after, before, places } = change
   const changed = after.flatMap((now, index) => (now === before[index] ? [] : [{ index, now, old: before[index]! }]))

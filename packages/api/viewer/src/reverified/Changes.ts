@@ -7,7 +7,6 @@ export type Filter = (typeof filters)[number]
 export interface Change {
   /** The first or only group. */
   readonly group: string
-  /** Group and rollout of each score. */
   readonly places: ReadonlyArray<{ readonly group: string; readonly rollout: number }>
   readonly item: string | null
   readonly label: string
@@ -69,7 +68,6 @@ export const scoresOf = ({ rows }: Wire.Reverified, group: string): ReadonlyArra
   return row.groups.length === 1 ? row.after : row.after.slice(row.groups.indexOf(group)).slice(0, 1)
 }
 
-/** Summarises in a sentence. */
 export const told = ({ environment, rows, same }: Wire.Reverified): string => {
   const changes = rows.map(of)
   const changed = changes.filter(keeps.changed)

@@ -13,7 +13,6 @@ import { Command } from "./Command.tsx"
 import { useReverified } from "./useReverified.ts"
 import "./reverified.css"
 
-/** Max rows rendered. */
 const most = 300
 
 export const ReverifiedPage = () => {

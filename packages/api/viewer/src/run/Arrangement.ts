@@ -6,7 +6,6 @@ import type { Chart, Section } from "./Catalog.ts"
 import type { RunData } from "./Curves.ts"
 
 export interface Arranged extends Section {
-  /** True for the larger main charts. */
   readonly isMain: boolean
 }
 

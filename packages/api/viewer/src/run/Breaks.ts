@@ -56,7 +56,6 @@ const broken = ({ xs, ys }: Line, after: ReadonlySet<number>): Line => {
   return gapped
 }
 
-/** A line over steps. */
 export const overSteps = (line: Line): Line => broken(line, missingIn(line.xs))
 
 /** A line over seconds; missing steps are unknown if the run's steps went back. */

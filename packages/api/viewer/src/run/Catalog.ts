@@ -14,7 +14,6 @@ export type Spread =
   | { readonly kind: "range"; readonly low: string; readonly high: string; readonly label: string }
   | { readonly kind: "standardError"; readonly metric: string; readonly label: string }
 
-/** One line of a chart. */
 export interface Trace {
   readonly label: string
   readonly metric: string
@@ -32,7 +31,6 @@ export interface Chart {
   /** `stacked`: the traces are parts of a whole; `points`: few measurements, each drawn, not smoothed. */
   readonly kind: "lines" | "stacked" | "points"
   readonly traces: ReadonlyArray<Trace>
-  /** Restricts the chart to this source. */
   readonly source?: string
   /** Queue metrics are not recorded but observed while the page is open. */
   readonly isWatched?: boolean
@@ -273,7 +271,6 @@ export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> =>
     .filter(({ charts }) => charts.length > 0)
 }
 
-/** True if there is more than one step. */
 export const isCurve = (table: MetricTable): boolean => {
   const steps = table.steps()
   return steps !== null && steps.last > steps.first
@@ -294,6 +291,5 @@ export const byPrefix = (
 const single = (name: string): Chart =>
   lines(`metric:${name}`, name, unitOf(name), "", [trace(name.slice(name.lastIndexOf("/") + 1), name)])
 
-/** The metrics of all runs, sorted. */
 export const namesOf = (runs: ReadonlyArray<Tables>): ReadonlyArray<string> =>
   [...new Set(runs.flatMap(({ table }) => table.names()))].sort()

@@ -37,7 +37,6 @@ export interface Entry {
   readonly run: RunData
   readonly source: string
   readonly trace: Trace
-  /** True if the trace's spread is recorded too. */
   readonly hasSpread: boolean
   /** Colour index, from 0. */
   readonly tone: number
@@ -56,13 +55,11 @@ export interface Curve {
    * The drawn line: stacked on the curves below in a stacked chart, otherwise its values with gaps at missing steps.
    */
   readonly drawn: Line.Line
-  /** Points with non-finite values. */
   readonly gaps: ReadonlyArray<Gap>
 }
 
 const tableOf = (chart: Chart, run: RunData): MetricTable => (chart.isWatched === true ? run.watched : run.table)
 
-/** A clicked point. */
 export interface Picked {
   readonly run: string
   readonly source: string
@@ -88,7 +85,6 @@ export const picked = (entry: Entry, x: number, axis: Axis): Picked => ({
   step: stepAt(entry, x, axis)
 })
 
-/** The position of a step on the axis. */
 export const xOf = ({ run, source, trace }: Entry, step: number, axis: Axis): number => {
   if (axis === "step") return step
   const { steps, times } = run.table.points(source, trace.metric)

@@ -13,7 +13,6 @@ export interface Facet {
   readonly entries: ReadonlyArray<Entry>
 }
 
-/** Max curves in one chart. */
 const mostCurves = 6
 
 const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(values)]

@@ -24,7 +24,6 @@ export interface Headline {
   readonly evaluation: { readonly name: string; readonly value: number; readonly step: number } | null
 }
 
-/** Number of steps averaged. */
 export const recentSteps = Health.window
 
 /** Scores that represent evaluations, in order of preference. */

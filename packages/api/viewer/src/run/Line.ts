@@ -9,7 +9,6 @@ export interface Line {
   readonly ys: Float64Array
 }
 
-/** A line's lower and upper bound. */
 export interface Band {
   readonly low: Line
   readonly high: Line
@@ -259,7 +258,6 @@ const lowerBound = (xs: Float64Array, x: number): number => {
   return low
 }
 
-/** The first index whose value is above `x`. */
 const upperBound = (xs: Float64Array, x: number): number => {
   let low = 0
   let high = xs.length

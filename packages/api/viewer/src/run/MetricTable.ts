@@ -23,7 +23,6 @@ export interface MetricTable {
   readonly add: (rows: Iterable<MetricsRow>) => void
   /** In order of first appearance. */
   readonly sources: () => ReadonlyArray<string>
-  /** Names of all sources, sorted. */
   readonly names: () => ReadonlyArray<string>
   /** Sources with the metric, in order of first appearance. */
   readonly sourcesOf: (name: string) => ReadonlyArray<string>
@@ -33,14 +32,12 @@ export interface MetricTable {
   readonly steps: () => { readonly first: number; readonly last: number } | null
   /** Min and max time of all rows; null without rows. */
   readonly times: () => { readonly first: number; readonly last: number } | null
-  /** Number of additions so far. */
   readonly version: () => number
 }
 
 interface Column {
   /** May be shorter than the steps: the rest is `NaN`. */
   values: Array<number>
-  /** Non-finite values by step. */
   readonly odd: Map<number, number>
   points: Points | null
 }

@@ -2,7 +2,6 @@
 import type { Axis } from "./Curves.ts"
 
 export interface PageView {
-  /** Names of the other runs shown. */
   readonly others: ReadonlyArray<string>
   readonly axis: Axis
   /** 0 to 0.99. */

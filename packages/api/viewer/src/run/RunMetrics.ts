@@ -14,7 +14,6 @@ import * as MetricTable from "./MetricTable.ts"
 
 export interface RunState extends RunData {
   readonly phase: "loading" | "ready" | "failed"
-  /** Rows loaded so far. */
   readonly loaded: number
   readonly error: SourceError | null
   readonly live: WatchState | "static"
@@ -24,7 +23,6 @@ export interface RunMetrics {
   /** Follows exactly these runs, in this order. */
   readonly choose: (names: ReadonlyArray<string>) => void
   readonly retry: (name: string) => void
-  /** Notifies of every change. */
   readonly subscribe: (listener: () => void) => () => void
   /** In the selected order; the same array until anything changes, including values. */
   readonly states: () => ReadonlyArray<RunState>
@@ -161,7 +159,6 @@ const follow = (
   let loaded = 0
   let error: SourceError | null = null
   let live: RunState["live"] = source.isLive ? "connecting" : "static"
-  /** Step of the trainer's last row. */
   let step = Number.NEGATIVE_INFINITY
 
   /** True if the trainer's steps go back in these next rows. */
@@ -250,7 +247,6 @@ const follow = (
 
 interface Throttled {
   readonly run: () => void
-  /** Min milliseconds between calls. */
   readonly pause: () => number
   readonly onFrame: Surroundings["onFrame"]
 }
@@ -258,7 +254,6 @@ interface Throttled {
 interface Notice {
   /** On a frame after the pause, once for all requests until then. */
   readonly request: () => void
-  /** On the next frame. */
   readonly soon: () => void
   readonly now: () => void
   readonly cancel: () => void

@@ -156,7 +156,6 @@ const Charts = ({ run }: { readonly run: string }) => {
 
 const none: ReadonlyArray<Wire.Run> = []
 
-/** Other runs that could not be loaded. */
 const Failures = ({
   onRetry,
   states

@@ -9,7 +9,6 @@ interface RunPickerProps {
   readonly run: string
   readonly others: ReadonlyArray<string>
   readonly runs: ReadonlyArray<Wire.Run>
-  /** Colours of the shown runs, by name. */
   readonly colors: ReadonlyMap<string, string>
   readonly onChange: (others: ReadonlyArray<string>) => void
 }

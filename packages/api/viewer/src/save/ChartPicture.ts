@@ -58,6 +58,5 @@ export const drawChart = (plot: Element | null, title: string, entries: Entries,
   return plot === null || drawn === null ? null : draw(plot, [drawn], [], title, entries, style)
 }
 
-/** Small multiples, each below its name. */
 export const drawFacets = (grid: Element | null, title: string, entries: Entries, style: PlotStyle) =>
   grid === null ? null : draw(grid, grid.querySelectorAll("canvas"), grid.querySelectorAll("h4"), title, entries, style)

@@ -5,7 +5,6 @@
 import { colorsOf } from "./TablePicture.ts"
 
 const [head, room, size] = [30, 12, 14]
-/** Max canvas size of browsers, per side. */
 const mostPixels = 16_000
 const leftOut = "[data-no-picture], .save-menu, .sr-only, title"
 const clear = /^(?:transparent|rgba\(.*, 0\))$/
@@ -142,7 +141,6 @@ const areaOf = (element: Element) => {
   }
 }
 
-/** Null if the element is missing. */
 export const drawElements = (element: Element | null, title: string): HTMLCanvasElement | null => {
   if (element === null) return null
   const { bottom, left, right, top } = areaOf(element)

@@ -41,7 +41,6 @@ const cell = (value: Value | undefined): string => {
 export const csv = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Value>>): string =>
   [columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("")
 
-/** Named columns, and rows in order. */
 export interface Table {
   readonly columns: ReadonlyArray<string>
   readonly rows: ReadonlyArray<ReadonlyArray<Value>>

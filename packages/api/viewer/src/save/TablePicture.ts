@@ -2,7 +2,6 @@
 import type * as Save from "./Save.ts"
 
 const [line, room, size] = [24, 12, 13]
-/** Max rows of a picture. */
 const mostRows = 200
 const longest = 60
 

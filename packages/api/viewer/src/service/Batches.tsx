@@ -25,7 +25,6 @@ const kinds: { readonly [S in BatchState]: "good" | "bad" | "idle" } = {
   acked: "idle"
 }
 
-/** Number of finished batches shown initially. */
 const doneAtOnce = 8
 
 export const Batches = ({ batches, now }: BatchesProps) => {

@@ -40,7 +40,6 @@ const lock = (locks: LockManager, name: string): Promise<Release | null> =>
 
 const isHidden = (): boolean => typeof document !== "undefined" && document.hidden
 
-/** Waits until the tab is visible. */
 export const shown = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (!isHidden() || signal.aborted) return resolve()

@@ -22,7 +22,6 @@ export interface HttpRequests {
   /** Sends a body and ignores the response body. */
   readonly put: (path: string, body: object) => Promise<void>
   readonly remove: (path: string) => Promise<void>
-  /** The JSON body of a response. */
   readonly json: <A>(path: string, query?: object, signal?: AbortSignal) => Promise<A>
 }
 

@@ -136,6 +136,5 @@ export const make = (
 
 const of = (run: string): string => `/runs/${encodeURIComponent(run)}`
 
-/** Accepts one row or several. */
 const rowsOf = (data: Wire.MetricsRow | ReadonlyArray<Wire.MetricsRow>): ReadonlyArray<Wire.MetricsRow> =>
   Array.isArray(data) ? data : [data as Wire.MetricsRow]

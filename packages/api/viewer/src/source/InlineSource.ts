@@ -10,7 +10,6 @@ import * as RowFilter from "./RowFilter.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 
-/** Decodes the data in the page. */
 export const open = async (base64: string): Promise<Source> => {
   try {
     const [json, ids, high, low] = await Promise.all(base64.trim().split(/\s+/).map(unzipped))

@@ -5,12 +5,10 @@
  */
 export interface Reach {
   readonly isAway: () => boolean
-  /** Number of recoveries. */
   readonly returns: () => number
   /** Notifies of both. */
   readonly subscribe: (listener: () => void) => () => void
   readonly tell: (answers: boolean) => void
-  /** Pings immediately. */
   readonly ask: () => void
 }
 
@@ -61,7 +59,6 @@ export const make = (ping: () => Promise<unknown>): Reach => {
   }
 }
 
-/** For a source that is always reachable. */
 export const always: Reach = {
   isAway: () => false,
   returns: () => 0,

@@ -29,16 +29,13 @@ export interface Watcher<A> {
   readonly onState?: (state: WatchState, problem: SourceError | null) => void
 }
 
-/** Ends a watch. */
 export type Unwatch = () => void
 
-/** The store of notes on rollouts. */
 export interface NoteKeeper {
   readonly list: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.Note>>
   readonly write: (run: string, group: string, change: Wire.NoteChange) => Promise<void>
 }
 
-/** Actions of an administrator. */
 export interface Administration {
   /** True if the viewer's token permits deleting runs. */
   readonly mayDelete: (signal?: AbortSignal) => Promise<boolean>
@@ -54,11 +51,9 @@ export interface Source {
   readonly isLive: boolean
   /** True if groups come from a service; otherwise there are no environments, batches, summary and group states. */
   readonly hasService: boolean
-  /** True if there may be curves. */
   readonly hasMetrics: boolean
   /** The run to show if the address names none, registered or not; null: the most recently active. */
   readonly opens: string | null
-  /** Title of a saved page. */
   readonly title: string | null
   readonly runs: (signal?: AbortSignal) => Promise<ReadonlyArray<Wire.Run>>
   readonly browse: (run: string, query: Wire.RolloutQuery, signal?: AbortSignal) => Promise<Wire.RolloutPage>

@@ -10,13 +10,10 @@ export type Run = Omit<
   "checkpoint_dir" | "save_checkpoint_interval" | "wandb_group" | "wandb_project"
 >
 
-/** A trainer's rule for advantages. */
 export type AdvantageRecipe = NonNullable<Run["advantages"]>
 
-/** Permissions of the viewer's token. */
 export type Caller = (typeof TrajectoryApi.Caller)["Encoded"]
 
-/** A stored group without its numbers. */
 export type RolloutRow = (typeof TrajectoryApi.RolloutRow)["Encoded"]
 
 export type RolloutState = RolloutRow["state"]
@@ -37,7 +34,6 @@ export type RolloutPage = (typeof TrajectoryApi.RolloutPage)["Encoded"]
  */
 export interface Reverified {
   readonly environment: string
-  /** Number of unchanged ones. */
   readonly same: number
   readonly rows: ReadonlyArray<ReverifiedRow>
 }
@@ -49,14 +45,12 @@ export interface ReverifiedRow {
   readonly label?: string
   readonly before?: ReadonlyArray<number>
   readonly after?: ReadonlyArray<number>
-  /** Changed components. */
   readonly components?: {
     readonly [name: string]: readonly [before: ReadonlyArray<number | null>, after: ReadonlyArray<number | null>]
   }
   readonly reason?: string
 }
 
-/** Text of token ids. */
 export type Pieces = (typeof TrajectoryApi.Pieces)["Encoded"]["pieces"]
 
 /** JSON has neither NaN nor infinities: as values they are strings. */
@@ -86,7 +80,6 @@ export type SourceSettings = (typeof TrajectoryApi.SourceSettingsRow)["Encoded"]
 
 export type QueueSummary = (typeof TrajectoryApi.QueueSummary)["Encoded"]
 
-/** A note on a rollout. */
 export type Note = (typeof TrajectoryApi.Note)["Encoded"]
 
 export type NoteChange = (typeof TrajectoryApi.NoteChange)["Encoded"]

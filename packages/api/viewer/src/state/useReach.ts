@@ -7,7 +7,6 @@ export const useIsAway = (): boolean => {
   return useSyncExternalStore(reach.subscribe, reach.isAway)
 }
 
-/** Calls back when the source is reachable again. */
 export const useReturn = (onReturn: () => void): void => {
   const { reach } = useSource()
   const returns = useSyncExternalStore(reach.subscribe, reach.returns)

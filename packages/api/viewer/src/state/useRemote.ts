@@ -20,7 +20,6 @@ export interface Remote<A> {
 interface Loaded<A> {
   /** Identifies the request. */
   readonly wanted: string
-  /** Key of the value. */
   readonly key: string
   readonly value: A | null
   readonly error: SourceError | null

@@ -6,7 +6,6 @@ import { count } from "../ui/Format.ts"
 export interface Arrivals {
   /** Newest first. */
   readonly rows: ReadonlyArray<Wire.RolloutRow>
-  /** Total groups of these steps. */
   readonly total: number
 }
 

@@ -34,7 +34,6 @@ export interface Timeline {
   readonly from: number
   readonly to: number
   readonly steps: ReadonlyArray<Step>
-  /** Arrival times of groups by environment. */
   readonly arrivals: ReadonlyArray<{ readonly environment: string; readonly times: ReadonlyArray<number> }>
 }
 
@@ -91,7 +90,6 @@ export const labelled = (places: ReadonlyArray<number>, apart: number): Readonly
 export interface Share {
   readonly name: string
   readonly seconds: number
-  /** Share of the total time of the steps. */
   readonly share: number
 }
 
@@ -111,7 +109,6 @@ export const sharesOf = ({ steps }: Timeline): ReadonlyArray<Share> => {
     .sort((left, right) => right.share - left.share)
 }
 
-/** Advice for the largest part. */
 const advice: { readonly [name: string]: string } = {
   "waiting for rollouts":
     "The trainer waits for rollouts: more inference servers, more workers or shorter answers make steps faster; a faster trainer does not.",
@@ -122,7 +119,6 @@ const advice: { readonly [name: string]: string } = {
   saving: "Checkpoints are the slow part: save less often."
 }
 
-/** Summarises in a sentence or two. */
 export const told = (timeline: Timeline, written: (seconds: number) => string): string => {
   const shares = sharesOf(timeline)
   const step = timeline.steps.reduce((sum, { from, to }) => sum + to - from, 0) / 1000 / timeline.steps.length

@@ -20,10 +20,8 @@ export const copy = async (text: string): Promise<boolean> => {
   }
 }
 
-/** Result of the last copy; null shortly after. */
 export type CopyState = "copied" | "refused" | null
 
-/** Reports the result for a moment. */
 export const useCopied = (): readonly [state: CopyState, copy: (text: string) => void] => {
   const [state, setState] = useState<CopyState>(null)
   useEffect(() => {

@@ -1,6 +1,5 @@
 import { useCallback, useSyncExternalStore } from "react"
 
-/** Returns true while a media query matches. */
 export const useMedia = (query: string): boolean => {
   const subscribe = useCallback(
     (onChange: () => void) => {

@@ -49,7 +49,6 @@ const useRegistry = (): Registry => {
   return registry
 }
 
-/** The shortcuts for the help, in layout order. */
 export const useListedShortcuts = (): ReadonlyArray<Listed> => [...useRegistry().listed.values()]
 
 const scrolling = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"]

@@ -12,7 +12,6 @@ import type { Source } from "./Source.ts"
 
 export interface Options {
   readonly url: string
-  /** Sequences per batch. */
   readonly batchSize: number
   readonly maxTokenLength: number
   /** Announced to environments that run for as long as the trainer states. */

@@ -42,7 +42,6 @@ const keyOf = (chat: ReadonlyArray<Message.Message>): string => {
     .digest("base64")
 }
 
-/** Finds the sessions with the same prompt. */
 export const find = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const byPrompt = new Map<string, Array<Place>>()
   const byLine = new Map<string, Array<ReadonlyArray<Place>>>()

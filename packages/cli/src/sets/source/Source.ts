@@ -11,7 +11,6 @@ export interface Sink {
   readonly pass: (scores: ReadonlyArray<number>, cursor: unknown) => Effect.Effect<boolean, Failure>
   /** Receives groups before the cursor. Returns false once there are enough rows. */
   readonly take: (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, cursor: unknown) => Effect.Effect<boolean, Failure>
-  /** Reports a line that is not a group. */
   readonly fault: (fault: string) => Effect.Effect<void>
   /** Counts groups that were removed before they were read. */
   readonly gone: (sequences: number) => void
@@ -20,7 +19,6 @@ export interface Sink {
 }
 
 export interface Source<R = never> {
-  /** Display name. */
   readonly name: string
   /** Identifies this source when a run is resumed. */
   readonly identity: { readonly [name: string]: unknown }

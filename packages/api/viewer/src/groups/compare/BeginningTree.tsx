@@ -65,9 +65,7 @@ export const BeginningTree = (props: TreeProps) => {
   )
 }
 
-/** Number of branches rendered initially. */
 const atOnce = 12
-/** Branches from this depth on are initially closed. */
 const openDepth = 3
 
 type BranchesProps = TreeProps & { readonly branches: ReadonlyArray<Beginnings.Beginning>; readonly depth: number }

@@ -22,7 +22,6 @@ interface ComparePageProps {
   readonly group: Group
   /** Best first. */
   readonly rollouts: ReadonlyArray<Rollout>
-  /** Indices in the address. */
   readonly left: number | null
   readonly right: number | null
   readonly onChoose: (sides: { readonly rollout?: number; readonly with?: number }) => void
@@ -152,7 +151,6 @@ const Parting = ({ id, left, right, run, sequences }: PartingProps) => {
 const probability = (logprob: number | undefined): string =>
   logprob === undefined || !(logprob <= 0.5) ? "" : ` (probability ${number(Math.exp(Math.min(0, logprob)), 2)})`
 
-/** Describes the divergence. */
 const toldOf = (left: Rollout, right: Rollout, { text, unit, units }: Sequences.Sequences, at: number): string => {
   const sides = [left, right].map((rollout) => {
     if (at >= units[rollout.index]!.length) return `rollout ${rollout.index + 1} ends there`

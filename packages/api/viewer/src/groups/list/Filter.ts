@@ -18,14 +18,11 @@ export interface Filter {
   readonly item: string | null
   readonly stepFrom: number | null
   readonly stepTo: number | null
-  /** Bounds of the mean score. */
   readonly scoreFrom: number | null
   readonly scoreTo: number | null
   readonly text: string
   readonly state: RolloutState | null
-  /** Max of the group's best score. */
   readonly bestTo: number | null
-  /** Min of the group's best score. */
   readonly bestFrom: number | null
   /** Bounds of the group's score range (highest minus lowest). */
   readonly disagreementFrom: number | null
@@ -41,9 +38,7 @@ export interface Filter {
   readonly stalenessTo: number | null
   /** The first group of its item with a score above 0, after others without. */
   readonly isNewlySolved: boolean
-  /** Only groups with a failed tool call. */
   readonly hasToolErrors: boolean
-  /** Only groups with a truncated rollout. */
   readonly isTruncated: boolean
   /** The reward component for `sort` "component" and its bounds. */
   readonly component: string | null
@@ -267,7 +262,6 @@ const ranges: ReadonlyArray<readonly [what: string, of: (filter: Filter) => Boun
   ["The component runs", ({ componentFrom, componentTo }) => [componentFrom, componentTo]]
 ]
 
-/** Describes an invalid filter; null if valid. */
 export const problemOf = (filter: Filter): string | null => {
   for (const [what, of] of ranges) {
     const [from, to] = of(filter)
@@ -276,7 +270,6 @@ export const problemOf = (filter: Filter): string | null => {
   return null
 }
 
-/** Parses a number; null if invalid. */
 export const number = (text: string | null): number | null => {
   if (text === null || text.trim() === "") return null
   const value = Number(text)

@@ -98,7 +98,6 @@ const Chip = ({
   title
 }: {
   readonly text: string
-  /** Describes the result of removing it. */
   readonly title: string
   readonly onRemove: () => void
 }) => (

@@ -159,7 +159,6 @@ const GroupRow = memo(
     start
   }: {
     readonly index: number
-    /** Pixels from the top. */
     readonly start: number
     readonly isCurrent: boolean
     /** Undefined until its page has loaded. */
@@ -189,7 +188,6 @@ const GroupRow = memo(
   )
 )
 
-/** The row in the tab order. */
 const CurrentRow = createContext(0)
 
 const RowLink = ({ id, index, run }: { readonly id: string; readonly index: number; readonly run: string }) => {

@@ -8,7 +8,6 @@ interface ListOrderProps {
   readonly filter: Filter.Filter
   /** True if the groups have neither steps nor states. */
   readonly isPlain: boolean
-  /** Components of the groups in view. */
   readonly components: ReadonlyArray<string>
   readonly onChange: (filter: Filter.Filter) => void
 }

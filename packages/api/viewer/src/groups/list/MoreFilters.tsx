@@ -13,7 +13,6 @@ interface MoreFiltersProps {
 
 const none = Filter.none
 
-/** True if one of these filters is set. */
 const isInForce = (filter: Filter.Filter): boolean =>
   Filter.active({
     ...none,

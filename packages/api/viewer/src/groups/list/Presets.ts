@@ -38,6 +38,5 @@ export const isSet = (filter: Filter.Filter, preset: Preset): boolean => {
   return keys.every((key) => filter[key] === wanted[key])
 }
 
-/** Applying it again resets it. */
 export const toggled = (filter: Filter.Filter, preset: Preset): Filter.Filter =>
   isSet(filter, preset) ? { ...filter, ...ofPresets } : { ...filter, ...ofPresets, ...preset.sets }

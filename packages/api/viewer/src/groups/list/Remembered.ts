@@ -30,7 +30,6 @@ export const keepAddress = (path: string): void => {
 export const addressOf = (run: string): string | null =>
   address !== null && new URLSearchParams(address.split("?")[1]).get("run") === run ? address : null
 
-/** Saves the last visited row. */
 export const keepPlace = (key: string, row: number): void => {
   place = { key, row }
 }

@@ -6,7 +6,6 @@ import type { Sort } from "./Filter.ts"
 
 interface Kind {
   readonly name: string
-  /** Title of its column. */
   readonly head: string
   /** Value in a row; null if the row has none, or shows it anyway. */
   readonly shown: (row: Wire.RolloutRow) => string | null
@@ -63,7 +62,6 @@ const kinds: { readonly [S in Exclude<Sort, "component">]: Kind } = {
 
 const ofService: ReadonlySet<Sort> = new Set(["staleness", "state"])
 
-/** All except by component. */
 export const sortsOf = (isPlain: boolean): ReadonlyArray<Exclude<Sort, "component">> =>
   // Object.keys loses the key type.
   (Object.keys(kinds) as ReadonlyArray<Exclude<Sort, "component">>).filter((sort) => !isPlain || !ofService.has(sort))

@@ -9,7 +9,6 @@ import { useLive } from "../../state/useLive.ts"
 
 const pauseMillis = 2000
 
-/** Max rows polled. */
 export const freshLimit = 200
 
 /** `key` identifies the list, null if there is none; `first` is its newest row. */

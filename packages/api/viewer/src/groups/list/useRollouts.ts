@@ -29,7 +29,6 @@ export interface Rollouts {
   readonly freshIsMore: boolean
   /** Counts reloads. */
   readonly round: number
-  /** Requests this many rows. */
   readonly want: (rows: number) => void
   readonly reload: () => void
 }

@@ -45,14 +45,12 @@ export const imageOf = (value: unknown): Image | null => {
     : { src: `data:${type};base64,${value}`, name: `${type}, ${size(value.length)}` }
 }
 
-/** All pictures in a value, however nested. */
 export const imagesOf = (value: unknown): ReadonlyArray<Image> => {
   if (Array.isArray(value)) return value.flatMap(imagesOf)
   const image = imageOf(value)
   return image === null ? [] : [image]
 }
 
-/** Decoded size of this many base64 characters. */
 const size = (characters: number): string => {
   const bytes = Math.round(characters * 0.75)
   return bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`

@@ -13,7 +13,6 @@ interface Formula extends Tokens.Generic {
   readonly isBlock: boolean
 }
 
-/** Longer formulas are shown as text. */
 const longest = 4000
 
 const inline =

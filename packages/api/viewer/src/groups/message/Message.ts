@@ -26,7 +26,6 @@ export interface Message {
   readonly reward: number | null
   readonly parts: ReadonlyArray<Part>
   readonly toolCalls: ReadonlyArray<ToolCall>
-  /** As received. */
   readonly raw: unknown
 }
 

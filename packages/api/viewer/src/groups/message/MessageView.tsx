@@ -84,7 +84,6 @@ const Reasoning = ({ isOpen, text }: { readonly text: string; readonly isOpen: b
   )
 }
 
-/** The complete message as received. */
 const Source = ({ raw }: { readonly raw: unknown }) => {
   const message: { readonly [key: string]: unknown } = typeof raw === "object" && raw !== null ? { ...raw } : { raw }
   const { content, role: _, ...rest } = message

@@ -24,7 +24,6 @@ const marks: ReadonlyArray<{ readonly kind: Mark; readonly open: string; readonl
   { kind: "tool_response", open: "<tool_response>", close: "</tool_response>" }
 ]
 
-/** Splits a text at the tags of `kinds`. */
 export const split = (
   text: string,
   kinds: ReadonlyArray<Mark> = ["reasoning", "tool_call", "tool_response"]

@@ -21,7 +21,6 @@ export const Json = ({ value }: { readonly value: unknown }) => {
   return text.length > 20_000 ? <PlainText text={text} /> : <Code text={text} language="json" />
 }
 
-/** Languages of code arguments, by argument name. */
 const languages: { readonly [name: string]: string } = {
   code: "python",
   python: "python",

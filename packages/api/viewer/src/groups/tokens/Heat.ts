@@ -13,7 +13,6 @@ export const names: { readonly [C in Colouring]: string } = {
   mask: "Mask"
 }
 
-/** The colourings with data for these tokens. */
 export const available = (model: TokenModel): ReadonlyArray<Colouring> =>
   colourings.filter(
     (colouring) =>
@@ -57,5 +56,4 @@ const unlikely = (logprob: number): number => Math.min(1, Math.max(0, -logprob /
 
 const clamp = (value: number): number => Math.min(1, Math.max(-1, value))
 
-/** Formats a logprob as a probability. */
 export const percent = (logprob: number): string => `${number(100 * Math.exp(logprob), 3)} %`

@@ -38,7 +38,6 @@ export const layOut = (
   return lines
 }
 
-/** The line of a token, by binary search. */
 export const lineOf = (lines: ReadonlyArray<Line>, index: number): number => {
   let low = 0
   let high = lines.length - 1

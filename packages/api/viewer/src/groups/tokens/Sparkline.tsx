@@ -6,11 +6,9 @@ import { memo, useMemo } from "react"
 import type { TokenModel } from "./TokenModel.ts"
 
 const stretches = 240
-/** Nats at the bottom of the curve. */
 const lowest = -8
 
 interface Stretch {
-  /** Its least likely trained token. */
   readonly index: number
   readonly logprob: number
 }

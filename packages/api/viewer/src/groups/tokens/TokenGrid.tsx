@@ -172,7 +172,6 @@ const styleOf = (strength: number | null): CSSProperties | undefined =>
         "--tone": strength < 0 ? "var(--low)" : "var(--high)"
       } as CSSProperties)
 
-/** Width of a character in the grid's font. */
 const useCharacterWidth = (element: HTMLElement | null): number => {
   const [width, setWidth] = useState(0)
   const measured = useRef<HTMLElement | null>(null)

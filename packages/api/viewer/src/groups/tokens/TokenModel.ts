@@ -32,7 +32,6 @@ export interface Token {
 export interface TokenModel {
   readonly length: number
   readonly token: (index: number) => Token
-  /** Number of trained tokens. */
   readonly trained: number
   /** Mean logprob of the trained tokens that were sampled. */
   readonly meanLogprob: number | null
@@ -40,7 +39,6 @@ export interface TokenModel {
   readonly hasReference: boolean
   /** The largest absolute difference of trainer and sampler, nats; null if none was recorded. */
   readonly largestDifference: number | null
-  /** True if advantages vary by token. */
   readonly hasTokenAdvantages: boolean
   /** The largest absolute advantage of any token. */
   readonly largestAdvantage: number
@@ -163,7 +161,6 @@ export const next = (
   return undefined
 }
 
-/** True for sampled tokens of low probability. */
 export const isSurprise = ({ logprob }: Token): boolean => logprob !== null && logprob < surprising
 
 /**

@@ -20,7 +20,6 @@ interface Props {
   readonly run: string
   readonly group: string
   readonly rollout: Rollout
-  /** The token in the address. */
   readonly token: number | null
   readonly onToken: (token: number) => void
 }

@@ -16,7 +16,6 @@ const rowsOf = ({ after, before, turns }: Waterfall.Waterfall): ReadonlyArray<Ro
   ...(after.length === 0 ? [] : [{ name: "after", spans: after, tokens: null }])
 ]
 
-/** The kinds that occur, one column each. */
 const kindsOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Waterfall.Kind> =>
   Waterfall.kinds.filter((kind) => rows.some(({ spans }) => Waterfall.total(spans, kind) > 0))
 

@@ -34,13 +34,11 @@ export interface Turn {
 }
 
 export interface Waterfall {
-  /** Index of the rollout in its group. */
   readonly index: number
   readonly turns: ReadonlyArray<Turn>
   /** Before the first turn, and after the last one. */
   readonly before: ReadonlyArray<Span>
   readonly after: ReadonlyArray<Span>
-  /** Time of its last answer. */
   readonly answered: number
   readonly to: number
 }
@@ -97,7 +95,6 @@ const ofTimings = ({ scored, turns }: Timings, rollout: Rollout): Waterfall => {
   }
 }
 
-/** The rollouts with known times, in order. */
 export const of = (rollouts: ReadonlyArray<Rollout>): ReadonlyArray<Waterfall> =>
   rollouts.flatMap((rollout) => (rollout.timings === null ? [] : [ofTimings(rollout.timings, rollout)]))
 

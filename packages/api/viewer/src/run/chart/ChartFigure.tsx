@@ -25,15 +25,12 @@ export interface FigureProps {
   readonly run?: string | undefined
   /** True for a single curve, which needs no name. */
   readonly isSingle?: boolean
-  /** True for main charts. */
   readonly isMain?: boolean
   readonly metrics: RunMetrics
   readonly view: PageView
   readonly style: PlotStyle
-  /** Health findings of the current run. */
   readonly findings: ReadonlyArray<Finding>
   readonly onZoom: (range: readonly [number, number] | null) => void
-  /** A point was clicked. */
   readonly onPick: (picked: Curves.Picked) => void
 }
 

@@ -9,7 +9,6 @@ interface ChartFootProps extends Pick<FigureProps, "chart" | "entries" | "metric
   readonly picture: Parameters<typeof ChartSave>[0]["picture"]
   readonly isLogY: boolean
   readonly onLogY: (isLogY: boolean) => void
-  /** Additional buttons. */
   readonly children?: ReactNode
 }
 

@@ -14,7 +14,6 @@ interface LegendProps {
   readonly valueRef?: (key: string) => (element: HTMLElement | null) => void
 }
 
-/** The curves; a click hides one. */
 export const Legend = ({ entries, hidden, idOf, onToggle, style, valueRef }: LegendProps) => (
   <ul className="chart-legend" aria-label="Curves">
     {entries.map((entry) => (

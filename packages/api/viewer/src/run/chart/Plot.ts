@@ -24,7 +24,6 @@ export interface PlotOptions {
   readonly onCursor: (x: number | null) => void
   /** Null: everything. */
   readonly onZoom: (range: readonly [number, number] | null) => void
-  /** A click: the nearest curve and the position. */
   readonly onPick: (entry: Entry, x: number) => void
 }
 
@@ -36,7 +35,6 @@ export interface Plot {
     marks: ReadonlyArray<Mark>,
     extent: readonly [number, number] | null
   ) => void
-  /** Moves the crosshair. */
   readonly point: (x: number) => void
   readonly resize: (width: number, height: number) => void
   readonly destroy: () => void
@@ -61,7 +59,6 @@ const seriesOf = (index: number) => ({
 
 const font = "11px ui-sans-serif, system-ui, sans-serif"
 const yAxisWidth = 50
-/** Pixels of an axis's name. */
 const nameSize = 15
 
 export const make = (
@@ -241,7 +238,6 @@ const bandFor = (entry: Entry, index: number, { chart, style }: PlotOptions): uP
   }
 }
 
-/** Between each edge and the one below it. */
 const stackedBands = ({ entries, style }: PlotOptions): Array<uPlot.Band> =>
   entries.slice(1).map((entry, index) => ({
     series: [seriesOf(index + 1).curve, seriesOf(index).curve],

@@ -7,12 +7,10 @@ export interface PlotStyle {
   readonly text: string
   readonly grid: string
   readonly surface: string
-  /** Colours of marked moments. */
   readonly broken: string
   readonly suspect: string
 }
 
-/** A marked moment on a chart. */
 export interface Mark {
   readonly x: number
   readonly severity: "broken" | "suspect"

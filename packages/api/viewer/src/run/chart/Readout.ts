@@ -11,7 +11,6 @@ interface ReadoutOptions {
   readonly axis: Curves.Axis
   /** Elements of the values, by curve key. */
   readonly legend: ReadonlyMap<string, HTMLElement>
-  /** Element of the crosshair's position. */
   readonly position: () => HTMLElement | null
 }
 

@@ -15,7 +15,6 @@ const units: { readonly [U in Exclude<Unit, "number">]: string } = {
 
 const longestName = 28
 
-/** The labels of a chart's axes. */
 export const namesOfAxes = ({ title, unit }: Chart, axis: Axis): { readonly x: string; readonly y: string } => ({
   x: axis === "step" ? "step" : "time since the first row",
   y: unit === "number" ? (title.length > longestName ? "value" : title.toLowerCase()) : units[unit]

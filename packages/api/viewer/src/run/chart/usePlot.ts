@@ -141,7 +141,6 @@ export const usePlot = (input: PlotInput) => {
   return { gaps, host, legend, onKeyDown, position }
 }
 
-/** Positions of the findings on the shown curves. */
 const marksOf = (
   findings: ReadonlyArray<Finding>,
   entries: ReadonlyArray<Curves.Entry>,
