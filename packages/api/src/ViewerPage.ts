@@ -1,10 +1,9 @@
 /**
  * Serves the viewer at `/ui` (and `/ui/`): a self-contained file that `npm run build:viewer` writes to
- * `dist/viewer/index.html`.
+ * `dist/viewer/index.html`, read, hashed and compressed again only when it changes.
  *
- * The page needs no token: it holds no data, and asks for a token if the service requires one. Its policy allows only
- * its own inline scripts (by hash), no external resources, and connections to its own origin, so model output and data
- * cannot execute anything. The file is read, hashed and compressed once, and again when it changes.
+ * The page needs no token, since it holds no data. Its policy allows only its own inline scripts (by hash), no external
+ * resources, and connections to its own origin, so model output and data cannot execute anything.
  */
 import { Clock, Context, Effect, Option, Schema, Semaphore } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

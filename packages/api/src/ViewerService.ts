@@ -1,9 +1,7 @@
 /**
- * Serves the viewer over any `RolloutReader`: the page at `/ui`, and the endpoints it reads, those of the trajectory
- * service, under `/v1`.
- *
- * `TrajectoryService` includes all of this over its own store; this is for rollouts stored elsewhere (see
- * `RolloutReader`). Queue summaries and environment statuses return 404. All endpoints are GET and read-only.
+ * Serves the viewer over any `RolloutReader`: the page at `/ui`, and the endpoints it reads under `/v1`, for rollouts
+ * stored elsewhere than in the store of `TrajectoryService`, which includes this. Queue summaries and environment
+ * statuses return 404. All endpoints are GET and read-only.
  */
 import type { BrowserGuard } from "@atropos/core"
 import type * as BearerTokens from "@atropos/core/http/BearerTokens"

@@ -1,9 +1,4 @@
-/**
- * Defines the root command.
- *
- * Only the requested subcommand is loaded; the others are placeholders with their name and description. Completions
- * load all of them.
- */
+/** Defines the root command. Only the requested subcommand is loaded; completions load all of them. */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import { LogToStderr } from "effect/Logger"

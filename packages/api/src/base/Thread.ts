@@ -1,8 +1,6 @@
 /**
- * Runs tasks that would block the event loop in a thread: started by the first task, ended with the scope, one task at
- * a time.
- *
- * The thread's module answers each message with one `Reply`. A task that exceeds the thread's memory fails with
+ * Runs tasks that would block the event loop in a thread, one at a time: started by the first task, ended with the
+ * scope. The thread's module answers each message with one `Reply`. A task that exceeds the thread's memory fails with
  * `ThreadOutOfMemory`; one that ends the thread otherwise is a defect. The next task gets a new thread.
  */
 import * as Thread from "@atropos/core/base/Thread"

@@ -1,8 +1,7 @@
 /**
  * Claims with long polling: answers as soon as there is a batch, or without one after `wait` or when the server closes.
- *
- * Changes of the store wake it. An expired lease and a notification lost with a database connection cause no change, so
- * it also checks every five seconds. If the claimer disconnects during its claim, the batch is requeued.
+ * Woken by changes of the store, and every five seconds for expired leases and notifications lost with a connection. If
+ * the claimer disconnects during its claim, the batch is requeued.
  */
 import { Clock, Duration, Effect, Option, Queue, Stream } from "effect"
 import { Closing } from "../http/Closing.ts"

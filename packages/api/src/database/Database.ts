@@ -1,9 +1,7 @@
 /**
- * Opens the database of the service: a Postgres server if `DATABASE_URL` is set, otherwise an embedded one in
- * `ATROPOS_DATA_DIR` (default: `.atropos` in the working directory). Building the layer creates and migrates the
- * tables.
- *
- * If the database is unavailable, it fails within seconds with advice.
+ * Opens the database of the service, and creates and migrates its tables: a Postgres server if `DATABASE_URL` is set,
+ * otherwise an embedded one in `ATROPOS_DATA_DIR` (default: `.atropos` in the working directory). If it is unavailable,
+ * this fails within seconds with advice.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as PgClient from "@effect/sql-pg/PgClient"

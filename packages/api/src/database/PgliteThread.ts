@@ -1,12 +1,11 @@
 /**
- * Runs the thread of the embedded database, and restarts it after it has ended.
+ * Runs the thread of the embedded database, and restarts it after a full disk ended it (one in memory cannot be
+ * restarted).
  *
- * A full disk ends it: without space for the next WAL segment Postgres gives up, and then answers nothing or loops
- * forever, without reporting a failure. So the thread is polled every second; one that makes no progress on a full disk
- * is ended. A new one starts as soon as there is space, and recovers all acknowledged writes. Until then connections
- * fail immediately with the reason.
- *
- * An in-memory database cannot be restarted: there the first thread is the last.
+ * Without space for the next WAL segment Postgres gives up, and then answers nothing or loops forever, without
+ * reporting a failure. So the thread is polled every second; one without progress on a full disk is ended. A new one
+ * starts once there is space, and recovers all acknowledged writes. Until then connections fail immediately with the
+ * reason.
  */
 import * as Thread from "@atropos/core/base/Thread"
 import { Clock, Effect, Option, Schedule, Schema, type Scope } from "effect"

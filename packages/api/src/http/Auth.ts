@@ -2,9 +2,9 @@
  * Authorizes requests by bearer tokens with roles, for the original's endpoints and the versioned ones.
  *
  * Tokens come from `ATROPOS_TOKENS`: comma-separated `role:token` pairs with the roles `environment`, `trainer`,
- * `reader` and `admin`; a role may have several tokens (for rotation without an outage). Without it no token is
- * required, and the server only binds to loopback unless configured otherwise (`requireSafeBinding`). `BearerTokens`
- * documents storage and comparison of tokens.
+ * `reader` and `admin`; a role may have several tokens, for rotation. Without it no token is required, and the server
+ * only binds to loopback unless configured otherwise (`requireSafeBinding`). See `BearerTokens` for storage and
+ * comparison.
  */
 import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

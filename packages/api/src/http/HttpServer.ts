@@ -1,9 +1,7 @@
 /**
  * Serves routes over HTTP on Node: connection settings, CORS, and the original's answer to unknown paths. A request
- * that breaks an invariant gets an empty 500; details are logged.
- *
- * It only listens once all routes are in place: earlier requests are refused by the operating system instead of
- * hanging.
+ * that breaks an invariant gets an empty 500; details are logged. Listens only once all routes are in place: earlier
+ * requests are refused instead of hanging.
  */
 import { BrowserGuard } from "@atropos/core"
 import * as Connections from "@atropos/core/http/Connections"

@@ -3,10 +3,8 @@
  *
  * A body is refused as soon as it is known to be too large: by Content-Length, while it arrives, or during
  * decompression (a gzip bomb takes no more memory than the limit). All but small bodies are decompressed on another
- * thread.
- *
- * All requests of a process share a byte budget, held from the arrival of a body until its response, which bounds the
- * total; requests beyond it get a retry response.
+ * thread. All requests of a process share a byte budget from arrival to response; requests beyond it get a retry
+ * response.
  */
 import * as BodyLimit from "@atropos/core/http/BodyLimit"
 import { Context, Effect, Schema, type Scope } from "effect"

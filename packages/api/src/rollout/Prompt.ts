@@ -2,9 +2,9 @@
  * Finds the prompt of a group: the messages given to its rollouts before the first answer of the policy. Pure; used by
  * the service, over files and in browsers.
  *
- * Example answers in a prompt are assistant messages too. The mask distinguishes them: the policy wrote as many as
- * there are trained spans, the last ones. Without any trained token, the first assistant message ends the prompt. The
- * prompt is the common prefix of the rollouts; an identical answer of all rollouts is not part of it.
+ * The mask distinguishes the policy's messages from example answers: it wrote as many as there are trained spans, the
+ * last ones. Without any trained token, the first assistant message ends the prompt. The prompt is the common prefix of
+ * the rollouts, without an identical answer of all.
  */
 import { isFields } from "./Fields.ts"
 

@@ -1,10 +1,7 @@
 /**
  * Decodes submitted groups into the store's form: JSON of the original's wire format, and the bodies of the versioned
- * endpoints.
- *
- * Bodies that take at most a few milliseconds, whatever their content, are decoded synchronously, larger ones on a
- * thread, so that no request waits for another's large submission. A body that needs more memory than the thread has is
- * refused.
+ * endpoints. Bodies that take more than a few milliseconds are decoded on a thread, so that no request waits for
+ * another's large submission. A body that needs more memory than the thread has is refused.
  */
 import * as ApiError from "@atropos/core/service/api/TrajectoryApiError"
 import * as WireGroup from "@atropos/core/service/WireGroup"

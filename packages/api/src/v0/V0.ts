@@ -1,10 +1,10 @@
 /**
- * Implements the original's endpoints, request for request and response for response, over one run.
+ * Implements the original's endpoints, request for request and response for response, over one run, for unmodified
+ * Python environments and trainers. Source: atroposlib/api/server.py.
  *
- * A layer that adds routes to the `HttpRouter` in the context, optionally under a prefix. Unmodified Python
- * environments and trainers connect to it. In cases where the original loses data or fails, this behaves as a healthy
- * server would; all differences are listed in docs/protocol.md. Batches are served oldest first; one is acknowledged
- * when its reply is written, and requeued if the connection broke before. Source: atroposlib/api/server.py.
+ * Adds routes to the `HttpRouter` in the context, optionally under a prefix. In cases where the original loses data or
+ * fails, this behaves as a healthy server would; docs/protocol.md lists all differences. Batches are served oldest
+ * first; one is acknowledged when its reply is written, and requeued if the connection broke before.
  */
 import { type Duration, Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"

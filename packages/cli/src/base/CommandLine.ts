@@ -1,9 +1,8 @@
 /**
- * Formats a command line that starts this command again, for every hint that suggests a next step.
+ * Formats a command line that starts this command again, for hints about the next step.
  *
- * `atropos` alone is the name of another project's package, so `npx atropos` may run that one. Three spellings run
- * ours: `npm run atropos --` if npm runs a script of the checkout, `atropos` if the shell's PATH leads to this
- * installation, and `npx @atropos/cli`, which is always right.
+ * `npx atropos` may run another project's package. Right are `npm run atropos --` if npm runs a script of the checkout,
+ * `atropos` if the shell's PATH leads to this installation, and always `npx @atropos/cli`.
  */
 import { existsSync, realpathSync } from "node:fs"
 import { delimiter, join } from "node:path"

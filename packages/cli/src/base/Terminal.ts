@@ -1,10 +1,9 @@
 /**
- * Keeps control sequences away from the terminal.
+ * Keeps control sequences in untrusted text (servers, model folders, tools, file names, variables) away from the
+ * terminal: they could set the title, clear the screen, overwrite lines or inject input.
  *
- * Text from servers, model folders, tools, file names or variables may contain sequences that set the window title,
- * clear the screen, overwrite lines or inject input. They are shown escaped: `\u001b[2J`. Escaped are all control
- * characters except line feed and tab, including 8-bit ones, and the marks that change text direction. The form is
- * JSON's, so that an escaped line of JSON keeps its meaning.
+ * Escaped as in JSON (`\u001b[2J`, so that a line of JSON keeps its meaning) are all control characters except line
+ * feed and tab, including 8-bit ones, and the marks that change text direction.
  */
 import { Console } from "node:console"
 import { stripVTControlCharacters } from "node:util"

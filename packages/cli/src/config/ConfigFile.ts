@@ -1,10 +1,9 @@
 /**
  * Reads the YAML file of `--config`, shared by all commands: `env:`, servers (`openai:`, `judge:`, `teacher:`,
- * `opponent:`: each a map or a list), the manager's switches (`slurm:`, `testing:`), `trainer:`, `lora:`, `loss:` and
- * `metrics:`. A command ignores the sections it does not use.
+ * `opponent:`: each a map or a list), `slurm:`, `testing:`, `trainer:`, `lora:`, `loss:` and `metrics:`.
  *
- * An unknown key is an error that names file, line, key and the nearest valid key, also in unused sections. Values are
- * checked after all sources are merged.
+ * An unknown key is an error that names file, line, key and the nearest valid key, also in sections the command does
+ * not use. Values are checked after all sources are merged.
  */
 import { Judge, MetricsSettings, Opponent, ServerSettings, Settings, Teacher } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"

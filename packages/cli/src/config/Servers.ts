@@ -1,10 +1,9 @@
 /**
- * Resolves the inference servers of a command from the environment's own, the file and the flags, by the rules of the
- * original's `--openai` resolution with its gaps fixed.
+ * Resolves the inference servers of a command from the environment's own, the file and the flags.
  *
- * Flags cannot change a list of two or more from the file or the environment. A single server from any source is merged
- * field by field, flags over file over environment, and used as given. The original ignores its address unless it is in
- * a list, and ignores file and flags entirely in `process` and `evaluate`.
+ * Flags cannot change a list of two or more. A single server is merged field by field, flags over file over
+ * environment. Differs from the original's `--openai` resolution, which ignores a single server's address unless it is
+ * in a list, and ignores file and flags in `process` and `evaluate`.
  */
 import { Predicate, Result } from "effect"
 import { UsageError } from "../base/Failure.ts"

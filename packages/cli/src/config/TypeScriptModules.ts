@@ -1,10 +1,10 @@
 /**
  * Lets user TypeScript be imported as TypeScript's own tools would: `./lib/foo.js` that is foo.ts, `./lib/foo`, folders
  * with an index, path aliases of tsconfig.json, JSON, `import` in a package of type commonjs, and the transforms of
- * `TypeScriptSource`.
+ * `TypeScriptSource`; Node itself only strips types.
  *
- * Node strips types by itself but does none of these. Files in node_modules and in this project are left to Node. If
- * the process already has a loader (`NODE_OPTIONS="--import tsx"`), that loader does it all.
+ * Files in node_modules and in this project are left to Node, and everything to an existing loader
+ * (`NODE_OPTIONS="--import tsx"`).
  */
 import { existsSync, readFileSync, statSync } from "node:fs"
 import * as module from "node:module"

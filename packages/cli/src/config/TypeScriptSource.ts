@@ -1,9 +1,7 @@
 /**
- * Transforms a user's TypeScript file into a JavaScript module, as far as Node's own transform goes: no decorators, no
- * JSX.
- *
- * Types are stripped in place, so that lines and columns are preserved. Syntax with runtime meaning (enums, namespaces,
- * parameter properties) is transformed, with a source map. Imported names that are types are dropped.
+ * Transforms a user's TypeScript file into a JavaScript module with Node's own transform: no decorators, no JSX. Lines
+ * and columns are preserved for types; syntax with runtime meaning (enums, namespaces, parameter properties) gets a
+ * source map. Imported names that are types are dropped.
  */
 import * as module from "node:module"
 

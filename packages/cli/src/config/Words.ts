@@ -1,8 +1,6 @@
 /**
- * Reads and normalizes command-line arguments before they are parsed.
- *
- * The flags of a command depend on its environment, so that argument is read first. `True` and `False` after a boolean
- * flag are rewritten as the parser expects them.
+ * Reads and normalizes command-line arguments before they are parsed: the flags of a command depend on its environment,
+ * and boolean flags accept `True` and `False`.
  */
 
 /** The values of `--name value` and `--name=value`, in order. */

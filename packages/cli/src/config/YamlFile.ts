@@ -1,8 +1,7 @@
 /**
- * Reads a YAML file written by a person: every defect is a `UsageError` with location and reason.
- *
- * Rejected are files that are not UTF-8, contain NUL, are larger than settings need (parsing is quadratic in the number
- * of keys), nest too deeply, expand aliases excessively, or name unknown anchors. The result is a tree of plain values.
+ * Reads a YAML file written by a person: every defect is a `UsageError` with location and reason. Rejects files that
+ * are not UTF-8, contain NUL, are too large (parsing is quadratic in the number of keys), nest too deeply, expand
+ * aliases excessively, or name unknown anchors. Returns a tree of plain values.
  */
 import { Effect, FileSystem, Result } from "effect"
 import type { Document, LineCounter } from "yaml"

@@ -1,11 +1,10 @@
 /**
  * Evaluates an environment into a folder: `samples.jsonl` (one line per completion, written as they finish), and at the
- * end `metrics.json` in the original's shape with intervals, and `evaluate_config.yaml` without keys.
+ * end `metrics.json` in the original's shape with intervals, and `evaluate_config.yaml` without API keys.
  *
- * Resumable: a run that was stopped or had failed items continues after the end of `samples.jsonl` and retries the
- * failures. A finished run is kept, and the next one goes to `samples_1.jsonl` and `metrics_1.json`: the model behind a
- * name may have changed. Rates are means over items, with the standard error over items; items that failed or have no
- * score are excluded and counted.
+ * An unfinished run, or one with failed items, is resumed and its failures retried; after a finished one the next goes
+ * to `samples_1.jsonl` and `metrics_1.json`, since the model behind a name may have changed. Rates are means over items
+ * with their standard error; items that failed or have no score are excluded and counted.
  */
 import { Environment, MetricsSink, ServerManager, Trace, Trajectory } from "@atropos/core"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
@@ -100,7 +99,7 @@ const bounds = (tally: Tally.Tally): { readonly [name: string]: number } =>
 export interface EvaluateOptions {
   readonly folder: string
   readonly resume: boolean
-  /** Content of `evaluate_config.yaml` in addition to the environment's settings; contains no keys. */
+  /** Content of `evaluate_config.yaml` in addition to the environment's settings; contains no API keys. */
   readonly config: { readonly [name: string]: unknown }
   /** The suite the environment was created from, if any. */
   readonly suite?: SuiteResults.Told

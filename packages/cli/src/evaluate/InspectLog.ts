@@ -1,9 +1,9 @@
 /**
- * Writes the samples of a suite as an inspect_ai log (version 2, JSON), for `inspect view` and `read_eval_log`.
+ * Writes the samples of a suite as an inspect_ai log (version 2, JSON), for `inspect view` and `read_eval_log`,
+ * streamed in constant memory.
  *
  * The answers to an item are epochs of one sample. Scores keep the suite's names; the main one carries the parsed
- * answer. The file name begins with the end time, without which inspect's viewer does not list JSON files. Samples are
- * streamed, so memory is constant.
+ * answer. The file name begins with the end time, without which inspect's viewer does not list JSON files.
  */
 import * as Comparison from "@atropos/core/evaluation/Comparison"
 import { DateTime, Effect, FileSystem, Path, Stream } from "effect"

@@ -1,8 +1,6 @@
 /**
- * Reads the samples of an evaluation from `samples.jsonl`: one answer per line.
- *
- * The schema covers what metrics, comparisons and exports need; other keys are preserved. Samples written before items
- * had stable ids are identified by their item's prompt.
+ * Reads the samples of an evaluation from `samples.jsonl`, one answer per line. Keys outside the schema are preserved.
+ * Samples without stable ids (older files) are identified by their item's prompt.
  */
 import { JsonLines } from "@atropos/core"
 import { Effect, type FileSystem, Option, Schema, Stream } from "effect"

@@ -1,9 +1,7 @@
 /**
- * Summarises the recorded scores of saved groups, from files of `gateway --record` or `process`.
- *
- * A recorded session counts once, regardless of its number of sequences; rollouts of a group count with the group's
- * mean. Chats without a score (`sessions.unscored.jsonl`) are counted but excluded from means. Nothing is rolled out or
- * re-scored.
+ * Summarises the recorded scores of saved groups, from files of `gateway --record` or `process`. A session counts once,
+ * regardless of its number of sequences; rollouts of a group count with the group's mean. Chats without a score
+ * (`sessions.unscored.jsonl`) are counted but excluded from means.
  */
 import { Evaluation, JsonLines, RewardComponents, SavedGroup, ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import { Console, Effect, Predicate, Result, Stream } from "effect"

@@ -1,14 +1,13 @@
 /**
  * Computes the metrics of a suite's samples: every score, pass@k and maj@k, also by category, each with its interval.
  *
- * A metric is the mean over items of an item's mean over its answers. Values between 0 and 1 get Wilson's interval over
- * the effective number of items (`Evaluation.share`), others Student's t. `weights` of a sample make a metric count
- * something other than items (IFEval's instructions), with Wilson's interval over Kish's effective sample size, since
- * the units of one sample are correlated.
+ * A metric is the mean over items of an item's mean. Values in [0, 1] get Wilson's interval over the effective number
+ * of items (`Evaluation.share`), others Student's t. With `weights` a metric counts other units (IFEval's
+ * instructions), with Wilson's interval over Kish's effective sample size, since the units of one sample are
+ * correlated.
  *
  * maj@k: the share of items whose most frequent answer of k is correct, over disjoint choices of k in order. Correct
- * answers count as one, others by their text; the first of equally frequent answers wins, and unparsed ones are no
- * answer.
+ * answers count as one, others by their text; the first wins ties, and unparsed answers do not count.
  */
 import { Evaluation } from "@atropos/core"
 import * as Comparison from "@atropos/core/evaluation/Comparison"

@@ -1,11 +1,9 @@
 /**
- * Persists sessions that are still open, next to the recording: `sessions.open/<id>.jsonl` has a line with the changes
- * of every answer and reward. A killed process thus loses no delivered answer; a file is removed once its session has
- * ended and is recorded.
+ * Persists open sessions next to the recording: `sessions.open/<id>.jsonl` has a line with the changes of every answer
+ * and reward, so that a killed process loses no delivered answer. A file is removed once its session is recorded.
  *
- * A line counts entirely or not at all: a truncated last line is ignored. Previous content is identified by a checksum
- * and not kept in memory; a sequence that no longer extends its previous state (the chat continued from another answer)
- * is written again.
+ * A truncated last line is ignored. Previous content is known only by a checksum; a sequence that no longer extends it
+ * (the chat continued from another answer) is written again.
  */
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import type { Trajectory } from "@atropos/core"

@@ -1,11 +1,11 @@
 /**
- * Records the sessions of a gateway to files as they end: scored ones to the given file, the others, if any, to one
- * next to it (`sessions.unscored.jsonl`). Files are appended to; a line truncated by a killed process remains a
- * separate line, and a partial write on a full disk is undone.
+ * Records the sessions of a gateway to files as they end: scored ones to the given file, others to one next to it
+ * (`sessions.unscored.jsonl`). Appends; a line truncated by a killed process remains a separate line, and a partial
+ * write on a full disk is undone.
  *
- * Open sessions are persisted (`OpenSessions`) before an answer is returned; if that fails, the answer is an error. A
- * session that could not be recorded at its end, or was left open by a killed process, stays there and is recorded once
- * later: with the next session, at shutdown, or by the next process.
+ * Open sessions are persisted (`OpenSessions`) before an answer is returned; otherwise the answer is an error. A
+ * session not recorded at its end stays there and is recorded once: with the next session, at shutdown, or by the next
+ * process.
  */
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import * as Recorded from "@atropos/core/gateway/Recorded"

@@ -1,10 +1,9 @@
 /**
  * Rolls out items with several workers into a resumable file, until enough gave a result or none are left.
  *
- * A failed or timed-out item is counted and replaced by another; it is retried when the run is resumed. The run ends
- * with the last failure after a streak without any result (a dead server), after a thousand items without a result, and
- * if the environment reports that no item can succeed. Finished results are in the file even if the run is interrupted.
- * A run without results reports what happened to the first item.
+ * A failed or timed-out item is counted, replaced by another, and retried on resume. The run ends after a streak of
+ * failures without any result (a dead server), after a thousand items without a result, and if the environment reports
+ * that no item can succeed. Results are in the file even if interrupted.
  */
 import { Environment } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"

@@ -1,9 +1,9 @@
 /**
  * Ensures that one process at a time writes an output: a file and its companions of the same name.
  *
- * The lock is in the system's temporary folder, so that nothing is left next to the output, in a folder only this user
- * can write to: another user's files could redirect a write. A file has one lock regardless of the symlinks used to
- * reach it. The lock is released with the scope, and by the system if its holder dies.
+ * The lock is in the system's temporary folder, in a folder only this user can write to, since another user's files
+ * could redirect a write. A file has one lock regardless of symlinks. It is released with the scope, and by the system
+ * if its holder dies.
  */
 import { FolderLock } from "@atropos/core"
 import { Effect, FileSystem, Option, Path } from "effect"

@@ -1,11 +1,10 @@
 /**
  * Writes a JSONL file with a checkpoint next to it (`groups.jsonl` and `groups.checkpoint.json`), so that a run can be
- * resumed.
+ * resumed with each item in the file exactly once.
  *
- * An initial checkpoint identifies the file's run. Lines are written first, then the checkpoint with the file's length
- * and the finished items. On opening, anything after that length (from a crash in between or within a line) is
- * truncated; those items are not finished and are rolled out again. Thus each item is in the file exactly once. A file
- * without lines is removed with the scope.
+ * An initial checkpoint identifies the file's run. Lines are written before the checkpoint with the file's length and
+ * the finished items; on opening, anything after that length is truncated and rolled out again. A file without lines is
+ * removed with the scope.
  */
 import { Effect, FileSystem, Option, Schema } from "effect"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"

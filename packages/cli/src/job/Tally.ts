@@ -1,9 +1,7 @@
 /**
- * Aggregates a run of rollouts: items, kept and dropped groups with reasons, scores, passes, tokens.
- *
- * A tally is an immutable plain value saved with the checkpoint, so that a resumed run covers the whole. The
- * environment defines passing (`solved`), as in evaluations. Rates have the 95% intervals of `Evaluation.share`, which
- * account for correlated rollouts of one item.
+ * Aggregates a run of rollouts: items, kept and dropped groups with reasons, scores, passes, tokens. An immutable plain
+ * value, saved with the checkpoint so that a resumed run covers the whole. The environment defines passing (`solved`).
+ * Rates have the 95% intervals of `Evaluation.share`, which account for correlated rollouts of one item.
  */
 import { Evaluation, RewardComponents } from "@atropos/core"
 import { Effect, Schema } from "effect"

@@ -1,8 +1,7 @@
 /**
  * Decodes actions of OpenEnv clients: a message of the policy (`{ "message": "…" }`), optionally with tool calls, or
- * one of the MCP actions `list_tools` and `call_tool`.
- *
- * Anything else is rejected in the format of OpenEnv's own servers, whose errors name the field and the fault.
+ * one of the MCP actions `list_tools` and `call_tool`. Errors have the format of OpenEnv's own servers, with field and
+ * fault.
  */
 import type { Driven } from "@atropos/core"
 import { Effect, Predicate, Schema, SchemaIssue } from "effect"

@@ -1,9 +1,9 @@
 /**
- * Rolls out an environment into a JSONL file without a service: the original's `process`, but concurrent and resumable.
+ * Rolls out an environment into a JSONL file without a service: the original's `process`, but concurrent and resumable,
+ * and a failure only affects its own item.
  *
- * One line per group, in the wire format. `total_steps` counts items that gave groups, including dropped ones, as in
- * the original; items requeued by the environment are counted but not followed, also as there. Unlike there, a failure
- * only affects its own item.
+ * One line per group, in the wire format. As in the original, `total_steps` counts items that gave groups, including
+ * dropped ones; items requeued by the environment are counted but not followed.
  */
 import { Environment, SavedGroup, ServerManager, Trace } from "@atropos/core"
 import * as Concurrency from "@atropos/core/rollout/Concurrency"

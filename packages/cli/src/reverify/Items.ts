@@ -2,9 +2,9 @@
  * Finds the items of an environment that stored rollouts belong to: by their stable ids, or without an id by their
  * prompt.
  *
- * An environment yields its items in order and without end, so they are scanned from the first until all are found, the
- * source repeats, or the limit is reached. An item's prompt is its rollout's first request to the policy, which is
- * never answered: the rollout ends there. Items with the same prompt are ambiguous, so neither matches.
+ * Items are scanned in order until all are found, the source repeats, or the limit is reached. An item's prompt is its
+ * rollout's first request to the policy, which is never answered. Items with the same prompt are ambiguous, so neither
+ * matches.
  */
 import { Environment, type Message, type ServerManager } from "@atropos/core"
 import { Deferred, Effect, Option, Stream } from "effect"

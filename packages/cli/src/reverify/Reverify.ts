@@ -1,8 +1,7 @@
 /**
- * Re-scores stored rollouts with the current scoring code of the environment, without sampling.
- *
- * The file is read twice: once to collect the items it needs and once to score its rollouts in order. Memory holds
- * those items and only the rollouts being scored.
+ * Re-scores stored rollouts with the current scoring code of the environment, without sampling. The file is read twice:
+ * to collect the items it needs, and to score its rollouts in order; memory holds those items and the rollouts being
+ * scored.
  */
 import { Environment, JsonLines, SavedGroup } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"

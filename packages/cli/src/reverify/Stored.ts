@@ -1,8 +1,6 @@
 /**
- * Reconstructs the trajectories to score from the lines of a file: a group, or the samples of one evaluation item.
- *
- * Everything a score may use is restored: the chat, the last answer, its finish reason, tokens and mask. A line without
- * these (no chat, no answer) carries the reason.
+ * Reconstructs the trajectories to score from the lines of a file, a group or the samples of one evaluation item: chat,
+ * last answer, finish reason, tokens and mask. A line without a chat or answer carries the reason.
  */
 import { Message, type RewardComponents, type SavedGroup, Trajectory } from "@atropos/core"
 import * as ContentId from "@atropos/core/base/ContentId"

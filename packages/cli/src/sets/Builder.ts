@@ -1,9 +1,8 @@
 /**
  * Turns groups into rows: makes samples, selects, lays out, deduplicates, assigns splits, and counts every outcome.
  *
- * Pure except for its counts and the set of rows seen. The same groups with the same seed give the same rows; a
- * prompt's split depends only on the seed and the prompt, so no prompt is in two splits, even if rows are appended
- * later.
+ * Deterministic for the same groups and seed, apart from its counts and the rows seen. A prompt's split depends only on
+ * the seed and the prompt, so no prompt is in two splits, even if rows are appended later.
  */
 import type { ScoredGroup } from "@atropos/core"
 import { Result } from "effect"

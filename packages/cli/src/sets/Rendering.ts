@@ -1,8 +1,6 @@
 /**
- * Renders a chat as text through a chat template, in turns: the text each message adds to the previous ones.
- *
- * A trained message's text ends with the end-of-sequence token, as the model generates it; anything the template adds
- * after that is not part of the model's turn.
+ * Renders a chat as text through a chat template, in turns: the text each message adds. A trained message's text ends
+ * with the end-of-sequence token; anything the template adds after that is not part of the model's turn.
  */
 import type { Message, Tokenizer } from "@atropos/core"
 import { Result } from "effect"

@@ -1,8 +1,6 @@
 /**
- * Converts a sequence of a group to a data set sample: prompt and completion, as text or messages.
- *
- * Text comes from the sequence's own tokens (exactly as sampled, special tokens included), or from its chat through the
- * tokenizer's chat template.
+ * Converts a sequence of a group to a data set sample: prompt and completion, as messages, or as text from its own
+ * tokens (as sampled, special tokens included) or from its chat through the tokenizer's chat template.
  */
 import type { Message, ScoredGroup, Tokenizer } from "@atropos/core"
 import { Result } from "effect"

@@ -1,10 +1,9 @@
 /**
  * Writes the files of a data set: complete or absent, and resumable until they are complete.
  *
- * Rows go to `OUT.partial` (JSON Lines, regardless of the final format), with `OUT.checkpoint.json` next to it, which
- * records the progress of the partial files and of reading the source. On resume, anything after the checkpoint is
- * truncated. At the end each partial file is renamed atomically; the next run completes the renames after a crash in
- * between. One process at a time writes a data set.
+ * Rows go to `OUT.partial` (JSON Lines), with the progress in `OUT.checkpoint.json`; on resume, anything after the
+ * checkpoint is truncated. At the end each partial file is renamed atomically; the next run completes the renames after
+ * a crash in between. One process at a time writes a data set.
  */
 import { Array, Clock, Effect, FileSystem, Option, Path } from "effect"
 import { type CommandFailed, UsageError } from "../base/Failure.ts"

@@ -2,9 +2,8 @@
  * Decodes sequences to text split by tokens and masks into given and written parts.
  *
  * Splits fall between tokens, and move back if a character spans one, so that the concatenated parts equal the whole
- * text. Text is never searched: a prompt repeated in a completion, identical completions and completions with a common
- * prefix make no difference (the original splits at the longest common prefix of the strings, and again at each
- * repetition).
+ * text. Text is never searched, so repeated prompts and common prefixes make no difference (the original splits at the
+ * longest common prefix of the strings, and again at each repetition).
  */
 type Tokens = ArrayLike<number> & { readonly subarray: (start: number, end: number) => Tokens }
 export type Decode = (tokens: ArrayLike<number>) => string

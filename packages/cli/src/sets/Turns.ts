@@ -1,10 +1,9 @@
 /**
- * Finds the messages of a chat that its token mask trains.
+ * Finds the messages of a chat that its token mask trains, each in one span.
  *
- * The mask trains each such message in one span. If there are fewer spans than assistant messages (examples in a
- * prompt, answers trained in another sequence), spans are matched to messages in order by position: the extents of
- * messages are in tokens if a tokenizer renders the chat, otherwise in bytes of text. A group without tokens, or with a
- * mask covering everything, trains the last assistant message.
+ * If there are fewer spans than assistant messages (examples in a prompt, answers trained in another sequence), spans
+ * are matched to messages in order by position, in tokens if a tokenizer renders the chat, otherwise in bytes of text.
+ * A group without tokens, or with a mask covering everything, trains the last assistant message.
  */
 import type { Message } from "@atropos/core"
 import * as Chat from "./Chat.ts"

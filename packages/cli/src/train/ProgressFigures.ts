@@ -1,10 +1,8 @@
 /**
- * Computes the metrics next to the progress bar of training commands.
- *
- * All are means over the steps since they were last shown, at least ten: single steps are noisy (tokens per second vary
- * tenfold around a checkpoint). A policy loss says nothing if each batch is used once: its value is 0 regardless.
- * Entropy, the share of groups with a learning signal, and the divergence are shown instead; the loss of supervised
- * examples is shown.
+ * Computes the metrics next to the progress bar of training commands: means over the steps since last shown, at least
+ * ten, since single steps are noisy (tokens per second vary tenfold around a checkpoint). A policy's loss is not shown
+ * (0 if each batch is used once), but entropy, the share of groups with a learning signal, and the divergence; the loss
+ * of supervised examples is.
  */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 

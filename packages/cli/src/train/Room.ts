@@ -1,9 +1,7 @@
 /**
  * Estimates the memory of a run on a custom model, and sizes its caches, from the model's configuration and `--memory`,
- * before weights are read. A run that cannot fit is refused, with changes that would fit.
- *
- * The machine's total memory counts (or the container's limit), not the free memory: a resumed run is built in the same
- * way.
+ * before weights are read. A run that cannot fit is refused, with changes that would fit. Counts the total memory of
+ * the machine or container rather than the free one, so that a resumed run is built in the same way.
  */
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import * as KvShape from "@atropos/trainer/engine/KvShape"

@@ -1,10 +1,10 @@
 /**
- * Monitors the health of a run trained in this process, from the metrics of its trainer and of environments in the same
+ * Monitors the health of a run trained in this process, from the metrics of its trainer and of environments in this
  * process, and its activity in the service: for the board, `stop_on`, logs, and a webhook (`health_webhook`).
  *
  * Each cause is reported once per run, without its consequences: to the webhook, and on standard error if no board
- * shows it. A `stop_on` finding is reported when it ends the run, before the command fails. Reporting never delays a
- * step. A resumed run starts without history.
+ * shows it. A `stop_on` finding is reported when it ends the run. Reporting never delays a step. A resumed run starts
+ * without history.
  */
 import { MetricsSink } from "@atropos/core"
 import * as Health from "@atropos/core/health/Health"

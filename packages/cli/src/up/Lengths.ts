@@ -1,9 +1,7 @@
 /**
- * Measures rollout lengths before a run: evaluates a few held-out items through the environment's own template for a
- * few seconds, and counts the sampled tokens.
- *
- * Evaluations do not change an environment, and the items are evaluated again for their score. Answers a slow model has
- * not finished by then are abandoned: their prompts are known, their answer lengths are not.
+ * Measures rollout lengths before a run: evaluates a few held-out items for a few seconds, and counts the sampled
+ * tokens. Has no effect on later evaluations. Answers a slow model has not finished are abandoned: only their prompt
+ * lengths are known.
  */
 import { type Environment, SequenceLimit, Trajectory } from "@atropos/core"
 import { Duration, Effect, Exit, Option, Stream } from "effect"

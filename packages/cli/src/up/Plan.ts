@@ -1,9 +1,8 @@
 /**
  * Estimates time and memory of a run on a custom model before it starts, with changes that make a long run faster, from
- * the lengths of rollouts (`Lengths`) and the speed of this machine (`Speed`).
- *
- * Answers change length as a model learns, so the times are those of the first steps. If answer lengths could not be
- * measured, a step has two times: for a typical length, and for the max allowed.
+ * the lengths of rollouts (`Lengths`) and the speed of this machine (`Speed`). The times are those of the first steps:
+ * answers change length as a model learns. If answer lengths are unknown, there are two times: for a typical length,
+ * and for the max allowed.
  */
 import { Docs } from "@atropos/core"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"

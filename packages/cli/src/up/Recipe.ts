@@ -1,10 +1,8 @@
 /**
  * Defines recipes for training a model from scratch on a small character task in seconds, without downloads: the
  * vocabulary, demonstrations before reinforcement learning, and settings found to learn reliably (docs/training.md has
- * the curves).
- *
- * These values are below a file and flags. A recipe only suits its own model: for a user's model only `ownModel` and
- * the trainer's defaults apply (an adapter, `TrainerSettings`).
+ * the curves). File and flags take precedence. A recipe only suits its own model: for a user's model only `ownModel`
+ * and the trainer's defaults apply.
  */
 import type { Recipe as Shared } from "@atropos/core"
 import { Addition, Blackjack, LetterCounting, Mcqa, SortLetters, TextReversal } from "@atropos/envs"

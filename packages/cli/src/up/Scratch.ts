@@ -1,10 +1,9 @@
 /**
  * Creates a recipe for an environment without one (`--model scratch`): characters from the prompts of its items and the
- * gold answers of its claims, and demonstrations of gold answers, most of them for another item's prompt. They teach
- * the format; correctness is left to the reward, except for the few correct ones.
+ * gold answers of its claims, and demonstrations of gold answers, mostly for another item's prompt, which teach the
+ * format and leave correctness to the reward.
  *
- * Works if a short answer follows from a short prompt. The environment's author knows better demonstrations: a recipe
- * exported by its file takes precedence.
+ * Works if a short answer follows from a short prompt. A recipe exported by the environment's file takes precedence.
  */
 import { Environment, SeededRandom } from "@atropos/core"
 import type { ScriptedRequest } from "@atropos/core/inference/backend/Scripted"

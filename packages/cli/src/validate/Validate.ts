@@ -1,13 +1,12 @@
 /**
  * Checks an environment's laws on some of its items (`Laws` of core): gold answers get the top of the range and wrong
  * ones less, permuting a group permutes its scores, the same group gets the same scores, scores are finite and in
- * range, the same settings give the same items, and any text is scored without failure within a second. For multi-turn
- * episodes such text is also scored as the last turn.
+ * range, the same settings give the same items, and any text is scored without failure within a second, in multi-turn
+ * episodes also as the last turn.
  *
- * Requires `claims` in the environment's definition. An environment that declares claims impossible is checked for
- * everything except gold and wrong answers, on rollouts with scripted answers if its scores need data from a rollout.
- * All randomness is seeded, so violations are reproducible. A score that never returns cannot be interrupted while it
- * computes synchronously; one that waits ends after the limit.
+ * Requires `claims` in the environment's definition. If it declares them impossible, gold and wrong answers are not
+ * checked, and rollouts have scripted answers if scores need data from a rollout. All randomness is seeded. A score
+ * that computes synchronously forever cannot be interrupted; one that waits ends after the limit.
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"

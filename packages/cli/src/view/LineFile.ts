@@ -1,9 +1,7 @@
 /**
- * Finds the lines of a growing file part by part, and reads their bytes.
- *
- * Lines count from 1. A last line without a line break counts once it is complete; until then it may still be being
- * written. A file that shrinks or is replaced is scanned again. All calls are synchronous, for use in a separate
- * thread.
+ * Finds the lines of a growing file part by part, and reads their bytes. Lines count from 1; a last line without a line
+ * break counts once it is complete. A file that shrinks or is replaced is scanned again. All calls are synchronous, for
+ * use in a separate thread.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs"
 

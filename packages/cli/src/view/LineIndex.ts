@@ -1,13 +1,11 @@
 /**
- * Indexes the groups in JSON Lines files for the viewer: line positions, list columns, and words.
+ * Indexes the groups in JSON Lines files for the viewer in a temporary SQLite database on disk with full-text search,
+ * which the system removes with the process; memory holds its page cache and one line at a time, regardless of file
+ * size.
  *
- * The index is a temporary SQLite database on disk with full-text search, which the system removes with the process;
- * memory holds its page cache and one line at a time, regardless of file size. A file is first scanned for its lines,
- * which is fast; then its lines are read from the newest back. A page's lines are read on demand, so the first page
- * does not wait; searches cover the lines read so far, and report how many are not.
- *
- * Files may grow meanwhile; a replaced or truncated file is scanned again. All calls are synchronous and block the
- * caller: use a separate thread (`IndexThread`).
+ * A file is first scanned for its lines, which is fast; then its lines are read from the newest back, those of a page
+ * on demand. Searches cover the lines read so far, and report how many are not. A replaced or truncated file is scanned
+ * again. All calls are synchronous and block the caller: use a separate thread (`IndexThread`).
  */
 // Imported individually: this thread should not load all of core before it answers.
 import type { SampleHead } from "@atropos/core/evaluation/SampleHead"

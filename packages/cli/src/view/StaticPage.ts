@@ -1,10 +1,10 @@
 /**
- * Writes saved groups to one self-contained HTML file: the viewer's page with the groups in it (`StaticData` of the
- * viewer). It opens from disk without a network.
+ * Writes saved groups to one self-contained HTML file, the viewer's page with `StaticData` of the viewer, which opens
+ * from disk without a network.
  *
  * The data are base64 of gzipped parts, one per line: the JSON, and the columns of per-token numbers (`PackedPage`).
- * Display-only numbers are rounded: logprobs and advantages to three digits. A page is limited to a size that browsers
- * open quickly: further groups are counted and skipped, in file order. The file is complete or absent.
+ * Logprobs and advantages are rounded to three digits. Groups beyond a size that browsers open quickly are counted and
+ * skipped, in file order. The file is complete or absent.
  */
 import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as ViewerPage from "@atropos/api/ViewerPage"

@@ -1,11 +1,10 @@
 /**
- * Stores payloads in object storage. A row has a reference instead of the payload's bytes: the hour of writing, the
- * SHA-256 of the stored bytes, and their number. The object is written before its row; equal payloads of the same hour
- * share one object.
+ * Stores payloads in object storage. A row has a reference instead of the bytes: the hour of writing, the SHA-256 of
+ * the stored bytes, and their number. The object is written before its row; equal payloads of the same hour share one.
  *
- * The hour makes sweeping safe: objects are only written to the current hour, so an unreferenced object of a long past
- * hour is an orphan, and no later row can refer to it (`ObjectSweep`). Names begin with an id of the database, since
- * databases may share a bucket.
+ * Objects are only written to the current hour, so that an unreferenced object of a long past hour can be swept: no
+ * later row can refer to it (`ObjectSweep`). Names begin with an id of the database, since databases may share a
+ * bucket.
  */
 import { Uuid } from "@atropos/core"
 import { Clock, Effect } from "effect"

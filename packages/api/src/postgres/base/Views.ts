@@ -1,10 +1,9 @@
 /**
- * Caches the state of runs: row, environments, queue counts and open batches, read in one statement and kept until
- * something changes. After a write of this process the next reader reloads; writes of other processes appear after a
- * notification, or when the view expires.
+ * Caches the state of runs: row, environments, queue counts and open batches, read in one statement. This process's
+ * writes invalidate it immediately; those of others with a notification, or when the view expires.
  *
- * Submissions and claims only change counts, hundreds of times a second. Callers that need the run and its
- * environments, but counts only roughly, use a `recent` view without reloading.
+ * Submissions and claims only change counts, hundreds of times a second. Callers that need counts only roughly use a
+ * `recent` view, which does not reload for them.
  */
 import { Clock, Deferred, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -26,7 +25,7 @@ export interface RunView extends QueueView {
 export interface Views {
   /** The current run of that name; undefined if there is none. */
   readonly get: (name: string) => Effect.Effect<RunView | undefined, SqlError>
-  /** Like `get`, but queue counts, leases and the number of batches may be slightly stale; `isCurrent` tells. */
+  /** Like `get`, but queue counts, leases and the number of batches may be slightly stale unless `isCurrent`. */
   readonly recent: (name: string) => Effect.Effect<Recent, SqlError>
   readonly invalidate: (name: string) => void
   /** Invalidates its counts, leases and number of batches. */

@@ -2,8 +2,8 @@
  * Compresses with zstd on the thread pool and reuses contexts: creating one per payload costs as much as compressing
  * it, and its memory (megabytes outside the heap) would trigger constant garbage collection.
  *
- * Each call writes or reads one whole frame. If a frame ends exactly at a context's buffer boundary, Node asks for
- * remaining output and gets an additional empty frame. Therefore decompression continues after a frame.
+ * Each call writes or reads one whole frame. If a frame ends exactly at a context's buffer boundary, Node adds an empty
+ * frame; therefore decompression continues after a frame.
  */
 import { Effect } from "effect"
 import * as zlib from "node:zlib"

@@ -1,11 +1,10 @@
 /**
  * Forms batches when they are claimed, leases them, and hands them out again if a lease expired or they were requeued
- * (`Leases`).
+ * (`Leases`), before new ones.
  *
- * A claim takes two statements, and a third if payloads are not in memory. The first looks up the queue and the number
- * of batches formed. The second forms the batch if that number is unchanged; if another process was faster, the claim
- * starts over. So steps are handed out in order without gaps by all processes, and no claim waits while holding a lock.
- * A requeued batch goes out before a new one is formed.
+ * A claim looks up the queue and the number of batches formed, then forms the batch if that number is unchanged,
+ * otherwise starts over; a third statement fetches payloads that are not in memory. So steps are handed out in order
+ * without gaps by all processes, and no claim waits while holding a lock.
  *
  * A claim does not wait for the disk. If Postgres or its machine fails before it (or any later write of the service) is
  * on disk, it is undone: its groups are queued as before, its lease is lost, its step is handed out again. An ack is on

@@ -14,7 +14,7 @@ export type Reading = Pick<RolloutReaderShape, "runs" | "pieces" | "settings" | 
 const mostBatches = 100
 /** Max runs, the most recently active ones, whose activity is determined. */
 const maxActivities = 100
-/** Environments that reconnect register anew each time. */
+/** Environments that reconnect register again each time. */
 const mostSources = 200
 
 interface BatchRead {

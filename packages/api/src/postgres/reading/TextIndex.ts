@@ -1,10 +1,9 @@
 /**
  * Extracts and stores the text of groups in the background, so that neither senders nor readers wait for it.
  *
- * One process at a time works through the groups without text, oldest first, a few together: reads them, extracts their
- * text in a thread (`TextWorker`), and writes it in portions that occupy the database for some milliseconds. While
- * groups are submitted and claimed it rests four times as long as it works. Groups known to have no messages are
- * skipped unread.
+ * One process at a time takes groups without text, oldest first, extracts their text in a thread (`TextWorker`), and
+ * writes it in portions that occupy the database for some milliseconds. While groups are submitted and claimed it rests
+ * four times as long as it works. Groups known to have no messages are skipped unread.
  */
 import { Uuid } from "@atropos/core"
 import { Clock, Duration, Effect, type Scope } from "effect"

@@ -1,10 +1,8 @@
 /**
  * Runs periodic background work in small portions: releases buffered groups after their max wait, wakes claimers when a
  * lease expires, drops the oldest consumed groups above the limit, and removes the remains of resets and deletions and
- * unreferenced objects.
- *
- * Several processes may run it concurrently: every step is one statement, and rows locked by another process are
- * skipped.
+ * unreferenced objects. Safe to run in several processes: every step is one statement, and rows locked by another
+ * process are skipped.
  */
 import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,9 +1,9 @@
 /**
  * Takes batches from a service of the original, which offers no other access to its groups: taken batches are removed
- * from its queue, and anything lost between taking and writing is gone.
+ * from its queue, and anything lost before writing is gone.
  *
- * It never resets the service: without a registered trainer the reader registers itself; batches of another trainer are
- * never taken. The reader's own registration from an earlier run is reused.
+ * Never resets the service: the reader registers itself only if no trainer is registered, reuses its own earlier
+ * registration, and never takes another trainer's batches.
  */
 import { TrainerClient } from "@atropos/core"
 import { Effect, Option } from "effect"

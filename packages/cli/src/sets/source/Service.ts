@@ -2,9 +2,9 @@
  * Reads the stored rollouts of a service, queued and consumed, newest first and then new arrivals, until there are
  * enough rows.
  *
- * Reading goes in sweeps, each from the newest group back to those seen by the previous sweep. A group with a slow
- * transaction appears late, below newer ones, so each sweep overlaps the previous one. If the service is unavailable
- * for a while, reading waits; groups removed before they were read (a retention limit) are counted.
+ * Each sweep reads from the newest group back into the previous sweep, since a group with a slow transaction appears
+ * below newer ones. Waits if the service is unavailable; groups removed before they were read (a retention limit) are
+ * counted.
  */
 import { StoredRollouts, TrajectoryError } from "@atropos/core"
 import { Effect, Option, Schedule, Schema, Stream } from "effect"

@@ -1,11 +1,9 @@
 /**
- * Joins recorded sessions whose chats have the same beginning into one group, so that answers to the same first prompt
- * are compared.
+ * Joins recorded sessions with the same messages before the first answer into one group, so that answers to the same
+ * prompt are compared (a recorded session has a single score, so no better and worse sequences).
  *
- * A gateway recording has one group per session, whose sequences share the session's score, so it has no better and
- * worse ones. Sequences of all sessions with the same messages before the first answer are joined in recording order,
- * at the position of the first one. Only positions are kept in memory: the files are read once to find them and again,
- * line by line, to join them.
+ * Sequences are in recording order, at the position of the first one. Only positions are kept in memory: the files are
+ * read once to find them and again, line by line, to join them.
  */
 import { JsonLines, type Message, SavedGroup, type ScoredGroup } from "@atropos/core"
 import { Effect, type FileSystem, Option, Predicate, Stream } from "effect"
