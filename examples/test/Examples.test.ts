@@ -1,13 +1,13 @@
 /**
  * Every example is run; what it prints is what its text says. (03 is a test file itself; 00, 06 and 15 train for
- * longer: `long/`.)
+ * longer: `nightly/`.)
  */
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { PolicyLayers } from "@atropos/trainer"
 import { Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
-import { Effect, Layer, Option, Schema, Stream } from "effect"
+import { Effect, FileSystem, Layer, Option, Schema, Stream } from "effect"
 import { TestConsole } from "effect/testing"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
 import * as Letters from "../01-letters.ts"
@@ -25,7 +25,9 @@ import * as Tools from "../16-tools.ts"
 import * as AiSdkAgent from "../17-ai-sdk-agent.ts"
 import * as SelfPlay from "../18-self-play.ts"
 import * as CalculatorAgent from "../19-calculator-agent.ts"
+import * as Gsm8kExample from "../20-gsm8k.ts"
 import * as Capitals from "../models/capitals.ts"
+import * as ModelFolders from "../../packages/cli/test/ModelFolders.ts"
 import { calculateTwice, printed, rolledOut, sayPrice } from "./Printed.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
@@ -262,5 +264,29 @@ describe("examples", () => {
           )
         )
       )
+  )
+
+  it.live("20: trains a model folder on the rows of a file", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const model = yield* ModelFolders.write(`${folder}/model`, "llama")
+      const rows = `${folder}/rows.jsonl`
+      yield* fs.writeFileString(rows, JSON.stringify({ question: "1 + 1?", answer: "1 + 1 = 2\n#### 2" }))
+      const lines = yield* printed(Gsm8kExample.program({ model, rows, steps: 2, engine: "local" })).pipe(
+        Effect.provide(TestConsole.layer)
+      )
+      assert.deepStrictEqual(
+        lines.map((line) => line.slice(0, 21)),
+        ["step 1: score 0.000, ", "step 2: score 0.000, "]
+      )
+      const row = { question: "", answer: "1 + 1 = 2\n#### 1,002" }
+      assert.deepStrictEqual(
+        ["so\n#### 1002", "#### 1,002.", "#### 3", "1002", "#### 1002 or 3"].map((text) =>
+          Gsm8kExample.scoreOf(text, row)
+        ),
+        [1, 1, 0.1, 0, 0]
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

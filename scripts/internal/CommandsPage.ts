@@ -45,9 +45,40 @@ const flagRow = ({ aliases, description, name, required, type }: FlagDoc): strin
 const argumentRow = ({ description, name, required, type, variadic }: ArgDoc): string =>
   `| \`${name}${variadic ? "…" : ""}\` | ${cell(type)} | ${text(description)}${required ? " (required)" : ""} |`
 
-const section = (verb: string, given: HelpDoc): ReadonlyArray<string> => {
-  const { args = [], description, examples = [], flags, inheritedFlags = [], usage } = HelpFlags.grouped(given)
-  const rare = table("flag", inheritedFlags.map(flagRow))
+/** Names of a row. */
+const nameOf = (row: string): string => row.slice(2, row.indexOf(" |"))
+
+/** Names of flags, in lines of a width. */
+const nameLines = (label: string, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const names = rows.map(nameOf)
+  const lines: Array<string> = []
+  let line = `${label}:`
+  for (const [at, name] of names.entries()) {
+    const next = ` ${name}${at === names.length - 1 ? "." : ","}`
+    if (line.length + next.length > 150) {
+      lines.push(line)
+      line = next.trim()
+    } else line += next
+  }
+  return rows.length === 0 ? [] : [...lines, line, ""]
+}
+
+interface Verb {
+  readonly verb: string
+  readonly doc: HelpDoc
+  readonly flags: ReadonlyArray<string>
+  readonly advanced: ReadonlyArray<string>
+}
+
+const verbOf = (verb: string, given: HelpDoc): Verb => {
+  const doc = HelpFlags.grouped(given)
+  return { verb, doc, flags: doc.flags.map(flagRow), advanced: (doc.inheritedFlags ?? []).map(flagRow) }
+}
+
+const section = ({ advanced, doc, flags, verb }: Verb, shared: ReadonlySet<string>): ReadonlyArray<string> => {
+  const { args = [], description, examples = [], usage } = doc
+  const isOwn = (row: string) => !shared.has(row)
+  const isShared = (row: string) => shared.has(row)
   return [
     `## ${verb}`,
     "",
@@ -58,10 +89,10 @@ const section = (verb: string, given: HelpDoc): ReadonlyArray<string> => {
     "```",
     "",
     ...table("argument", args.map(argumentRow)),
-    ...table("flag", flags.map(flagRow)),
-    ...(rare.length === 0
-      ? []
-      : ["<details><summary>Advanced flags, which most runs do without</summary>", "", ...rare, "</details>", ""]),
+    ...table("flag", flags.filter(isOwn)),
+    ...table("advanced flag", advanced.filter(isOwn)),
+    ...nameLines("[Shared](#shared-flags)", flags.filter(isShared)),
+    ...nameLines("Shared and advanced", advanced.filter(isShared)),
     ...examples.flatMap((example) => [
       ...(example.description === undefined ? [] : [`${example.description}:`, ""]),
       "```",
@@ -70,6 +101,27 @@ const section = (verb: string, given: HelpDoc): ReadonlyArray<string> => {
       ""
     ])
   ]
+}
+
+/** Of each name the row that most verbs have, if several do. */
+const sharedOf = (all: ReadonlyArray<Verb>): ReadonlyMap<string, string> => {
+  const counts = new Map<string, number>()
+  for (const { advanced, flags } of all) {
+    for (const row of [...flags, ...advanced]) counts.set(row, (counts.get(row) ?? 0) + 1)
+  }
+  const shared = new Map<string, string>()
+  for (const [row, count] of counts) {
+    const before = shared.get(nameOf(row))
+    if (count > 1 && (before === undefined || count > counts.get(before)!)) shared.set(nameOf(row), row)
+  }
+  return shared
+}
+
+const page = (all: ReadonlyArray<Verb>): string => {
+  const shared = Array.from(sharedOf(all).values())
+  const sections = all.flatMap((verb) => section(verb, new Set(shared)))
+  const last = ["## Shared flags", "", "Flags that several verbs have. Each verb lists those it takes.", ""]
+  return `${[head, ...sections, ...last, ...table("flag", shared)].join("\n").trimEnd()}\n`
 }
 
 const head = `# Commands and settings
@@ -100,7 +152,6 @@ or \`npx @atropos/cli VERB --env NAME --help\`. Environments that ask a judge, a
 | \`ATROPOS_OPENENV_TOKENS\` | the same for \`openenv\` ([OpenEnv](openenv.md)); \`OPENENV_TOKEN\` is the token sent to other OpenEnv servers |
 | \`ATROPOS_TINKER_KEYS\` | keys that \`tinker\` accepts, separated by commas; \`TINKER_API_KEY\` is the key sent to a Tinker server |
 | \`ATROPOS_ALLOWED_HOSTS\` | further host names by which browsers may reach a service, separated by commas |
-| \`ATROPOS_PROXY_URL\` | the original's managed-server proxy, where one is used |
 | \`ATROPOS_SANDBOX_PYTHON\` | the Python that runs programs behind bubblewrap; \`ATROPOS_SANDBOX_VISIBLE\` names folders they may read ([the sandbox](sandbox.md)) |
 | \`OPENAI_API_KEY\` | the key for api.openai.com; other inference servers are sent only what \`--openai.api_key\` says |
 | \`HF_TOKEN\` | the token for gated models and data sets of the Hugging Face Hub; \`HF_ENDPOINT\` (a mirror), \`HF_HOME\` (its cache) and \`HF_HUB_OFFLINE\` as its own client has them |
@@ -111,9 +162,9 @@ or \`npx @atropos/cli VERB --env NAME --help\`. Environments that ask a judge, a
 
 /** The whole page. */
 export const make: Effect.Effect<string> = Effect.forEach(Object.keys(verbs), (verb) =>
-  Effect.map(helpOf([verb]), (doc) => section(verb, doc))
+  Effect.map(helpOf([verb]), (doc) => verbOf(verb, doc))
 ).pipe(
-  Effect.map((sections) => `${[head, ...sections.flat()].join("\n").trimEnd()}\n`),
+  Effect.map(page),
   Effect.provideService(Console.Console, { ...globalThis.console, log: () => undefined } as Console.Console),
   Effect.provide(NodeServices.layer),
   Effect.orDie

@@ -6,6 +6,7 @@
  * On the wires they are `overrides[i].rewards`, where a service and a trainer of the original leave them be.
  */
 import { Predicate } from "effect"
+import * as ValueText from "./base/ValueText.ts"
 
 /** Raw values by name, before any weight. */
 export type Rewards = { readonly [component: string]: number }
@@ -48,7 +49,7 @@ export const faultOf = (given: unknown): string | undefined => {
   const odd = components.find(([, value]) => typeof value !== "number")
   return odd === undefined
     ? undefined
-    : `the component ${odd[0]} is ${JSON.stringify(odd[1]) ?? typeof odd[1]}; a component must be a number`
+    : `the component ${odd[0]} is ${ValueText.of(odd[1]) ?? typeof odd[1]}; a component must be a number`
 }
 
 /**

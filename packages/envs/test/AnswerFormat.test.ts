@@ -82,6 +82,7 @@ describe("the forms of answers", () => {
     ["json", '```json\n{ "answer" : 42 }\n```', "42"],
     ["json", '{"answer": "4", "answer": "2"}', undefined],
     ["json", '{"answer": "42", "more": 1}', undefined],
+    ["json", '{"answer": 2432902008176640001}', "2432902008176640001"],
     ["json-confidence", '{"answer": "42", "confidence": 1.5}', undefined],
     ["yaml", "answer: 42", "42"],
     ["yaml", "answer: what: ever", undefined],

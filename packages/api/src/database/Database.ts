@@ -30,20 +30,21 @@ export class Database extends Context.Service<Database, DatabaseShape>()("@atrop
 type Client = PgClient.PgClient | SqlClient.SqlClient
 export type Provides = Database | Client
 
-/** The tables have a newer version, which this one would misread. */
-class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDatabase", { message: Schema.String }) {}
+/** The tables were created or changed by another version, and would be misread. */
+class ForeignTables extends Schema.TaggedError<ForeignTables>()("ForeignTables", { message: Schema.String }) {}
 
 const table = "atropos_migration"
-const latest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+const known = new Set(Object.keys(migrations))
 
 const migrate = Effect.gen(function* () {
   yield* PgMigrator.run({ loader: PgMigrator.fromRecord(migrations), table }).pipe(Effect.provide(NodeServices.layer))
   const sql = yield* SqlClient.SqlClient
-  const [newer] = yield* sql<{ name: string }>`
-    select name from ${sql(table)} where migration_id > ${latest} order by migration_id limit 1`
-  if (newer !== undefined) {
-    const message = `a newer version of Atropos has changed its tables (${newer.name}): upgrade @atropos/api, or use another database`
-    return yield* new NewerDatabase({ message })
+  const run = yield* sql<{ name: string }>`
+    select lpad(migration_id::text, 4, '0') || '_' || name as name from ${sql(table)} order by migration_id`
+  const foreign = run.find(({ name }) => !known.has(name))
+  if (foreign !== undefined) {
+    const message = `its tables are of another version of Atropos (${foreign.name}): use that version of @atropos/api, or another database`
+    return yield* new ForeignTables({ message })
   }
 })
 
@@ -103,7 +104,7 @@ export const layerPostgres = (
         Effect.catchTags({
           SqlError: (error) => Effect.fail(failed(advise(error, parsed), error)),
           MigrationError: (error) => Effect.fail(failed(error.message, error)),
-          NewerDatabase: (error) => Effect.fail(failed(error.message, error))
+          ForeignTables: (error) => Effect.fail(failed(error.message, error))
         }),
         Effect.timeoutOrElse({
           duration: "30 seconds",

@@ -1,19 +1,41 @@
-/** Shows that a long operation is running: a line on standard error every five seconds until it ends. */
+/** Reports on standard error that a long operation is running, after every five seconds without a report. */
 import { Clock, Console, Effect, Fiber } from "effect"
 
 const everyMillis = 5000
+/** After ten minutes it reports once a minute, to keep logs short. */
+const longMillis = 600_000
+const everyMinute = 60_000
 
-/** `what` names the operation: "loading the model". */
+type Report = (seconds: number) => Effect.Effect<void>
+
+const beats = Effect.fnUntraced(function* (report: Report) {
+  const started = yield* Clock.currentTimeMillis
+  let reportedAt = started
+  const now = Effect.gen(function* () {
+    reportedAt = yield* Clock.currentTimeMillis
+    yield* report(Math.round((reportedAt - started) / 1000))
+  })
+  const beat = Effect.gen(function* () {
+    const pause = reportedAt - started < longMillis ? everyMillis : everyMinute
+    const silent = (yield* Clock.currentTimeMillis) - reportedAt
+    yield* silent < pause ? Effect.sleep(pause - silent) : now
+  })
+  return { now, beating: Effect.forever(beat) }
+})
+
+/** Reports until the scope closes; `report` gets the elapsed seconds. Running the result reports immediately. */
+export const make = (report: Report) =>
+  Effect.flatMap(beats(report), ({ beating, now }) => Effect.as(Effect.forkScoped(beating), now))
+
+/** `what` names the operation: "loading the model". A function is called at each report; undefined reports nothing. */
 export const during =
-  (what: string) =>
+  (what: string | (() => string | undefined)) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.gen(function* () {
-      const started = yield* Clock.currentTimeMillis
-      const beat = Effect.gen(function* () {
-        yield* Effect.sleep(everyMillis)
-        const seconds = Math.round(((yield* Clock.currentTimeMillis) - started) / 1000)
-        yield* Console.error(`${what}: ${seconds} s so far`)
+      const { beating } = yield* beats((seconds) => {
+        const now = typeof what === "string" ? what : what()
+        return now === undefined ? Effect.void : Console.error(`${now}: ${seconds} s so far`)
       })
-      const beating = yield* Effect.forkChild(Effect.forever(beat))
-      return yield* Effect.ensuring(effect, Fiber.interrupt(beating))
+      const fiber = yield* Effect.forkChild(beating)
+      return yield* Effect.ensuring(effect, Fiber.interrupt(fiber))
     })

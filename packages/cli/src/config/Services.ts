@@ -64,13 +64,13 @@ export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
 }
 
 /** The default tokenizer was not chosen by the user, so the error names the setting that selects another. */
-const tokenizerOf = (name: string) =>
+const tokenizerOf = (name: string, failures: ReadonlyArray<string> = []) =>
   Tokenizer.layerNamed(BundledModel.located(name)).pipe(
     Layer.catchTag("TokenizerError", (error) =>
       Layer.effect(
         Tokenizer.Tokenizer,
         new CommandFailed({
-          message: `the tokenizer ${name} (--env.tokenizer_name): ${error.message}. Give your policy's tokenizer, a folder or a hub id; "bytes" needs no download`,
+          message: `${failures.length === 0 ? "" : `no inference server says which tokenizer it has (${failures.join("; ")}), and the default cannot be loaded: `}the tokenizer ${name} (--env.tokenizer_name): ${error.message}. Give your policy's tokenizer, a folder or a hub id; "bytes" needs no download`,
           cause: error
         })
       )
@@ -86,9 +86,9 @@ const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
   const isNamed = [servers].flat().some(({ tokenizerName }) => tokenizerName !== "none")
   if (isNamed || given["tokenizer_name"] !== undefined) return named
   return Layer.unwrap(
-    Effect.map(ServedTokenizer.find(servers, manager.slurm), (served) =>
-      Option.match(served, {
-        onNone: () => named,
+    Effect.map(ServedTokenizer.find(servers, manager.slurm), ({ failures, tokenizer }) =>
+      Option.match(tokenizer, {
+        onNone: () => tokenizerOf(common.tokenizerName, failures),
         onSome: ({ name }) =>
           Tokenizer.layerNamed(BundledModel.located(name)).pipe(
             Layer.tap(() => Effect.logInfo("using the tokenizer that the server names", { tokenizer: name })),

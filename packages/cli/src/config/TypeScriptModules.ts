@@ -38,17 +38,33 @@ export const register = (): void => {
     load: (url, context, next) => {
       if (!isUsers(url)) return next(url, context)
       const file = fileURLToPath(pathname(url))
+      loaded.add(file)
       // JSON loaded by `require` is parsed by Node.
       const isImported = !context.conditions.includes("require") && context.importAttributes["type"] === undefined
       if (extname(file) === ".json" && isImported) {
-        return { format: "module", source: `export default ${readFileSync(file, "utf8")}`, shortCircuit: true }
+        return { format: "module", source: textOf(file), shortCircuit: true }
       }
-      const source = /\.(?:m?ts|[jt]sx)$/.test(file)
-        ? TypeScriptSource.moduleOf(readFileSync(file, "utf8"), file, url)
-        : undefined
+      const source = /\.(?:m?ts|[jt]sx)$/.test(file) ? TypeScriptSource.moduleOf(textOf(file), file, url) : undefined
       return source === undefined ? next(url, context) : { format: "module", source, shortCircuit: true }
     }
   })
+}
+
+const textOf = (file: string): string => {
+  const text = readFileSync(file, "utf8")
+  return extname(file) === ".json" ? `export default ${text}` : text
+}
+
+const loaded = new Set<string>()
+
+/** Locates the syntax error in the loaded user files that cannot be parsed. */
+export const placeOfFault = (): string | undefined => {
+  // Files may have been deleted.
+  for (const file of [...loaded].filter((one) => existsSync(one))) {
+    const place = TypeScriptSource.placeOfFault(textOf(file), pathToFileURL(file).href)
+    if (place !== undefined) return place
+  }
+  return undefined
 }
 
 /** A path alias that resolves to no file: Node would take it for a package. */

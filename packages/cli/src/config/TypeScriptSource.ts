@@ -3,6 +3,7 @@
  * and columns are preserved for types; syntax with runtime meaning (enums, namespaces, parameter properties) gets a
  * source map. Imported names that are types are dropped.
  */
+import * as StackFrames from "@atropos/core/base/StackFrames"
 import * as module from "node:module"
 
 /** A file that Node cannot run, with a hint how to run it. */
@@ -31,9 +32,23 @@ const javaScript = (source: string, url: string): string => {
   try {
     return module.stripTypeScriptTypes(source, { mode: "strip" })
   } catch (error) {
+    const place = placeOfFault(source, url)
+    if (place !== undefined && error instanceof Error)
+      throw new UnsupportedSyntax(`${error.message} (${place})`, { cause: error })
     if (!(error instanceof Error && "code" in error && error.code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX")) throw error
     process.setSourceMapsEnabled(true)
     return module.stripTypeScriptTypes(source, { mode: "transform", sourceMap: true, sourceUrl: url })
+  }
+}
+
+/** Locates a syntax error, as `agent.ts:2`; Node's own parser does not report the position. */
+export const placeOfFault = (source: string, url: string): string | undefined => {
+  try {
+    module.stripTypeScriptTypes(source, { mode: "transform", sourceUrl: url })
+    return undefined
+  } catch (error) {
+    const isInvalid = error instanceof Error && "code" in error && error.code === "ERR_INVALID_TYPESCRIPT_SYNTAX"
+    return isInvalid ? StackFrames.place(error.stack ?? "") : undefined
   }
 }
 

@@ -9,7 +9,7 @@ import { loader } from "./TypeScriptSource.ts"
 export const isPath = (word: string): boolean => /[./\\]/.test(word)
 
 /** Describes a load error with its location; an error thrown by the file itself with its stack. */
-const loadingFault = (cause: unknown, name: string): string => {
+const loadingFault = (cause: unknown, name: string, placeOfFault: () => string | undefined): string => {
   if (!(cause instanceof Error)) return Reason.of(cause)
   const stack = cause.stack ?? ""
   if (cause instanceof SyntaxError && /outside a module|^Unexpected token 'export'/.test(cause.message)) {
@@ -22,7 +22,7 @@ const loadingFault = (cause: unknown, name: string): string => {
   }
   // These errors name their file.
   if (cause.name === "AliasError" || cause.name === "UnsupportedSyntax") return cause.message
-  const place = StackFrames.place(stack)
+  const place = StackFrames.place(stack) ?? (cause instanceof SyntaxError ? placeOfFault() : undefined)
   if (place === undefined) {
     return cause.message === "Invalid or unexpected token"
       ? `${cause.message}: if it is a decorator, which Node does not run: ${loader}`
@@ -47,13 +47,13 @@ export const load = Effect.fn("UserFile.load")(function* (flag: string, word: st
     return yield* new UsageError({ message: `${flag} ${word}: there is no such file (looked for ${file})` })
   }
   const url = yield* Effect.orDie(path.toFileUrl(file))
-  const { register } = yield* Effect.promise(() => import("./TypeScriptModules.ts"))
+  const { placeOfFault, register } = yield* Effect.promise(() => import("./TypeScriptModules.ts"))
   register()
   return yield* Effect.tryPromise({
     try: (): Promise<Record<string, unknown>> => import(url.href),
     catch: (cause) =>
       new UsageError({
-        message: `${flag} ${word}: the file could not be loaded: ${loadingFault(cause, `${path.parse(file).name}.${/\.[cm]?ts$/.test(file) ? "mts" : "mjs"}`)}`
+        message: `${flag} ${word}: the file could not be loaded: ${loadingFault(cause, `${path.parse(file).name}.${/\.[cm]?ts$/.test(file) ? "mts" : "mjs"}`, placeOfFault)}`
       })
   })
 })

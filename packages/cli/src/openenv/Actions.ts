@@ -3,7 +3,7 @@
  * one of the MCP actions `list_tools` and `call_tool`. Errors have the format of OpenEnv's own servers, with field and
  * fault.
  */
-import type { Driven } from "@atropos/core"
+import { type Driven, ExactJson } from "@atropos/core"
 import { Effect, Predicate, Schema, SchemaIssue } from "effect"
 
 const Metadata = Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)))
@@ -46,7 +46,7 @@ type Call = typeof Call.Type
 const toCall = ({ arguments: args = {}, id, name }: Call, index: number) => ({
   id: id ?? `call_${index}`,
   type: "function",
-  function: { name, arguments: typeof args === "string" ? args : JSON.stringify(args) }
+  function: { name, arguments: typeof args === "string" ? args : (ExactJson.write(args) ?? "{}") }
 })
 
 const strict = { onExcessProperty: "error", errors: "all" } as const

@@ -6,7 +6,7 @@
  * `openenv/session/close`; a socket at `/ws?session_id=…` resets and steps the same episode. This matches OpenEnv's MCP
  * clients.
  */
-import { Driven } from "@atropos/core"
+import { Driven, ExactJson } from "@atropos/core"
 import { Effect, Predicate, Schema } from "effect"
 import type { ActionError } from "./Actions.ts"
 import * as Observations from "./Observations.ts"
@@ -16,7 +16,9 @@ import type { UnknownSession } from "./UnknownSession.ts"
 
 const Request = Schema.Struct({
   jsonrpc: Schema.Literal("2.0"),
-  id: Schema.optionalKey(Schema.Union([Schema.String, Schema.Finite, Schema.Null])),
+  id: Schema.optionalKey(
+    Schema.Union([Schema.String, Schema.Finite, Schema.instanceOf(ExactJson.Numeral), Schema.Null])
+  ),
   method: Schema.String,
   params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
 })
@@ -31,7 +33,7 @@ const codes = {
   full: -32000
 } as const
 
-type Id = string | number | null
+type Id = string | number | ExactJson.Numeral | null
 type Params = { readonly [name: string]: unknown }
 
 const failed = (id: Id, code: number, message: string, data?: unknown) => ({

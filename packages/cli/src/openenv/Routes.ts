@@ -11,7 +11,8 @@
  * Episodes over HTTP are named by the id in the metadata of `reset`; it may be omitted if only one is open. Bodies
  * follow OpenEnv 0.10; errors are FastAPI's, `{ "detail": … }`.
  */
-import { BodyLimit, type Driven } from "@atropos/core"
+import { BodyLimit, type Driven, ExactJson } from "@atropos/core"
+import * as Reason from "@atropos/core/base/Reason"
 import { Effect, Option, Predicate, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ActionError } from "./Actions.ts"
@@ -36,7 +37,9 @@ class BodyError extends Schema.TaggedError<BodyError>()("BodyError", { message: 
 /** The memory for request bodies is exhausted by other requests. */
 class Busy extends Schema.TaggedError<Busy>()("Busy", { message: Schema.String }) {}
 
-const decodeAny = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+/** Numbers are kept as written: they may be ids in tool call arguments, or of a JSON-RPC request. */
+const decodeAny = (text: string) =>
+  Effect.try({ try: () => ExactJson.parseWritten(text), catch: (cause) => ({ message: Reason.of(cause) }) })
 
 const bodyText = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest

@@ -2,7 +2,7 @@
  * Runs the session of a client: one episode at a time, with sequential resets and steps. A running episode ends with
  * the scope, or with the next reset.
  */
-import { Driven, Uuid } from "@atropos/core"
+import { Driven, ExactJson, Uuid } from "@atropos/core"
 import { Effect, Exit, Schema, Scope, Semaphore } from "effect"
 import * as Actions from "./Actions.ts"
 import * as Observations from "./Observations.ts"
@@ -43,7 +43,7 @@ export const make = Effect.fnUntraced(function* (
   }
   const reset = Effect.fn("openenv.reset")(function* (given: unknown) {
     const { episode_id: id, seed } = yield* Effect.mapError(
-      decodeReset(given ?? {}),
+      decodeReset(ExactJson.plain(given ?? {})),
       ({ message }) => new Actions.ActionError({ message: `Invalid message: reset: ${message}`, errors: [] })
     )
     if (episode !== undefined) yield* Scope.close(episode.scope, Exit.void)

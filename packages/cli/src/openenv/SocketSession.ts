@@ -4,9 +4,9 @@
  * continues. Above the session limit, a new client gets an error and is closed; so is an idle one. With `?session_id=…`
  * the socket joins a session created over HTTP (`SharedSessions`).
  */
-import { Driven } from "@atropos/core"
+import { Driven, ExactJson } from "@atropos/core"
 import * as JsonBounds from "@atropos/core/base/JsonBounds"
-import { Duration, Effect, Option, Predicate, Schema } from "effect"
+import { Duration, Effect, Option, Predicate, Result } from "effect"
 import { Socket } from "effect/socket"
 import { ActionError } from "./Actions.ts"
 import * as Mcp from "./Mcp.ts"
@@ -28,8 +28,6 @@ const errorOf = (code: Code, message: string, more: { readonly [name: string]: u
   data: { message, code, ...more }
 })
 
-const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
-
 interface Reply {
   readonly type: string
   readonly data: unknown
@@ -39,7 +37,7 @@ interface Reply {
 const answer = Effect.fnUntraced(function* (sessions: Sessions, session: Session, text: string) {
   const excess = yield* JsonBounds.excess(new TextEncoder().encode(text))
   if (excess !== undefined) return errorOf("INVALID_JSON", `Invalid JSON: the message ${excess}`)
-  const message = yield* Effect.option(decodeJson(text))
+  const message = Result.getSuccess(Result.try(() => ExactJson.parseWritten(text)))
   return Option.isNone(message)
     ? errorOf("INVALID_JSON", "Invalid JSON: a message is a JSON object")
     : yield* answered(sessions, session, message.value)

@@ -22,6 +22,7 @@ import * as Metrics from "../config/Metrics.ts"
 import * as Board from "./Board.ts"
 import { tellStopped } from "./RunArtifacts.ts"
 import * as Pretrained from "./Pretrained.ts"
+import * as LongStep from "./LongStep.ts"
 import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
 import * as RunActivity from "./RunActivity.ts"
@@ -136,6 +137,7 @@ export const run = Effect.fn("Train.run")(
       owner: "atropos train",
       ...(onBatch && { onBatch })
     }).pipe(
+      LongStep.reported({ done, total: trainer.trainingSteps }),
       Stream.tap(board.step),
       Stream.tap(() => watch.step),
       Stream.runFold(

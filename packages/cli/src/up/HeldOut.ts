@@ -13,12 +13,10 @@ import {
 } from "@atropos/core"
 import * as Comparison from "@atropos/core/evaluation/Comparison"
 import * as EvaluationRun from "@atropos/core/rollout/EvaluationRun"
-import { Clock, Console, Effect, Option, Stream } from "effect"
+import { Console, Effect, Option, Stream } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
+import * as Heartbeat from "../base/Heartbeat.ts"
 import { showSolved, type Solved } from "./Curve.ts"
-
-/** Max milliseconds without output. */
-const everyMillis = 5000
 
 /**
  * Reports the progress of an evaluation: its first item immediately, then every few seconds, even if no item has
@@ -26,27 +24,18 @@ const everyMillis = 5000
  */
 const progress = Effect.fnUntraced(function* ({ name }: Environment.EnvironmentShape, total: number, step: number) {
   const when = step === 0 ? "before the first step" : `after step ${step}`
-  const started = yield* Clock.currentTimeMillis
   const ended: Array<EvaluationRun.EvaluatedItem> = []
   let done = 0
-  let reportedAt = started
-  const report = Effect.fnUntraced(function* (now: number) {
-    reportedAt = now
+  const report = yield* Heartbeat.make((seconds) => {
     const soFar = ended.length === 0 ? "" : `, ${showSolved(solvedOf({ items: ended }))} so far`
-    yield* Console.error(
-      `${done}/${total} held-out items of ${name} ${when}, ${Math.round((now - started) / 1000)} s${soFar}`
-    )
+    return Console.error(`${done}/${total} held-out items of ${name} ${when}, ${seconds} s${soFar}`)
   })
-  const look = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    if (now - reportedAt >= everyMillis || (done === 1 && total > 1)) yield* report(now)
-  })
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(everyMillis), look)))
-  return (item: EvaluationRun.EvaluatedItem | EvaluationRun.FailedItem) => {
-    done++
-    if ("trajectories" in item) ended.push(item)
-    return look
-  }
+  return (item: EvaluationRun.EvaluatedItem | EvaluationRun.FailedItem) =>
+    Effect.suspend(() => {
+      done++
+      if ("trajectories" in item) ended.push(item)
+      return done === 1 && total > 1 ? report : Effect.void
+    })
 })
 
 /** Evaluates all items with the current weights; none if the environment has no evaluation. */

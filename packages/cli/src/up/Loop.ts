@@ -8,6 +8,7 @@ import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect, type FileSystem, Option, type Path, type Scope, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import * as Heartbeat from "../base/Heartbeat.ts"
+import * as LongStep from "../train/LongStep.ts"
 import { type Curve, showSolved, type SolvedBy } from "./Curve.ts"
 import * as HeldOut from "./HeldOut.ts"
 
@@ -114,6 +115,7 @@ export const run = Effect.fn("Loop.run")(function* (
         Effect.andThen(onBefore(solved), print(solved, start === 0 ? "before the first step" : `after step ${start}`))
       )
   const curve = yield* steps.pipe(
+    LongStep.reported({ done: start, total: trainingSteps, waiting: "sampling" }),
     Stream.runFoldEffect(
       () => earlier.curve,
       Effect.fnUntraced(function* (sum, metrics) {

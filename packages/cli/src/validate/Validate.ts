@@ -6,7 +6,7 @@
  *
  * Requires `claims` in the environment's definition. If it declares them impossible, gold and wrong answers are not
  * checked, and rollouts have scripted answers if scores need data from a rollout. All randomness is seeded. A score
- * that computes synchronously forever cannot be interrupted; one that waits ends after the limit.
+ * that computes synchronously forever cannot be interrupted; one that waits ends after the limit, and ends the checks.
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -173,12 +173,16 @@ export const run = Effect.fn("Validate.run")(
       )
     )
 
+    /** A score exceeded the limit; each further one would take as long. */
+    let isStuck = false
+
     /** Returns true if the environment returned scores. */
     const check = Effect.fnUntraced(function* (
       item: Environment.ClaimedItem,
       checked: ReadonlyArray<LawName>,
       law: Effect.Effect<void, Laws.LawBroken | ScoreError>
     ) {
+      if (isStuck) return false
       const exit = yield* Effect.exit(Effect.timeout(law, lawLimit))
       if (Exit.isSuccess(exit)) {
         for (const one of checked) note(one)
@@ -189,10 +193,11 @@ export const run = Effect.fn("Validate.run")(
         declined(item, error.message)
         return false
       }
-      note(
-        error instanceof Laws.LawBroken ? error.law : "robustness",
-        `${short(item.label)}: ${Reason.ofCause(exit.cause)}`
-      )
+      isStuck = Cause.isTimeoutError(error)
+      const why = isStuck
+        ? `no score within ${Duration.format(lawLimit)}, so nothing else was checked`
+        : Reason.ofCause(exit.cause)
+      note(error instanceof Laws.LawBroken ? error.law : "robustness", `${short(item.label)}: ${why}`)
       return true
     })
 
@@ -224,9 +229,10 @@ export const run = Effect.fn("Validate.run")(
       ])
       const scoring = Effect.flatMap(item.judge(group), sound.check(group))
       let [took, isScored] = yield* Effect.timed(check(item, ["robustness", ...sound.laws], scoring))
-      if (!isScored) return
+      if (!isScored || isStuck) return
       // Retried, since a busy machine can make anything slow once.
-      for (let again = 0; again < 2 && isTooSlow(took); again++) [took] = yield* Effect.timed(Effect.exit(scoring))
+      for (let again = 0; again < 2 && isTooSlow(took); again++)
+        [took] = yield* Effect.timed(Effect.exit(Effect.timeout(scoring, lawLimit)))
       note(
         "speed",
         isTooSlow(took)
@@ -240,6 +246,7 @@ export const run = Effect.fn("Validate.run")(
       const claimed = [...item.gold, ...item.wrong]
       const group = claimed.length > 0 ? claimed : yield* sampleOf(item)
       yield* hold(item, group)
+      if (isStuck) break
       // Two texts per group, since some scores compare. The fixed texts do not depend on the item: the first items get
       // them all.
       const fixed = index < 2 ? Hostile.fixed : []

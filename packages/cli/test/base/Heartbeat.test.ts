@@ -12,6 +12,21 @@ describe("Heartbeat", () => {
       assert.strictEqual(yield* Fiber.join(long), "done")
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(yield* TestConsole.errorLines, ["loading: 5 s so far", "loading: 10 s so far"])
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const seen: Array<number> = []
+          const now = yield* Heartbeat.make((seconds) => Effect.sync(() => void seen.push(seconds)))
+          yield* TestClock.adjust("3 seconds")
+          yield* now
+          yield* TestClock.adjust("11 seconds")
+          // Five seconds after what was reported at once.
+          assert.deepStrictEqual(seen, [3, 8, 13])
+          // A run that hangs for hours fills no log.
+          yield* TestClock.adjust("1 hour")
+          assert.isBelow(seen.length, 3 + 120 + 51)
+          assert.strictEqual(seen.at(-1)! - seen.at(-2)!, 60)
+        })
+      )
       assert.strictEqual(yield* Heartbeat.during("quick")(Effect.succeed(1)), 1)
       assert.strictEqual((yield* TestConsole.errorLines).length, 2)
     })

@@ -59,6 +59,10 @@ export default f`
     assert.include(moduleOf("export const one: number = 1", "/src/one.tsx") ?? "", "one")
   })
 
+  it("names the file and the line of what cannot be read", () => {
+    assert.throws(() => moduleOf("export const one = 1\nexport const two =\n"), /expected \(\/agent\.ts:2\)/)
+  })
+
   it("reads configurations with comments and trailing commas", () => {
     const text = `{ // a "comment"
       "a": "http://x/*", /* "b": 1, */ "c": [1, 2, ], "d": "\\",]", }`

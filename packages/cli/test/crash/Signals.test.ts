@@ -3,6 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Bin from "../Bin.ts"
 
 /** A folder from which npx finds the command, as in a project that installed it. */
@@ -34,7 +35,7 @@ const saying = Effect.fnUntraced(function* (stdout: Stream.Stream<Uint8Array, un
   const next: Effect.Effect<ReadonlyArray<string>, unknown> = pull
   let line: string | undefined
   while (line === undefined) line = (yield* next).find((one) => one.includes(word))
-  return { line, end: next.pipe(Effect.forever, Effect.exit, Effect.timeout("5 minutes")) }
+  return { line, end: next.pipe(Effect.forever, Effect.exit, Waits.named("the program to end")) }
 })
 
 const isRefused = (url: string) =>

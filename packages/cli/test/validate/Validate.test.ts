@@ -1,21 +1,32 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Environment, type Trajectory } from "@atropos/core"
-import { Effect, Stream } from "effect"
+import { Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as Validate from "../../src/validate/Validate.ts"
 
-/** What each law comes to for an environment that scores so; the gold answer is "right". */
-const violations = (score: (group: ReadonlyArray<Trajectory.Trajectory>, times: number) => ReadonlyArray<number>) => {
+type Score = (group: ReadonlyArray<Trajectory.Trajectory>, times: number) => ReadonlyArray<number>
+
+/** The laws that are broken for an environment that scores so; the gold answer is "right". */
+const violations = (score: Score) => {
   let times = 0
+  return Effect.map(
+    verdicts(async (group) => score(group, times++)),
+    (all) => all.map(({ law }) => law)
+  )
+}
+
+/** The same with what is said of each, for scores that come later. */
+const verdicts = (score: (group: ReadonlyArray<Trajectory.Trajectory>) => Promise<ReadonlyArray<number>>) => {
   const layer = Environment.layer("judged", Environment.settings({}), () =>
     Effect.succeed({
       items: (cursor: number) => Stream.range(cursor, 9),
       collectTrajectories: () => Effect.succeed([]),
-      score: (_: number, group: ReadonlyArray<Trajectory.Trajectory>) => Effect.sync(() => score(group, times++)),
+      score: (_: number, group: ReadonlyArray<Trajectory.Trajectory>) => Effect.promise(() => score(group)),
       claims: { scoreRange: [0, 1] as const, gold: () => ["right"], wrong: () => ["wrong", ""] }
     })
   )
   return Validate.run({ items: 4, texts: 8, seed: 0 }).pipe(
-    Effect.map(({ verdicts }) => verdicts.filter((one) => one.violations > 0).map(({ law }) => law)),
+    Effect.map(({ verdicts }) => verdicts.filter((one) => one.violations > 0)),
     Effect.provide(layer(), { local: true })
   )
 }
@@ -52,4 +63,25 @@ describe("validate", () => {
       })
     )
   }
+
+  it.effect("ends at the first score that never comes, and says so", () =>
+    Effect.forEach([0, 3], (answered) =>
+      Effect.gen(function* () {
+        const asked = Promise.withResolvers<void>()
+        const running = yield* Effect.forkChild(
+          verdicts((group) => {
+            if (group.length === answered) return Promise.resolve(group.map(right))
+            asked.resolve()
+            return new Promise(() => {})
+          })
+        )
+        yield* Effect.promise(() => asked.promise)
+        yield* TestClock.adjust("2 minutes")
+        assert.deepStrictEqual(
+          (yield* Fiber.join(running)).map(({ first, law, violations }) => [law, violations, first]),
+          [["scoring never fails, whatever the text", 1, "0: no score within 2m, so nothing else was checked"]]
+        )
+      })
+    )
+  )
 })

@@ -18,6 +18,7 @@ import * as ParquetDecimals from "./ParquetDecimals.ts"
 import * as Reason from "../base/Reason.ts"
 import * as Thread from "../base/Thread.ts"
 import * as Nesting from "../base/Nesting.ts"
+import * as Utf8 from "./Utf8.ts"
 
 export interface Row {
   /** Numbers that a `number` would round or write differently are `ExactJson.Numeral`s. */
@@ -71,8 +72,8 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
             )
       })
       return files.stream(path, { chunkSize: 256 * 1024 }).pipe(
+        Utf8.text,
         Stream.mapError((cause) => unreadable(source, path, cause)),
-        Stream.decodeText,
         Stream.map(cutter.push),
         Stream.concat(Stream.suspend(() => Stream.succeed(cutter.end()))),
         Stream.filter(Arr.isReadonlyArrayNonEmpty),
@@ -182,7 +183,9 @@ const csv = (source: string, path: string): Rows =>
         return [...heading]
       }
       const records = parse({ bom: true, columns, info: true, skip_empty_lines: true })
-      file.on("error", (error) => records.destroy(error)).pipe(records)
+      const checked = Utf8.checked()
+      for (const one of [file, checked]) one.on("error", (error: Error) => records.destroy(error))
+      file.pipe(checked).pipe(records)
       return Stream.fromAsyncIterable<CsvRecord, DatasetError>(records, (cause) => {
         const line = cause instanceof Error && "lines" in cause ? Number(cause.lines) : undefined
         return line === undefined

@@ -39,7 +39,8 @@ const slack = window / 2
 const follows = (one: Found, cause: Found): boolean =>
   one !== cause &&
   isOf(one, cause) &&
-  one.from >= cause.from - slack &&
+  // When held-out items began to disagree lies before the evaluation that shows it.
+  (cause.rule === "held_out" || one.from >= cause.from - slack) &&
   // What is over soon brings nothing later.
   (cause.steps === undefined || one.from <= cause.to + slack) &&
   (brings.find(([rule]) => rule === cause.rule)?.[1].includes(one.rule) ?? false)

@@ -54,15 +54,20 @@ export const listed = (steps: ReadonlyArray<number>): string =>
 
 /**
  * Since when the mean of the last values has met a condition without a break: the step at which the values went there,
- * which is before their mean did. Undefined where it does not now, or there are too few values.
+ * which is before their mean did. Undefined where it does not now, or there are too few values. What is before the step
+ * of `excusedUntil` does not count.
  */
 export const standing = (
   { steps, values }: ReturnType<typeof Series.finite>,
-  isMet: (mean: number) => boolean
+  isMet: (mean: number) => boolean,
+  excusedUntil: () => number = () => Number.NEGATIVE_INFINITY
 ): { readonly from: number; readonly to: number; readonly now: number } | undefined => {
   const means = Series.meansOver(values, window)
   const now = means.at(-1)
   if (now === undefined || !isMet(now)) return undefined
+  const until = excusedUntil()
+  const excused = steps.findLastIndex((step) => step < until) + 1
+  if (excused > 0) return standing({ steps: steps.subarray(excused), values: values.subarray(excused) }, isMet)
   let first = means.length - 1
   while (first > 0 && isMet(means[first - 1]!)) first--
   const start = Math.max(0, first - window)

@@ -48,7 +48,7 @@ const leastJump = (
 
 export const grader: Rule = {
   title: "Grader changed",
-  words: `the mean score of five rows or more is another than that of the eight to ten before by more than chance (7 standard errors), by a quarter of its range and by ${partOfDeviation} standard deviations of a score at least, or all scores are one from then on; six tenths of it came in one step, larger than any of them, at which neither the entropy of the policy nor the length of its answers changed, of which one has to be known; no later jump has undone it`,
+  words: `the mean score of five rows or more (of three, where training undoes it at once) is another than that of the eight to ten before by more than chance (7 standard errors), by a quarter of its range and by ${partOfDeviation} standard deviations of a score at least, or all scores are one from then on; six tenths of it came in one step, larger than any of them, at which neither the entropy of the policy nor the length of its answers changed, of which one has to be known; no later jump has undone it`,
   judge: (recorded) =>
     scoresOf(recorded).flatMap(({ metric, source }): Told => {
       const scores = seriesOf(recorded, source, metric)
@@ -146,10 +146,19 @@ export const heldOut: Rule = {
     }))
 }
 
-const rules = [grader, outOfRange, contradictions, heldOut]
+/**
+ * The first step since which what a source calls solved is in doubt, infinite where it is not; of the trainer, since
+ * when any of its environments' is.
+ */
+export const doubtedFrom = (recorded: Series.Recorded, source: string): number => {
+  const isOf = (one: Told[number]): boolean => source === trainer || one.source === source || one.source === trainer
+  // An evaluation that disagrees does not tell since when.
+  if (heldOut.judge(recorded).some(isOf)) return Number.NEGATIVE_INFINITY
+  return [grader, outOfRange, contradictions]
+    .flatMap((rule) => rule.judge(recorded))
+    .filter(isOf)
+    .reduce((first, { from }) => Math.min(first, from), Number.POSITIVE_INFINITY)
+}
 
-/** Whether what a source calls solved is in doubt; of the trainer, whether any of its environments' is. */
 export const isInDoubt = (recorded: Series.Recorded, source: string): boolean =>
-  rules.some((rule) =>
-    rule.judge(recorded).some((one) => source === trainer || one.source === source || one.source === trainer)
-  )
+  doubtedFrom(recorded, source) < Number.POSITIVE_INFINITY

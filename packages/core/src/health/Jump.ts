@@ -16,6 +16,9 @@ export interface Jump {
 const fewestBefore = 8
 const fewest = 5
 const most = 10
+/** Of a jump that training undoes at once: a policy learns scores that were inverted in a few steps. */
+const sudden = 3
+const back = 0.75
 /** A jump is larger than any step before it, where a series rises anyway. */
 const larger = 1.5
 /** Standard errors of the difference. */
@@ -31,27 +34,37 @@ type Values = Float64Array
 const largestStep = (values: Values): number =>
   values.reduce((most, value, at) => (at === 0 ? 0 : Math.max(most, Math.abs(value - values[at - 1]!))), 0)
 
-const jumpAt = (values: Values, at: number, range: number, isPlain: boolean): Jump | undefined => {
-  if (Math.abs(values[at]! - values[at - 1]!) < atOnce * noticeable * range) return undefined
-  const left = values.subarray(Math.max(0, at - most), at)
-  const right = values.subarray(at, at + most)
-  const [before, after] = [Series.mean(left), Series.mean(right)]
-  const rise = after - before
-  const step = values[at]! - values[at - 1]!
-  // Each side's own noise, and that around a level that moves: the larger one.
-  const error = Math.max(Series.errorBetween(left, right), Math.sqrt((2 * Series.jitter(left)) / left.length))
-  const isJump =
-    Math.abs(rise) > (isPlain ? plainly : surely) * error &&
-    Math.abs(rise) >= noticeable * range &&
-    Math.sign(step) === Math.sign(rise) &&
-    Math.abs(step) >= atOnce * Math.abs(rise) &&
-    (isPlain || Math.abs(step) > larger * largestStep(left)) &&
-    // The next values stay there.
-    Math.abs(Series.mean(values.subarray(at, at + fewest)) - before) >= atOnce * Math.abs(rise)
-  return isJump ? { at, before, after } : undefined
-}
-
 const sizeOf = ({ after, before }: Jump): number => Math.abs(after - before)
+
+const jumpAt = (values: Values, at: number, range: number, isPlain: boolean): Jump | undefined => {
+  const step = values[at]! - values[at - 1]!
+  if (Math.abs(step) < atOnce * noticeable * range) return undefined
+  const left = values.subarray(Math.max(0, at - most), at)
+  if (!isPlain && Math.abs(step) <= larger * largestStep(left)) return undefined
+  const before = Series.mean(left)
+  // Of a value around a level that moves.
+  const deviation = Math.sqrt(Series.jitter(left))
+  const lasts = (count: number, times: number, error: number): Jump | undefined => {
+    const right = values.subarray(at, at + count)
+    const after = Series.mean(right)
+    const rise = after - before
+    const isJump =
+      Math.abs(rise) > times * Series.errorBetween(left, right) &&
+      Math.abs(rise) > (isPlain ? plainly : surely) * error &&
+      Math.abs(rise) >= noticeable * range &&
+      Math.sign(step) === Math.sign(rise) &&
+      Math.abs(step) >= atOnce * Math.abs(rise) &&
+      // The next values stay there.
+      Math.abs(Series.mean(values.subarray(at, at + fewest)) - before) >= atOnce * Math.abs(rise)
+    return isJump ? { at, before, after } : undefined
+  }
+  // Each side's own noise, and that around a level that moves.
+  const lasting = lasts(most, isPlain ? plainly : surely, deviation * Math.sqrt(2 / left.length))
+  if (lasting !== undefined) return lasting
+  const undone = lasts(sudden, plainly, deviation * Math.sqrt(1 / sudden + 1 / left.length))
+  const next = Series.mean(values.subarray(at + sudden, at + fewest))
+  return undone && Math.abs(next - before) < back * sizeOf(undone) ? undone : undefined
+}
 
 /** Whether a jump undoes an earlier one. */
 const undoes = (later: Jump, earlier: Jump): boolean =>

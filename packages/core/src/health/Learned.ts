@@ -41,13 +41,35 @@ const isDown = (series: Values): boolean => (courseOf(series)?.fallen ?? 0) > 0
 /** Whether a series has risen since its start, by more than chance, and has not fallen since. */
 const isUp = (series: Values): boolean => hasRisen(series.values) && !isDown(series)
 
-/** Whether most of what a source's answers can earn is earned: what counts as solved may be worth little. */
-export const isSolved = (recorded: Series.Recorded, source: string): boolean => {
-  if (GraderRules.isInDoubt(recorded, source)) return false
-  const share = solvedShare(recorded, source)
-  const reward = seriesOf(recorded, source, rewardName(source))
-  return share === undefined ? isUp(reward) : share >= mostly && !isDown(reward)
+/** The step from which on scores speak for nothing: they are in doubt, or the reward has fallen; else infinite. */
+const brokenFrom = (recorded: Series.Recorded, source: string): number =>
+  Math.min(
+    GraderRules.doubtedFrom(recorded, source),
+    courseOf(seriesOf(recorded, source, rewardName(source)))?.fellAt ?? Number.POSITIVE_INFINITY
+  )
+
+const until = ({ steps, values }: Values, step: number): Values => {
+  const count = steps.findLastIndex((one) => one < step) + 1
+  return { steps: steps.subarray(0, count), values: values.subarray(0, count) }
 }
+
+/**
+ * Up to which step most of what a source's answers can earn was earned (what counts as solved may be worth little):
+ * infinite where it is now, minus infinite where it never was.
+ */
+export const solvedUntil = (recorded: Series.Recorded, source: string): number => {
+  const broken = brokenFrom(recorded, source)
+  const shares = until(seriesOf(recorded, source, solvedName(source)), broken)
+  const reward = until(seriesOf(recorded, source, rewardName(source)), broken)
+  const isSolvedThen =
+    seriesOf(recorded, source, solvedName(source)).values.length === 0
+      ? isUp(reward)
+      : Series.mean(shares.values.subarray(-window)) >= mostly && !isDown(reward)
+  return isSolvedThen ? broken : Number.NEGATIVE_INFINITY
+}
+
+export const isSolved = (recorded: Series.Recorded, source: string): boolean =>
+  solvedUntil(recorded, source) === Number.POSITIVE_INFINITY
 
 /**
  * Whether a reward speaks for a policy that is certain of itself: it is at its best, and most answers are solved, or it
@@ -67,19 +89,21 @@ const before = ({ steps, values }: Values, count: number): Values => ({
 })
 
 /**
- * Whether a policy that grows certain does so because it learns, or did ten steps ago: by the trainer's reward, or by
- * what all environments count as solved, since batches may hold none but the groups that differ.
+ * Up to which step a policy that grows certain does so because it learns, or did ten steps earlier: by the trainer's
+ * reward, or by what all environments count as solved, since batches may hold none but the groups that differ. Infinite
+ * where it does now, minus infinite where it never did.
  */
-export const isLearning = (recorded: Series.Recorded): boolean => {
-  if (GraderRules.isInDoubt(recorded, trainer)) return false
-  const reward = seriesOf(recorded, trainer, rewardName(trainer))
-  const shares = seriesOf(recorded, trainer, solvedName(trainer))
+export const learningUntil = (recorded: Series.Recorded): number => {
+  const broken = brokenFrom(recorded, trainer)
+  const known = (source: string, metric: string): Values => until(seriesOf(recorded, source, metric), broken)
+  const reward = known(trainer, rewardName(trainer))
+  const shares = known(trainer, solvedName(trainer))
   const name = "train/solved_fraction"
-  const environments = recorded.sourcesOf(name).map((source) => seriesOf(recorded, source, name))
+  const environments = recorded.sourcesOf(name).map((source) => known(source, name))
   const isAt = (ago: number): boolean =>
     isGood(before(reward, ago), before(shares, ago)) ||
     (environments.length > 0 &&
       !isDown(reward) &&
       environments.every((solved) => isGood(before(solved, ago), before(solved, ago))))
-  return !isDown(reward) && (isAt(0) || isAt(window))
+  return !isDown(reward) && (isAt(0) || isAt(window)) ? broken : Number.NEGATIVE_INFINITY
 }

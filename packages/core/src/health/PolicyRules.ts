@@ -54,12 +54,12 @@ export const notFinite: Rule = {
 
 /** Steps with nothing to learn because nothing was left to be learned. */
 const solvedSteps = (recorded: Series.Recorded): ReadonlyArray<number> => {
-  if (!Learned.isSolved(recorded, trainer)) return []
+  const until = Learned.solvedUntil(recorded, trainer)
   const { steps, values } = Series.sharesOf(
     recorded.points(trainer, "batch/zero_variance_groups"),
     recorded.points(trainer, "batch/groups")
   )
-  return [...steps].filter((_, index) => values[index] === 1)
+  return [...steps].filter((step, index) => values[index] === 1 && step < until)
 }
 
 const skippedFrom = 0.5
@@ -97,10 +97,10 @@ interface Level {
   readonly isAbsolute?: boolean
   /** Whether a mean over the window is so far that the run does not do what it is for. */
   readonly isBroken?: (now: number) => boolean
-  /** Whether something else speaks for it being no trouble. */
-  readonly isExcused?: (recorded: Series.Recorded) => boolean
+  /** Up to which step something else speaks for it being no trouble. */
+  readonly excusedUntil?: (recorded: Series.Recorded) => number
   /** Whether a mean over the window is too far, seen from the first one. */
-  readonly isFar: (now: number, start: number) => boolean
+  readonly isFar: (now: number, start: number, recorded: Series.Recorded) => boolean
   readonly says: (now: number, start: number) => string
 }
 
@@ -121,12 +121,16 @@ const level = (rule: Level): Rule => ({
   words: rule.words,
   judge: (recorded) =>
     tellersOf(recorded, rule).flatMap(({ metric, source }): ReadonlyArray<Omit<Finding, "rule">> => {
-      const { isBroken, isExcused, isFar, says } = rule
+      const { excusedUntil = () => Number.NEGATIVE_INFINITY, isBroken, isFar, says } = rule
       const series = seriesOf(recorded, source, metric)
       const start = atFirst(series) ?? (rule.isAbsolute === true ? Number.NaN : undefined)
       if (start === undefined) return []
-      const found = standing(series, (now) => isFar(now, start))
-      if (found === undefined || isExcused?.(recorded) === true) return []
+      const found = standing(
+        series,
+        (now) => isFar(now, start, recorded),
+        () => excusedUntil(recorded)
+      )
+      if (found === undefined) return []
       const who = source === trainer ? "" : ` (${source})`
       return [
         {
@@ -146,7 +150,7 @@ export const entropyLow = level({
   title: "Entropy gone",
   words: `the policy's mean entropy over the last ${window} steps is below a fifth of that of the first ${window}, and below 0.3 nats, and the reward does not speak for it: it has fallen, or fewer than ${percent(Learned.mostly)} of the answers are solved and it does not rise`,
   isFar: (now, start) => now < start / 5 && now < 0.3,
-  isExcused: Learned.isLearning,
+  excusedUntil: Learned.learningUntil,
   says: (now, start) =>
     `Entropy is ${written(now)} nats, ${written(start)} at first: the policy has stopped exploring, and no better reward came of it,`
 })
@@ -171,11 +175,16 @@ export const divergence = level({
 
 const mismatched = 0.05
 
+/** What trainer and sampler may differ by at the precision of the run, where its trainer records that. */
+const allowedMismatch = (recorded: Series.Recorded): number =>
+  Math.max(mismatched, seriesOf(recorded, trainer, "alignment/max_mismatch").values.at(-1) ?? 0)
+
 export const mismatch = level({
   metric: "alignment/on_policy_diff",
   title: "Sampler and trainer disagree",
-  words: `over the last ${window} steps, the logprobs of trainer and sampler for the same weights differ by more than ${mismatched} nats on average`,
-  isFar: (now) => now > mismatched,
+  words: `over the last ${window} steps, the logprobs of trainer and sampler for the same weights differ by more than ${mismatched} nats on average, and by more than the run allows (max_mismatch; with int8, twice what its first step measured)`,
+  isAbsolute: true,
+  isFar: (now, _, recorded) => now > allowedMismatch(recorded),
   says: (now) => `Trainer and sampler differ by ${written(now)} nats for the same weights,`
 })
 

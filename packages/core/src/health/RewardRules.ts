@@ -49,8 +49,12 @@ const nothingToLearn = 0.95
 const identical = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">> =>
   recorded.sourcesOf("train/percent_identical").flatMap((source) => {
     const metric = "train/percent_identical"
-    const found = standing(seriesOf(recorded, source, metric), (share) => share >= nothingToLearn)
-    if (found === undefined || Learned.isSolved(recorded, source)) return []
+    const found = standing(
+      seriesOf(recorded, source, metric),
+      (share) => share >= nothingToLearn,
+      () => Learned.solvedUntil(recorded, source)
+    )
+    if (found === undefined) return []
     return [
       {
         severity: "broken" as const,
@@ -110,8 +114,12 @@ export const zeroVariance: Rule = {
       recorded.points(trainer, "batch/zero_variance_groups"),
       recorded.points(trainer, "batch/groups")
     )
-    const found = standing(shares, (share) => share >= alikeFrom)
-    if (found === undefined || Learned.isSolved(recorded, trainer)) return []
+    const found = standing(
+      shares,
+      (share) => share >= alikeFrom,
+      () => Learned.solvedUntil(recorded, trainer)
+    )
+    if (found === undefined) return []
     return [
       {
         severity: "suspect",

@@ -263,6 +263,38 @@ describe("Dataset, files", () => {
     )
   )
 
+  const umlauts = [{ question: "Wie spät?" }, { question: "Wie früh?" }]
+  const texts: { readonly [name: string]: string } = {
+    "encoded.csv": "question\nWie spät?\nWie früh?\n",
+    "encoded.json": JSON.stringify(umlauts),
+    "encoded.jsonl": umlauts.map((row) => `${JSON.stringify(row)}\n`).join("")
+  }
+  it.effect("refuses text that is not UTF-8, and reads what has a byte order mark", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        for (const [name, text] of Object.entries(texts)) {
+          const file = path.join(folder, name)
+          for (const bytes of [Buffer.from(text), Buffer.from(`\ufeff${text}`)]) {
+            yield* fs.writeFile(file, bytes)
+            assert.deepStrictEqual(yield* rowsOf(file, Schema.Unknown), umlauts)
+          }
+          // Of lines that are JSON each, those that can be read are.
+          const cut = name.endsWith(".jsonl") ? [] : [Buffer.from(`${text.trimEnd()}ä`).subarray(0, -1)]
+          for (const bytes of [Buffer.from(text, "latin1"), Buffer.from(`\ufeff${text}`, "utf16le").swap16(), ...cut]) {
+            yield* fs.writeFile(file, bytes)
+            const refused = yield* Effect.flip(rowsOf(file, Schema.Unknown)).pipe(Effect.provide(Logger.layer([])))
+            assert.match(refused.message, /not text in UTF-8|is text in UTF-16; .*convert it to UTF-8/)
+          }
+        }
+        const utf16 = path.join(folder, "encoded.csv")
+        yield* fs.writeFile(utf16, Buffer.from(`\ufeff${texts["encoded.csv"]}`, "utf16le"))
+        assert.deepStrictEqual(yield* rowsOf(utf16, Schema.Unknown), umlauts)
+      })
+    )
+  )
+
   for (const name of ["absent.jsonl", "absent.csv", "absent.parquet"]) {
     it.effect(`says that ${name} cannot be read`, () =>
       inFolder((folder) =>

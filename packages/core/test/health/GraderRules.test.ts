@@ -93,6 +93,42 @@ describe("a grader that breaks at a step", () => {
     }
   })
 
+  it("and inverts its scores is found where training learns them within five steps", () => {
+    // As a run from scratch did it: 0.82, then 0.17, 0.15, 0.34, 0.53, 0.5, 0.84, and all that is wrong from there on.
+    const since = [0.83, 0.85, 0.66, 0.47, 0.5, 0.16, 0.07, 0.07]
+    const run = SimulatedRun.record({
+      seed: 1,
+      steps: 60,
+      groups: 16,
+      size: 8,
+      right: (step) => (step < 26 ? Math.min(0.83, 0.2 + step / 25) : (since[step - 26] ?? 0.01)),
+      entropy: (step) => (step < 26 ? 0.6 - step / 65 : 0.23 + (step - 26) / 100),
+      grade: (isRight, step) => Number(step < 26 ? isRight : !isRight)
+    })
+    const { first, others } = isFoundAt(run, 26)
+    assert.match(first.says, /^Scores of math_0 went from 0\.\d+ to 0\.2\d+ at step 26, in one step/)
+    assert.deepStrictEqual(others, [])
+  })
+
+  it.prop(
+    "is one card in a run that was learned out before, whose scores were alike and whose entropy was gone",
+    [Schema.Int, Schema.Literals([0, 1])],
+    ([seed, given]) => {
+      const run = SimulatedRun.record({
+        seed,
+        steps: 90,
+        groups: 16,
+        size: 8,
+        right: (step) => 1 - 0.7 * Math.exp(-step / 8),
+        entropy: (step) => 0.02 + 0.6 * Math.exp(-step / 10),
+        // Inverted, or 0 for all: what was right is wrong.
+        grade: (isRight, step) => (step < 70 ? Number(isRight) : isRight ? 0 : given)
+      })
+      const { others } = isFoundAt(run, 70)
+      assert.deepStrictEqual(others, [])
+    }
+  )
+
   it("and is mended by another step is no finding any more", () => {
     assert.deepStrictEqual(
       causes(mended(59)).map(({ rule }) => rule),
@@ -136,6 +172,19 @@ describe("held-out items", () => {
     run.see("math", 40, { "eval/percent_correct": held, ...more })
     return Health.judge(run.recorded).map(({ rule, severity }) => [rule, severity])
   }
+
+  it("are the cause of what the scores brought before they were asked", () => {
+    const figures = { "batch/groups": 16, "batch/zero_variance_groups": 15, "reward/solved_fraction": 0.95 }
+    const run = recorded(40, { math_0: { "train/solved_fraction": 0.95 }, trainer: figures })
+    run.see("math", 40, { "eval/percent_correct": 0.03 })
+    const [card, ...others] = Health.cards(Health.judge(run.recorded))
+    assert.strictEqual(card?.cause.rule, "held_out")
+    assert.deepStrictEqual(
+      card!.consequences.map(({ rule }) => rule),
+      ["identical"]
+    )
+    assert.deepStrictEqual(others, [])
+  })
 
   it("contradict a training reward that is far above or below them", () => {
     assert.deepStrictEqual(found(0.95, 0.4), [["held_out", "suspect"]])

@@ -144,6 +144,10 @@ describe("Health", () => {
     assert.deepStrictEqual(trainer({ "grpo/entropy": late(0.6, 3) }), ["entropy_high"])
     assert.deepStrictEqual(trainer({ "grpo/kl": late(0.01, 0.4) }), ["divergence"])
     assert.deepStrictEqual(trainer({ "alignment/on_policy_diff": late(0.01, 0.1) }), ["mismatch"])
+    // Weights of 8 bits cost that much, as the first step measured; beyond twice that the two have drifted apart.
+    const int8 = { "alignment/max_mismatch": late(0.2, 0.15) }
+    assert.deepStrictEqual(trainer({ ...int8, "alignment/on_policy_diff": late(0.07, 0.1) }), [])
+    assert.deepStrictEqual(trainer({ ...int8, "alignment/on_policy_diff": late(0.07, 0.2) }), ["mismatch"])
     assert.deepStrictEqual(trainer({ "train/grad_norm": course(60, (step) => (step === 50 ? 90 : 1)) }), ["gradient"])
     assert.deepStrictEqual(trainer({ "train/skipped": late(0, 1) }), ["skipped"])
     assert.deepStrictEqual(trainer({ "batch/groups": late(8, 8), "batch/zero_variance_groups": late(1, 8) }), [

@@ -7,6 +7,7 @@
  */
 import { type Dataset, Environment, Laws, type ServerManager, type Trajectory } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
+import * as OwnCopy from "@atropos/core/base/OwnCopy"
 import * as Platform from "@atropos/core/base/Platform"
 import { Effect, Option } from "effect"
 import type { AgentDefinition, AnyAgent, SettingsOf } from "./AgentDefinition.ts"
@@ -86,14 +87,17 @@ const make = Effect.fn("Agent.make")(function* (
       Effect.map(Laws.goldTexts(claimed.claims, numbered), ({ gold }) =>
         AgentSample.of({ gold, item: numbered.item, outcome })
       ),
-    begin: ({ item }, split) =>
-      Effect.succeed({
-        use: ({ anthropicBaseURL, apiKey, baseURL, modelName: name }) =>
-          Foreign.call((signal) =>
-            agent.run({ item, model: { baseURL, anthropicBaseURL, apiKey, name }, signal, settings: chosen, split })
-          ),
-        judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, chosen, item, outcome)
-      })
+    // A copy for each run, so that one that changes its item changes no other's.
+    begin: (numbered, split) =>
+      Effect.sync(() => OwnCopy.of(numbered.item)).pipe(
+        Effect.map((item) => ({
+          use: ({ anthropicBaseURL, apiKey, baseURL, modelName: name }) =>
+            Foreign.call((signal) =>
+              agent.run({ item, model: { baseURL, anthropicBaseURL, apiKey, name }, signal, settings: chosen, split })
+            ),
+          judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, chosen, item, outcome)
+        }))
+      )
   })
   const claimed: Claims.ClaimedResults<Numbered> = Claims.make<Numbered>({
     gold: agent.gold && (({ item }) => agent.gold!(item)),
@@ -180,8 +184,8 @@ const judge = Effect.fnUntraced(function* (
   item: unknown,
   outcome: Outcome.Outcome<unknown>
 ) {
-  const { messages, reported: rewards, trajectories } = outcome
-  const session = { item, messages, rewards, settings, trajectories }
+  const { reported: rewards, trajectories } = outcome
+  const session = { item, messages: OwnCopy.of(outcome.messages), rewards, settings, trajectories }
   if (outcome._tag === "Failed") {
     const { scoreFailure } = agent
     if (scoreFailure === undefined || trajectories.length === 0) return outcome

@@ -3,6 +3,7 @@
  * values by its fields (one alone by its value), anything else as JSON. Of an agent that names gold results these are
  * expected, of another one the answer that its item has. Pure.
  */
+import * as ValueText from "@atropos/core/base/ValueText"
 import { Option, Predicate, Schema } from "effect"
 import type * as Outcome from "./Outcome.ts"
 import type * as SessionGroup from "./SessionGroup.ts"
@@ -16,7 +17,7 @@ const isPlain = (value: unknown): value is boolean | number | string =>
 const textOf = (value: unknown): string | undefined => {
   if (typeof value === "string") return value
   const fields = Predicate.isReadonlyObject(value) ? Object.entries(value) : []
-  if (fields.length === 0 || !fields.every(([, one]) => isPlain(one))) return JSON.stringify(value)
+  if (fields.length === 0 || !fields.every(([, one]) => isPlain(one))) return ValueText.of(value)
   return fields.map(([name, one]) => (fields.length === 1 ? String(one) : `${name}: ${String(one)}`)).join(", ")
 }
 

@@ -7,6 +7,7 @@
  * message.
  */
 import { type Environment, Laws, type Trajectory } from "@atropos/core"
+import * as ValueText from "@atropos/core/base/ValueText"
 import { Effect, Option } from "effect"
 
 export interface Claims<Item> {
@@ -37,7 +38,7 @@ export const make = <Item>({ gold, sample, scoreRange, wrong }: Claims<Item>): C
   const results = new WeakMap<Trajectory.Trajectory, { readonly result: unknown }>()
   const sampled = new Map<Item, unknown>()
   const asTrajectory = (result: unknown): Trajectory.Trajectory => {
-    const trajectory = Laws.trajectoryOf(typeof result === "string" ? result : (JSON.stringify(result) ?? ""))
+    const trajectory = Laws.trajectoryOf(typeof result === "string" ? result : (ValueText.of(result) ?? ""))
     results.set(trajectory, { result })
     return trajectory
   }

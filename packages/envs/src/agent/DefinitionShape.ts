@@ -1,5 +1,6 @@
 /** What a definition of plain functions may say: a file whose types nobody checked may say anything. */
 import { hint } from "@atropos/core/base/Nearest"
+import * as ValueText from "@atropos/core/base/ValueText"
 import { Predicate } from "effect"
 
 export type Kind = "string" | "function" | "function?" | "object?" | "range?" | "any" | "any?"
@@ -12,7 +13,7 @@ export const kindOf = (value: unknown): string => {
   if (typeof value === "object") return `an object with ${Object.keys(value).join(", ") || "no keys"}`
   return typeof value === "function"
     ? "a function"
-    : `a ${typeof value} (${(typeof value === "number" ? String(value) : (JSON.stringify(value) ?? "")).slice(0, 80)})`
+    : `a ${typeof value} (${(typeof value === "number" ? String(value) : (ValueText.of(value) ?? "")).slice(0, 80)})`
 }
 
 const fits = (kind: Kind, value: unknown): boolean => {

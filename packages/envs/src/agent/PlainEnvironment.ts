@@ -8,6 +8,7 @@
  */
 import { type Dataset, Environment, ServerManager, type Trajectory } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import * as OwnCopy from "@atropos/core/base/OwnCopy"
 import * as Platform from "@atropos/core/base/Platform"
 import { Effect, Schema, Stream } from "effect"
 import type { SettingsOf } from "./AgentDefinition.ts"
@@ -154,7 +155,8 @@ const make = Effect.fn("PlainEnvironment.make")(function* (
     )
 
   return {
-    items: source.items,
+    // Copies, so that a function that changes its item changes no row.
+    items: (cursor: number) => Stream.map(source.items(cursor), OwnCopy.of),
     collectTrajectories: (item: unknown) => collect(item, "train", groupSize),
     score: (item: unknown, trajectories: ReadonlyArray<Trajectory.Trajectory>) =>
       Foreign.call(() => plain.score({ item, trajectories, settings })).pipe(
@@ -171,7 +173,7 @@ const make = Effect.fn("PlainEnvironment.make")(function* (
       ),
     ...(source.hasHeldOut && {
       evaluation: {
-        items: Stream.map(source.heldOut, (item) => item),
+        items: Stream.map(source.heldOut, OwnCopy.of),
         collectTrajectories: (item: unknown) => collect(item, "eval", 1)
       }
     }),

@@ -4,6 +4,7 @@
  * Words around a form do no harm, but for JSON and lines of a configuration: a program that reads them would stumble.
  * A code fence around those is passed over. What a prompt shows in the place of an answer is none.
  */
+import { ExactJson } from "@atropos/core"
 import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
 import { Predicate, Result } from "effect"
 import { between, places } from "./Marks.ts"
@@ -35,12 +36,12 @@ const unfenced = (text: string): string => {
 const said = (value: unknown): string | undefined =>
   typeof value === "string"
     ? value
-    : typeof value === "number" || typeof value === "boolean"
+    : typeof value === "number" || typeof value === "bigint" || typeof value === "boolean"
       ? String(value)
       : undefined
 
 const readJson = (text: string, { confidence = false, keys = ["answer"], shape }: Rule & { readonly kind: "json" }) => {
-  const parsed = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
+  const parsed = Result.getOrUndefined(Result.try(() => ExactJson.parse(text)))
   if (shape === "text") return answering(typeof parsed === "string" ? parsed : undefined)
   if (shape === "list") return Array.isArray(parsed) && parsed.length === 1 ? answering(said(parsed[0])) : undefined
   if (!Predicate.isReadonlyObject(parsed) || Array.isArray(parsed) || RepeatedKeys.find(text) !== undefined)

@@ -11,8 +11,8 @@ import * as TrainerSettings from "./TrainerSettings.ts"
 export interface SamplerCheck {
   /** Fails at the first group whose ids are another tokenizer's. */
   readonly checkTokenizer: (batch: Batch.Batch) => Effect.Effect<void, TrainerError>
-  /** Fails where the first steps disagree, warns where later ones do. */
-  readonly judge: (batch: Batch.Batch, compared: Mismatch.ByEnvironment) => Effect.Effect<void, TrainerError>
+  /** Fails where the first steps disagree, warns where later ones do. Returns the largest bound in force, nats. */
+  readonly judge: (batch: Batch.Batch, compared: Mismatch.ByEnvironment) => Effect.Effect<number, TrainerError>
   /** Warns once of trained tokens that no logprob of the sampler's is known of. */
   readonly warnUnknown: (tokens: number) => Effect.Effect<void>
 }
@@ -71,6 +71,7 @@ export const make = (
         if (verdict === "disagree") return yield* new TrainerError({ reason: "mismatch", message })
         yield* Effect.logWarning("trainer and sampler have drifted apart", { batch: batch.id, environment, message })
       }
+      return Math.max(maxMismatch, ...Array.from(guards.values(), ({ bound }) => bound()))
     }),
     warnUnknown: (tokens) => {
       if (hasWarned || tokens === 0 || !isPolicyGradient || oldPolicy !== "engine") return Effect.void

@@ -3,7 +3,12 @@
  * that together they are all of the step, however long the machine did something else in between.
  */
 import { Trace } from "@atropos/core"
-import { Clock, Effect } from "effect"
+import { Clock, Context, Effect } from "effect"
+
+/** Is called with the name of each part as it begins. */
+export const OnPart = Context.Reference<(part: string) => void>("@atropos/trainer/run/StepClock/OnPart", {
+  defaultValue: () => () => {}
+})
 
 export interface StepClock {
   /** Seconds since the part before it ended, with the result. */
@@ -21,6 +26,8 @@ export const make = (start: bigint): StepClock => {
   return {
     part: Effect.fnUntraced(function* (name, effect) {
       const began = last
+      const onPart = yield* OnPart
+      onPart(name)
       const step = yield* Trace.current
       const span = step && (yield* Trace.begin({ name: `Trainer.${name}`, startTime: began, parent: step }))
       const result = yield* (span === undefined ? effect : Effect.withParentSpan(effect, span)).pipe(

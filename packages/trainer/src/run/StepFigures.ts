@@ -17,6 +17,7 @@ export interface Parts {
   readonly computed: Computed
   readonly gradNorm: number | undefined
   readonly compared: Mismatch.Compared
+  readonly allowed: number
   readonly skipped: StepMetrics["skipped"]
   /** Updates made with the batch, and gradients computed for them. */
   readonly updates: number
@@ -73,13 +74,14 @@ type Measured = Pick<
   | "mismatchMax"
   | "mismatchKl"
   | "mismatchOnPolicy"
+  | "maxMismatch"
 >
 
 const withoutUnknown = (figures: { readonly [K in keyof Measured]: number | undefined }): Measured =>
   Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined))
 
 /** The graph's sums over tokens as means. */
-const measured = ({ figures }: Computed, compared: Mismatch.Compared): Measured => {
+const measured = ({ allowed, compared, computed: { figures } }: Parts): Measured => {
   const figure = (name: string) => figures.get(name)
   const tokens = figure("tokens") ?? 0
   const comparedTokens = figure("mismatch_tokens") ?? 0
@@ -106,7 +108,8 @@ const measured = ({ figures }: Computed, compared: Mismatch.Compared): Measured 
     mismatchAbsMean: share(figure("mismatch_abs"), comparedTokens),
     mismatchMax: comparedTokens === 0 ? undefined : figure("mismatch_abs_max"),
     mismatchKl: share(figure("mismatch_kl"), comparedTokens),
-    mismatchOnPolicy: Mismatch.mean(compared)
+    mismatchOnPolicy: Mismatch.mean(compared),
+    maxMismatch: compared.tokens === 0 ? undefined : allowed
   })
 }
 
@@ -124,7 +127,7 @@ export const of = (parts: Parts): StepMetrics => {
     lr: parts.lr,
     ...momentsOf(batch.groups),
     ...solvedOf(batch.groups),
-    ...measured(computed, parts.compared),
+    ...measured(parts),
     sequences,
     groups: batch.groups.length,
     constantGroups: counts.constantGroups,

@@ -56,6 +56,8 @@ export interface StepMetrics {
   readonly mismatchKl?: number
   /** Mean absolute difference of the two over tokens that the present weights sampled (`Mismatch`). */
   readonly mismatchOnPolicy?: number
+  /** The bound of that difference: `max_mismatch`, or what the first step measured on weights of 8 bits. */
+  readonly maxMismatch?: number
   readonly logprobMean?: number
   readonly sequences: number
   readonly groups: number
@@ -132,6 +134,7 @@ export const wireNames = {
   mismatchMax: "alignment/diff_max",
   mismatchKl: "alignment/kl",
   mismatchOnPolicy: "alignment/on_policy_diff",
+  maxMismatch: "alignment/max_mismatch",
   sequences: "batch/sequences",
   groups: "batch/groups",
   constantGroups: "batch/zero_variance_groups",

@@ -40,6 +40,8 @@ import * as TrainerSettings from "./TrainerSettings.ts"
 import * as TrainerValues from "./TrainerValues.ts"
 import * as TrainingStep from "./TrainingStep.ts"
 
+export { OnPart } from "./StepClock.ts"
+
 export interface Options extends TrainerValues.TrainerValues {
   readonly settings: TrainerSettings.TrainerSettings
   /** What training begins with, where that is not the engine's model as it is: a warm start. */

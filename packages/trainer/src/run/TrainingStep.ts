@@ -57,6 +57,8 @@ export type TrainingStep = (
 interface Update extends BatchUpdates.Made {
   readonly logprobs: PackedLogprobs.RecordedLogprobs | undefined
   readonly compared: Mismatch.Compared
+  /** What trainer and sampler may differ by, nats. */
+  readonly allowed: number
   readonly skipped: StepMetrics["skipped"]
 }
 
@@ -86,13 +88,13 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     const { policyVersion } = progress
     const first = yield* updating.first(weighted, clock, look)
     const compared = meter?.sum() ?? Mismatch.nothing
-    if (meter !== undefined) yield* sampler.judge(batch, meter.byEnvironment())
+    const allowed = yield* sampler.judge(batch, meter?.byEnvironment() ?? new Map())
     return yield* Effect.gen(function* () {
       const made = yield* Effect.mapError(updating.rest(weighted, first, lr, clock), explain(progress.step + 1))
       const skipped = made.updates > 0 ? null : weighted.items.length === 0 ? "nothingToTrain" : "nonFinite"
       progress.consume(batch, skipped, made.isFinite)
       const logprobs = sample && { leaseToken: batch.leaseToken, policyVersion, rows: sample.rows() }
-      const update: Update = { ...made, compared, skipped, logprobs }
+      const update: Update = { ...made, allowed, compared, skipped, logprobs }
       onUpdate(update)
       return update
     }).pipe(Effect.uninterruptible)

@@ -242,6 +242,25 @@ describe("SamplerCheck", () => {
   )
 })
 
+describe("the bound of a run", () => {
+  const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
+  const batch: Batch.Batch = { id: "b", step: 0, leaseToken: "l", leaseUntil: 0, deliveries: 1, groups: [] }
+  const boundsOf = (settings: Parameters<typeof TrainerSettings.complete>[0], ...steps: ReadonlyArray<number>) => {
+    const model = { name: "tiny", vocabSize: 8, maxPositions: 8 }
+    const { judge } = SamplerCheck.make(TrainerSettings.complete(settings).trainer, objective, model)
+    return Effect.forEach(steps, (difference) => judge(batch, new Map([[1, step(difference)]])))
+  }
+
+  it.effect("is recorded with each step: what was set, or what 8 bits measured", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* boundsOf({}, 0.001, 0.002), [0.02, 0.02])
+      const trainer = { quantize: "int8" } as const
+      assert.deepStrictEqual(yield* boundsOf({ trainer }, 0.07, 0.1), [0.14, 0.14])
+      assert.deepStrictEqual(yield* boundsOf({ trainer: { ...trainer, maxMismatch: 0.3 } }, 0.07), [0.3])
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "None"))
+  )
+})
+
 describe("a tokenizer that is not the model's", () => {
   const mine = { name: "tiny", digest: "0123456789abcdef" }
   const { checkTokenizer } = SamplerCheck.make(

@@ -81,7 +81,7 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
     const storedKeys = yield* sql<{ submit_key: string }>`
       select submit_key from grp where run_id = ${runId} and submit_key = any(${keys}::uuid[])
       union all
-      select submit_key from spent_key where submit_key = any(${keys}::uuid[]) and run_id in (0, ${runId})`
+      select submit_key from spent_key where submit_key = any(${keys}::uuid[]) and run_id = ${runId}`
     const spent = new Set(storedKeys.map(({ submit_key }) => submit_key))
     const fresh = items.filter(({ key }) => {
       const isNew = !spent.has(key.toLowerCase())

@@ -40,7 +40,7 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
           select * from input
           where exists (select from run where run.id = ${runId} and ended_at is null)
             and not exists (
-              select from spent_key where spent_key.submit_key = input.submit_key and spent_key.run_id in (0, ${runId})
+              select from spent_key where spent_key.submit_key = input.submit_key and spent_key.run_id = ${runId}
             )
           order by position
         ) as fresh

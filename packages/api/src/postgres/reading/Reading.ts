@@ -84,8 +84,7 @@ export const make = Effect.fnUntraced(function* (
     const { latest } = yield* names.idsOf(name)
     const now = yield* clock.now
     const rows = yield* sql<BatchRead>`
-      select id, step, sequences, lease_owner, lease_until, deliveries, created_at, acked_at,
-        coalesce(groups, (select count(*)::int from grp where batch_id = batch.id)) as groups
+      select id, step, sequences, lease_owner, lease_until, deliveries, created_at, acked_at, groups
       from batch where run_id = ${latest} order by step desc limit ${mostBatches}`
     return rows.map((row): TrajectoryApi.BatchRow => {
       const leaseUntil = row.lease_until?.getTime() ?? null

@@ -52,7 +52,7 @@ export const make = Effect.fnUntraced(function* (
     for (;;) {
       const [dropped] = yield* sql<{ batches: number; groups: number }>`
         with kept as (
-          select id, bytes + ${rowBytes}::bigint * coalesce(groups, 1) as bytes from batch
+          select id, bytes + ${rowBytes}::bigint * groups as bytes from batch
           where acked_at is not null and dropped_at is null
         ), excess as materialized (
           -- From the oldest, as long as too much is left: the rest is added up and not looked through.

@@ -16,6 +16,7 @@ import * as Failures from "./Failures.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import type { Message } from "../../Message.ts"
 import type { Hearing, OpenSession, Respondent } from "./OpenSession.ts"
+import * as PromptLimit from "./PromptLimit.ts"
 import * as PromptTokens from "./PromptTokens.ts"
 import type { Opened, Sessions } from "./Sessions.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
@@ -55,6 +56,7 @@ const chainOf = (messages: ReadonlyArray<Message>): ReadonlyArray<string> => {
 }
 
 export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, url: () => string): Conversations => {
+  const bounds = { tokenizer, limits: sessions.limits, sequenceLimit: Number.POSITIVE_INFINITY }
   const byChat = new Map<string, Opened>()
   const byAnswer = new Map<string, Opened>()
 
@@ -88,6 +90,7 @@ export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, 
     ignored: ReadonlyArray<string>,
     hearing?: Hearing
   ) {
+    yield* PromptLimit.check(bounds, request)
     const chain = chainOf(request.messages)
     const known = chain.findLast((digest) => byChat.has(digest))
     const opened = (known === undefined ? undefined : byChat.get(known)) ?? (yield* begin())
@@ -107,7 +110,8 @@ export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, 
     ask,
     // It belongs to no conversation.
     refused: () => undefined,
-    countTokens: (request) => PromptTokens.count(tokenizer, request),
+    countTokens: (request) =>
+      Effect.andThen(PromptLimit.check(bounds, request), PromptTokens.count(tokenizer, request)),
     answeredBy: (id) => byAnswer.get(/[\da-f]{24}/.exec(id)?.[0] ?? "")?.open
   }
 }

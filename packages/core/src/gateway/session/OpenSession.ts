@@ -19,10 +19,10 @@ import * as AnswerMemory from "./AnswerMemory.ts"
 import * as Failures from "./Failures.ts"
 import * as Tally from "./Tally.ts"
 import type { Limits } from "./Limits.ts"
-import { type Message, text as textOf } from "../../Message.ts"
+import type { Message } from "../../Message.ts"
 import type { ReportedReward, SessionCounts, SessionOptions } from "./Session.ts"
-import * as PromptBound from "../../inference/tokenizer/PromptBound.ts"
 import { SequenceLimit } from "../../inference/SequenceLimit.ts"
+import * as PromptLimit from "./PromptLimit.ts"
 import * as PromptTokens from "./PromptTokens.ts"
 import * as Settled from "./Settled.ts"
 import * as SharedChats from "./SharedChats.ts"
@@ -96,6 +96,7 @@ export interface Options {
 
 export const make = (given: Options): OpenSession => {
   const { context, limits, options, tracked } = given
+  const bounds = { tokenizer: given.tokenizer, limits, sequenceLimit: Context.get(context, SequenceLimit) }
   const closed = Deferred.makeUnsafe<never, Failure>()
   const memory = AnswerMemory.make(limits.answersKept)
   const chats = SharedChats.make()
@@ -140,7 +141,7 @@ export const make = (given: Options): OpenSession => {
       failed.add(failure)
       return yield* failure
     }
-    yield* bounded(given, asked.messages)
+    yield* PromptLimit.check(bounds, asked)
     const chat = chats.share(asked.messages)
     const settled = Settled.of({ ...asked, messages: chat }, options, requests++)
     passedOver.forEach(ignored.add)
@@ -182,7 +183,7 @@ export const make = (given: Options): OpenSession => {
     refused: failed.add,
     lastFailure: Effect.sync(failed.last),
     countTokens: (request) =>
-      Effect.andThen(bounded(given, request.messages), PromptTokens.count(given.tokenizer, request)),
+      Effect.andThen(PromptLimit.check(bounds, request), PromptTokens.count(given.tokenizer, request)),
     answers: () => ids,
     report: (reward) =>
       Effect.suspend(() => {
@@ -210,24 +211,6 @@ export const make = (given: Options): OpenSession => {
     close: (why) => Effect.asVoid(Deferred.fail(closed, over(why))),
     ended: Effect.flip(Deferred.await(closed))
   }
-}
-
-/** Fails if the messages are surely longer than any sequence may be: before they are kept, rendered or encoded. */
-const bounded = (
-  { context, limits, tokenizer }: Pick<Options, "context" | "limits" | "tokenizer">,
-  messages: ReadonlyArray<Message>
-): Effect.Effect<void, Failure> => {
-  const limit = Math.min(Context.get(context, SequenceLimit), limits.promptTokens)
-  const text = messages.map(textOf).join("\n")
-  const tooLong = new Failure({
-    reason: "noRoom",
-    message: `messages of ${text.length} characters are longer than the ${limit} tokens that a prompt may have`
-  })
-  if (tokenizer === undefined)
-    return text.length > limit * PromptBound.charactersPerToken ? Effect.fail(tooLong) : Effect.void
-  return Effect.flatMap(PromptBound.exceeds(tokenizer, text, limit), (isTooLong) =>
-    isTooLong ? Effect.fail(tooLong) : Effect.void
-  )
 }
 
 const mostFailures = 256

@@ -36,15 +36,6 @@ export const openAi = (options: SamplingOptions): Body => ({
   ...options.extra
 })
 
-/** All that is given, and nothing else, in vLLM's words. */
-const given = (options: SamplingOptions): Body => ({
-  ...openAi({ ...options, extra: {} }),
-  ...(options.topK === undefined ? {} : { top_k: options.topK || -1 }),
-  ...(options.minP === undefined ? {} : { min_p: options.minP }),
-  ...(options.repetitionPenalty === undefined ? {} : { repetition_penalty: options.repetitionPenalty }),
-  ...options.extra
-})
-
 /**
  * What decides the distribution, in vLLM's and SGLang's words. -1 is "all" to every version of both, 0 only to newer
  * ones.

@@ -13,6 +13,12 @@ const decodeModels = Schema.decodeUnknownOption(Models)
 /** A server that is not there yet is not waited for. */
 const patience = Duration.seconds(2)
 
+export interface Served {
+  readonly tokenizer: Option.Option<TokenizerIdentity.TokenizerIdentity>
+  /** Why servers could not be asked. */
+  readonly failures: ReadonlyArray<string>
+}
+
 /** The tokenizer of the first server that names one. */
 export const find = Effect.fn("ServedTokenizer.find")(function* (
   given: Partial<ServerSettings.Server> | ReadonlyArray<Partial<ServerSettings.Server>> | undefined,
@@ -20,6 +26,7 @@ export const find = Effect.fn("ServedTokenizer.find")(function* (
 ) {
   const { servers } = yield* ServerSettings.resolve(given, slurm)
   const transport = yield* Transport.make
+  const failures: Array<string> = []
   const found = yield* Effect.forEach(
     servers.filter(({ baseUrl }) => baseUrl !== null && !ServerSettings.isOfficial(baseUrl)),
     ({ apiKey, baseUrl }) => {
@@ -34,10 +41,13 @@ export const find = Effect.fn("ServedTokenizer.find")(function* (
           )
         ),
         // A server that does not answer is reported where it is used.
-        Effect.catch(() => Effect.succeedNone)
+        Effect.catch(({ message }) => {
+          failures.push(message)
+          return Effect.succeedNone
+        })
       )
     },
     { concurrency: "unbounded" }
   )
-  return Option.firstSomeOf(found)
+  return { tokenizer: Option.firstSomeOf(found), failures } satisfies Served
 }, Effect.scoped)

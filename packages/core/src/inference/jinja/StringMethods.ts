@@ -86,16 +86,22 @@ export const capitalize = (all: string): string => {
   return first.toUpperCase() + rest.join("").toLowerCase()
 }
 
-/** Place of a text within a part, counted in code points; -1 if it is not there. */
-const find = (all: string, { positional }: Arguments, isLast: boolean): number => {
+/** The part from `start` to `end`, counted in code points, where it begins, and whether that is within the text. */
+const partOf = (all: string, { positional: [, start, end] }: Arguments) => {
   const points = Array.from(all)
-  const [needle, start, end] = positional
   const bound = (value: Value, otherwise: number) => {
     const at = count(value, otherwise)
     return Math.min(Math.max(at < 0 ? at + points.length : at, 0), points.length)
   }
   const from = bound(start, 0)
   const part = points.slice(from, bound(end, points.length)).join("")
+  return { from, part, isWithin: count(start, 0) <= points.length }
+}
+
+/** Place of a text within a part; -1 if it is not there. */
+const find = (all: string, given: Arguments, isLast: boolean): number => {
+  const [needle] = given.positional
+  const { from, part } = partOf(all, given)
   const at = isLast ? part.lastIndexOf(text(needle, "find")) : part.indexOf(text(needle, "find"))
   return at === -1 ? -1 : from + Array.from(part.slice(0, at)).length
 }
@@ -159,8 +165,14 @@ const methods: { readonly [name: string]: Method } = {
   strip: trimmed("both", "strip"),
   lstrip: trimmed("left", "lstrip"),
   rstrip: trimmed("right", "rstrip"),
-  startswith: (all, { positional: [prefix] }) => affix(prefix, "startswith").some((one) => all.startsWith(one)),
-  endswith: (all, { positional: [suffix] }) => affix(suffix, "endswith").some((one) => all.endsWith(one)),
+  startswith: (all, given) => {
+    const { isWithin, part } = partOf(all, given)
+    return affix(given.positional[0], "startswith").some((one) => isWithin && part.startsWith(one))
+  },
+  endswith: (all, given) => {
+    const { isWithin, part } = partOf(all, given)
+    return affix(given.positional[0], "endswith").some((one) => isWithin && part.endsWith(one))
+  },
   removeprefix: (all, { positional: [prefix] }) =>
     all.startsWith(text(prefix, "removeprefix")) ? all.slice(text(prefix, "removeprefix").length) : all,
   removesuffix: (all, { positional: [suffix] }) => {
@@ -206,9 +218,10 @@ const methods: { readonly [name: string]: Method } = {
     const at = find(all, given, true)
     return at === -1 ? refuse("substring not found") : BigInt(at)
   },
-  count: (all, { positional: [needle] }) => {
-    const one = text(needle, "count")
-    return BigInt(one === "" ? Array.from(all).length + 1 : all.split(one).length - 1)
+  count: (all, given) => {
+    const one = text(given.positional[0], "count")
+    const { isWithin, part } = partOf(all, given)
+    return BigInt(!isWithin ? 0 : one === "" ? Array.from(part).length + 1 : part.split(one).length - 1)
   },
   zfill: (all, { positional: [width] }) => {
     const [sign = ""] = /^[+-]/.exec(all) ?? []
@@ -234,8 +247,24 @@ const methods: { readonly [name: string]: Method } = {
   format
 }
 
+/** How many arguments those methods take that name none. */
+const limits: ReadonlyArray<readonly [most: number, names: ReadonlyArray<string>]> = [
+  [0, [...Object.keys(checks), "upper", "lower", "casefold", "swapcase", "title", "capitalize"]],
+  [1, ["removeprefix", "removesuffix", "partition", "rpartition", "join", "zfill"]],
+  [2, ["ljust", "rjust", "center"]],
+  [3, ["startswith", "endswith", "find", "rfind", "index", "rindex", "count"]]
+]
+const mostOf = new Map(limits.flatMap(([most, names]) => names.map((name) => [name, most] as const)))
+
 /** A method of a text by its name. */
 export const methodOf = (name: string): Method | undefined => {
-  const check = Object.hasOwn(checks, name) ? checks[name] : undefined
-  return check ?? (Object.hasOwn(methods, name) ? methods[name] : undefined)
+  const check: Method | undefined = Object.hasOwn(checks, name) ? checks[name] : undefined
+  const method = check ?? (Object.hasOwn(methods, name) ? methods[name] : undefined)
+  const most = mostOf.get(name)
+  return method === undefined || most === undefined
+    ? method
+    : (all, given) =>
+        given.positional.length > most || given.named.size > 0
+          ? refuse(`${name}() takes at most ${most} arguments, without names`)
+          : method(all, given)
 }

@@ -43,7 +43,10 @@ interface Internals {
   readonly pre_tokenizer: Part | null
   readonly decoder: Part | null
   readonly model: Model
-  readonly added_tokens: ReadonlyArray<AddedTokens.AddedToken & { readonly normalized: boolean }>
+  readonly added_tokens: ReadonlyArray<
+    AddedTokens.AddedToken & { readonly id: number; readonly normalized: boolean; readonly special: boolean }
+  >
+  readonly added_tokens_map: Map<string, unknown>
   readonly splitter_unnormalized: { readonly split: (text: string) => ReadonlyArray<string> }
   readonly splitter_normalized: { readonly split: (text: string) => ReadonlyArray<string> }
   encode_text: (text: string | null) => Array<string> | null
@@ -117,9 +120,22 @@ const withoutUnknown =
       )
     )
 
-const settleModel = (model: Model): void => {
-  const { config, tokens_to_ids: ids } = model
-  const encode: Encode = (tokens) => Object.getPrototypeOf(model).encode.call(model, tokens)
+/** The tokens of the model itself: added ones are found in the text, and are no parts of words. */
+const ownIds = ({ config, tokens_to_ids: ids }: Model, added: Internals["added_tokens"]): Ids => {
+  const vocab = configOf(config["vocab"])
+  const foreign = added.filter(({ content }) => !Object.hasOwn(vocab, content))
+  if (config["type"] === "Unigram" || foreign.length === 0) return ids
+  const own = new Map(ids)
+  for (const { content } of foreign) own.delete(content)
+  return own
+}
+
+const settleModel = (model: Model, added: Internals["added_tokens"]): void => {
+  const { config } = model
+  const ids = ownIds(model, added)
+  const itself = Object.create(model, { tokens_to_ids: { value: ids } })
+  const encode: Encode = (tokens) => Object.getPrototypeOf(model).encode.call(itself, tokens)
+  model.encode = encode
   if (config["type"] === "Unigram" && config["byte_fallback"] === true) model.encode = withBytes(encode, ids)
   if (config["type"] === "BPE" && config["unk_token"] == null && config["byte_fallback"] !== true) {
     model.encode = withoutUnknown(encode, ids)
@@ -168,7 +184,7 @@ export const make = (json: File, config: Config): Tokenizer => {
   // Its functions are replaced, which its types do not have.
   const library = made as unknown as Internals
   const { decoder, model, normalizer } = library
-  settleModel(model)
+  settleModel(model, library.added_tokens)
   for (const part of inside(normalizer)) {
     const own = TextNormalizers.normalizeOf(part.config ?? {}, part.pattern)
     if (own !== undefined) part.normalize = own
@@ -182,20 +198,29 @@ export const make = (json: File, config: Config): Tokenizer => {
   const written = new Map<string, AddedTokens.AddedToken>()
   const normalizedTokens = new Map<string, AddedTokens.AddedToken>()
   for (const token of library.added_tokens) {
-    if (token.normalized && normalizer !== null) normalizedTokens.set(normalizer(token.content), token)
-    else written.set(token.content, token)
+    if (token.normalized && normalizer !== null) {
+      const normalized = normalizer(token.content)
+      normalizedTokens.set(normalized, token)
+      if (normalized === token.content) continue
+      // A piece of a word that reads like it is another token.
+      library.added_tokens_map.delete(normalized)
+      if (!token.special) model.vocab[token.id] = normalized
+    } else written.set(token.content, token)
   }
+  const stripsStart = listed(json.normalizer).some((one) => one["type"] === "Strip" && one["strip_left"] === true)
   library.encode_text = (text) =>
     text === null
       ? null
       : AddedTokens.sections(text, library.splitter_unnormalized.split(text), written).flatMap((section) => {
           if ("token" in section) return [section.token]
           const normalized = normalizer === null ? section.text : normalizer(section.text)
+          // What follows blanks that were stripped is not the first of the text.
+          const isFirst = section.isFirst && !(stripsStart && /^\p{White_Space}/u.test(section.text))
           return AddedTokens.sections(
             normalized,
             library.splitter_normalized.split(normalized),
             normalizedTokens
-          ).flatMap((part) => ("token" in part ? [part.token] : model(cut(part.text, section.isFirst && part.isFirst))))
+          ).flatMap((part) => ("token" in part ? [part.token] : model(cut(part.text, isFirst && part.isFirst))))
         })
   return made
 }

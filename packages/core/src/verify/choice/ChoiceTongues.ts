@@ -27,8 +27,8 @@ const spaced: ReadonlyArray<Tongue> = [
     answer:
       opt("por tanto|la|el|una|a|o|il|l['’]|ma|mi|minha|mia") +
       opt("única|bonne|seule|melhor|mejor|miglior") +
-      "(?:respuesta|resposta|risposta|réponse|reponse|opción|opcion|opção|opzione|alternativa|solución|solution|soluzione)" +
-      `(?:${gap}(?:es la )?(?:correcta|correta|corretta|correcte|exacte|juste|giusta|exacta|certa|final|finale|adecuada))?`,
+      "(?:respuesta|resposta|risposta|réponse|reponse|opción|opcion|opção|opzione|alternativa|letra|gabarito|solución|solution|soluzione)" +
+      `(?:${gap}(?:es la )?(?:correcta|correta|corretta|correcte|exacte|juste|giusta|exacta|esatta|certa|final|finale|adecuada))?`,
     is: "es|é|è|est|sería|seria",
     isNot: "no es|não é|nao é|non è|n['’]est pas"
   },
@@ -64,7 +64,7 @@ const spaced: ReadonlyArray<Tongue> = [
   {
     answer:
       opt("правильный|верный|мой|правильна|सही") +
-      "(?:ответ|відповідь|الإجابة|الاجابة|الجواب|התשובה|תשובה|उत्तर)" +
+      "(?:ответ|відповідь|و?الخيار|و?الإجابة|الاجابة|الجواب|התשובה|תשובה|उत्तर)" +
       `(?:${gap}(?:الصحيحة|الصحيح|הנכונה))?`,
     is: "это|є|هي|هو|היא",
     isNot: "не|это не|ليست|ليس|אינה|לא"
@@ -74,8 +74,8 @@ const spaced: ReadonlyArray<Tongue> = [
 /** Written without. */
 const joined: Tongue = {
   answer:
-    "(?:(?:最终|正确|最佳|标准|正しい|最終)(?:的|な)?)?(?:答案|答え|解答|正解|정답|답|(?<=[确佳](?:的)?)(?:选项|選項))(?:选项|選項|应该|應該|应|應|就)?",
-  is: "是|为|為|选|選|は|은|는",
+    "(?:(?:最终|正确|最佳|标准|正しい|最終)(?:的|な)?)?(?:答案|答え|解答|正解|정답|답|(?<=[确佳](?:的)?)(?:选项|選項)|(?<=正しい)(?:選択肢|もの)|(?:옳은|맞는|알맞은|적절한|올바른|정확한)[ \\t]?(?:것|답|선택지|보기|선택))(?:选项|選項|应该|應該|应|應|就)?",
+  is: "是|为|為|选|選|は|은|는|이|가",
   isNot: "不是|不为|不選|不选|ではなく|はないは"
 }
 
@@ -107,7 +107,7 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   [headOf(joined.answer, joined.isNot, false), "the answer is not "],
   [headOf(joined.answer, `(?:${joined.is})${space}(?:${colon})?|${colon}`, false), "the answer is "],
   [
-    /(?<!\p{L})(?:elijo|escojo|escolho|scelgo|je choisis|ich wähle|ik kies|wybieram|выбираю|memilih)[ \t]{1,3}(?:(?:la|el|a|o|l['’]|die|de)[ \t]{0,3})?(?:(?:opción|opção|option|opzione|вариант)[ \t]{0,3})?(?=[("'*]{0,4}[\p{L}\p{N}])/giu,
+    /(?<!\p{L})(?:elijo|escojo|escolho|scelgo|je choisis|ich wähle|ik kies|wybieram|выбираю|memilih|chọn)[ \t]{1,3}(?:(?:la|el|a|o|l['’]|die|de)[ \t]{0,3})?(?:(?:opción|opção|option|opzione|вариант)[ \t]{0,3})?(?=[("'*]{0,4}[\p{L}\p{N}])/giu,
     "i choose "
   ],
   [
@@ -130,7 +130,7 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
 
 /** Words before a noun that make its clause no statement of the answer. */
 const denied =
-  /(?<!\p{L})(?:no|non|não|nao|ne|nicht|kein|keine|niet|nie|не|если|si|se|wenn|falls|als|jika|nếu|jeśli|creen|dice|dicen|sagt|dit|disent|dicono)(?!\p{L})|不|没|非|如果|若|假设|认为|说|もし|만약/iu
+  /(?<!\p{L})(?:no|non|não|nao|ne|nicht|kein|keine|niet|nie|не|если|si|se|wenn|falls|als|jika|nếu|không|đừng|tidak|jangan|jeśli|creen|dice|dicen|sagt|dit|disent|dicono)(?!\p{L})|不|没|非|如果|若|假设|认为|说|もし|만약/iu
 /** The same of a whole sentence. */
 const doubted =
   /(?<!\p{L})(?:quizás?|tal vez|talvez|peut-être|forse|vielleicht|może|mungkin|có lẽ|возможно)(?!\p{L})|可能|也许|かもしれ|아마/iu
@@ -183,9 +183,19 @@ const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
     /(?<=, ?)(?:wenn|falls|sofern|si|se|als|mits|om|если|якщо|jeśli|jika|nếu|eğer)(?!\p{L})|如果|若是|もし|만약/giu,
     " if "
   ],
+  // "正解はBではなくC", "정답은 B가 아니라 C": what is denied comes first.
+  [/["'(]?[A-Z\d]["')]?(?:ではなく(?:て)?|じゃなくて?|[이가]?[ \t]?아니라)[, \t]{0,3}(?=["'(]?[A-Z\d])/gu, " "],
+  [
+    /(?<!\p{L})(?:nicht|no|non|pas|niet|inte|ikke|не|nie|não)[ \t]{1,3}(?=["'(]?[A-Z\d]["')]?,?[ \t]{1,3}(?:sondern|sino|mais|ma|maar|utan|men|а|но|lecz|ale|mas)(?!\p{L}))/giu,
+    "not "
+  ],
+  [/(?<=,? )(?:sondern|sino|mais|maar|utan|lecz|mas)(?!\p{L})/giu, " but "],
   [/而?不是/gu, " not "],
   [/而是/gu, " but "],
-  [/(?<=[A-Za-z\d]\)?)[ \t]{0,2}(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है)/gu, " "],
+  [
+    /(?<=[A-Za-z\d]\)?)[ \t]{0,2}(?:번[ \t]?)?(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है)|(?<=[A-Z\d]\)?)(?:번|と(?:なります|なる))(?=[\s.,;!?]|$)/gu,
+    " "
+  ],
   [/(?<=[A-Z\d])(?=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])/gu, " "]
 ]
 
@@ -204,7 +214,7 @@ const replaced = (text: string, all: ReadonlyArray<readonly [pattern: RegExp, by
 
 /** Whether a text can hold an announcement in another language. */
 const candidates =
-  /respuesta|resposta|risposta|r[ée]ponse|opci[óo]n|opç|opzione|alternativa|soluc|soluz|solution|antwo|lösung|svar|odpov|odpow|cevap|yanıt|đáp|trả lời|jawaban|ответ|відповідь|جابة|الجواب|תשובה|उत्तर|答|正解|답|选|選|elijo|escojo|escolho|scelgo|choisis|wähle|kies|wybieram|выбираю|memilih|richtig|korrekt|corre[ct]t[aeo]|corret[ao]|giust[ao]|juist|c['’]est|treffe|trifft|stimmt|letra|lettre|lettera|вариант|варіант|верн|правильн|poprawn|prawidłow|optie|keuze|rätt|riktig|rigtig|seçene|doğru|benar|đúng|phương|απάντηση|επιλογή|σωστ|الخيار|对的|對的|απάντ|răspuns|raspuns|válasz|vastaus|คำตอบ|پاسخ|گزینه|विकल्प|אפשרות|正确|正確|正し|선택|정답|보기|맞|옳|(?:^|[.,;:!?\n] ?)(?:es|es ist|è|é) /i
+  /respuesta|resposta|risposta|r[ée]ponse|opci[óo]n|opç|opzione|alternativa|gabarito|bonne|soluc|soluz|solution|antwo|lösung|svar|odpov|odpow|cevap|yanıt|đáp|trả lời|jawaban|ответ|відповідь|جابة|الجواب|תשובה|उत्तर|答|正解|답|选|選|elijo|escojo|escolho|scelgo|choisis|wähle|kies|wybieram|выбираю|memilih|richtig|korrekt|corre[ct]t[aeo]|corret[ao]|giust[ao]|juist|c['’]est|treffe|trifft|stimmt|letra|lettre|lettera|вариант|варіант|верн|правильн|poprawn|prawidłow|optie|keuze|rätt|riktig|rigtig|seçene|doğru|benar|đúng|phương|απάντηση|επιλογή|σωστ|الخيار|对的|對的|απάντ|răspuns|raspuns|válasz|vastaus|คำตอบ|پاسخ|گزینه|विकल्प|אפשרות|正确|正確|正し|선택|정답|보기|맞|옳|적절|올바|알맞|proposition|exact[aeo]|esatt[ao]|chọn|(?:^|[.,;:!?\n] ?)(?:es|es ist|è|é) /i
 
 /** A letter that looks Latin to some readers and not to others: "В" may be the second choice or the third. */
 const isAmbiguous = (label: string, labels: ReadonlyArray<string>): boolean =>
@@ -215,7 +225,7 @@ const bare = (written: string): string => written.replaceAll(/[^\p{L}\p{N}]/gu, 
 
 /** Choices in a row: "A oder" before "B ist richtig". */
 const isListed = (before: string): boolean =>
-  /[A-Z\d]["')\]]?,?[ \t]{1,3}(?:o|u|ou|oder|oppure|of|eller|lub|albo|или|veya|atau|hoặc|أو|y|e|et|und|en|och|og|i|и|ve|dan|và)[ \t]{0,3}$/iu.test(
+  /(?<![\p{L}\p{N}])[A-Z\d]["')\]]?,?[ \t]{1,3}(?:o|u|ou|oder|oppure|of|eller|lub|albo|или|veya|atau|hoặc|أو|y|e|et|und|en|och|og|i|и|ve|dan|và)[ \t]{0,3}$/iu.test(
     before
   )
 

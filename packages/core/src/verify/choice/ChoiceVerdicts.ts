@@ -32,7 +32,7 @@ const families: ReadonlyArray<Family> = [
     is: "es|é|è|est|está|sería|seria|resulta",
     isNot: "no es|não é|nao é|não está|non è|n['’]est pas",
     right:
-      "(?:la|a|o|el|il|le|l['’]|quella|aquela)?[ \\t]{0,3}(?:única[ \\t]{1,3})?(?:(?:respuesta|resposta|risposta|réponse|opción|opção|opzione|option|alternativa)[ \\t]{1,3})?(?:correct[ao]|correcte|corrett[ao]|corret[ao]|giust[ao]|cert[ao]|exact[ao]|exacte|juste|vraie|bonne[ \\t]{1,3}réponse|verdader[ao]|verdadeir[ao]|válid[ao]|adecuad[ao]|adequad[ao])",
+      "(?:la|a|o|el|il|le|l['’]|quella|aquela)?[ \\t]{0,3}(?:única[ \\t]{1,3})?(?:(?:respuesta|resposta|risposta|réponse|opción|opção|opzione|option|alternativa)[ \\t]{1,3})?(?:correct[ao]|correcte|corrett[ao]|corret[ao]|giust[ao]|cert[ao]|exact[ao]|exacte|juste|vraie|bonne[ \\t]{1,3}réponse|bonne(?=[ \\t]{1,3}(?:option|proposition|alternative))|esatt[ao]|verdader[ao]|verdadeir[ao]|válid[ao]|adecuad[ao]|adequad[ao])",
     wrong:
       "incorrect[ao]|incorrecte|incorret[ao]|errónea|errada|equivocad[ao]|fals[ao]|fausse|sbagliat[ao]|errat[ao]|inexacte"
   },
@@ -72,13 +72,32 @@ const whole = (words: string): string => `(?:${words})(?![\\p{L}])`
 const start = "(?<![\\p{L}\\p{N}])"
 /** Where a clause begins that has no noun: behind punctuation, or a word that joins clauses. */
 const clauseStart =
-  "(?<=^|[.,;:!?\\n(]|[.,;:!?\\n(] |\\n- |(?<![\\p{L}])(?:also|daher|somit|deshalb|quindi|dunque|donc|luego|entonces|logo|dus|więc|значит|поэтому) )"
+  "(?<=^|[.,;:!?\\n(]|[.,;:!?\\n(] |\\n- |(?<![\\p{L}])(?:also|daher|somit|deshalb|quindi|dunque|donc|luego|entonces|logo|dus|więc|значит|поэтому|así que|por eso|por lo que|und|y|et|en|och|og|и|ve|và|dan|aber|pero|mas|mais|ma|maar|men|но|а|ale|lecz|sondern|sino) )"
+/** A word behind which German, Dutch and their kin put the verb before the subject: "daher ist B richtig". */
+const inverting =
+  "(?:daher|somit|also|folglich|damit|deshalb|demnach|deswegen|dann|hier|dus|daarom|därför|alltså|således|derfor|altså)"
+/** Several choices: "A, B und C". */
+const list = `((?:["'(]?[A-Z]["')]?(?:[ \\t]{0,2},[ \\t]{0,2}|[ \\t]{1,3}(?:y|e|et|und|en|och|og|i|и|ve|và|dan|o|ou|oder|или)[ \\t]{1,3})){1,5}["'(]?[A-Z]["')]?)`
 
 const judgements = ({ is, isBare = false, isNot, noun, right, wrong }: Family): ReadonlyArray<Rewriting> => {
   const named = `${start}${article}(?:${noun})${gap}(?:nr\\.? ?|n[º°o]\\.? ?|número )?${label}`
   const verb = isBare ? `(?:${gap}${whole(is)})?${gap}` : `${gap}${whole(is)}${gap}`
   const qualifier = `(?:${right})(?:[ \\t]{1,3}(?:${noun}))?`
   return [
+    [
+      new RegExp(
+        `${start}${list}${gap}(?:son|sono|são|sont|sind|zijn|är|er|są|là|adalah|являются)?${space}(?:tod[ao]s|toutes|tutte|alle|alla|wszystkie|все|semua|đều)?${space}(?:${wrong})(?:e|s|en|es)?(?![\\p{L}])`,
+        "giu"
+      ),
+      "$1 are wrong"
+    ],
+    [
+      new RegExp(
+        `${start}${inverting}${gap}${whole(is)}${gap}${article}(?:(?:${noun})${gap})?${label}${gap}${whole(right)}`,
+        "giu"
+      ),
+      "option $1 is correct"
+    ],
     [new RegExp(`${named}${gap}${whole(isNot)}${gap}${whole(right)}`, "giu"), "option $1 is wrong"],
     [new RegExp(`${named}${verb}${whole(wrong)}`, "giu"), "option $1 is wrong"],
     [new RegExp(`${named}${verb}${whole(right)}`, "giu"), "option $1 is correct"],
@@ -100,7 +119,7 @@ const judgements = ({ is, isBare = false, isNot, noun, right, wrong }: Family): 
     // "C'est la réponse B", "Es la B"
     [
       new RegExp(
-        `${clauseStart}(?:c['’]est|es|é|è|es ist|das ist|het is|det är|det er|это|to|jest to)${gap}${article}(?:(?:${noun})${gap})?${label}(?=${end})`,
+        `${clauseStart}(?:c['’]est|il s['’]agit de|se trata de|trata-se d[ae]|si tratta della?|es handelt sich um|es|é|è|es ist|das ist|het is|det är|det er|это|to|jest to)${gap}${article}(?:(?:${noun})${gap})?${label}(?=${end})`,
         "giu"
       ),
       "it is $1"
@@ -111,16 +130,23 @@ const judgements = ({ is, isBare = false, isNot, noun, right, wrong }: Family): 
 }
 
 /** Japanese, Chinese, Korean: written without blanks, or with particles. */
-const eastLabel = `(["'(\\[]?(?:[A-Z]|\\d{1,2}|[甲乙丙丁戊ア-オあ-お가-하①-⑨ㄱ-ㅎ])["')\\]]?)`
+const eastLabel = `(["'(\\[]?(?:[A-Z]|\\d{1,2}|[甲乙丙丁戊①-⑨]|(?<!\\p{Script=Katakana})[アイウエオ]|(?<!\\p{Script=Hiragana})[あいうえお]|(?<!\\p{Script=Hangul})[가나다라마바사아자차ㄱ-ㅎ])["')\\]]?)`
 const eastNoun = "(?:选项|選項|选择|答案|選択肢|보기|선택지)?[ \\t]{0,2}"
 const eastBehind = "(?:选项|選項|项|項|번)?[ \\t]{0,2}"
 const eastSubject = `${eastNoun}${eastLabel}${eastBehind}`
 const eastRight =
   "(?:正确答案|正確答案|正确选项|正確選項|正确的?|正確的?|对的|對的|正解|正しい(?:答え)?|正しいです|정답|맞습니다|맞다|맞아요|옳습니다|옳다)"
-const eastWrong = "(?:错误的?|錯誤的?|错的|不正确的?|不正確的?|不对|不對|間違い|誤り|오답|틀렸습니다|틀립니다|틀리다)"
-const eastStart = "(?<![A-Za-z\\d]|[或和与及と는] ?)"
+const eastWrong =
+  "(?:错误的?|錯誤的?|错的|不正确的?|不正確的?|不对|不對|間違い|誤り|오답(?:이고|이며|이므로)?|틀렸(?:습니다|고|으며|으므로|지만)|틀립니다|틀리(?:다|고|며|므로))"
+const eastStart = "(?<![A-Za-z\\d]|[或和与及とや는와과] ?|(?<![\\p{L}\\d])[A-Z], ?)"
+
+/** Enumerated: a comma without a blank, as Chinese clauses have it, begins another clause. */
+const eastList = `((?:["'(]?[A-Z]["')]?(?:, | ?[和与及とや와과] ?)){1,5}["'(]?[A-Z]["')]?)`
+const eastAll = "(?:[はが은는이가]|选项|項)?[ \\t]?(?:都|均|皆|全|すべて|全て|どれも|모두|다)?(?:是)?[ \\t]?"
 
 const east: ReadonlyArray<Rewriting> = [
+  [new RegExp(`${eastStart}${eastList}${eastAll}${eastWrong}`, "gu"), "$1 are wrong "],
+  [new RegExp(`${eastStart}${eastList}${eastAll}${eastRight}`, "gu"), "$1 are correct "],
   [new RegExp(`${eastStart}${eastSubject}(?:不是|并不是|並不是)${eastRight}`, "gu"), "option $1 is wrong "],
   [
     new RegExp(`${eastStart}${eastSubject}(?:是|が|は|가|이|은|는)?[ \\t]{0,2}${eastWrong}`, "gu"),
@@ -128,7 +154,7 @@ const east: ReadonlyArray<Rewriting> = [
   ],
   [
     new RegExp(
-      `${eastStart}${eastSubject}(?:才?是|最|が|は|가|이|은|는)?[ \\t]{0,2}${eastRight}(?!では|じゃ|이 아|가 아)`,
+      `${eastStart}${eastSubject}也?(?:才?是|为|為|最|が|は|가|이|은|는)?[ \\t]{0,2}${eastRight}(?!では|じゃ|이 아|가 아)`,
       "gu"
     ),
     "option $1 is correct "

@@ -35,6 +35,30 @@ const decimalComma = (answer: string, other: string, pattern: RegExp): string =>
 const referenceComma = /^[+-]?(?:0,\d{2,}|\d+,\d{2})$/
 const predictionComma = /^[+-]?(?:\d+,\d{1,2}|0,\d+)$/
 
+const choiceInText = /^\s*\\(?:text[a-z]*|math[a-z]*)\s*\{\s*\(([A-J])\)\s*([^{}]*)\}([^]*)$/
+const choiceInPlain = /^\s*\(([A-J])\)([^]*)$/
+const spacing = /^(?:[\s~:.]|\\[,;:! ]|\\q?quad(?![a-zA-Z]))+/
+
+/** A choice with its value, as solutions of AMC end: `\textbf{(C)}\ 12`. */
+const choiceOf = (answer: string): { readonly label: string; readonly value: string } | undefined => {
+  const [, label, inside = "", behind = ""] = choiceInText.exec(answer) ?? choiceInPlain.exec(answer) ?? []
+  const value = `${inside} ${behind}`.replace(spacing, "").trim()
+  return label === undefined || !/^(?:[-\d.$]|\\(?:[dt]?frac|sqrt|pi|text|\$)(?![a-zA-Z]))/.test(value)
+    ? undefined
+    : { label, value }
+}
+
+/** What of two answers is compared where one of them names a choice with its value. */
+const withoutChoices = (gold: string, prediction: string): readonly [gold: string, prediction: string] | undefined => {
+  const [a, b] = [choiceOf(gold), choiceOf(prediction)]
+  if (a === undefined && b === undefined) return undefined
+  const label = /^\s*(?:\\(?:text[a-z]*|math[a-z]*)\s*\{)?\s*\(?([A-J])\)?\s*\}?\s*$/
+  const [own, other] = [a?.label ?? label.exec(gold)?.[1], b?.label ?? label.exec(prediction)?.[1]]
+  if (own !== undefined && other !== undefined && (own !== other || a === undefined || b === undefined))
+    return [own, other]
+  return [a?.value ?? gold, b?.value ?? prediction]
+}
+
 /**
  * Whether the prediction equals the reference, with leaves read by `read`. Both are answers as `extract` gives them:
  * LaTeX or plain text, with or without delimiters. Answers beyond the limits are not equal to anything.
@@ -47,6 +71,8 @@ export const equivalent = (
 ): boolean => {
   const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
+  const values = withoutChoices(gold, prediction)
+  if (values !== undefined) return equivalent(...values, read, rules)
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
   const [a, b] = [
     normalise(decimalComma(gold, prediction, referenceComma)),

@@ -69,9 +69,6 @@ const unicode: Record<string, string> = {
   "∈": "\\in ",
   "∅": "\\emptyset ",
   "°": "^\\circ ",
-  "½": "\\frac{1}{2}",
-  "¼": "\\frac{1}{4}",
-  "¾": "\\frac{3}{4}",
   "，": ",",
   "；": ";",
   "：": ":",
@@ -91,6 +88,8 @@ const withoutRaised = (text: string): string =>
     )
     .replaceAll(/[₀-₉₋]+/g, (run) => `_{${Array.from(run, (one) => "0123456789-"[subscripts.indexOf(one)]).join("")}}`)
 
+/** ½, ⅔ and their like. */
+const vulgar = /[¼-¾⅐-⅞]/g
 const unicodePattern = new RegExp(`[${Object.keys(unicode).join("")}]`, "g")
 
 /** Commands that models write with two backslashes by mistake; a row break before one of them would make no sense. */
@@ -131,6 +130,8 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\(?:dots[cbm]?|ldots|cdots)(?![a-zA-Z])|\.\.\.|…/g, "\\dots "],
   [/\\(?:degree|degrees)(?![a-zA-Z])/g, "^\\circ "],
   [/\^\s*\{\s*\\circ\s*\}/g, "^\\circ "],
+  [/(?<=\d)\s?x\s?(?=10\s?\^)/g, "\\times "],
+  [/(?<=\d)\s*\^\s*(?:\{\s*)?\\text\{\s*(st|nd|rd|th)\s*\}(?:\s*\})?/g, "\\text{ $1}"],
   [/\*\*/g, "^"],
   [/(?<!\^)\*/g, "\\cdot "],
   [/\\ast(?![a-zA-Z])/g, "\\cdot "],
@@ -201,11 +202,20 @@ export const unboxed = (text: string): string => {
   return result
 }
 
+/** A dollar sign that opens no formula. */
+const price = /(?<=^\s{0,9}-?)\$(?=\s?[\d.][^$]*$)/
+/** "negative 5", `\text{minus }5`. */
+const spokenSign = /^(?:minus|negative|\\text\{\s*(?:minus|negative)\s*\})\s*(?=[\d.]|\\d?frac)/i
+
 /** The answer in one spelling. */
 export const normalise = (answer: string): string => {
-  let text = Signs.ascii(answer.normalize("NFC")).replaceAll(doubled, "\\")
+  let text = Signs.ascii(answer.normalize("NFC"))
+    .replaceAll(doubled, "\\")
+    .replace(price, "\\$$")
+    .replace(spokenSign, "-")
   // A dash between digits may be a range.
   text = withoutRaised(text.replaceAll(/(?<=\d)[‐‑‒–—―﹘](?=\d)/g, "\\dash "))
+  text = text.replaceAll(vulgar, (one) => `\\frac{${one.normalize("NFKC").replace("⁄", "}{")}}`)
   text = text.replaceAll(unicodePattern, (character) => unicode[character] ?? character)
   text = text
     .replaceAll(/(?<!\\)\$+/g, " ")

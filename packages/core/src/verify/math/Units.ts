@@ -27,7 +27,8 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   mg: ["mg", "milligram"],
   g: ["g", "gram"],
   kg: ["kg", "kilogram", "kilo"],
-  lb: ["lb", "pound"],
+  lb: ["lb"],
+  pound: ["pound"],
   oz: ["oz", "ounce"],
   L: ["L", "l", "liter", "litre"],
   mL: ["mL", "ml", "milliliter", "millilitre"],
@@ -43,10 +44,12 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   $: ["\\$", "$", "dollar", "USD", "buck"],
   cent: ["cent", "¢"],
   "€": ["€", "euro", "EUR"],
-  "£": ["£"],
-  yuan: ["yuan", "¥", "RMB"],
+  "£": ["£", "GBP"],
+  yuan: ["yuan", "RMB"],
+  yen: ["yen", "JPY"],
+  "₹": ["₹", "rupee", "INR"],
   unit: ["unit"],
-  mph: ["mph", "mile/h"],
+  mph: ["mph", "mi/h"],
   "km/h": ["km/h", "kmh", "kph"],
   "m/s": ["m/s"],
   J: ["J", "joule"],
@@ -109,11 +112,12 @@ const canonicalUnit = (text: string): string | undefined => {
       )
     }
   }
-  return names.length === 0 ? undefined : names.join(" ") + exponent
+  const unit = names.join(" ") + exponent
+  return names.length === 0 ? undefined : (spellings.get(unit) ?? unit)
 }
 
-const currencyBefore = /^([+-]?)\s*(\\\$|€|£|¥)\s*(?=[\d.\\]|-\d)/
-const currencyAfter = /(?<!\s)\s*(\\\$|€|£|¥|¢)$/
+const currencyBefore = /^([+-]?)\s*(\\\$|[€£¥₹])\s*(?=[\d.\\]|-\d)/
+const currencyAfter = /(?<!\s)\s*(\\\$|[€£¥₹¢])$/
 const degreesAfter = /(?<!\s)\s*\^\s*\\circ\s*$/
 const temperature = /(?<!\s)\s*\^\s*\\circ\s*(?=[CF]$)/
 const percentAfter =
@@ -211,6 +215,9 @@ export const quantity = (leaf: string): Quantity => {
   return { number: number.trim(), scale, unit }
 }
 
+/** Units that have one name or sign. */
+const shared: { readonly [unit: string]: ReadonlyArray<string> } = { pound: ["lb", "£"], "¥": ["yuan", "yen"] }
+
 /** Whether two units may stand for each other: the same, or one of them not written. */
 export const areCompatible = (a: string | undefined, b: string | undefined): boolean =>
-  a === undefined || b === undefined || a === b
+  a === undefined || b === undefined || a === b || shared[a]?.includes(b) === true || shared[b]?.includes(a) === true

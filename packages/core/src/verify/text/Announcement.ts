@@ -24,6 +24,10 @@ const withoutMarkup = (text: string): string =>
 const remark =
   /^[\s*]*(?:indeed |also |clearly |therefore |thus |now )?(?:correct|right|verified|confirmed|checked|complete|consistent|reasonable|valid|exact|unique|final|above|below|boxed|shown|found|as)(?![a-zA-Z])[^\d$\\]*$/i
 
+/** "The answer is on page 5" says where it is, `#### Step 4` is a heading. */
+const place =
+  /^[\s*]*(?:step|part|case|question|problem|example|section|chapter|method|exercise|solution|approach|phase|task|stage)\s*\d[^=$]*$|^[\s*]*(?:(?:given|shown|found|stated|derived|obtained|written|explained|described)\s+)?(?:in|on|at|by|from)\s+(?:the\s+)?(?:step|page|equation|eq|figure|fig|table|section|part|line|chapter|example|case|paragraph|problem|question|exercise|appendix|diagram|column|row)s?\.?\s*\(?\$?\d[^=]*$/i
+
 interface Announcement {
   readonly before: string
   readonly announcing: string
@@ -80,9 +84,9 @@ export const last = (text: string): string | undefined => {
   let said: Announcement | undefined
   for (let i = matches.length - 1; i >= Math.max(0, matches.length - maxRemarks); i--) {
     said = announcement(text, matches[i]!)
-    if (!remark.test(said.stated)) break
+    if (!remark.test(said.stated) && !place.test(said.stated)) break
   }
-  if (said === undefined) return undefined
+  if (said === undefined || place.test(said.stated)) return undefined
   const { announcing, before, end } = said
   const stated = Prose.withoutReason(said.stated)
   if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""

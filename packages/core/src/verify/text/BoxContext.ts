@@ -7,6 +7,7 @@
  * digit or word of arithmetic. Linear in what is read.
  */
 import type { Found } from "./Formulas.ts"
+import * as Tongues from "./Tongues.ts"
 
 /** In a formula: what a value may follow, up to the last of them. */
 const starts =
@@ -30,7 +31,7 @@ const congruent = /≡|\\equiv|congruent/
 const hedgesAfter =
   /^[,–—-]?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|give or take)(?![a-zA-Z])|to\s+[-$\\\d])/i
 const hedgesBefore =
-  /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
+  /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|(?<![a-zA-Z])(?:if|suppose|imagine|assume|pretend)(?![a-zA-Z])[^.]{1,80}\swere[\s$*:([]{1,9}$|(?<![a-zA-Z])between[\s$\\]{1,5}\d[\d.,$%\s]{0,20}and[\s$*]{1,9}$|(?<![a-zA-Z])(?:might|may|could|would) (?:think|say|guess|assume|expect|believe|conclude|be tempted)(?![a-zA-Z])|^\s*(?:suppose|imagine|pretend|let['’]s say)(?![a-zA-Z])[^,]*$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
 
 const clauseStart = /[.!?;,\n]|(?<![a-zA-Z])(?:but|so|hence|thus|therefore|then|because|since)(?![a-zA-Z])/gi
 
@@ -107,7 +108,13 @@ export const isAnswer = (
   const prose = rest
     .replaceAll(/\\(?:text|mathrm|mbox)[a-z]{0,4}\s?\{([^{}]*)\}/g, " $1 ")
     .replace(/^(?:[\s*_`"'$)\]}°]|\\?%|\\[)\],;! ])*/, "")
-  if (isHedgedBefore(line) || hedgesAfter.test(prose) || operatorWords.test(prose) || kilo.test(prose)) return false
+  if (
+    isHedgedBefore(Tongues.inEnglish(line)) ||
+    hedgesAfter.test(Tongues.inEnglish(prose)) ||
+    operatorWords.test(prose) ||
+    kilo.test(prose)
+  )
+    return false
   if (prose.startsWith("?") || (remainder.test(prose) && !congruent.test(line))) return false
   const around = formulas.find((one) => one.start < start && one.end >= end)
   if (around === undefined) return !isComputedBefore(line) && !isComputedAfter(rest)

@@ -11,6 +11,7 @@ import * as BoxContext from "./BoxContext.ts"
 import * as Formulas from "./Formulas.ts"
 import * as Retraction from "./Retraction.ts"
 import * as Scan from "./Scan.ts"
+import * as Tongues from "./Tongues.ts"
 import * as Wording from "./Wording.ts"
 
 type Found = Formulas.Found
@@ -96,8 +97,8 @@ const alternative =
 /** The box that counts, with the boxes it is listed with; undefined if no box counts. */
 export const last = (text: string): Found | undefined => {
   const found = lastGroup(text)
-  if (found === undefined || Wording.isDeniedBy(text.slice(Math.max(0, found.start - 300), found.start)))
-    return undefined
+  if (found === undefined) return undefined
+  if (Wording.isDeniedBy(Tongues.inEnglish(text.slice(Math.max(0, found.start - 300), found.start)))) return undefined
   const { answer, end } = found
   if (Retraction.follows(text.slice(end), answer)) return undefined
   // `\boxed{\frac{1}{2}} or 0.5`: whether it says the same is for the comparison.

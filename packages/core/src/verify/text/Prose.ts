@@ -141,7 +141,7 @@ const leads =
 
 /** The value of what is said after "the answer is"; an empty text where it says none or several. */
 export const valueOf = (said: string): string => {
-  const statement = said.replace(leads, "")
+  const statement = said.replace(leads, "").replace(/^(?:minus|negative)\s+(?=[\d.])/i, "-")
   const value = withoutRemark(statement)
   const beforeNumber = /^[^\d\\]*/.exec(value)?.[0] ?? ""
   const named = beforeNumber.slice(Math.max(beforeNumber.lastIndexOf("="), beforeNumber.lastIndexOf("(")) + 1)

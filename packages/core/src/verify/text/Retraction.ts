@@ -3,9 +3,12 @@
  * 25".
  *
  * The answer itself, "this answer" and the like may be denied anywhere; "that" and "it" only in the first sentence
- * behind it or behind "wait", "no", "actually". A check that ends well ("Wait, is that right? Yes") takes nothing back,
- * and neither do sentences about other values ("25 would be wrong"). Linear in the text.
+ * behind it or behind "wait", "no", "actually". Behind these, and where it is called the correct one, another number
+ * that is announced replaces the answer. A check that ends well ("Wait, is that right? Yes") takes nothing back, and
+ * neither do sentences about other values ("25 would be wrong"). Languages: `Tongues`. Linear in the text.
  */
+import * as Tongues from "./Tongues.ts"
+import * as Wording from "./Wording.ts"
 
 const adverbs =
   "(?:(?:actually|clearly|definitely|obviously|certainly|simply|just|really|probably|completely|still|also|therefore|thus)\\s+){0,3}"
@@ -13,9 +16,11 @@ const isVerb = "(?:is|was|looks|seems|must\\s+be|would\\s+be|has\\s+to\\s+be|tur
 const wrong =
   "(?:wrong|incorrect|false|mistaken|untrue|a\\s+mistake|an\\s+error|(?:the|a)\\s+(?:wrong|incorrect)\\s+(?:answer|one|value|number|result))(?!\\s+(?:to|that)(?![a-zA-Z]))"
 const right =
-  "(?:quite\\s+|entirely\\s+|exactly\\s+)?(?:correct|right|true|what|(?:the|my)\\s+(?:final\\s+|correct\\s+|right\\s+)?answer)"
+  "(?:quite\\s+|entirely\\s+|exactly\\s+)?(?:correct|right|true|what|(?:the|my)\\s+(?:final\\s+|correct\\s+|right\\s+)?answer)(?!\\s+(?:to|that)(?![a-zA-Z]))"
+const earlier =
+  "(?:my|our|the|an?)\\s+(?:first|initial|original|earlier|previous)\\s+(?:guess|attempt|thought|idea|estimate|try)"
 const denying = [
-  `${isVerb}\\s+${adverbs}${wrong}`,
+  `${isVerb}\\s+${adverbs}(?:${wrong}|${earlier})`,
   `${isVerb}\\s+${adverbs}not\\s+${right}`,
   `(?:isn['’]?t|wasn['’]?t|(?:cannot|can\\s?not|can['’]?t|could\\s?n['’]?t|could\\s+not|must\\s+not)\\s+be)\\s+${adverbs}${right}`
 ].join("|")
@@ -30,6 +35,9 @@ const clause = new RegExp(
   `[,;]\\s{1,3}(?:but|and|however|though|yet|which)\\s(?:(?:that|this|it)\\s)?(?:${denying})(?![a-zA-Z])`,
   "i"
 )
+/** "You may think that it is 24, but it isn't." */
+const briefly =
+  /[,;]\s{1,3}(?:but|and|however|though|yet|which)\s(?:that|this|it)\s?(?:isn['’]?t|is\s+not|wasn['’]?t|was\s+not)[\s*_$)"']*$/i
 /** The same in brackets, behind a colon or a dash. */
 const aside = new RegExp(
   `^[\\s$*_]*[(:—–-]\\s*(?:(?:that|this|it|which)\\s+)?(?:${denying}|${wrong}|not\\s+${right})(?![a-zA-Z])`,
@@ -37,15 +45,20 @@ const aside = new RegExp(
 )
 
 const interjection =
-  "(?:but|wait|no|nope|hmm+|hm|oh|oops|sorry|actually|well|hold\\s+on|however|on\\s+second\\s+thought|apologies|ah)"
+  "(?:but|wait|no|nope|hmm+|hm|oh|oops|sorry|actually|well|hold\\s+on|however|on\\s+(?:second\\s+thought|reflection)|edit|update|apologies|ah)"
 const interjections = new RegExp(`^[\\s*_>#("'—–-]*(?:${interjection}(?![a-zA-Z])[\\s,.!:…—–-]*){0,4}`, "i")
 
 const pronoun = "(?:that|this|it)"
 const answerNoun =
-  "(?:(?:the|this|that|my)\\s+(?:(?:above|final|previous|last|boxed|given|first|stated)\\s+){0,2}(?:answer|result|value|solution|calculation|computation|box)(?:\\s+(?:above|i\\s+gave|in\\s+the\\s+box))?)"
+  "(?:(?:the|this|that|my)\\s+(?:(?:above|final|previous|earlier|initial|original|last|boxed|given|first|stated)\\s+){0,2}(?:answer|result|value|solution|calculation|computation|box)(?:\\s+(?:above|i\\s+gave|in\\s+the\\s+box))?)"
 const short = `(?:${wrong}|not\\s+${right})`
 const pronounDenied = new RegExp(
   `^(?:${pronoun}\\s+(?:${denying})|${pronoun}['’]s\\s+${adverbs}${short})(?![a-zA-Z])`,
+  "i"
+)
+/** "That doesn't satisfy the equation." */
+const pronounFails = new RegExp(
+  `^${pronoun}\\s+(?:(?:does\\s?n['’]?t|does\\s+not|did\\s?n['’]?t|can['’]?t|cannot|fails?\\s+to)\\s+(?:actually\\s+)?(?:satisfy|match|fit|work|check\\s+out|hold|make\\s+sense|add\\s+up|agree|seem\\s+right|look\\s+right)|fails|(?:contradicts|violates)\\s+(?:the|our)\\s+(?:given|original|problem|condition|statement|equation|question|constraint|assumption|premise|information)s?)(?![a-zA-Z])(?!\\s+(?:for|with|if|when|unless|to|only|option|choice|at|here)(?![a-zA-Z]))`,
   "i"
 )
 const answerDenied = new RegExp(`^${answerNoun}\\s+(?:${denying})(?![a-zA-Z])`, "i")
@@ -60,6 +73,53 @@ const replaced = new RegExp(
 const insteadOf = /^(?:it|that|the\s+answer)(?:['’]s|\s+is)\s+(?:(?:actually|really)\s+)?([-$\\\d].{0,40})/is
 const meaning =
   /^[\s$*_)\]}"']*[,—–-]\s*(?:(?:no|wait|sorry|oops)[\s,]+)?(?:i\s+mean(?:t)?|make\s+that|or\s+rather|no|wait|sorry)[\s,:]+([-$\\\d].{0,40})/is
+
+const trueAnswer =
+  "(?:the|my)\\s+(?:(?:correct|actual|true|real|right|proper|new|corrected)\\s+){1,2}(?:answer|value|result|solution|number|one)"
+/** Where a clause begins: "so the answer must be 25". */
+const concluding =
+  "(?:^|[,;:]\\s{1,3}|\\s[—–-]\\s)(?:(?:so|thus|hence|therefore|and|but|then|meaning|that)[\\s,]{1,3}){0,2}"
+const value =
+  "(?:(?:actually|really|in\\s+fact|instead|rather|then|therefore|just)\\s+){0,2}(?:equal\\s+to\\s+)?([-$\\\\\\d].{0,40})"
+const concluded = new RegExp(
+  `${concluding}(?:${trueAnswer}\\s+(?:is|was|should\\s+be|must\\s+be|equals)|the\\s+answer\\s+(?:must|should)\\s+be|(?:it|that)\\s+should\\s+be)\\s+${value}`,
+  "is"
+)
+/** Behind a word that corrects: "no, so it is 25", "oops, should be 25". */
+const corrected = new RegExp(
+  `${concluding}(?:(?:(?:it|that|the\\s+answer)(?:['’]s|\\s+is|\\s+equals)|(?:should|must)\\s+be)\\s+)${value}`,
+  "is"
+)
+/** "I dropped a sign", behind such a word. */
+const slipped =
+  /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|actually)\s+)?(?:forgot(?!\s+to\s+(?:mention|say|note))|dropped|missed|overlooked|misplaced|swapped|mixed\s+up|messed\s+up|double[\s-]?counted|erred)(?![a-zA-Z])/i
+const onlyValue =
+  /^(?:(?:so\s+)?(?:it|that|the\s+answer)(?:['’]s|\s+is)\s+)?([-$]?\d[\d.,]{0,40}(?:\s[a-z]{2,15})?)[\s*_$.!]*$/i
+
+const plainNumber = /^[\s$*_\\{(]*(-?[\d.,]*\d)(.{0,40})$/s
+
+/** The digits of a decimal, without those that change nothing. */
+const digitsOf = (decimal: string): string | undefined => {
+  const [match, sign, whole, places = ""] =
+    /^(-?)(?=\.?\d)0*(\d*)(?:\.(\d*?)0*)?$/.exec(decimal.replaceAll(",", "")) ?? []
+  return match === undefined ? undefined : `${sign}${whole}.${places}`
+}
+
+/** Whether another number is stated than the answer, which is one, too. */
+const isOtherNumber = (stated: string | undefined, answer: string): boolean => {
+  const [, said = "", rest = ""] = plainNumber.exec(stated ?? "") ?? []
+  const [, own = "", more = ""] = plainNumber.exec(answer) ?? []
+  const [a, b] = [digitsOf(said), digitsOf(own)]
+  const ends = /^[\s$*_})]*(?:[a-z]{2,15}[\s*_$]*)?(?:[.!,;:]|$|\n|\s(?:because|since|as)\s)/i.test(rest)
+  return (
+    a !== undefined &&
+    b !== undefined &&
+    a !== b &&
+    ends &&
+    Wording.isNeutral(rest.slice(0, 20)) &&
+    /^[\s$%}\\a-zA-Z{]*$/.test(more)
+  )
+}
 
 const bare = (text: string): string => text.replaceAll(/[\s$*{}\\,]|boxed|text/g, "")
 
@@ -81,32 +141,51 @@ const sentences = (text: string): ReadonlyArray<string> =>
     .filter((one) => /[a-zA-Z\d]/.test(one))
     .map((one) => one.slice(0, maxSentence))
 
+/** Whether an interjection announces another answer. */
+const corrects = (lead: string): boolean => /[a-zA-Z]/.test(lead) && !/^\W*(?:but|well|however)\W*$/i.test(lead)
+
+interface Place {
+  /** Whether the sentence is the first behind the answer's own. */
+  readonly isNext: boolean
+  /** Whether the sentence before it begins with such an interjection. */
+  readonly isCorrected: boolean
+}
+
 /** Whether a sentence behind the answer's own takes it back. */
-const takesBack = (sentence: string, answer: string, isNext: boolean): boolean => {
+const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Place): boolean => {
   const lead = interjections.exec(sentence)?.[0] ?? ""
   const about = sentence
     .slice(lead.length)
-    .replace(/^(?:i\s+(?:think|see|realize|realise|believe)\s+(?:that\s+)?|note\s+that\s+)/i, "")
+    .replace(
+      /^(?:(?:so|thus|hence|therefore)[\s,]+)?(?:i\s+(?:think|see|realize|realise|believe)\s+(?:that\s+)?|note\s+that\s+)?/i,
+      ""
+    )
   if (answerDenied.test(about) || admitted.test(about)) return true
-  const isCorrecting = /[a-zA-Z]/.test(lead) && !/^\W*(?:but|well|however)\W*$/i.test(lead)
+  const isCorrecting = corrects(lead)
   const other = (replaced.exec(about) ?? (isCorrecting ? insteadOf.exec(about) : null))?.[1]
   if (other !== undefined && isOther(other, answer)) return true
-  return (isNext || isCorrecting) && pronounDenied.test(about)
+  if (isOtherNumber(concluded.exec(about)?.[1], answer)) return true
+  if (isCorrecting && (slipped.test(about) || isOtherNumber(corrected.exec(about)?.[1], answer))) return true
+  if ((isCorrecting || isCorrected) && isOtherNumber(onlyValue.exec(about)?.[1], answer)) return true
+  return (isNext || isCorrecting) && (pronounDenied.test(about) || pronounFails.test(about))
 }
 
 /** Whether `after`, the text behind an answer, takes it back. */
 export const follows = (after: string, answer: string): boolean => {
-  const near = after.slice(0, reach)
+  const near = Tongues.inEnglish(after.slice(0, reach))
   const ends = near.slice(0, maxSentence).search(sentenceEnd)
   const head = ends === -1 ? near.slice(0, maxSentence) : near.slice(0, ends)
   const meant = meaning.exec(near.slice(0, maxSentence))?.[1]
-  if (own.test(head) || aside.test(head) || clause.test(head) || (meant !== undefined && isOther(meant, answer)))
+  if ([own, aside, clause, briefly].some((one) => one.test(head)) || (meant !== undefined && isOther(meant, answer)))
     return true
   let lead = ""
+  let isCorrected = false
   return sentences(near.slice(head.length)).some((one, index) => {
     // "No! It is 25": an interjection belongs to what follows it.
     const sentence = lead + one
     lead = interjections.exec(sentence)?.[0] === sentence ? `${sentence} ` : ""
-    return takesBack(sentence, answer, index === 0)
+    const isTakenBack = takesBack(sentence, answer, { isNext: index === 0, isCorrected })
+    isCorrected = corrects(interjections.exec(sentence)?.[0] ?? "")
+    return isTakenBack
   })
 }

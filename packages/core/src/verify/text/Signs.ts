@@ -1,5 +1,5 @@
 /**
- * Writes Unicode's minus and plus signs as ASCII has them, wherever a number is read.
+ * Writes Unicode's minus and plus signs, and digits of East Asian width, as ASCII has them, wherever a number is read.
  *
  * A minus sign is one in any place. A hyphen or dash is one only where a number, a bracket or a command follows it
  * immediately and no word, number or closing bracket precedes it immediately: `3–5` stays a range, `total — done` a
@@ -13,5 +13,17 @@ const plus = /[\uff0b\ufe62\u2795]/g
 const dash =
   /(?<![\p{L}\p{N})\]}%])[\u058a\u05be\u1400\u1806\u2010-\u2015\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\ufe31\ufe32\ufe58](?=[\d.$€£\\({])/gu
 
-/** The text with its signs as `-` and `+`. */
-export const ascii = (text: string): string => text.replaceAll(minus, "-").replaceAll(plus, "+").replaceAll(dash, "-")
+/** Digits of East Asian width, with their point and separators. */
+const digit = /[\uff10-\uff19]/g
+const point = /(?<=\d)\uff0e(?=\d)/g
+const separator = /(?<=\d)\uff0c(?=\d{3})/g
+
+/** The text with its signs as `-` and `+`, and its digits as `0` to `9`. */
+export const ascii = (text: string): string =>
+  text
+    .replaceAll(digit, (one) => one.normalize("NFKC"))
+    .replaceAll(point, ".")
+    .replaceAll(separator, ",")
+    .replaceAll(minus, "-")
+    .replaceAll(plus, "+")
+    .replaceAll(dash, "-")

@@ -103,8 +103,11 @@ export const clauseBefore = (before: string): string => {
   return last === undefined ? near : near.slice(last.index + last[0].length)
 }
 
+/** "It is false that x = 5". */
+const refusedClaim =
+  /(?<![a-zA-Z])(?:(?:false|untrue|incorrect|wrong|not\s+(?:true|correct|right))\s+(?:that|to\s+(?:say|claim|think|conclude|assume))|can(?:not|\snot|['’]?t)\s+be\s+that|(?:there\s+is|there['’]s)\s+no\s+way|(?:i|we)\s+doubt|impossible\s+(?:that|for))(?![a-zA-Z])(?:(?!\sbut\s)[^,.!?;\n])*$/i
 const refusedRelation = /(?:\\neq?|\\not\s{0,9}=|!=|≠|<>)[\s$\\([{]{0,20}$/
 
 /** Whether the words or the sign right before a value deny it: "is certainly not equal to", `\neq`. */
 export const isDeniedBy = (before: string): boolean =>
-  denies(clauseBefore(before)) || refusedRelation.test(before.slice(-40))
+  denies(clauseBefore(before)) || refusedRelation.test(before.slice(-40)) || refusedClaim.test(before.slice(-reach))

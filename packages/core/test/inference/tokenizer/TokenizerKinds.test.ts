@@ -38,6 +38,58 @@ describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_, { seque
   })
 })
 
+const added = (id: number, content: string) => ({
+  id,
+  content,
+  single_word: true,
+  lstrip: false,
+  rstrip: false,
+  normalized: true,
+  special: false
+})
+
+/** Ids and texts as Python's tokenizers 0.23 gives them. */
+describe("a small tokenizer", () => {
+  const pieces = {
+    added_tokens: [added(7, "tool"), added(8, "THE")],
+    normalizer: { type: "Lowercase" },
+    pre_tokenizer: { type: "WhitespaceSplit" },
+    post_processor: null,
+    decoder: { type: "WordPiece", prefix: "##", cleanup: false },
+    model: {
+      type: "WordPiece",
+      unk_token: "[UNK]",
+      continuing_subword_prefix: "##",
+      max_input_chars_per_word: 100,
+      vocab: { "[UNK]": 0, t: 1, "##o": 2, "##l": 3, "##s": 4, the: 5, "##n": 6 }
+    }
+  }
+  const blanks = {
+    added_tokens: [],
+    normalizer: { type: "Strip", strip_left: true, strip_right: true },
+    pre_tokenizer: { type: "Metaspace", replacement: "▁", prepend_scheme: "first", split: true },
+    post_processor: null,
+    decoder: null,
+    model: { type: "BPE", unk_token: "<unk>", vocab: { "<unk>": 0, "▁": 1, h: 2, i: 3 }, merges: [] }
+  }
+  const cases: ReadonlyArray<
+    readonly [what: string, file: object, text: string, ids: Array<number>, decoded?: string]
+  > = [
+    ["does not take added tokens for pieces of words", pieces, "tools tool", [1, 2, 2, 3, 4, 7], "tools tool"],
+    ["tells added tokens from pieces that read like them", pieces, "then the THE", [5, 6, 8, 8], "then the the"],
+    ["puts a blank before the first word", blanks, "hi hi", [1, 2, 3, 1, 2, 3]],
+    ["puts none where blanks were stripped", blanks, " hi", [2, 3]],
+    ["puts none where a line separator was stripped", blanks, "\u2028hi ", [2, 3]]
+  ]
+  for (const [what, file, text, ids, decoded] of cases) {
+    it(`${what}: ${JSON.stringify(text)}`, () => {
+      const { decode, encode } = HuggingFaceTokenizer.make(file, {}, undefined)
+      assert.deepStrictEqual(encode(text, false), ids)
+      if (decoded !== undefined) assert.strictEqual(decode(ids, false), decoded)
+    })
+  }
+})
+
 describe("a tokenizer that cannot be followed exactly", () => {
   const [kind] = kinds
   const whole = kind!.tokenizer

@@ -1,24 +1,25 @@
 /**
- * Creates runs, environments, groups, batches and related tables.
+ * Creates the tables of runs, environments, groups and batches.
  *
  * A group is buffered (no place), queued (a place, no batch), then in a batch; a batch is leased, possibly several
  * times, then acked. `queued` counts queued groups per environment and size, updated in the same transaction: status
  * and packing read that table and never scan the queue.
  */
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-
-const statements = [
+export const statements: ReadonlyArray<string> = [
   `create table run (
     id int generated always as identity primary key,
     name text not null,
     created_at timestamptz not null,
     -- Reset ends a run: its name is free for the next one, its consumed groups stay.
     ended_at timestamptz,
+    -- A deleted run cannot be found by its name; its data is removed in portions.
+    deleted_at timestamptz,
     -- False while there is only data that came before its trainer.
     is_registered bool not null,
     -- Its trainer has asked for a batch.
     is_started bool not null default false,
+    -- When a trainer last asked for a batch: one that waits holds no lease.
+    trainer_seen timestamptz,
     batch_size int not null,
     max_token_length int not null,
     starting_step bigint not null,
@@ -29,10 +30,27 @@ const statements = [
     wandb_project text not null,
     -- Batches handed out, redeliveries not counted: the newest one is of step starting_step + batches.
     batches bigint not null default 0,
+    -- How its trainer makes advantages of scores (ScoreAdvantage.Recipe in core); null if unknown.
+    advantages json,
+    -- The staleness at which its environments wait; null: none.
+    wait_at_staleness int,
     constraint run_batches_not_negative check (batches >= 0),
-    constraint run_ends_after_creation check (ended_at >= created_at)
+    constraint run_ends_after_creation check (ended_at >= created_at),
+    constraint run_deleted_has_ended check (deleted_at is null or ended_at is not null)
   )`,
   `create unique index run_current on run (name) where ended_at is null`,
+  `create index run_deleted on run (id) where deleted_at is not null`,
+
+  // The settings a run was started with, as reported by its trainer and environments.
+  `create table run_setting (
+    run_id int not null references run on delete cascade,
+    source text not null,
+    kind text not null,
+    -- Not jsonb: as it was written, in its order.
+    settings json not null,
+    recorded_at timestamptz not null,
+    primary key (run_id, source)
+  )`,
 
   `create table env (
     run_id int not null references run,
@@ -45,7 +63,11 @@ const statements = [
     max_token_length bigint not null,
     min_batch_allocation float8,
     is_connected bool not null default true,
+    -- A run that is resumed is starting, however old its last step.
+    registered_at timestamptz not null,
     last_seen timestamptz not null,
+    -- Groups begun that are not queued, and leave for more, as the environment last reported.
+    under_way int not null default 0,
     primary key (run_id, env_id),
     constraint env_name_unique unique (run_id, name),
     constraint env_id_not_negative check (env_id >= 0)
@@ -54,8 +76,10 @@ const statements = [
   `create table batch (
     id bigint generated always as identity primary key,
     run_id int not null references run,
+    -- The step that is made of it, from 1.
     step bigint not null,
     sequences int not null,
+    groups int not null,
     -- Stored bytes of its groups.
     bytes bigint not null,
     lease_token uuid not null,
@@ -67,37 +91,45 @@ const statements = [
     acked_at timestamptz,
     -- Its groups were dropped to keep storage within its bound.
     dropped_at timestamptz,
+    -- Samplers have the weights made of it.
+    is_trained bool not null default false,
     constraint batch_step_unique unique (run_id, step),
     constraint batch_delivered check (deliveries > 0),
     constraint batch_acked_has_no_lease check (acked_at is null or lease_until is null),
     constraint batch_dropped_was_acked check (dropped_at is null or acked_at is not null)
   )`,
   `create index batch_open on batch (run_id, step) where acked_at is null`,
-  `create index batch_kept on batch (id) include (bytes) where acked_at is not null and dropped_at is null`,
+  // The oldest are dropped by bytes and by number of groups.
+  `create index batch_kept on batch (id) include (bytes, groups) where acked_at is not null and dropped_at is null`,
 
   `create sequence grp_order`,
   // No foreign key to run: checking it would slow every submission.
   `create table grp (
     id bigint primary key,
     run_id int not null,
-    -- The id the sender gave; -2147483648 where it gave none.
+    -- The id the sender gave; -2147483648 if it gave none.
     env_id int not null,
     sequences int not null,
     tokens bigint not null,
     scores float8[] not null,
     score_mean float8,
     policy_step bigint,
+    -- Its run's own: the same key in another run, or after a reset, is another group.
     submit_key uuid not null,
     -- Position in the queue; null while buffered.
     place bigint,
     batch_id bigint references batch,
-    -- 0 JSON, 1 JSON in zstd, 2 packed, 3 packed in zstd.
+    -- 0 JSON, 1 JSON in zstd, 2 packed, 3 packed in zstd; 4 and more: the same, in object storage.
     encoding smallint not null,
     payload bytea not null,
     created_at timestamptz not null,
-    constraint grp_submit_key_unique unique (submit_key),
+    -- Null if unknown.
+    has_messages bool,
+    -- By which the groups of an item are found; null if the sender gave none.
+    item_id text,
+    constraint grp_submit_key_unique unique (run_id, submit_key),
     constraint grp_in_batch_was_queued check (batch_id is null or place is not null),
-    constraint grp_encoding_known check (encoding between 0 and 3),
+    constraint grp_encoding_known check (encoding between 0 and 7),
     constraint grp_counts_not_negative check (sequences >= 0 and tokens >= 0)
   )`,
   // Payloads are already compressed.
@@ -106,6 +138,18 @@ const statements = [
   `create index grp_buffer on grp (run_id, env_id, id) where place is null`,
   `create index grp_batch on grp (batch_id) where batch_id is not null`,
   `create index grp_run on grp (run_id, id)`,
+  `create index grp_item on grp (run_id, item_id, id) where item_id is not null`,
+
+  // Size of a payload in its storage; a reference to object storage ends with it in its last eight bytes.
+  `create function stored_bytes(encoding smallint, payload bytea) returns bigint language sql immutable strict parallel safe
+    as $$ select case when encoding < 4 then octet_length(payload)::bigint
+      else ('x' || encode(substring(payload from 37 for 8), 'hex'))::bit(64)::bigint end $$`,
+  `create index grp_object on grp (substring(payload for 36)) where encoding > 3`,
+  `create table object_home (
+    id smallint primary key,
+    home uuid not null,
+    constraint object_home_is_one check (id = 1)
+  )`,
 
   `create table queued (
     run_id int not null,
@@ -119,8 +163,10 @@ const statements = [
 
   // Keys of dropped groups, so that late duplicates are still recognised.
   `create table spent_key (
-    submit_key uuid primary key,
-    dropped_at timestamptz not null
+    submit_key uuid not null,
+    run_id int not null,
+    dropped_at timestamptz not null,
+    primary key (submit_key, run_id)
   )`,
   `create index spent_key_age on spent_key (dropped_at)`,
 
@@ -131,20 +177,5 @@ const statements = [
     value json not null,
     saved_at timestamptz not null,
     primary key (run_name, env_name)
-  )`,
-
-  `create table metric (
-    id bigint generated always as identity primary key,
-    run_id int not null references run,
-    source text not null,
-    step bigint not null,
-    recorded_at timestamptz not null,
-    readings json not null
-  )`,
-  `create index metric_run on metric (run_id, id)`
+  )`
 ]
-
-export default Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  for (const statement of statements) yield* sql.unsafe(statement)
-})

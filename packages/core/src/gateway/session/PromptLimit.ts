@@ -1,0 +1,55 @@
+/**
+ * Refuses requests that are surely longer than any sequence may be, before they are kept, hashed, rendered or encoded.
+ *
+ * The text of the messages is counted against the limit of tokens. Calls, thoughts and tools are only counted as
+ * characters: whether a chat template renders them is not known here.
+ */
+import { Effect } from "effect"
+import { Failure } from "../dialect/Dialect.ts"
+import type { ChatRequest } from "../../inference/backend/Inference.ts"
+import * as PromptBound from "../../inference/tokenizer/PromptBound.ts"
+import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
+import * as Message from "../../Message.ts"
+import type { Limits } from "./Limits.ts"
+
+export interface Options {
+  readonly tokenizer: TokenizerShape | undefined
+  readonly limits: Pick<Limits, "promptTokens">
+  /** Tokens; infinite if no longest sequence is known. */
+  readonly sequenceLimit: number
+}
+
+const noRoom = (what: string, characters: number, limit: number): Effect.Effect<never, Failure> =>
+  Effect.fail(
+    new Failure({
+      reason: "noRoom",
+      message: `${what} of ${characters} characters are longer than the ${limit} tokens that a prompt may have`
+    })
+  )
+
+/** Characters of what is rendered in addition to the text of the messages. */
+const charactersBeside = ({ messages, tools = [] }: ChatRequest): number =>
+  messages.reduce(
+    (sum, { reasoning_content: thoughts, tool_calls: calls = [] }) =>
+      sum +
+      (thoughts?.length ?? 0) +
+      calls.reduce((all, { function: { arguments: text, name } }) => all + name.length + text.length, 0),
+    JSON.stringify(tools).length
+  )
+
+export const check = (
+  { limits, sequenceLimit, tokenizer }: Options,
+  request: ChatRequest
+): Effect.Effect<void, Failure> =>
+  Effect.suspend(() => {
+    const text = request.messages.map(Message.text).join("\n")
+    const all = text.length + charactersBeside(request)
+    if (all > limits.promptTokens * PromptBound.charactersPerToken)
+      return noRoom(all > text.length ? "messages, calls and tools" : "messages", all, limits.promptTokens)
+    const limit = Math.min(sequenceLimit, limits.promptTokens)
+    if (tokenizer === undefined)
+      return text.length > limit * PromptBound.charactersPerToken ? noRoom("messages", text.length, limit) : Effect.void
+    return Effect.flatMap(PromptBound.exceeds(tokenizer, text, limit), (isTooLong) =>
+      isTooLong ? noRoom("messages", text.length, limit) : Effect.void
+    )
+  })

@@ -1,0 +1,112 @@
+/**
+ * Writes what other languages say around an answer as English does, for the rules that read denials, hedges and
+ * retractions there: "es incorrecto" becomes "that is wrong", "oder 25" becomes "or 25".
+ *
+ * Closed word classes of about fifteen languages; a text without any of these words is not changed. Linear in the text.
+ */
+
+type Rewriting = readonly [pattern: RegExp, english: string]
+
+/** A pattern of whole words. */
+const words = (pattern: string): RegExp => new RegExp(`(?<![\\p{L}\\p{M}])(?:${pattern})(?![\\p{L}\\p{M}])`, "giu")
+
+const copula = "(?:es|est|ist|è|é|e|está|era|sería|seria|is|was|är|er|jest|to|là|adalah|это|было)"
+const pronoun = "(?:eso|esto|ello|isso|isto|das|dies|es|questo|quello|ciò|c['’]|ça|cela|ce|dat|dit|det|to|это|itu|ini)"
+const wrong =
+  "(?:incorrect[ao]|erróne[ao]|equivocad[ao]|errad[ao]|incorret[ao]|incorrecte|inexacte?|fausse|faux|fals[oa]|falsch|unrichtig|inkorrekt|sbagliat[oa]|errat[oa]|onjuist|fout|felaktigt?|forkert|feil|błędn[aey]|niepoprawn[aey]|nieprawidłow[aey]|неверно|неверный|неправильно|неправильный|ошибочно|yanlış(?:tır)?)"
+const answer =
+  "(?:(?:la|a|die|meine|ma|mi|minha|het|mijn)\\s)?(?:respuesta|resposta|risposta|réponse|antwort|antwoord|ответ)(?:\\s(?:anterior|precedente|précédente|vorherige))?"
+const right =
+  "(?:correct[ao]|correcte|corrett[ao]|corret[ao]|exacte|juste|bonne|giust[ao]|richtige?|korrekte?|juiste|правильный|верный|правильно|верно)"
+
+const rewritings: ReadonlyArray<Rewriting> = [
+  [/[。．]|।/gu, ". "],
+  [/，|、/gu, ", "],
+  [/；/gu, "; "],
+  [/：/gu, ": "],
+  [/！/gu, "! "],
+  [/？/gu, "? "],
+  [words(`${answer}\\s${copula}\\s${wrong}`), " the answer is wrong "],
+  [/(?:上述|之前的|前面的|这个|我的)?答案(?:是)?(?:错误的?|错的?|不对|不正确)(?:了)?/gu, " the answer is wrong "],
+  [
+    words(
+      `(?:(?:la|a|o|el|il|le|die|das)\\s)?(?:${right}\\s(?:respuesta|resposta|risposta|réponse|antwort|ответ)|(?:respuesta|resposta|risposta|réponse)\\s${right}|${right})\\s?(?:${copula}|—|:)(?=\\s?[$\\d\\\\-])|правильно(?=\\s\\d)`
+    ),
+    " the correct answer is "
+  ],
+  [/(?:正确|正しい)的?(?:答案|答え)?(?:应该|應該|应)?(?:是|为|は|:)|正解は|정답은/gu, " the correct answer is "],
+  [words(`(?:${pronoun}\\s?)?(?:no|não|non|ne|n['’]|nie|не)\\s?${copula}\\s(?:pas\\s)?${right}`), " that is wrong "],
+  [
+    words(`(?:${pronoun}\\s?)?${copula}\\s(?:nicht|niet|inte|ikke)\\s(?:richtig|korrekt|juist|rätt|riktig)`),
+    " that is wrong "
+  ],
+  [
+    words(`(?:(?:${pronoun}\\s?)?${copula}\\s(?:(?:leider|aber|doch|también|une\\s)\\s?)?|(?:${pronoun}\\s))${wrong}`),
+    " that is wrong "
+  ],
+  [
+    words(
+      `(?:(?:eso|esto)\\s)?est[áa]\\s(?:mal|errado|errada)|je\\sme\\ssuis\\strompée?|me\\s(?:equivoqué|he\\sequivocado)|ich\\shabe\\smich\\s(?:geirrt|verrechnet)|mi\\ssono\\ssbagliat[oa]|errei|(?:cometí|he\\scometido|cometi)\\su[nm]\\serror?|j['’]ai\\sfait\\sune\\serreur|ho\\s(?:sbagliato|commesso\\sun\\serrore)|ich\\shabe\\seinen\\sfehler\\sgemacht|ik\\sheb\\s(?:me\\svergist|een\\sfout\\sgemaakt)|popełnił[ea]m\\sbłąd|das\\sstimmt\\snicht|я\\sошиб(?:ся|лась)`
+    ),
+    " that is wrong "
+  ],
+  [words("(?:là\\s|này\\s|đó\\s)sai|(?:adalah|itu)\\ssalah"), " that is wrong "],
+  [new RegExp(`(?<=^[\\s$*_,;:)—–-]{0,9})${wrong}(?![\\p{L}])`, "giu"), " that is wrong "],
+  [new RegExp(`(?<=[.!?\n]\\s?)${wrong}(?=\\s?[.!])`, "giu"), " that is wrong "],
+  [/(?<!对)(?:这|那)?是?(?:错误的?|錯誤的?|错的|错了?|不正确的?|不正確的?|不对|不對)了?(?!\p{L})/gu, " that is wrong "],
+  [
+    /(?:これ)?[はが]?(?:間違い|間違って|誤り)(?:です|でした|だ|である|います)?(?!\p{L})|違(?:います|う|いました)(?!\p{L})/gu,
+    " that is wrong "
+  ],
+  [/(?:그것)?[은는이가]?\s?(?:틀렸|틀립|오답|잘못되었|잘못됐)\p{L}*/gu, " that is wrong "],
+  [/(?:では|じゃ)(?:ない|ありません|なく)|(?:이|가)?\s?아(?:닙니다|니다|니라|니에요|니고)/gu, " is not correct "],
+  [words("değil(?:dir)?"), " is not correct "],
+  [
+    words(
+      "espera|espere|perdón|attends|attendez|pardon|warte|moment|nein|aspetta|scusa|desculpe|ops|oups|ups|hoppla|ой|подождите|подожди|стоп|нет|bekle|tunggu|khoan"
+    ),
+    " wait, "
+  ],
+  [/等等|等一下|等下|待って|いや|잠깐(?:만)?|아니요?(?=[,. ])/gu, " wait, "],
+  [
+    words(
+      "(?:(?:eso|esto|isso|das|es|ça|cela|questo)\\s)?(?:debería|deberia|deveria|sollte|müsste|devrait|dovrebbe|должно)\\s(?:ser|être|essere|быть|eigentlich)?"
+    ),
+    " it should be "
+  ],
+  [/(?:它|答案)?(?:应该|應該|应当)(?:是|为|為)/gu, " it should be "],
+  [
+    words(
+      "no\\ses|não\\sé|nao\\sé|non\\sè|n['’]est\\spas|ist\\snicht|is\\sniet|är\\sinte|er\\sikke|nie\\sjest|to\\snie|не\\sявляется|не\\sравен|не\\sравно|bukan|không\\sphải(?:\\slà)?"
+    ),
+    " is not "
+  ],
+  [/(?<!是)(?:并)?不(?:是|等于|為|为)(?!不)/gu, " is not "],
+  [words("не(?=\\s[$\\\\\\d])"), " is not "],
+  [/而是/gu, " but "],
+  [words("sondern|sino|mais|mas|но"), " but "],
+  [
+    words(
+      "quizás?|tal\\svez|talvez|a\\slo\\smejor|posiblemente|probablemente|provavelmente|peut-être|probablement|forse|probabilmente|vielleicht|möglicherweise|wahrscheinlich|misschien|kanske|kanskje|måske|być\\smoże|może|возможно|может\\sбыть|наверное|вероятно|belki|mungkin|có\\slẽ"
+    ),
+    " maybe "
+  ],
+  [/也许|也許|可能是?|大概是?|或许|或許|かもしれ\p{L}*|たぶん|おそらく|아마도?/gu, " maybe "],
+  [
+    words(
+      "(?:o|u|ou|oder|oppure|eller|lub|albo|или|veya|ya\\sda|atau|hoặc)(?=\\s[$\\\\\\d-]|\\s(?:maybe|quizás?|vielleicht|peut-être|forse|talvez)\\s)"
+    ),
+    " or "
+  ],
+  [/(?:或者|或是|还是|還是|或|または|あるいは|또는|혹은)(?=[\s$]{0,3}[\d\\-])/gu, " or "]
+]
+
+/** Whether a text can hold one of the words: letters that English does not have, or a word that it does not. */
+const candidates =
+  /[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|posiblemente|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi)(?![a-z])|[à-ž]/iu
+
+/** The text with the words of other languages in English. */
+export const inEnglish = (text: string): string =>
+  candidates.test(text)
+    ? rewritings.reduce((written, [pattern, english]) => written.replaceAll(pattern, english), text)
+    : text
