@@ -25,10 +25,10 @@ const requests = Metric.histogram("atropos.http.request.seconds", {
   boundaries: seconds
 })
 
-/** Max distinct label values of a metric, which are kept for the life of the process. */
+/** Max distinct label sets of a metric, which are kept for the life of the process. */
 const mostLabels = 500
 
-/** The label for all further values. */
+/** Replaces the names of runs above that limit. */
 export const other = "(other)"
 
 /** Caches metrics with their labels: creating one costs more than updating it. */

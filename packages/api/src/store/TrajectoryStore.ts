@@ -113,7 +113,7 @@ export interface TrajectoryStoreShape extends Telemetry {
    */
   readonly registerRun: (spec: TrajectoryApi.RunSpec) => Effect.Effect<Run, StoreError>
   readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
-  /** Returns true if the run exists; free of cost while submissions and claims continue. */
+  /** Returns true if the run exists; needs no reload while only submissions and claims continue. */
   readonly hasRun: (name: string) => Effect.Effect<boolean, StoreError>
   readonly runs: Effect.Effect<ReadonlyArray<Run>, StoreError>
   /**

@@ -102,7 +102,7 @@ export const append = Effect.fnUntraced(function* (part: SetPart, rows: Readonly
 })
 
 /**
- * Renames the part to its final name; undefined if it has no rows. `save` writes the checkpoint immediately before, so
+ * Renames the part to its final name; none if it has no rows. `save` writes the checkpoint immediately before, so
  * that a rename followed by a crash is not mistaken for another process's file.
  */
 export const finish = Effect.fn("SetPart.finish")(function* <E, R>(
