@@ -1,6 +1,6 @@
 /**
- * The trajectory service in the same process: the store itself, no HTTP, nothing serialised beyond the packing of
- * groups.
+ * Provides the trajectory service in the same process: calls the store directly, without HTTP or serialisation except
+ * for packing groups.
  */
 import { Effect, Layer, Match, Option, Result, Stream } from "effect"
 import {
@@ -22,7 +22,7 @@ import { EvaluationStore, type UnknownEvaluation } from "./store/EvaluationStore
 import { TrajectoryStore } from "./store/TrajectoryStore.ts"
 
 export interface Options {
-  /** Name of the run. Default: "default", the one the original's endpoints speak of. */
+  /** Name of the run. Default: "default", the one the original's endpoints use. */
   readonly run?: string
 }
 
@@ -88,7 +88,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const run = options.run ?? "default"
   const evaluations = yield* Effect.serviceOption(EvaluationStore)
 
-  /** In parts, as over HTTP: none holds the database for long. */
+  /** In parts, as over HTTP, so that none occupies the database for long. */
   const recordEvaluation = Effect.fnUntraced(function* (evaluation: EvaluationRecord.EvaluationRecord) {
     if (Option.isNone(evaluations)) return
     const { record, recordSamples } = evaluations.value
@@ -138,6 +138,5 @@ const make = Effect.fnUntraced(function* (options: Options) {
   } satisfies TrajectoryClient.TrajectoryClient
 })
 
-/** Over the store of this process. */
 export const layer = (options: Options = {}): Layer.Layer<TrajectoryClient.Clients, never, TrajectoryStore> =>
   TrajectoryClient.layer(make(options))

@@ -1,10 +1,10 @@
 /**
- * The whole trajectory service as a layer: the original's endpoints at the root, the versioned ones under `/v1`,
- * `/metrics` for Prometheus, the viewer at `/ui` (browsers that ask for `/` are sent there). `layer` mounts into
- * anybody's `HttpRouter` (under a prefix, with `router.prefixed`); `serve` listens by itself.
+ * Provides the whole trajectory service as a layer: the original's endpoints at the root, the versioned ones under
+ * `/v1`, `/metrics` for Prometheus, the viewer at `/ui` (browsers at `/` are redirected there). `layer` mounts into any
+ * `HttpRouter` (under a prefix with `router.prefixed`); `serve` listens by itself.
  *
- * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens. Who mounts it
- * without tokens mounts `guard` too, which `serve` has: a browser on the machine would send what any page wants.
+ * Both need a store and `Auth`, so that the embedder chooses the database and the tokens. Without tokens, mount `guard`
+ * too, as `serve` does: otherwise any web page could send requests from a browser on this machine.
  */
 import type { BrowserGuard } from "@atropos/core"
 import type * as BearerTokens from "@atropos/core/http/BearerTokens"
@@ -25,7 +25,7 @@ import * as ViewerPage from "./ViewerPage.ts"
 export { guard } from "./http/HttpServer.ts"
 
 export interface Options {
-  /** How long a batch handed out by the original's `/batch` may take to be written out. */
+  /** Max time to write out the reply of the original's `/batch`. */
   readonly lease?: Duration.Input
 }
 
@@ -43,7 +43,7 @@ export const layer = (
   )
 }
 
-/** The same under a path, e.g. `/atropos`. */
+/** The routes under a path, e.g. `/atropos`. */
 export const layerAt = (
   prefix: `/${string}`,
   options: Options = {}
@@ -59,7 +59,7 @@ export const layerAt = (
 
 export interface ServeOptions extends Options {
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
   /** Serve other machines without tokens. Default: no. */
   readonly allowInsecure?: boolean
@@ -67,7 +67,7 @@ export interface ServeOptions extends Options {
   readonly origins?: Cors.Origins
 }
 
-/** Listens until the scope closes; refuses to serve other machines without tokens unless told that this is meant. */
+/** Listens until the scope closes; refuses to serve other machines without tokens unless `allowInsecure` is set. */
 export const serve = (
   options: ServeOptions
 ): Layer.Layer<

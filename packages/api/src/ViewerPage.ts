@@ -1,11 +1,9 @@
 /**
- * `/ui` (and `/ui/`): the viewer, one self-contained file that `npm run build:viewer` writes to
- * `dist/viewer/index.html`.
+ * Serves the viewer at `/ui` (and `/ui/`): a self-contained file that `npm run build:viewer` writes to
+ * `dist/viewer/index.html`, read, hashed and compressed again only when it changes.
  *
- * The page itself needs no token: it holds no data, and asks for a token where the service does. It may run its own
- * inline scripts (by their hashes) and nothing else, load nothing from elsewhere, and talk to its own origin alone:
- * what a model or a data set wrote can therefore do nothing. The file is read, hashed and compressed once, and again
- * when it has changed.
+ * The page needs no token, since it holds no data. Its policy allows only its own inline scripts (by hash), no external
+ * resources, and connections to its own origin, so model output and data cannot execute anything.
  */
 import { Clock, Context, Effect, Option, Schema, Semaphore } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -14,7 +12,7 @@ import { readFile, stat } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { brotliCompress, constants, gzip } from "node:zlib"
 
-/** The page; by default where the build puts it, seen from the sources or from what they were compiled to. */
+/** Path of the page; by default the build's output, relative to the sources or the compiled files. */
 export const PageFile = Context.Reference<string>("@atropos/api/ViewerPage/PageFile", {
   defaultValue: () =>
     fileURLToPath(
@@ -22,19 +20,18 @@ export const PageFile = Context.Reference<string>("@atropos/api/ViewerPage/PageF
     )
 })
 
-/** Where the groups lie that the page shows: of files there are no curves and no queue, and it offers none. */
+/** Source of the shown groups: files have no curves and no queue, so the page hides these. */
 export const GroupsOf = Context.Reference<"service" | "files">("@atropos/api/ViewerPage/GroupsOf", {
   defaultValue: () => "service"
 })
 
-/** The run that the page opens if its address names none: one that starts, also before it is registered. */
+/** The run the page opens if its URL names none; may be set before the run is registered. */
 export const Opens = Context.Reference<string | null>("@atropos/api/ViewerPage/Opens", { defaultValue: () => null })
 
-/** The page is there, and cannot be read. */
 class PageError extends Schema.TaggedError<PageError>()("PageError", { message: Schema.String }) {}
 
 interface Page {
-  /** Tells one version of the file from another without reading it. */
+  /** Identifies a version of the file without reading it. */
   readonly version: string
   readonly etag: string
   readonly policy: string
@@ -47,10 +44,9 @@ type Encoding = "br" | "gzip"
 
 const sourceHash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
 
-/** A script that is data for others is never run. */
 const isData = (attributes: string): boolean => /\btype\s*=\s*["']?(?:application\/|text\/plain)/i.test(attributes)
 
-/** Where the page's scripts come from: the page. */
+/** A content security policy that only allows the page's own scripts. */
 export const policyOf = (html: string): string => {
   const scripts = [...html.matchAll(/<script\b([^>]*)>([\s\S]*?)<\/script>/gi)]
     .filter(([, attributes = "", text = ""]) => text !== "" && !isData(attributes))
@@ -58,7 +54,7 @@ export const policyOf = (html: string): string => {
   return [
     "default-src 'none'",
     `script-src ${scripts.length === 0 ? "'none'" : [...new Set(scripts)].join(" ")}`,
-    // Typeset formulas and virtual lists place their parts by style attributes.
+    // Formulas and virtual lists are positioned by style attributes.
     "style-src 'unsafe-inline'",
     "img-src data: blob:",
     "font-src data:",
@@ -98,7 +94,7 @@ const prepare = Effect.fnUntraced(function* (version: string, plain: Uint8Array)
 
 const isMissing = (cause: unknown): boolean => cause instanceof Error && "code" in cause && cause.code === "ENOENT"
 
-/** None where the viewer has not been built. */
+/** None if the viewer has not been built. */
 const versionOf = (file: string) =>
   Effect.tryPromise({
     try: () => stat(file),
@@ -111,7 +107,7 @@ const versionOf = (file: string) =>
     )
   )
 
-/** The better one of those the browser takes; none that it rules out. */
+/** The best encoding the browser accepts. */
 const encodingFor = (accepted: string | undefined): Encoding | undefined =>
   (["br", "gzip"] as const).find((name) =>
     (accepted ?? "").split(",").some((part) => {
@@ -128,7 +124,7 @@ const answer = (request: HttpServerRequest.HttpServerRequest, page: Page): HttpS
   const etag = `"${page.etag}${encoding === undefined ? "" : `-${encoding}`}"`
   const headers = {
     etag,
-    // Asked for anew each time, and sent only where it is another one.
+    // Revalidated on each request, and sent only if changed.
     "cache-control": "no-cache",
     vary: "Accept-Encoding",
     "content-security-policy": page.policy,
@@ -159,20 +155,20 @@ const notBuilt = notThere(
 )
 const notReadable = notThere("The viewer cannot be read; the log of the service says why.")
 
-/** Whether a person asks with a browser: other clients take anything, or JSON. */
+/** Returns true for browsers: other clients accept anything, or JSON. */
 const wantsPage = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
   (method === "GET" || method === "HEAD") && (headers["accept"] ?? "").includes("text/html")
 
 const mountOf = ({ prefix }: HttpRouter.Route<unknown, unknown>): string => Option.getOrElse(prefix, () => "")
 
-/** `/`, or the path the service is mounted at. */
+/** True for `/`, or the mount path. */
 const isHome = (route: HttpRouter.Route<unknown, unknown>): boolean =>
   (route.path.slice(mountOf(route).length) || "/") === "/"
 
 const toPage = (route: HttpRouter.Route<unknown, unknown>) =>
   HttpServerResponse.empty({ status: 302, headers: { location: `${mountOf(route)}/ui`, vary: "Accept" } })
 
-/** For routes at `/`: browsers are sent to the page, all others get what the route answers. */
+/** For routes at `/`: redirects browsers to the page; other clients get the route's response. */
 export const forBrowsers = HttpRouter.middleware((route) =>
   Effect.flatMap(
     Effect.all([HttpServerRequest.HttpServerRequest, HttpRouter.RouteContext]),
@@ -180,7 +176,7 @@ export const forBrowsers = HttpRouter.middleware((route) =>
   )
 )
 
-/** A route that sends everybody to the page. */
+/** A route that redirects all clients to the page. */
 export const home = HttpRouter.add(
   "GET",
   "/",
@@ -190,11 +186,9 @@ export const home = HttpRouter.add(
 const attribute = (value: string): string =>
   value.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;")
 
-/** What the page has to know before it asks anything. */
 const attributesOf = (groupsOf: "service" | "files", opens: string | null): string =>
   `data-groups="${groupsOf}"${opens === null ? "" : ` data-opens="${attribute(opens)}"`}`
 
-/** `/ui` and `/ui/`. */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const file = yield* PageFile

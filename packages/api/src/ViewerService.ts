@@ -1,10 +1,7 @@
 /**
- * The viewer over any `RolloutReader`: the page at `/ui`, and the endpoints it reads, those of the trajectory service,
- * under `/v1`.
- *
- * `TrajectoryService` has all of this too, over its own store; this is for rollouts that lie elsewhere (see
- * `RolloutReader`). There are no summaries and no environments' statuses here: 404 says so. Everything is GET, and
- * nothing changes what is read.
+ * Serves the viewer over any `RolloutReader`: the page at `/ui`, and the endpoints it reads under `/v1`, for rollouts
+ * stored elsewhere than in the store of `TrajectoryService`, which includes this. Queue summaries and environment
+ * statuses return 404. All endpoints are GET and read-only.
  */
 import type { BrowserGuard } from "@atropos/core"
 import type * as BearerTokens from "@atropos/core/http/BearerTokens"
@@ -17,14 +14,14 @@ import type { RolloutReader } from "./store/RolloutReader.ts"
 import * as V1 from "./v1/V1.ts"
 import * as ViewerPage from "./ViewerPage.ts"
 
-/** The routes, for a router of the caller's; `/` leads to the page. */
+/** The routes, for a router of the caller's; `/` redirects to the page. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | RolloutReader | Auth.Auth> = Layer.mergeAll(
   V1.layerReading,
   ViewerPage.layer,
   ViewerPage.home
 )
 
-/** Listens until the scope closes; refuses to serve other machines without tokens unless told that this is meant. */
+/** Listens until the scope closes; refuses to serve other machines without tokens unless `allowInsecure` is set. */
 export const serve = (
   options: Server.Options & { readonly allowInsecure?: boolean }
 ): Layer.Layer<

@@ -1,4 +1,4 @@
-/** The command on two streams: those of its process, or others of whoever runs it inside a program. */
+/** Runs the command on two streams: those of its process, or those of a program that embeds it. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -14,8 +14,8 @@ export interface Streams {
 }
 
 /**
- * Runs the command for these words (without `node` and the script). From here on both streams escape what is written to
- * them: what libraries print past the command's own console can hold a model's words too.
+ * Runs the command with these arguments (without `node` and the script). From here on both streams escape what is
+ * written to them: libraries that bypass the command's console may print model output too.
  */
 export const run = (words: ReadonlyArray<string>, streams: Streams, ending: Report.Ending = { isDone: false }) =>
   Effect.suspend(() => {

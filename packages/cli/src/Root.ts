@@ -1,9 +1,4 @@
-/**
- * The root command.
- *
- * Only the verb that the words name is loaded; the others stand by with their name and description. Completions need
- * all of them.
- */
+/** Defines the root command. Only the requested subcommand is loaded; completions load all of them. */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import { LogToStderr } from "effect/Logger"
@@ -30,9 +25,7 @@ const load = Effect.fn("Root.load")(function* (name: string, entry: VerbEntry, w
   return { ...verb, command: verb.command.pipe(Command.withDescription(entry.description)) }
 })
 
-/**
- * Verbs that run until they are stopped, and tell what happens meanwhile; the others have a progress bar or a result.
- */
+/** Commands that run until they are stopped and log meanwhile; the others show a progress bar or a result. */
 const talkative: ReadonlySet<string | undefined> = new Set(["api", "serve", "policy", "gateway", "train"])
 
 const secretVariables = ["OPENAI_API_KEY", "HF_TOKEN", "ATROPOS_TOKEN", "WANDB_API_KEY"]
@@ -57,15 +50,15 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
   const verb = made.find(({ command }) => command.name === chosen)
   const spelled = Words.spellBooleans(verb?.spell?.(words) ?? words, verb?.booleans ?? new Set<string>())
   yield* Command.runWith(root, { version })(spelled).pipe(
-    // Results go to standard output, what is said on the way to standard error.
+    // Results go to standard output, logs to standard error.
     Effect.provideService(LogToStderr, true),
     Effect.provideService(References.MinimumLogLevel, talkative.has(chosen) ? "Info" : "Warn")
   )
 })
 
 /**
- * Runs the command for these words (without `node` and the script); what goes wrong is printed, and no secret and no
- * terminal's command ever is.
+ * Runs the command with these arguments (without `node` and the script). Errors are printed, without secrets and
+ * terminal control sequences.
  */
 export const run = (words: ReadonlyArray<string>) =>
   Effect.raceFirst(runVerb(words), Report.strayError).pipe(

@@ -1,5 +1,9 @@
-/** The `atropos` command: reads the words, runs the verb, reports what went wrong in a line, exits 0, 1, 2 or 130. */
-// The modules of `effect` are imported one by one here and in what this file reaches: `--help` must not load all of it.
+/**
+ * The `atropos` executable: parses the arguments, runs the command, reports errors in one line, exits with 0, 1, 2, 3
+ * or 130.
+ */
+// Modules of `effect` are imported individually here and in everything this file reaches: `--help` must not load them
+// all.
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Program from "./Program.ts"
 import * as Report from "./base/Report.ts"

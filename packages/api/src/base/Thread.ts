@@ -1,24 +1,21 @@
 /**
- * A thread for work that would hold up the event loop: started by the first task, ended with the scope, one task at a
- * time.
- *
- * The module it runs answers each message with one, a `Reply`. A task that takes more memory than a thread has fails
- * with `ThreadOutOfMemory`, one that kills the thread otherwise is a defect; the next one gets a new thread.
+ * Runs tasks that would block the event loop in a thread, one at a time: started by the first task, ended with the
+ * scope. The thread's module answers each message with one `Reply`. A task that exceeds the thread's memory fails with
+ * `ThreadOutOfMemory`; one that ends the thread otherwise is a defect. The next task gets a new thread.
  */
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, Exit, Schema, Scope, Semaphore } from "effect"
 
-/** The task took more memory than there is for it. */
 export class ThreadOutOfMemory extends Schema.TaggedError<ThreadOutOfMemory>()("ThreadOutOfMemory", {
   limitBytes: Schema.Int
 }) {}
 
-/** Of a thread's heap; bytes of bodies lie outside of it. */
+/** Heap of the thread; bytes of bodies are outside of it. */
 const heapMebibytes = 1024
 
 /**
- * Asks the thread of a module beside the caller's (its `import.meta.url`). What is in `transfer` moves there without a
- * copy.
+ * Creates a function that sends tasks to the thread of a module next to the caller's (its `import.meta.url`). Buffers
+ * in `transfer` are moved without copying.
  */
 export const make = Effect.fnUntraced(function* <Reply>(
   module: string,
@@ -28,7 +25,7 @@ export const make = Effect.fnUntraced(function* <Reply>(
   never,
   Scope.Scope
 > {
-  // Forked now: a thread that is started later still ends after those who ask it.
+  // Forked now, so that a thread started later still outlives its callers.
   const threads = yield* Scope.fork(yield* Effect.scope)
   const turn = yield* Semaphore.make(1)
   const file = Thread.fileBeside(caller, module)
@@ -50,7 +47,7 @@ export const make = Effect.fnUntraced(function* <Reply>(
           ? Effect.fail(new ThreadOutOfMemory({ limitBytes: heapMebibytes * 1024 ** 2 }))
           : Effect.die(error.cause ?? error)
       }),
-      // An answer must go to the task it belongs to: once asked, it is waited for.
+      // Uninterruptible, so that an answer is never taken for that of a later task.
       Effect.uninterruptible,
       turn.withPermits(1)
     )

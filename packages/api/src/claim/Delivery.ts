@@ -1,8 +1,8 @@
 /**
- * Acknowledges a batch when its reply has been written, and gives it back when the connection broke before.
+ * Acknowledges a batch once its reply is written, and requeues it if the connection broke before.
  *
- * The original's trainers do not acknowledge. A reply counts as delivered when all its bytes went to the operating
- * system; what was claimed for a client that is gone, or that hung up half way, goes to the next claimer.
+ * The original's trainers do not acknowledge. A reply counts as delivered when all its bytes have been handed to the
+ * operating system; a batch claimed for a client that disconnected goes to the next claimer.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Schedule } from "effect"
@@ -10,9 +10,9 @@ import type { HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"
 import type { ClaimedBatch, TrajectoryStoreShape } from "../store/TrajectoryStore.ts"
 
-/** Whether the whole reply of this request was written; known when it is over. */
+/** Returns true if the whole reply of this request was written; resolves when it has ended. */
 const isWritten = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<boolean> => {
-  // Another kind of server (a web handler in a test, say) takes the reply as a value: it cannot break.
+  // Other servers (for example a web handler in a test) take the reply as a value, which cannot break.
   if (!(request.source instanceof IncomingMessage)) return Effect.succeed(true)
   return Effect.callback((resume) => {
     const response = NodeHttpServerRequest.toServerResponse(request)
@@ -25,19 +25,19 @@ const isWritten = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<
 
 const retried = { schedule: Schedule.exponential("50 millis"), times: 5 }
 
-/** Settles the batch once the reply is over. Runs beside the request, which does not wait for it. */
+/** Settles the batch once the reply has ended, in parallel to the request. */
 export const settle = (
   store: TrajectoryStoreShape,
   request: HttpServerRequest.HttpServerRequest,
   batch: ClaimedBatch
 ): Effect.Effect<void> =>
   isWritten(request).pipe(
-    // The service stops before it is known: the trainer may not have got it.
+    // The service stops before the outcome is known: the trainer may not have received it.
     Effect.onInterrupt(() => giveBack(store, batch)),
     Effect.flatMap((written) => (written ? acknowledge(store, batch) : giveBack(store, batch)))
   )
 
-/** Gives the batch back when the connection broke before the reply was out; acknowledging is the trainer's. */
+/** Requeues the batch if the connection broke before the reply was written; otherwise the trainer acknowledges it. */
 export const giveBackUnlessWritten = (
   store: TrajectoryStoreShape,
   request: HttpServerRequest.HttpServerRequest,
@@ -48,14 +48,13 @@ export const giveBackUnlessWritten = (
 const acknowledge = (store: TrajectoryStoreShape, batch: ClaimedBatch): Effect.Effect<void> =>
   store.ack(batch).pipe(
     Effect.retry({ ...retried, while: (error) => error._tag === "StoreError" && error.isTransient }),
-    // A reset, or a lease that ran out while the trainer read slowly: nothing is left to settle.
+    // After a reset, or if the lease expired while the trainer read slowly, nothing is left to settle.
     Effect.catchTag("LeaseLost", () => Effect.logDebug("batch was settled by another client", { batch: batch.id })),
     Effect.catch((error) =>
       Effect.logWarning("batch not acknowledged; it is served again when its lease runs out", error)
     )
   )
 
-/** Puts the batch back for the next claimer. */
 export const giveBack = (store: TrajectoryStoreShape, batch: ClaimedBatch): Effect.Effect<void> =>
   Effect.logWarning("batch was not delivered; it goes to the next claimer", { batch: batch.id, step: batch.step }).pipe(
     Effect.andThen(store.nack(batch)),

@@ -1,10 +1,7 @@
 /**
- * A claim that waits: the answer comes as soon as there is a batch, or after `wait` without one, or when the server
- * closes.
- *
- * The store's changes wake it. Two things make no change: a lease that runs out, and a notification lost with a
- * database connection; for these alone it looks again every five seconds. A claimer who goes away while its claim is in
- * the database gives the batch back.
+ * Claims with long polling: answers as soon as there is a batch, or without one after `wait` or when the server closes.
+ * Woken by changes of the store, and every five seconds for expired leases and notifications lost with a connection. If
+ * the claimer disconnects during its claim, the batch is requeued.
  */
 import { Clock, Duration, Effect, Option, Queue, Stream } from "effect"
 import { Closing } from "../http/Closing.ts"
@@ -12,7 +9,7 @@ import type { ClaimedBatch, StoreError, TrajectoryStoreShape, UnknownRun } from 
 
 const lookAgainMillis = 5000
 
-/** The oldest free batch of the run, waiting up to `wait` for one. */
+/** Claims the oldest free batch of the run, waiting up to `wait` for one. */
 export const claim = (
   store: TrajectoryStoreShape,
   run: string,
@@ -23,7 +20,7 @@ export const claim = (
     Effect.tap(store.claim(run, options), (claimed) =>
       Option.match(claimed, {
         onNone: () => Effect.void,
-        // An interruption that came meanwhile takes effect here, where somebody can still give the batch back.
+        // A pending interruption takes effect here, where the batch can still be requeued.
         onSome: (batch) =>
           Effect.onInterrupt(restore(Effect.yieldNow), () => Effect.ignore(store.nack(batch), { log: true }))
       })
@@ -36,7 +33,7 @@ export const claim = (
       isClosing = true
     })
     const changes = yield* Queue.sliding<void>(1)
-    // Listening starts before the next look, so that nothing falls between the two.
+    // Subscribes before the next check, so that no change is missed in between.
     yield* Effect.forkScoped(
       Stream.runForEach(store.changes(run), () => Queue.offer(changes, undefined)),
       { startImmediately: true }

@@ -1,9 +1,7 @@
 /**
- * The database of the service: a Postgres server where `DATABASE_URL` is set, else an embedded one in
- * `ATROPOS_DATA_DIR` (default: `.atropos` in the working folder). Tables are made and migrated while the layer is
- * built.
- *
- * A database that cannot be had is an error within seconds, which says what to do.
+ * Opens the database of the service, and creates and migrates its tables: a Postgres server if `DATABASE_URL` is set,
+ * otherwise an embedded one in `ATROPOS_DATA_DIR` (default: `.atropos` in the working directory). If it is unavailable,
+ * this fails within seconds with advice.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as PgClient from "@effect/sql-pg/PgClient"
@@ -22,17 +20,17 @@ export class DatabaseError extends Schema.TaggedError<DatabaseError>()("Database
 
 export interface DatabaseShape {
   readonly kind: "postgres" | "pglite"
-  /** Where it is, for people: never with a password. */
+  /** Display location, never with a password. */
   readonly location: string
 }
 
-/** Which database this process uses; the client itself is `SqlClient`. */
+/** The database of this process; the client itself is `SqlClient`. */
 export class Database extends Context.Service<Database, DatabaseShape>()("@atropos/api/Database") {}
 
 type Client = PgClient.PgClient | SqlClient.SqlClient
 export type Provides = Database | Client
 
-/** Another version created or changed the tables: this one would misread them. */
+/** The tables were created or changed by another version, and would be misread. */
 class ForeignTables extends Schema.TaggedError<ForeignTables>()("ForeignTables", { message: Schema.String }) {}
 
 const table = "atropos_migration"
@@ -52,7 +50,7 @@ const migrate = Effect.gen(function* () {
 
 const causeText = (error: SqlError): string => {
   const texts: Array<string> = []
-  // The reason of a connection error is the innermost cause that has a message.
+  // The reason of a connection error is its innermost cause with a message.
   for (let at: unknown = error; at instanceof Error; at = at.cause) if (at.message !== "") texts.push(at.message)
   return texts.at(-1) ?? error.message
 }
@@ -132,7 +130,7 @@ export const layerPostgres = (
     })
   )
 
-/** The embedded database in `dataDir`, or one that lives and dies with the layer. */
+/** The embedded database in `dataDir`, or an in-memory one that ends with the layer. */
 export const layerPglite = (dataDir?: string): Layer.Layer<Provides, DatabaseError> => {
   const failed = (error: { readonly message: string }) => new DatabaseError({ message: error.message, cause: error })
   return Layer.merge(
@@ -157,7 +155,7 @@ export const layerPglite = (dataDir?: string): Layer.Layer<Provides, DatabaseErr
   )
 }
 
-/** As the environment variables `DATABASE_URL` and `ATROPOS_DATA_DIR` say. */
+/** Uses the environment variables `DATABASE_URL` and `ATROPOS_DATA_DIR`. */
 export const layerConfig: Layer.Layer<Provides, DatabaseError | Config.ConfigError> = Layer.unwrap(
   Effect.gen(function* () {
     const { dataDir, url } = yield* Config.all({

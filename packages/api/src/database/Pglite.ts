@@ -1,9 +1,9 @@
 /**
- * Embedded Postgres (PGlite) behind the same client as a Postgres server: the same SQL, no installation.
+ * Provides embedded Postgres (PGlite) through the client of a Postgres server: the same SQL, no installation.
  *
- * It runs in a thread of its own. One connection, no LISTEN. With a folder, what was answered survives a crash or a
+ * It runs in a separate thread with one connection and no LISTEN. With a folder, acknowledged writes survive a crash or
  * kill of the process, but not of the machine: PGlite does not sync to disk. One process per folder. A full disk stops
- * it until there is room again (`PgliteThread`).
+ * it until space is freed (`PgliteThread`).
  */
 import { FolderLock } from "@atropos/core"
 import * as PgClient from "@effect/sql-pg/PgClient"
@@ -15,7 +15,7 @@ import * as PgliteThread from "./PgliteThread.ts"
 
 export { PgliteError } from "./PgliteThread.ts"
 
-/** A client of the database in `dataDir` (made where it is missing), or of one in memory. */
+/** A client of the database in `dataDir` (created if missing), or of one in memory. */
 export const layer = (
   dataDir: string | undefined
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, PgliteError | FolderLock.FolderLockError> =>

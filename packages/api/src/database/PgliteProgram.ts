@@ -1,18 +1,18 @@
 /**
- * PGlite's program, compiled once for all databases of this process: to compile it takes a thread as long as all else
- * that it does before its first answer.
+ * Compiles PGlite's WebAssembly once for all databases of this process: compiling takes a thread as long as everything
+ * else before its first answer.
  */
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 
-/** A compiled module; it may be posted to other threads. */
+/** A compiled module that can be posted to threads. */
 export interface Program {
   readonly __module: never
 }
 
-/** Node's WebAssembly, whose types come with the browser's library alone. */
+/** Node's WebAssembly, whose types are only in the browser's library. */
 const { WebAssembly } = globalThis as unknown as {
   readonly WebAssembly: { readonly compile: (bytes: Uint8Array) => Promise<Program> }
 }
@@ -24,7 +24,7 @@ const read = async (): Promise<Program> => {
 
 let compiled: Promise<Program> | undefined
 
-/** What went wrong is told in words, and tried again by the next database. */
+/** Fails with a message; the next database tries again. */
 export const program = Effect.tryPromise({
   try: () => (compiled ??= read()),
   catch: (error) => {

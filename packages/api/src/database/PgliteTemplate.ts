@@ -1,9 +1,8 @@
 /**
- * An empty database as Postgres' `initdb` leaves it, so that a new one is unpacked (0.1 s) and not made (3 s of
- * processor time).
+ * Unpacks an empty database in the state after Postgres' `initdb`, which takes 0.1 s instead of 3 s of CPU time.
  *
- * `packages/api/template/prepare.js` makes it when the project is installed or built, once for each version of PGlite.
- * Where it is missing, `initdb` runs as ever.
+ * `packages/api/template/prepare.js` creates the template on install or build, once per version of PGlite. Without it,
+ * `initdb` runs as usual.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -11,20 +10,20 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { gunzipSync } from "node:zlib"
 
-/** Of the package that is installed: a database of another version may be laid out otherwise. */
+/** The installed version: other versions may have a different layout. */
 const version = (): string => {
   const main = createRequire(import.meta.url).resolve("@electric-sql/pglite")
   const { version } = JSON.parse(readFileSync(join(dirname(main), "../package.json"), "utf8")) as { version: string }
   return version
 }
 
-// Seen from the sources or from what they were compiled to.
+// Relative to the sources or the compiled files.
 const file = (): string => {
   const dist = new URL(import.meta.url.endsWith(".ts") ? "../../dist" : "..", import.meta.url)
   return join(fileURLToPath(dist), `pglite-${version()}.tar.gz`)
 }
 
-/** The template as a tar archive; undefined where there is none. */
+/** The template as a tar archive; undefined if missing. */
 export const read = (): Buffer<ArrayBuffer> | undefined => {
   const path = file()
   return existsSync(path) ? gunzipSync(readFileSync(path)) : undefined
@@ -32,10 +31,7 @@ export const read = (): Buffer<ArrayBuffer> | undefined => {
 
 const block = 512
 
-/**
- * The entries of an archive of plain files and folders with names under 100 bytes, which is all that a database
- * consists of.
- */
+/** The entries of an archive of plain files and folders with names under 100 bytes, as in a database. */
 function* entries(tar: Buffer): Generator<{ readonly name: string; readonly bytes: Buffer | undefined }> {
   for (let at = 0; at + block <= tar.length && tar[at] !== 0;) {
     const text = (from: number, length: number) => tar.toString("latin1", at + from, at + from + length).split("\0")[0]!
@@ -49,8 +45,8 @@ function* entries(tar: Buffer): Generator<{ readonly name: string; readonly byte
 }
 
 /**
- * Makes the database in `dataDir`, which does not exist yet: whole or, where the process is killed meanwhile, not at
- * all.
+ * Creates the database in `dataDir`, which does not exist yet: complete, or not at all if the process is killed
+ * meanwhile.
  */
 export const unpack = (tar: Buffer, dataDir: string): void => {
   const unfinished = `${dataDir}.new`

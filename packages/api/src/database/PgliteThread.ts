@@ -1,12 +1,11 @@
 /**
- * The thread of the embedded database, and another one when it has ended.
+ * Runs the thread of the embedded database, and restarts it after a full disk ended it (one in memory cannot be
+ * restarted).
  *
- * A full disk ends it: without room for the next segment of its log Postgres gives up, and its program then answers
- * nothing, or turns in circles for ever; no failure tells. So the thread is asked every second how far it is; one that
- * gets no further while the disk is full is ended. The next is started as soon as there is room, and recovers what had
- * been answered. Until then connections fail at once, and say why.
- *
- * In memory there is nothing to start again from: there the first thread is the last.
+ * Without space for the next WAL segment Postgres gives up, and then answers nothing or loops forever, without
+ * reporting a failure. So the thread is polled every second; one without progress on a full disk is ended. A new one
+ * starts once there is space, and recovers all acknowledged writes. Until then connections fail immediately with the
+ * reason.
  */
 import * as Thread from "@atropos/core/base/Thread"
 import { Clock, Effect, Option, Schedule, Schema, type Scope } from "effect"
@@ -20,7 +19,7 @@ import type { PgliteCommand, PgliteEvent } from "./PgliteWorker.ts"
 export class PgliteError extends Schema.TaggedError<PgliteError>()("PgliteError", { message: Schema.String }) {}
 
 export interface PgliteThread {
-  /** A connection to whichever thread there is, as the byte stream that the client wants. */
+  /** A connection to the current thread, as the byte stream that the client expects. */
   readonly connect: () => Duplex
 }
 
@@ -28,14 +27,14 @@ const workerUrl = Thread.fileBeside(import.meta.url, "PgliteWorker")
 
 const mebibyte = 1024 ** 2
 
-/** Two segments of its log: one it may need at any moment, one to recover with. */
+/** Two WAL segments: one it may need at any moment, one for recovery. */
 const roomBytes = 32 * mebibyte
 
 const stopped = "the embedded database has stopped; it is started again when there is room"
 
 const silenceMillis = 5000
 
-/** What is wrong with the disk of a folder; nothing where there is room, or nobody knows. */
+/** Describes a full disk; none if there is space or the folder cannot be checked. */
 export const fullDisk = (folder: string | undefined): Effect.Effect<Option.Option<string>> =>
   folder === undefined
     ? Effect.succeedNone
@@ -54,10 +53,9 @@ export const fullDisk = (folder: string | undefined): Effect.Effect<Option.Optio
 const send = (worker: Worker, command: PgliteCommand): void =>
   worker.postMessage(command, "bytes" in command ? [command.bytes.buffer as ArrayBuffer] : [])
 
-/** A connection that fails with this reason. */
 const refused = (reason: string): Duplex => {
   const stream = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() })
-  // After the client has begun to listen.
+  // After the client has attached its listeners.
   setImmediate(() => stream.destroy(new Error(reason)))
   return stream
 }
@@ -65,8 +63,8 @@ const refused = (reason: string): Duplex => {
 const cancelCode = 80_877_102
 
 /**
- * A request to cancel what another connection asks, which the client makes where a statement that was interrupted goes
- * on. The database has one statement at a time and no ear for it: it would end over it.
+ * True for a request to cancel another connection's statement, which the client sends if an interrupted statement is
+ * still running. The database runs one statement at a time and would end on such a request.
  */
 const isCancelRequest = (bytes: Uint8Array): boolean =>
   bytes.length === 16 && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).readInt32BE(4) === cancelCode
@@ -77,7 +75,7 @@ const connection = (worker: Worker, id: number): Duplex => {
     read: () => {},
     write: (chunk: Uint8Array, _encoding, done) => {
       if (!hasStarted && isCancelRequest(chunk)) stream.push(null)
-      // The client reuses its buffers: hand over a copy.
+      // The client reuses its buffers, so this is a copy.
       else send(worker, { connection: id, bytes: Uint8Array.from(chunk) })
       hasStarted = true
       done()
@@ -106,12 +104,12 @@ const connection = (worker: Worker, id: number): Duplex => {
 const notOpened = (dataDir: string | undefined) => (why: string) =>
   new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}: ${why}` })
 
-/** A start that fails, or takes long, on a full disk says so. */
+/** Adds the disk's state to a start that fails, or takes long, on a full disk. */
 const tellingOfDisk =
   (dataDir: string | undefined, folder: string | undefined) =>
   (start: Effect.Effect<void, PgliteError>): Effect.Effect<void, PgliteError> =>
     start.pipe(
-      // What turns in circles at its beginning does so for the same reason.
+      // A startup that loops forever has the same cause.
       Effect.raceFirst(
         fullDisk(folder).pipe(
           Effect.delay(silenceMillis),
@@ -134,7 +132,7 @@ const tellingOfDisk =
 /** The database of a folder, or one in memory. */
 export const make = Effect.fnUntraced(function* (
   dataDir: string | undefined,
-  /** Whose disk it is. */
+  /** The folder whose disk is checked. */
   folder: string | undefined
 ): Effect.fn.Return<PgliteThread, PgliteError, Scope.Scope> {
   let running: Worker | undefined
@@ -199,7 +197,7 @@ export const make = Effect.fnUntraced(function* (
   /** Ends a thread that is silent on a full disk. */
   const watch = Effect.fnUntraced(function* (worker: Worker) {
     const now = yield* Clock.currentTimeMillis
-    // Its last answer was to an earlier round: a second more or less does not matter.
+    // Its last answer was to an earlier poll; a second does not matter.
     if (isMoving) heard = now
     isMoving = false
     send(worker, { ask: "alive" })

@@ -1,10 +1,8 @@
 /**
- * Thread that runs PGlite, so that its queries (one process, no threads of its own) never stall the event loop of the
- * service.
+ * Runs PGlite in a thread, so that its queries (single-threaded) never block the event loop of the service.
  *
- * Speaks Postgres' own protocol over the message port: bytes from the client come in as they were written, whole
- * protocol messages go to PGlite one run at a time, and what it answers goes back. `{ close: true }` shuts it down
- * cleanly.
+ * Speaks the Postgres protocol over the message port: raw bytes from the client come in, complete protocol messages go
+ * to PGlite one run at a time, and its output goes back. `{ close: true }` shuts it down cleanly.
  */
 import { PGlite } from "@electric-sql/pglite"
 import { existsSync } from "node:fs"
@@ -12,15 +10,13 @@ import { parentPort, workerData } from "node:worker_threads"
 import type { Program } from "./PgliteProgram.ts"
 import * as PgliteTemplate from "./PgliteTemplate.ts"
 
-/** What the thread says beside bytes. */
 export type PgliteEvent =
   | { readonly event: "ready" }
-  /** Answered to who asks: how many runs have begun, and whether the last one goes on. */
+  /** The answer to a poll: number of runs started, and whether the last one is still running. */
   | { readonly event: "alive"; readonly runs: number; readonly isRunning: boolean }
   | { readonly event: "failed"; readonly message: string }
   | { readonly event: "bytes"; readonly connection: number; readonly bytes: Uint8Array }
 
-/** What the thread is told. */
 export type PgliteCommand =
   | { readonly connection: number; readonly bytes: Uint8Array }
   | { readonly connection: number; readonly end: true }
@@ -38,10 +34,10 @@ const terminate = 0x58 // "X"
 
 const sync = 0x53 // "S"
 const query = 0x51 // "Q"
-/** The last message of a whole answer. A database that has given up ends before it, and tells nobody. */
+/** The last message of a complete answer. A database that has given up ends without it and reports nothing. */
 const readyForQuery = 0x5a // "Z"
 
-/** Bytes of a connection that are no whole message yet. */
+/** Bytes of a connection that are not a complete message yet. */
 interface Session {
   pending: Buffer
   /** The first message of a connection has no type byte. */
@@ -51,8 +47,8 @@ interface Session {
 const sessions = new Map<number, Session>()
 
 /**
- * Takes the whole messages off the front of what is pending, and says whether the last is one that "ready for the next"
- * answers; a farewell is not for PGlite, which would end with it.
+ * Removes the complete messages from the pending bytes, and returns whether the last one is answered by ReadyForQuery.
+ * A Terminate message is dropped, since PGlite would end with it.
  */
 const takeMessages = (session: Session): { readonly messages: Uint8Array; readonly isAsked: boolean } => {
   const { pending } = session
@@ -77,7 +73,6 @@ const takeMessages = (session: Session): { readonly messages: Uint8Array; readon
 const failed = (error: unknown) =>
   post({ event: "failed", message: error instanceof Error ? error.message : String(error) })
 
-/** Opens the database, and makes it where there is none. */
 const open = (): Promise<PGlite> => {
   const options = { pgliteWasmModule: program }
   if (dataDir !== undefined && existsSync(dataDir)) return PGlite.create({ ...options, dataDir })
@@ -103,7 +98,7 @@ try {
       database.execProtocolRawStream(messages, { onRawData: (bytes) => void answers.push(bytes.slice()) })
     )
     isRunning = false
-    // A copy of its own, so that its memory can be handed over.
+    // A separate copy, so that its memory can be transferred.
     const bytes = new Uint8Array(answers.reduce((sum, { length }) => sum + length, 0))
     let at = 0
     for (const answer of answers) {
@@ -130,7 +125,7 @@ try {
       if (messages.length === 0) return
       last = last.then(() => run(command.connection, messages, isAsked))
     }
-    // What its program threw it does not outlive.
+    // The thread ends if its program throws.
     last = last.catch((error: unknown) => {
       failed(error)
       process.exit(1)

@@ -1,10 +1,10 @@
 /**
- * Bearer tokens with roles, for the original's endpoints and the versioned ones alike.
+ * Authorizes requests by bearer tokens with roles, for the original's endpoints and the versioned ones.
  *
- * Tokens come from one setting, `ATROPOS_TOKENS`: `role:token` pairs, comma separated, roles `environment`, `trainer`,
- * `reader` and `admin`; a role may have several tokens (to change one without an outage). Without the setting nobody is
- * asked; the server then binds to loopback alone, unless told otherwise (`requireSafeBinding`). `BearerTokens` says how
- * tokens are kept and compared.
+ * Tokens come from `ATROPOS_TOKENS`: comma-separated `role:token` pairs with the roles `environment`, `trainer`,
+ * `reader` and `admin`; a role may have several tokens, for rotation. Without it no token is required, and the server
+ * only binds to loopback unless configured otherwise (`requireSafeBinding`). See `BearerTokens` for storage and
+ * comparison.
  */
 import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -13,13 +13,11 @@ import * as BearerTokens from "@atropos/core/http/BearerTokens"
 
 type KnownToken = BearerTokens.KnownToken<TrajectoryApi.Role>
 
-/** Decides whether a request may go on. */
 export class Auth extends Context.Service<
   Auth,
   {
-    /** Tokens are asked for. */
     readonly isRequired: boolean
-    /** Fails where the token (as it came, undefined where none did) may not act in any of `roles`. */
+    /** Fails unless the token (undefined if none was sent) has one of `roles`. */
     readonly authorize: (
       token: string | undefined,
       roles: ReadonlyArray<TrajectoryApi.Role>
@@ -43,7 +41,7 @@ const parseEntry = (entry: string, index: number): Effect.Effect<KnownToken, Bea
   return Effect.map(BearerTokens.parse(token, `${place} (${role})`), (parsed) => BearerTokens.known(role, parsed))
 }
 
-/** Reads `role:token,role:token`. */
+/** Parses `role:token,role:token`. */
 export const parse = (
   setting: Redacted.Redacted
 ): Effect.Effect<ReadonlyArray<KnownToken>, BearerTokens.AuthConfigError> =>
@@ -69,14 +67,12 @@ const make = (known: ReadonlyArray<KnownToken>): Auth["Service"] => ({
   }
 })
 
-/** From `role:token` pairs. */
 export const layer = (setting: Redacted.Redacted): Layer.Layer<Auth, BearerTokens.AuthConfigError> =>
   Layer.effect(Auth, Effect.map(parse(setting), make))
 
-/** Nobody is asked for a token. */
+/** No tokens required. */
 export const layerOpen: Layer.Layer<Auth> = Layer.succeed(Auth, make([]))
 
-/** From `ATROPOS_TOKENS`. */
 export const layerConfig: Layer.Layer<Auth, BearerTokens.AuthConfigError | Config.ConfigError> = Layer.effect(
   Auth,
   Effect.gen(function* () {
@@ -85,11 +81,10 @@ export const layerConfig: Layer.Layer<Auth, BearerTokens.AuthConfigError | Confi
   })
 )
 
-/** The token of a request, if it carries one. */
 export const tokenOf = (request: HttpServerRequest.HttpServerRequest): string | undefined =>
   BearerTokens.ofHeader(request.headers["authorization"])
 
-/** Who is let in; refuses to serve other machines without tokens, unless `allowInsecure` says that this is meant. */
+/** Refuses to serve other machines without tokens, unless `allowInsecure` is set. */
 export const requireSafeBinding = (options: {
   readonly host: string
   readonly allowInsecure: boolean
@@ -102,7 +97,7 @@ export const requireSafeBinding = (options: {
     })
   )
 
-/** Which roles the original's endpoints take, by path. Reads that are not listed take any role. */
+/** The roles allowed at the original's endpoints, by path. Reads that are not listed allow any role. */
 const originalRoles: { readonly [path: string]: ReadonlyArray<TrajectoryApi.Role> } = {
   "/register": ["trainer"],
   "/batch": ["trainer"],
@@ -113,20 +108,17 @@ const originalRoles: { readonly [path: string]: ReadonlyArray<TrajectoryApi.Role
   "/scored_data_list": ["environment"]
 }
 
-/** Of whoever is known. */
+/** All roles except admin, which is always allowed. */
 export const anyRole: ReadonlyArray<TrajectoryApi.Role> = ["environment", "trainer", "reader"]
 
 const refuse = (status: number, error: TrajectoryApiError.Unauthorized | TrajectoryApiError.Forbidden) =>
   Effect.succeed(HttpServerResponse.jsonUnsafe({ error: error._tag, message: error.message }, { status }))
 
-/**
- * The path a route was added under, without the prefix it is mounted at; what the request's URL spells it like does not
- * matter.
- */
+/** The path a route was added under, without its mount prefix and regardless of the spelling in the URL. */
 const pathOf = ({ path, prefix }: HttpRouter.Route<unknown, unknown>): string =>
   Option.match(prefix, { onNone: () => path, onSome: (mounted) => path.slice(mounted.length) || "/" })
 
-/** Middleware for routes that are no part of the versioned definition: the original's, and `/metrics`. */
+/** Middleware for routes outside the versioned definition: the original's, and `/metrics`. */
 export const middleware = HttpRouter.middleware(
   Effect.map(
     Auth,

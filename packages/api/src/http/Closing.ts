@@ -1,9 +1,9 @@
 /**
- * The end of a server, told to what would go on until its listener leaves: event streams end, claims that wait are
- * answered. Other requests are finished.
+ * Signals that the server is closing to requests that would otherwise continue until their client leaves: event streams
+ * end, waiting claims are answered. Other requests finish normally.
  *
- * `HttpServer.layer` tells it to the requests that it serves. Elsewhere (a router of one's own, the client without
- * HTTP) nothing closes, unless the embedder provides it.
+ * `HttpServer.layer` provides the signal to the requests it serves. Elsewhere (a custom router, the in-process client)
+ * nothing closes unless the embedder provides it.
  */
 import { Context, Effect, Stream } from "effect"
 
@@ -12,10 +12,10 @@ export const Closing = Context.Reference<Effect.Effect<void>>("@atropos/api/Clos
   defaultValue: () => Effect.never
 })
 
-/** In which what happened last, such as a run's last step, is still told. */
+/** Grace period for final events, such as a run's last step. */
 const moment = "200 millis"
 
-/** The values until a moment after the server begins to close: the stream then ends as if there were no more. */
+/** The values until shortly after the server begins to close, when the stream ends normally. */
 export const until = <A, E, R>(values: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
   Stream.unwrap(
     Effect.map(Closing, (closing) => Stream.interruptWhen(values, Effect.andThen(closing, Effect.sleep(moment))))

@@ -1,20 +1,19 @@
 /**
- * Which web pages may call the service: those served from this machine, or the origins named.
+ * Restricts which web pages may call the service: those served from this machine, or the named origins.
  *
- * Allowed origins are answered as the original answers every origin (credentials, any header, any method). Others get
- * their reply without the headers a browser asks for, and their preflights are refused.
+ * Allowed origins get the original's headers (credentials, any header, any method). Other origins get their reply
+ * without CORS headers, and their preflights are refused.
  */
 import { BrowserGuard } from "@atropos/core"
 import { Effect, Layer } from "effect"
 import { Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 
 /**
- * `"loopback"`: pages from localhost, whatever port; `"any"`: all, as the original; or a list such as
+ * `"loopback"`: pages from localhost on any port; `"any"`: all, as the original; or a list such as
  * `["https://lab.example"]`.
  */
 export type Origins = "loopback" | "any" | ReadonlyArray<string>
 
-/** Whether pages of this origin may call. */
 export const isAllowed = (origins: Origins, origin: string): boolean =>
   origins === "any" || (origins === "loopback" ? BrowserGuard.isLoopbackOrigin(origin) : origins.includes(origin))
 
@@ -40,7 +39,6 @@ const allow = (response: HttpServerResponse.HttpServerResponse, origin: string) 
   )
 }
 
-/** For every route of the router. */
 export const layer = (origins: Origins): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   HttpRouter.middleware(
     (handler) =>

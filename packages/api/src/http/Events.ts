@@ -1,4 +1,4 @@
-/** Server-sent events: each value as one named event of JSON, and a comment now and then as a sign of life. */
+/** Sends server-sent events: each value as a named JSON event, with occasional comments as keep-alive. */
 import { Effect, RcMap, Schema, type Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import * as Closing from "./Closing.ts"
@@ -37,20 +37,20 @@ const answer = (events: Stream.Stream<Uint8Array>): HttpServerResponse.HttpServe
 }
 
 /**
- * An answer that goes on until the listener leaves, the server closes, or the values fail (then it ends, and the
- * listener comes back).
+ * A response that continues until the client leaves, the server closes, or the values fail (then it ends, and the
+ * client reconnects).
  */
 export const response = <A, I, E>(
   name: string,
   schema: Schema.Codec<A, I>,
   values: Stream.Stream<A, E>,
-  /** What a listener names to go on after this value. */
+  /** The id by which a client resumes after this value. */
   idOf?: (value: A) => string | undefined
 ): HttpServerResponse.HttpServerResponse => answer(encoded(name, schema, values, idOf))
 
 /**
- * The same for all who listen to one thing, of which only the newest value counts: it is read and written once for all
- * of them. Who comes later gets the last event at once; who is slow misses those in between.
+ * A response shared by all clients of a key, for which only the newest value counts: values are read and encoded once
+ * for all. A later client gets the last event immediately; a slow one misses intermediate values.
  */
 export const shared = Effect.fnUntraced(function* <K, A, I, E>(
   name: string,
@@ -69,7 +69,7 @@ export const shared = Effect.fnUntraced(function* <K, A, I, E>(
         schema,
         valuesOf(key, () => listeners.count)
       ).pipe(
-        // What has failed stays as long as one who is slow listens to it: who comes back gets it from its beginning.
+        // A failed stream stays while a slow client still reads it; a reconnecting client gets a new one.
         Stream.concat(Stream.fromEffectDrain(Effect.suspend(() => RcMap.invalidate(things, key)))),
         Stream.share({ capacity: 1, strategy: "sliding", replay: 1 }),
         Effect.map((events): Thing => ({ events, listeners }))

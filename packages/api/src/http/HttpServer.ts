@@ -1,9 +1,7 @@
 /**
- * Serves routes over HTTP on Node: connection settings, which web pages may call, and the original's answer to unknown
- * paths. A request that breaks an invariant is answered with an empty 500; what it was is in the log.
- *
- * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does
- * not hang.
+ * Serves routes over HTTP on Node: connection settings, CORS, and the original's answer to unknown paths. A request
+ * that breaks an invariant gets an empty 500; details are logged. Listens only once all routes are in place: earlier
+ * requests are refused instead of hanging.
  */
 import { BrowserGuard } from "@atropos/core"
 import * as Connections from "@atropos/core/http/Connections"
@@ -17,17 +15,17 @@ import * as Reply from "./Reply.ts"
 
 export interface Options {
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
   /** Default: pages from this machine. */
   readonly origins?: Cors.Origins
-  /** No page of the web gets past tokens: without them `BrowserGuard` stands at the door. */
+  /** Web pages cannot pass tokens; without tokens `BrowserGuard` is active. */
   readonly asksForTokens?: boolean
 }
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const
 
-/** Not for "*", which would take the HEAD of a known path away from its GET. */
+/** Not for "*", which would handle HEAD instead of the GET of a known path. */
 const notFound = HttpRouter.addAll(
   methods.map((method) => HttpRouter.route(method, "/*", Reply.detail(404, "Not Found")))
 )
@@ -40,16 +38,13 @@ const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
     : Effect.void
 )
 
-/**
- * How long requests may take that are under way when the server closes; what would never end is ended at once
- * (`Closing`).
- */
+/** Time for running requests when the server closes; endless ones end immediately (`Closing`). */
 const gracefulShutdownTimeout = "5 seconds"
 
-/** The original's, wherever they are mounted; not a run or a saved state that is called so. */
+/** The original's paths regardless of mounting, but not a run or saved state of that name. */
 const changingReads = /(?<!\/v1\/runs|\/state)\/(?:batch|reset_data)$/
 
-/** Keeps pages of other sites from all routes of a router, where no tokens are asked for. */
+/** Protects all routes of a router from pages of other sites if no tokens are required. */
 export const guard = ({ asksForTokens = false, host, origins = "loopback" }: Omit<Options, "port">) =>
   asksForTokens
     ? Layer.empty
@@ -60,18 +55,18 @@ export const guard = ({ asksForTokens = false, host, origins = "loopback" }: Omi
         isAllowedOrigin: (origin) => Cors.isAllowed(origins, origin)
       })
 
-/** Listens, and serves `routes` until the scope closes. The bound address is in `HttpServer`. */
+/** Listens and serves `routes` until the scope closes. The bound address is in `HttpServer`. */
 export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =>
   Layer.unwrap(
     Effect.map(
       Serving.app(Layer.mergeAll(routes, notFound, guard(options), Cors.layer(options.origins ?? "loopback"))),
       (app) => {
         const closing = Deferred.makeUnsafe<void>()
-        // Bodies come as few large chunks.
+        // Bodies arrive as few large chunks.
         const server = Listening.makeServer({ highWaterMark: 256 * 1024 })
         return Connections.closed(server, {
           listening: Listening.layer(server, { ...options, gracefulShutdownTimeout }),
-          // For bodies too, which are written when the request has been handled.
+          // Also covers bodies, which are written after the request has been handled.
           serving: Layer.provide(HttpServer.serve(logDefects(app)), Layer.succeed(Closing, Deferred.await(closing))),
           onClosing: Effect.asVoid(Deferred.succeed(closing, undefined))
         })

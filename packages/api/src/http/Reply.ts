@@ -1,4 +1,4 @@
-/** Replies: JSON, `{"detail": …}`, gzip for clients that take it. */
+/** Builds replies: JSON, `{"detail": …}`, gzip for clients that accept it. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { constants, gzip } from "node:zlib"
@@ -7,10 +7,10 @@ type Response = HttpServerResponse.HttpServerResponse
 
 const encoder = new TextEncoder()
 
-/** Smaller bodies go out plain, as in the original. */
+/** Smaller bodies are not compressed, as in the original. */
 const minimumBytes = 1000
 
-/** A JSON reply of bytes that are JSON already. */
+/** A reply of bytes that already are JSON. */
 export const jsonBytes = (bytes: Uint8Array, status = 200): Response =>
   HttpServerResponse.uint8Array(bytes, { status, contentType: "application/json" })
 
@@ -19,7 +19,7 @@ export const json = (value: unknown, status = 200): Response => jsonBytes(encode
 export const text = (body: string, status = 200): Response =>
   HttpServerResponse.text(body, { status, contentType: "text/plain; charset=utf-8" })
 
-/** `{"detail": …}`, as FastAPI words refusals. */
+/** `{"detail": …}`, FastAPI's form of errors. */
 export const detail = (status: number, message: string): Response => json({ detail: message }, status)
 
 const takesGzip = (request: HttpServerRequest.HttpServerRequest): boolean =>
@@ -28,7 +28,7 @@ const takesGzip = (request: HttpServerRequest.HttpServerRequest): boolean =>
 const samples = 256
 
 /**
- * Mostly numbers: no two stretches are alike, and to look for them costs half the time and gains a twentieth of the
+ * True for mostly numeric content, where matching repeated strings would double the time to save a twentieth of the
  * bytes.
  */
 const isNumbers = (bytes: Uint8Array): boolean => {
@@ -42,7 +42,7 @@ const isNumbers = (bytes: Uint8Array): boolean => {
   return others < samples / 10
 }
 
-/** The reply, compressed on another thread where the client takes gzip and it is worth it. */
+/** Compresses the reply on another thread if the client accepts gzip and it is worthwhile. */
 export const compressed = (
   request: HttpServerRequest.HttpServerRequest,
   response: Response

@@ -1,19 +1,16 @@
 /**
- * Request bodies as bytes: read whole, decompressed where the sender compressed them, never larger than allowed.
+ * Reads request bodies completely as bytes, decompressed if necessary, with size limits.
  *
- * A body is refused as soon as it is known to be too large: by its Content-Length, while it arrives, or while it is
- * decompressed (a gzip bomb costs no more memory than the limit). Decompression of anything but small bodies runs on
- * another thread.
- *
- * All requests of a process share one amount of bytes, which a request holds from the arrival of its body until it is
- * answered: what many bring at once is bounded too, and who comes then is asked to come again.
+ * A body is refused as soon as it is known to be too large: by Content-Length, while it arrives, or during
+ * decompression (a gzip bomb takes no more memory than the limit). All but small bodies are decompressed on another
+ * thread. All requests of a process share a byte budget from arrival to response; requests beyond it get a retry
+ * response.
  */
 import * as BodyLimit from "@atropos/core/http/BodyLimit"
 import { Context, Effect, Schema, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import * as zlib from "node:zlib"
 
-/** How much one request may bring. */
 export interface Limits {
   /** Bytes on the wire. */
   readonly maxBodyBytes: number
@@ -21,11 +18,10 @@ export interface Limits {
   readonly maxDecodedBytes: number
   /** Bytes of a small form: a registration, a claim, an id. */
   readonly maxFormBytes: number
-  /** Bytes of all bodies that are being read or stored. */
+  /** Total bytes of all bodies being read or stored. */
   readonly maxBytesAtOnce: number
-  /** Groups in one list. */
   readonly maxGroups: number
-  /** Bytes of one group; a stored row cannot be larger than 16 MiB. */
+  /** Bytes of one group; a stored row is limited to 16 MiB. */
   readonly maxGroupBytes: number
   readonly maxSequences: number
   readonly maxTokensPerSequence: number
@@ -46,12 +42,11 @@ export const Limits = Context.Reference<Limits>("@atropos/api/RequestBody/Limits
   })
 })
 
-/** Bytes of bodies that this process holds, of its other servers too. */
+/** Bytes of bodies held by this process, including its other servers. */
 export const Held = BodyLimit.Held
 
 /** The body is larger than allowed: 413. */
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
-  /** What is too large. */
   what: Schema.String,
   limitBytes: Schema.Int
 }) {
@@ -60,19 +55,19 @@ export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLar
   }
 }
 
-/** Others' bodies take all the memory there is for bodies: 503. */
+/** Other bodies use up the memory for bodies: 503. */
 export class BodiesTooMany extends Schema.TaggedError<BodiesTooMany>()("BodiesTooMany", { limitBytes: Schema.Int }) {
   override get message(): string {
     return `the requests under way fill the ${this.limitBytes} bytes there are for bodies: send this again in a moment`
   }
 }
 
-/** The body says how it is compressed, and is not: 400. */
+/** The body is not in its declared encoding: 400. */
 export class InvalidEncoding extends Schema.TaggedError<InvalidEncoding>()("InvalidEncoding", {
   encoding: Schema.Literals(["gzip", "zstd"])
 }) {}
 
-/** The sender went away while its body was read. */
+/** The client disconnected while its body was read. */
 export class BodyInterrupted extends Schema.TaggedError<BodyInterrupted>()("BodyInterrupted", {
   message: Schema.String,
   cause: Schema.Defect()
@@ -80,16 +75,16 @@ export class BodyInterrupted extends Schema.TaggedError<BodyInterrupted>()("Body
 
 export type BodyError = BodyTooLarge | BodiesTooMany | InvalidEncoding | BodyInterrupted
 
-/** How a body is compressed. The original's endpoints know gzip alone. */
+/** Encoding of a body. The original's endpoints only support gzip. */
 export type Encoding = "gzip" | "zstd"
 
-/** A body may be a small form (`maxFormBytes`), or any number of bytes up to the limits. */
+/** Limits of a body, for example those of a small form (`maxFormBytes`), and its encoding. */
 export interface Expected {
   readonly maxBytes?: number
   readonly encoding?: Encoding | undefined
 }
 
-/** The body as it should be read, decompressed. Its memory counts until the scope closes. */
+/** The body, decompressed. Its memory counts until the scope closes. */
 export const bytes = (
   request: HttpServerRequest.HttpServerRequest,
   { encoding, maxBytes = Infinity }: Expected = {}
@@ -112,16 +107,15 @@ const bodyTooLarge = (limitBytes: number) => new BodyTooLarge({ what: "the reque
 const interrupted = (cause: unknown) => new BodyInterrupted({ message: "the body did not arrive whole", cause })
 const tooMany = ({ limitBytes }: BodyLimit.Share) => new BodiesTooMany({ limitBytes })
 
-/** What `Content-Encoding` says, for those who take gzip alone. */
+/** `Content-Encoding` for endpoints that only support gzip. */
 export const gzipOf = ({ headers }: HttpServerRequest.HttpServerRequest): "gzip" | undefined =>
   (headers["content-encoding"]?.toLowerCase().includes("gzip") ?? false) ? "gzip" : undefined
 
-/** Up to here decompressing at once is cheaper than going to another thread (at most 4 MiB come out of it). */
+/** Smaller bodies are cheaper to decompress synchronously than on another thread (at most 4 MiB result). */
 const atOnceBytes = 4096
 
 /**
- * What comes out of numbers and text; beyond it the limit itself is reserved, so that few who send such at once fill
- * all there is.
+ * Typical ratio of numbers and text; above it the whole limit is reserved, so that few such bodies exhaust the budget.
  */
 const usualRatio = 16
 
@@ -144,7 +138,7 @@ const decompress = Effect.fnUntraced(function* (
   return yield* usual === limit ? first : Effect.catchTag(first, "BodyTooLarge", () => attempt(limit))
 })
 
-/** At most `room` bytes; the failure speaks of the limit. */
+/** Decompresses at most `room` bytes; the error names the limit. */
 const inflate = (
   body: Uint8Array,
   encoding: Encoding,

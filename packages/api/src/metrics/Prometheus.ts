@@ -1,7 +1,7 @@
 /**
- * The text Prometheus reads at `/metrics`: this process's counters and timings, how late its event loop is, each run's
- * queue as it is now, and the last metrics that environments and trainers reported. It is bounded, whatever clients
- * name: the newest runs, and so many reported values; what is left out is counted.
+ * Serves metrics to Prometheus at `/metrics`: this process's counters and timings, event loop delay, the current queue
+ * of each run, and the last metrics reported by environments and trainers. The output is bounded to the newest runs and
+ * a max number of reported values; the rest is counted.
  */
 import type { TrajectoryApi } from "@atropos/core"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ interface Family {
 
 const escape = (text: string) => text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")
 
-/** The text format's words: NaN, +Inf, -Inf. */
+/** The text format's spellings: NaN, +Inf, -Inf. */
 const written = (value: number): string =>
   Math.abs(value) === Number.POSITIVE_INFINITY ? (value > 0 ? "+Inf" : "-Inf") : `${value}`
 
@@ -57,7 +57,6 @@ const gauges: ReadonlyArray<readonly [name: string, help: string, value: (state:
   ]
 ]
 
-/** The newest row of each source. */
 const newest = (rows: ReadonlyArray<TrajectoryApi.MetricsRow>): ReadonlyArray<TrajectoryApi.MetricsRow> => {
   const bySource = new Map<string, TrajectoryApi.MetricsRow>()
   for (const row of rows) {
@@ -69,10 +68,9 @@ const newest = (rows: ReadonlyArray<TrajectoryApi.MetricsRow>): ReadonlyArray<Tr
   return [...bySource.values()]
 }
 
-/** Runs that are told of. */
 const mostRuns = 100
 
-/** Reported values that are told, of all runs together. */
+/** Max reported values in the output, over all runs. */
 const mostValues = 10_000
 
 const reportedValues = ({ reported, run }: RunState) =>
@@ -126,11 +124,10 @@ const renderAll = (
   return `${families.map(render).join("")}${counters}`
 }
 
-/** Reports of the last steps hold the newest of every source that is alive. */
+/** Rows of the last steps include the newest of every live source. */
 const recentSteps = 20
 const reportedRows = 2000
 
-/** `GET /metrics`. */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const store = yield* TrajectoryStore
@@ -139,7 +136,7 @@ export const layer = HttpRouter.use(
     const reported = (run: Run): Effect.Effect<ReadonlyArray<TrajectoryApi.MetricsRow>, StoreError> =>
       reader.metrics(run.name, { fromStep: run.currentStep - recentSteps, limit: reportedRows }).pipe(
         Effect.map(({ metrics }) => metrics),
-        // Reset between the two looks.
+        // The run was reset between the two reads.
         Effect.catchTags({ UnknownRun: () => Effect.succeed([]) })
       )
     yield* router.add(

@@ -1,9 +1,6 @@
 /**
- * What the service counts and times of its own work, for Prometheus: submissions, batches, leases, requests, the event
- * loop.
- *
- * Counts are those of this process since its start; queue depths are read from the store when somebody asks
- * (`Prometheus`).
+ * Counts and times the work of the service for Prometheus: submissions, batches, leases, requests, the event loop.
+ * Counts are per process since its start; queue depths are read from the store on demand (`Prometheus`).
  */
 import { Context, Effect, Layer, Metric } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
@@ -28,13 +25,13 @@ const requests = Metric.histogram("atropos.http.request.seconds", {
   boundaries: seconds
 })
 
-/** Labels of one metric that are told apart; what is kept of a metric is kept for the life of the process. */
+/** Max distinct label sets of a metric, which are kept for the life of the process. */
 const mostLabels = 500
 
-/** The label of all that come after them. */
+/** Replaces the names of runs above that limit. */
 export const other = "(other)"
 
-/** Metrics with their labels, made once: making one costs more than updating it. */
+/** Caches metrics with their labels: creating one costs more than updating it. */
 const labelled = <Input, State>(metric: Metric.Metric<Input, State>) => {
   const made = new Map<string, Metric.Metric<Input, State>>()
   const of = (labels: { readonly [label: string]: string }): Metric.Metric<Input, State> => {
@@ -56,7 +53,6 @@ const tokensBy = labelled(tokens)
 const batchesBy = labelled(batches)
 const requestsBy = labelled(requests)
 
-/** Counts the outcomes of one submission. */
 export const submitted = (
   run: string,
   outcomes: ReadonlyArray<{ readonly status: string }>,
@@ -66,11 +62,10 @@ export const submitted = (
     discard: true
   }).pipe(Effect.andThen(Metric.update(tokensBy({ run }), tokenCount)))
 
-/** Counts what was done with a batch. */
 export const batch = (run: string, event: "claimed" | "redelivered" | "acked" | "nacked"): Effect.Effect<void> =>
   Metric.update(batchesBy({ run, event }), 1)
 
-/** Times every request of the routes under it, by route (the pattern, not the path). */
+/** Times every request of the routes under it, by route pattern. */
 export const timing = HttpRouter.middleware((route) =>
   Effect.gen(function* () {
     const { route: matched } = yield* HttpRouter.RouteContext
@@ -83,12 +78,11 @@ export const timing = HttpRouter.middleware((route) =>
   })
 )
 
-/** How late the event loop is. */
 export class EventLoopDelay extends Context.Service<EventLoopDelay, ReturnType<typeof monitorEventLoopDelay>>()(
   "@atropos/api/ServiceMetrics/EventLoopDelay"
 ) {}
 
-/** Watches the event loop at a resolution of 10 ms. */
+/** Monitors the event loop at a resolution of 10 ms. */
 export const layerEventLoopDelay: Layer.Layer<EventLoopDelay> = Layer.effect(
   EventLoopDelay,
   Effect.acquireRelease(

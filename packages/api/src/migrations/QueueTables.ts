@@ -1,9 +1,9 @@
 /**
- * Tables of runs, environments, groups and batches.
+ * Creates the tables of runs, environments, groups and batches.
  *
- * A group is buffered (no place), queued (a place, no batch), then in a batch; a batch is leased, perhaps several
- * times, then acked. `queued` counts queued groups per environment and size, in the same transaction that changes them:
- * status and packing read that table and never walk the queue.
+ * A group is buffered (no place), queued (a place, no batch), then in a batch; a batch is leased, possibly several
+ * times, then acked. `queued` counts queued groups per environment and size, updated in the same transaction: status
+ * and packing read that table and never scan the queue.
  */
 export const statements: ReadonlyArray<string> = [
   `create table run (
@@ -41,7 +41,7 @@ export const statements: ReadonlyArray<string> = [
   `create unique index run_current on run (name) where ended_at is null`,
   `create index run_deleted on run (id) where deleted_at is not null`,
 
-  // The settings that a run was started with, of its trainer and each of its environments.
+  // The settings a run was started with, as reported by its trainer and environments.
   `create table run_setting (
     run_id int not null references run on delete cascade,
     source text not null,
@@ -99,11 +99,11 @@ export const statements: ReadonlyArray<string> = [
     constraint batch_dropped_was_acked check (dropped_at is null or acked_at is not null)
   )`,
   `create index batch_open on batch (run_id, step) where acked_at is null`,
-  // The oldest are dropped by their bytes and by their number of groups.
+  // The oldest are dropped by bytes and by number of groups.
   `create index batch_kept on batch (id) include (bytes, groups) where acked_at is not null and dropped_at is null`,
 
   `create sequence grp_order`,
-  // No reference to run: checking it costs every submission.
+  // No foreign key to run: checking it would slow every submission.
   `create table grp (
     id bigint primary key,
     run_id int not null,
@@ -132,7 +132,7 @@ export const statements: ReadonlyArray<string> = [
     constraint grp_encoding_known check (encoding between 0 and 7),
     constraint grp_counts_not_negative check (sequences >= 0 and tokens >= 0)
   )`,
-  // Payloads are compressed already.
+  // Payloads are already compressed.
   `alter table grp alter payload set storage external`,
   `create index grp_queue on grp (run_id, env_id, sequences, place) where batch_id is null and place is not null`,
   `create index grp_buffer on grp (run_id, env_id, id) where place is null`,
@@ -140,7 +140,7 @@ export const statements: ReadonlyArray<string> = [
   `create index grp_run on grp (run_id, id)`,
   `create index grp_item on grp (run_id, item_id, id) where item_id is not null`,
 
-  // Size of a payload wherever it is; the last eight bytes of a reference to object storage are that number.
+  // Size of a payload in its storage; a reference to object storage ends with it in its last eight bytes.
   `create function stored_bytes(encoding smallint, payload bytea) returns bigint language sql immutable strict parallel safe
     as $$ select case when encoding < 4 then octet_length(payload)::bigint
       else ('x' || encode(substring(payload from 37 for 8), 'hex'))::bit(64)::bigint end $$`,
@@ -161,7 +161,7 @@ export const statements: ReadonlyArray<string> = [
     constraint queued_not_negative check (groups >= 0 and bytes >= 0)
   ) with (fillfactor = 50)`,
 
-  // Keys of groups that were dropped: late repetitions are still recognised.
+  // Keys of dropped groups, so that late duplicates are still recognised.
   `create table spent_key (
     submit_key uuid not null,
     run_id int not null,

@@ -1,8 +1,6 @@
 /**
- * Tables of what is read by people and pages: metrics, text and figures of groups, reports, notes, evaluations.
- *
- * Text and figures are kept apart from groups, so that writing them changes no row of the queue; they go with their
- * group.
+ * Creates the tables for the viewer: metrics, text and metrics of groups, reports, notes, evaluations. Text and metrics
+ * are separate from groups, so that writing them changes no row of the queue; they are deleted with their group.
  */
 export const statements: ReadonlyArray<string> = [
   `create table metric (
@@ -21,17 +19,17 @@ export const statements: ReadonlyArray<string> = [
     -- Words with a space before and after each (RolloutText); null if the group has no text.
     body text
   )`,
-  // The words are in the index alone: beside the body they would take as much again.
+  // The words are only in the index: stored next to the body they would take as much space again.
   `create function words_of(body text) returns tsvector language sql immutable strict parallel safe
     as $$ select array_to_tsvector(array_remove(string_to_array(translate(body, E'\\n', ' '), ' '), '')) $$`,
-  // A short list of pending entries: emptying it blocks the writer that fills it, and every search reads it.
+  // A short pending list: flushing it blocks the writer, and every search reads it.
   `create index grp_text_words on grp_text using gin (words_of(body)) with (gin_pending_list_limit = 256)`,
-  // If most groups match, a sequential scan looks cheaper than it is: it would read the words of all groups.
+  // If most groups match, the planner underestimates a sequential scan, which would read the words of all groups.
   `create function groups_with_words(query tsquery) returns setof bigint
     language sql stable set enable_seqscan = off
     as $$ select group_id from grp_text where words_of(body) @@ query $$`,
 
-  // The process that extracts the text of groups, among those that share this database.
+  // The process, of those sharing this database, that extracts the text of groups.
   `create table text_worker (
     id smallint primary key,
     owner uuid not null,
@@ -39,7 +37,7 @@ export const statements: ReadonlyArray<string> = [
     constraint text_worker_is_one check (id = 1)
   )`,
 
-  // What lists of groups are sorted and filtered by (TrajectoryApi.GroupFigures), extracted with their text.
+  // The metrics by which group lists are sorted and filtered (TrajectoryApi.GroupFigures), extracted with their text.
   `create table grp_figure (
     group_id bigint primary key references grp on delete cascade,
     prompt text,
@@ -85,7 +83,7 @@ export const statements: ReadonlyArray<string> = [
   )`,
   `create index note_run on note (run_id, changed_at desc)`,
 
-  // A run is named, not referred to: an evaluation may come before its trainer, or belong to none.
+  // A run is named rather than referenced: an evaluation may precede its trainer, or belong to none.
   `create table evaluation (
     id bigint generated always as identity primary key,
     key uuid not null,
@@ -111,10 +109,10 @@ export const statements: ReadonlyArray<string> = [
     payload bytea not null,
     primary key (evaluation_id, number)
   )`,
-  // Payloads are compressed already.
+  // Payloads are already compressed.
   `alter table evaluation_sample alter payload set storage external`,
 
-  // Logprobs that trainers computed of the sequences they learned from.
+  // Logprobs trainers computed of their sequences.
   `create table trained_logprob (
     group_id bigint not null references grp on delete cascade,
     -- Place in the group, from 0.
@@ -129,6 +127,6 @@ export const statements: ReadonlyArray<string> = [
     constraint trained_logprob_whole check (octet_length(logprobs) % 4 = 0),
     constraint trained_logprob_places check (sequence >= 0 and first >= 0)
   )`,
-  // Floats compress badly.
+  // Floats compress poorly.
   `alter table trained_logprob alter logprobs set storage external`
 ]

@@ -1,4 +1,4 @@
-/** The migrations in order: append only, once a version is released. */
+/** Lists the migrations in order: append only, once a version is released. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as QueueTables from "./QueueTables.ts"

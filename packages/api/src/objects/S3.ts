@@ -1,10 +1,10 @@
 /**
- * Objects in S3, or in what speaks its protocol (MinIO, Ceph, R2, Garage), addressed by path: `https://host/bucket`, a
- * prefix behind it if wanted.
+ * Stores objects in S3 or a compatible service (MinIO, Ceph, R2, Garage), addressed by path: `https://host/bucket`,
+ * optionally followed by a prefix.
  *
- * Requests are signed by `aws4fetch` (an optional peer: AWS's signature, version 4) over the digest of the whole body,
- * so that what arrives is what was sent. What fails for reasons that pass (no answer, 429, 5xx) is tried again for some
- * seconds, and is then a transient failure.
+ * Requests are signed by `aws4fetch` (an optional peer; AWS signature version 4) over the digest of the whole body,
+ * which guards against corruption. Transient failures (no response, 429, 5xx) are retried for some seconds, and then
+ * reported as transient.
  */
 import * as Installed from "@atropos/core/base/Installed"
 import { Config, Duration, Effect, Layer, Option, Redacted, Schedule, Schema, Semaphore } from "effect"
@@ -24,9 +24,9 @@ export interface Options {
   readonly accessKeyId: string
   readonly secretAccessKey: Redacted.Redacted
   readonly sessionToken?: Redacted.Redacted
-  /** Default: what the host says, else us-east-1. */
+  /** Default: derived from the host, otherwise us-east-1. */
   readonly region?: string
-  /** Stored bytes. Default 64 KiB. */
+  /** Min stored bytes of a payload. Default 64 KiB. */
   readonly threshold?: number
 }
 
@@ -42,7 +42,7 @@ const hex = (bytes: ArrayBuffer): string => Buffer.from(bytes).toString("hex")
 
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
-/** What an answer in XML has between these tags, each once. */
+/** The contents of all occurrences of a tag in an XML response. */
 const between = (xml: string, tag: string): ReadonlyArray<string> =>
   xml
     .split(`<${tag}>`)
@@ -102,7 +102,6 @@ export const make = Effect.fn("S3.make")(function* (
     )
   })
 
-  /** The answer where it is a success, or 404. */
   const ask = <A>(
     method: Method,
     path: string,
@@ -139,7 +138,7 @@ export const make = Effect.fn("S3.make")(function* (
       ask("GET", pathOf(name), undefined, (response) =>
         response.status === 404
           ? Effect.flatMap(response.text, (body) =>
-              // A bucket that is missing is a mistake in the settings, and may be there again.
+              // A missing bucket is a configuration error and may reappear, so nothing is lost.
               Effect.fail(
                 failed(
                   `GET ${pathOf(name)}`,
@@ -167,18 +166,17 @@ export const make = Effect.fn("S3.make")(function* (
     },
     remove: (name) => ask("DELETE", pathOf(name), undefined, () => Effect.void)
   }
-  // A wrong key or a missing bucket is told at the start, and not by the first large group.
+  // A wrong key or a missing bucket fails at startup rather than at the first large group.
   yield* Effect.mapError(store.list("", undefined), ({ message }) => new ObjectStoreError({ message }))
   return store
 })
 
-/** The storage of `options`; requests by `fetch`. */
 export const layer = (options: Options): Layer.Layer<never, ObjectStoreError> =>
   Layer.effect(ObjectStore, make(options)).pipe(Layer.provide(FetchHttpClient.layer))
 
 /**
- * As `ATROPOS_OBJECTS` (the URL), `ATROPOS_OBJECTS_FROM` (the threshold) and the variables of AWS's own tools say; none
- * where the first is not set.
+ * Uses `ATROPOS_OBJECTS` (the URL), `ATROPOS_OBJECTS_FROM` (the threshold) and the variables of AWS's own tools; none
+ * if the first is unset.
  */
 export const layerConfig: Layer.Layer<never, ObjectStoreError | Config.ConfigError> = Layer.unwrap(
   Effect.gen(function* () {

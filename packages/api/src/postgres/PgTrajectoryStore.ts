@@ -1,9 +1,9 @@
 /**
- * The trajectory store in Postgres, on a server or embedded: the same statements on both.
+ * Implements the trajectory store in Postgres, on a server or embedded, with the same statements.
  *
- * Submissions are durable when they are answered (on a server: also after a power cut; embedded: after a crash of the
- * process). Payloads are in the database, or large ones in the `ObjectStore` where one is provided. Times come from
- * `Clock`. Bounds and habits are in `Settings`, a reference with defaults:
+ * Submissions are durable once acknowledged (server: also after a power failure; embedded: after a crash of the
+ * process). Payloads are in the database, or large ones in the `ObjectStore` if provided. Times come from `Clock`.
+ * Limits are in `Settings`, a reference with defaults:
  *
  *     PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerConfig))
  */
@@ -47,7 +47,7 @@ import { TrajectoryStore } from "../store/TrajectoryStore.ts"
 
 export { defaults as defaultSettings, StoreSettings as Settings } from "./base/Settings.ts"
 
-/** The store in the database of `Database`, and the reader of what it keeps. */
+/** The store in the database of `Database`, and its readers. */
 export const layer: Layer.Layer<
   TrajectoryStore | RolloutReader | NoteStore | EvaluationStore | EvaluationReader,
   never,

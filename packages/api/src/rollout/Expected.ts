@@ -1,21 +1,20 @@
 /**
- * Whether an answer says what was expected, for readers of many groups: a hint and no verdict. Graders take more forms
- * than this knows, so that an answer it does not recognise may be right; one that it recognises is.
+ * Guesses if an answer matches the expected one, as a hint for readers of many groups. Graders accept more forms, so an
+ * unrecognised answer may be correct; a recognised one is.
  *
- * Compared are the answer as its score read it (`overrides[i].parsed`), else the end of what was said, with the answers
- * expected (`group_overrides.gold`): without boxes, tags, blanks at the ends, case and closing punctuation; numbers by
+ * Compares the parsed answer (`overrides[i].parsed`), otherwise the end of the text, with the expected answers
+ * (`group_overrides.gold`), ignoring boxes, tags, surrounding whitespace, case and closing punctuation; numbers by
  * value. Pure.
  */
 import { isFields } from "./Fields.ts"
 
-/** Characters of a long text's end that are looked at. */
+/** Characters at the end of a long text that are compared. */
 const longestEnd = 300
-/** Expected answers beyond this are texts of many forms. */
+/** Longer expected answers have too many valid forms. */
 const longestGold = 200
 
 const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Without what stands around an answer. */
 const bare = (text: string): string => {
   const shown = text.slice(text.lastIndexOf("</think>") + 1).replace(/^\/think>/, "")
   const box = shown.lastIndexOf("\\boxed{")
@@ -41,7 +40,7 @@ const lastSaid = (chat: unknown): string => {
   return isFields(message) && typeof message["content"] === "string" ? message["content"].slice(-longestEnd) : ""
 }
 
-/** For each rollout; undefined if the expected answer is unknown or long. */
+/** A predicate by rollout; undefined if the expected answer is unknown or long. */
 export const of = ({
   groupOverrides,
   messages,

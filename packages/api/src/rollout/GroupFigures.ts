@@ -1,15 +1,15 @@
 /**
- * What lists of groups are sorted and filtered by, beside scores, found in a group as it was sent. Pure; the same in
- * the service, over files and in saved pages.
+ * Extracts the metrics by which group lists are sorted and filtered, besides scores, from a group as it was sent. Pure;
+ * used by the service, over files and in saved pages.
  *
- * What others wrote is taken as far as it makes sense. Masks are labels (-100 where nothing is trained) or zeros and
- * ones; logprobs are in nats, and not counted where nothing was sampled (NaN, or above 0).
+ * Third-party data is used as far as it is valid. Masks are labels (-100 for untrained) or zeros and ones; logprobs are
+ * in nats, and ignored for tokens that were not sampled (NaN, or above 0).
  */
 import * as Expected from "./Expected.ts"
 import { isFields } from "./Fields.ts"
 import * as Prompt from "./Prompt.ts"
 
-/** As the service tells it (`TrajectoryApi.GroupFigures`). */
+/** As in the service's API (`TrajectoryApi.GroupFigures`). */
 export interface Figures {
   readonly prompt: string | null
   readonly length: number
@@ -31,7 +31,7 @@ export interface Sent {
   readonly logprobs?: unknown
   readonly overrides?: unknown
   readonly groupOverrides?: unknown
-  /** The components, where they are apart from the overrides. */
+  /** The components, if separate from the overrides. */
   readonly rewards?: unknown
 }
 
@@ -46,7 +46,7 @@ const untrainedOf = (mask: ArrayLike<number>): number => {
 
 interface Trained {
   readonly tokens: number
-  /** Mean of minus the logprobs. */
+  /** Mean negative logprob. */
   readonly surprise: number | null
 }
 
@@ -69,7 +69,7 @@ const trainedOf = (mask: unknown, logprobs: unknown): Trained => {
 const isTruncated = (own: unknown): boolean =>
   isFields(own) && (own["finish_reason"] === "length" || own["truncated"] === true)
 
-/** As our tools answer, and as Python's do. */
+/** Matches errors of our tools and of Python's. */
 const isToolError = (message: unknown): boolean =>
   isFields(message) &&
   message["role"] === "tool" &&
@@ -88,7 +88,7 @@ const componentsOf = (rows: ReadonlyArray<unknown>): { readonly [component: stri
   return Object.fromEntries([...totals].map(([component, { count, sum }]) => [component, sum / count]))
 }
 
-/** Two sums of 32 bits (FNV-1a) of a text's units: not against malice, but against chance. */
+/** Two 32-bit sums (FNV-1a) of a text's units: no protection against malicious collisions. */
 const fingerprint = (text: string): string => {
   let [one, two] = [0x811c9dc5, 0x1000193]
   for (let at = 0; at < text.length; at++) {
@@ -99,10 +99,9 @@ const fingerprint = (text: string): string => {
   return `~${[one, two].map((part) => (part >>> 0).toString(16).padStart(8, "0")).join("")}`
 }
 
-/** Digits of an answer's fingerprint. */
 const answerDigits = 12
 
-/** Before the fingerprint of an answer that says what was expected. */
+/** Prefix of the fingerprint of an answer that matches the expected one. */
 const expected = "="
 
 const textsOf = (sent: Sent): Pick<Figures, "prompt" | "answers"> => {
@@ -113,7 +112,7 @@ const textsOf = (sent: Sent): Pick<Figures, "prompt" | "answers"> => {
   const prompt = chats[0]?.slice(0, length) ?? []
   return {
     prompt: prompt.length === 0 ? null : fingerprint(JSON.stringify(prompt)),
-    // Where a rollout has no chat, nobody knows whose answer is whose.
+    // If a rollout has no chat, chats cannot be matched with rollouts.
     answers:
       chats.length < list(messages).length
         ? []
@@ -153,6 +152,5 @@ export const of = (sent: Sent): Figures => {
   }
 }
 
-/** Of a group as it is inside. */
 export const ofScoredGroup = (group: Omit<Sent, "logprobs"> & { readonly inferenceLogprobs?: unknown }): Figures =>
   of({ ...group, logprobs: group.inferenceLogprobs })

@@ -1,20 +1,18 @@
 /**
- * The groups of a saved page, densely: per token numbers in columns of bytes beside the JSON, long texts once. Pure,
- * and without imports: written by the command, read in a browser.
+ * Packs the groups of a saved page: per-token numbers in byte columns next to the JSON, long texts once. Pure and
+ * without imports: written by the command, read in a browser.
  *
- * A group's object keeps its form; what is packed has a marker in its place:
+ * A group's object keeps its form; packed values are replaced by a marker:
  *
- *     tokens       { $ids: [at, lengths] }       token ids by their place in `Tables.ids`, in the column `ids` from
- *                                                byte `at`
- *     masks        { $runs: [[12, 30], …] }      per sequence, numbers of tokens that are not trained, trained, not
- *                                                trained, …
+ *     tokens       { $ids: [at, lengths] }       indices into `Tables.ids`, in the column `ids` from byte `at`
+ *     masks        { $runs: [[12, 30], …] }      per sequence, alternating numbers of untrained and trained tokens
  *     logprobs, …  { $decimals: [at, lengths] }  three significant digits, in the columns `high` and `low` from
  *                                                byte `at`
- *     a long text  { (text): n }                 `Tables.texts[n]`: pictures come with every rollout, and in their
- *                                                messages too
+ *     a long text  { (text): n }                 `Tables.texts[n]`: pictures are repeated in every rollout and its
+ *                                                messages
  *
- * Ids, masks and texts come back as they were. Of decimals three digits do, from 1e-12 to 1e16, smaller ones as 0; a
- * field that has others (or a mask that is no mask) is not packed.
+ * Ids, masks and texts round-trip exactly. Decimals keep three digits from 1e-12 to 1e16, smaller ones become 0; a
+ * field with other values (or an invalid mask) is not packed.
  */
 import { isFields } from "./Fields.ts"
 
@@ -24,7 +22,7 @@ export interface Columns<A> {
   readonly low: A
 }
 
-/** What markers refer to: a part of the JSON. */
+/** Tables that markers refer to; part of the JSON. */
 export interface Tables {
   readonly ids: ReadonlyArray<number>
   readonly texts: ReadonlyArray<string>
@@ -32,27 +30,26 @@ export interface Tables {
 
 type Rows = ReadonlyArray<ArrayLike<number>>
 type Lengths = ReadonlyArray<number>
-/** `at` is a byte of the column. */
+/** `at` is a byte offset in the column. */
 type Place = readonly [at: number, lengths: Lengths]
 
-/** The marker of a long text: no key that anybody's objects have. */
+/** The marker of a long text: a key that does not occur in data. */
 const text = "\uE000text"
 
-/** The label of a token that is not trained on. */
 const untrained = -100
 
-/** Shorter ones the compression finds by itself. */
+/** Compression handles shorter repetitions by itself. */
 const longText = 1024
 
-/** In three bytes as far as there are so many different ids. */
+/** The number of distinct ids that three bytes can encode. */
 const maxIds = 128 + 64 * 256 + 64 * 65536
 
 const smallest = -12
 const largest = 15
-/** Codes of a sign: 900 mantissas (100 to 999) for each exponent; 0 is zero. */
+/** Codes per sign: 900 mantissas (100 to 999) for each exponent; 0 is zero. */
 const codes = (largest - smallest + 1) * 900
 
-/** The code of a value rounded to three digits; null where there is none. */
+/** The code of a value rounded to three digits; null if out of range. */
 export const codeOf = (value: number): number | null => {
   if (!Number.isFinite(value)) return null
   const [mantissa = "", exponent = ""] = Math.abs(value).toExponential(2).split("e")
@@ -69,7 +66,7 @@ export const valueOf = (code: number): number => {
   return Number(`${sign}${(size % 900) + 100}e${Math.floor(size / 900) + smallest - 2}`)
 }
 
-/** Numbers of tokens that are trained and that are not, in turns; null where a label is neither. */
+/** Alternating numbers of untrained and trained tokens; null if a label is neither. */
 const runsOf = (mask: ArrayLike<number>, tokens: ArrayLike<number> | undefined): Lengths | null => {
   if (mask.length !== tokens?.length) return null
   const runs = [0]
@@ -84,7 +81,7 @@ const runsOf = (mask: ArrayLike<number>, tokens: ArrayLike<number> | undefined):
 
 const lengthsOf = (rows: Rows): Lengths => Array.from(rows, ({ length }) => length)
 
-/** The place of a key among those that are known, which it is from now on. */
+/** The index of a key, which is added if new. */
 const placeOf = <Key>(known: Map<Key, number>, key: Key): number => {
   const place = known.get(key) ?? known.size
   known.set(key, place)
@@ -96,9 +93,9 @@ export interface Writer {
   /** `tokens` are those of the same group. */
   readonly masks: (rows: Rows, tokens: Rows) => unknown
   readonly decimals: (rows: Rows) => unknown
-  /** Any JSON: its long texts are kept once in all. */
+  /** Any JSON: its long texts are stored once overall. */
   readonly texts: (value: unknown) => unknown
-  /** The bytes that came since the last time. */
+  /** The bytes since the last call. */
   readonly take: () => Columns<Uint8Array>
   readonly tables: () => Tables
 }
@@ -107,7 +104,6 @@ export const writer = (): Writer => {
   const ids = new Map<number, number>()
   const texts = new Map<string, number>()
   let bytes: Columns<Array<number>> = { ids: [], high: [], low: [] }
-  /** Bytes of the columns that were taken. */
   let idsAt = 0
   let decimalsAt = 0
 
@@ -163,10 +159,10 @@ export const writer = (): Writer => {
   }
 }
 
-/** The fields that are packed: in others markers are what somebody wrote. Masks come behind their tokens. */
+/** The packed fields: in others, markers are ordinary data. Masks come after their tokens. */
 const numeric = new Set(["tokens", "masks", "advantages", "ref_logprobs", "inference_logprobs", "trainer_differences"])
 
-/** Gives groups as they were packed; what has no markers comes back as it is. */
+/** Unpacks groups; values without markers are returned unchanged. */
 export const reader = (tables: Tables, columns: Columns<Uint8Array>): ((group: unknown) => unknown) => {
   const idsOf = ([start, lengths]: Place) => {
     let at = start
@@ -205,7 +201,7 @@ export const reader = (tables: Tables, columns: Columns<Uint8Array>): ((group: u
     let tokens: Rows = []
     const fields = Object.entries(group).map(([key, value]): [string, unknown] => {
       if (!isFields(value) || !numeric.has(key)) return [key, lengthened(value)]
-      // What the writer above put there.
+      // Written by the writer above.
       if ("$ids" in value) return [key, (tokens = idsOf(value["$ids"] as Place))]
       if ("$decimals" in value) return [key, decimalsOf(value["$decimals"] as Place)]
       return [key, masksOf(value["$runs"] as ReadonlyArray<Lengths>, tokens)]

@@ -1,43 +1,44 @@
 /**
- * The words of a group's chats, and how they are searched. Pure; the same here, in the database, in a thread of
- * its own and in a browser.
+ * Extracts the words of a group's chats, and defines their search. Pure; used here, in the database, in a thread and in
+ * browsers.
  *
- * A word is a run of letters and digits of any script, lower case; case and punctuation do not count, so `\boxed{42}`
- * is `boxed 42`. Of scripts that are written without spaces each character is a word. A query is words that must all
- * occur somewhere in the group, each as the beginning of a word; what is in quotes, or has punctuation inside, must
- * occur as a phrase within one message. A phrase in quotes ends where a word ends.
+ * A word is a lower-case run of letters and digits of any script; case and punctuation do not count, so `\boxed{42}` is
+ * `boxed 42`. In scripts without spaces each character is a word. A query is a set of words that must all occur in the
+ * group, each as a prefix of a word; a quoted part, or one with inner punctuation, must occur as a phrase within one
+ * message. A quoted phrase must end at a word boundary.
  *
- * Searched are contents, reasoning, and names and arguments of tool calls: no images. What several rollouts of a group
- * share, such as their prompt, is kept once. A group's text ends at a million characters, or of different words.
+ * Searched are contents, reasoning, and names and arguments of tool calls, but no images. Text shared by rollouts of a
+ * group, such as the prompt, is stored once. The text of a group is limited to a million characters, also of distinct
+ * words.
  */
 import { isFields } from "./Fields.ts"
 import * as Prompt from "./Prompt.ts"
 
 export interface GroupText {
-  /** The beginning of the item's question: of the last user message of the prompt; null without messages. */
+  /** Start of the item's question, the prompt's last user message; null without messages. */
   readonly preview: string | null
-  /** Each message's words with a space around each, messages apart by line feeds; empty where there are none. */
+  /** The words of each message surrounded by spaces, messages separated by line feeds; may be empty. */
   readonly body: string
-  /** Number of different words. */
+  /** Number of distinct words. */
   readonly vocabulary: number
 }
 
-/** What must occur: the words of a phrase, or one word. */
+/** A search term: the words of a phrase, or one word. */
 export interface Term {
   readonly words: readonly [string, ...ReadonlyArray<string>]
-  /** The last word must be one as it is, and not the beginning of one. */
+  /** The last word must match completely rather than as a prefix. */
   readonly isWhole: boolean
 }
 
 export type Query = readonly [Term, ...ReadonlyArray<Term>]
 
 const maxCharacters = 1_000_000
-/** A column of words holds 2^20. */
+/** The limit of a tsvector is 2^20 bytes. */
 const maxVocabularyBytes = 1_000_000
 
 const previewCharacters = 200
 
-/** Longer ones are no words: what was cut away is not searched. */
+/** Longer words are truncated. */
 const longestWord = 64
 
 const word =
@@ -46,7 +47,6 @@ const plainWord = /[a-z0-9]+/g
 // oxlint-disable-next-line no-control-regex
 const isPlain = /^[\0-\x7f]*$/
 
-/** The words of a text, in order. */
 export const wordsOf = (text: string): ReadonlyArray<string> => {
   const runsOfLetters = isPlain.test(text)
     ? text.toLowerCase().match(plainWord)
@@ -60,9 +60,7 @@ const bytesOf = (one: string): number => (isPlain.test(one) ? one.length : encod
 
 const isQuoted = (part: string): boolean => part.startsWith('"')
 
-/**
- * The terms of what somebody typed; undefined where it has no word. A quotation that is not closed goes on to the end.
- */
+/** Parses a query; undefined if it has no words. An unclosed quotation extends to the end. */
 export const parse = (text: string): Query | undefined => {
   const terms = (text.match(/"[^"]*"?|[^\s"]+/g) ?? []).flatMap((part): ReadonlyArray<Term> => {
     const [first, ...rest] = wordsOf(part)
@@ -72,10 +70,10 @@ export const parse = (text: string): Query | undefined => {
   return first === undefined ? undefined : [first, ...rest]
 }
 
-/** What must be found in a body: it begins where a word begins. */
+/** The string to find in a body: it starts at a word boundary. */
 export const needleOf = ({ isWhole, words }: Term): string => ` ${words.join(" ")}${isWhole ? " " : ""}`
 
-/** Whether all terms occur in the text. */
+/** Returns true if all terms occur in the text. */
 export const matches = (query: Query, { body }: Pick<GroupText, "body">): boolean =>
   query.every((term) => body.includes(needleOf(term)))
 
@@ -97,7 +95,7 @@ const callsOf = (calls: unknown): ReadonlyArray<unknown> =>
       })
     : []
 
-/** What is written in a message, whoever made it up: what is no text is left out. */
+/** The texts of a message from any source; other values are skipped. */
 const partsOf = (message: unknown): ReadonlyArray<string> =>
   isFields(message)
     ? [message["reasoning_content"], contentOf(message["content"]), ...callsOf(message["tool_calls"])].filter(
@@ -115,7 +113,7 @@ const previewOf = (rollouts: ReadonlyArray<ReadonlyArray<unknown>>, masks: unkno
     prompt.findLast(({ role, text }) => role !== "assistant" && text !== "") ??
     said.find(({ role, text }) => role === "user" && text !== "") ??
     said.find(({ text }) => text !== "")
-  // Far more than is shown, as white space goes.
+  // Much longer than shown, since white space is collapsed.
   const text = (shown?.text ?? "")
     .slice(0, previewCharacters * 8)
     .replaceAll(/[\s\0]+/g, " ")
@@ -128,8 +126,8 @@ const previewOf = (rollouts: ReadonlyArray<ReadonlyArray<unknown>>, masks: unkno
 const isChat = (chat: unknown): chat is ReadonlyArray<unknown> => Array.isArray(chat) && chat.length > 0
 
 /**
- * The text of the chats of a group, one list of messages per rollout; `masks`, one per rollout too, tell answers from
- * the prompt.
+ * The text of the chats of a group, one list of messages per rollout; `masks`, also one per rollout, separate answers
+ * from the prompt.
  */
 export const ofMessages = (chats: unknown, masks?: unknown): GroupText => {
   if (!Array.isArray(chats)) return nothing

@@ -1,9 +1,8 @@
 /**
- * Evaluations for people who look, and where they come from.
+ * Defines stores of evaluations, for reading and recording.
  *
- * `PgTrajectoryStore.layer` provides both over the service's database. `EvaluationReader` can be implemented over
- * anything else that has samples (`atropos view` does, over files); where there is none in the context, the endpoints
- * that read evaluations find none.
+ * `PgTrajectoryStore.layer` provides both over the service's database. `EvaluationReader` can be implemented over other
+ * samples (as `atropos view` does over files); without one in the context, the endpoints find no evaluations.
  */
 import { Context, type Effect, type Option, Schema } from "effect"
 import type { TrajectoryApi } from "@atropos/core"
@@ -26,12 +25,11 @@ export interface EvaluationReaderShape {
   /** Newest first. */
   readonly evaluations: (filter: EvaluationFilter) => Effect.Effect<TrajectoryApi.EvaluationPage, StoreError>
   readonly evaluation: (id: string) => Found<TrajectoryApi.EvaluationRow>
-  /** Samples from a number on, in their order. */
+  /** Samples from a number on, in order. */
   readonly samples: (
     id: string,
     page: { readonly from: number; readonly limit: number }
   ) => Effect.Effect<TrajectoryApi.EvaluationSamplePage, StoreError | UnknownEvaluation>
-  /** A sample whole. */
   readonly sample: (id: string, number: number) => Found<unknown>
 }
 
@@ -42,7 +40,7 @@ export class EvaluationReader extends Context.Service<EvaluationReader, Evaluati
 export interface EvaluationStoreShape {
   /** A key is stored once. */
   readonly record: (spec: TrajectoryApi.EvaluationSpec) => Effect.Effect<TrajectoryApi.EvaluationRow, StoreError>
-  /** Samples from a number on, each a sample (`SampleHead.of`); those that are there stay. */
+  /** Stores samples from a number on, each a sample (`SampleHead.of`); existing ones are kept. */
   readonly recordSamples: (
     id: string,
     from: number,

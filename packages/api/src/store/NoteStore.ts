@@ -1,8 +1,8 @@
 /**
- * Notes, labels and bookmarks on rollouts. `PgTrajectoryStore.layer` provides it over the service's database; where
- * there is none in the context, nothing is noted.
+ * Defines the store of notes, labels and bookmarks on rollouts. `PgTrajectoryStore.layer` provides it over the
+ * service's database; without it in the context there are no notes.
  *
- * A rollout, and a group as a whole, has one note: the last one that was written. It goes with its group.
+ * A rollout, and a group as a whole, has one note: the last one written. It is deleted with its group.
  */
 import { Context, type Effect, Schema } from "effect"
 import type { TrajectoryApi } from "@atropos/core"
@@ -13,13 +13,12 @@ export class UnknownGroup extends Schema.TaggedError<UnknownGroup>()("UnknownGro
   group: Schema.String
 }) {}
 
-/** A run has as many notes as it may have. */
 export class TooManyNotes extends Schema.TaggedError<TooManyNotes>()("TooManyNotes", { most: Schema.Int }) {}
 
 export interface NoteStoreShape {
-  /** The one that was changed last first. */
+  /** Most recently changed first. */
   readonly notes: (run: string) => Effect.Effect<ReadonlyArray<TrajectoryApi.Note>, StoreError | UnknownRun>
-  /** One that says nothing takes back what was said. */
+  /** An empty note deletes the existing one. */
   readonly write: (
     run: string,
     group: string,

@@ -1,23 +1,23 @@
 /**
- * Where large payloads lie, if not in the database: a store of objects by name. None, unless one is provided.
+ * Defines a store of named objects for large payloads. None unless provided.
  *
- * An object that was put is there for everybody when `put` succeeds. A name always stands for the same bytes, so that
- * putting it again changes nothing.
+ * A successful `put` is immediately visible to all. A name always has the same content, so a repeated `put` changes
+ * nothing.
  */
 import { Context, type Effect } from "effect"
 import type { StoreError } from "./TrajectoryStore.ts"
 
 export interface ObjectStoreShape {
-  /** Where it is, for people: never with a key. */
+  /** Display location, never with a key. */
   readonly location: string
-  /** Payloads of so many stored bytes and more lie there. */
+  /** Min stored bytes of a payload to be stored here. */
   readonly threshold: number
   readonly put: (name: string, bytes: Uint8Array) => Effect.Effect<void, StoreError>
-  /** Fails for good (not transient) where there is none of that name. */
+  /** Fails permanently (not transient) if the name does not exist. */
   readonly get: (name: string) => Effect.Effect<Uint8Array, StoreError>
-  /** Names that begin so, in order, from the one after `after` on: some hundreds; none where there are no more. */
+  /** Names with this prefix in order, starting after `after`: up to some hundreds; empty at the end. */
   readonly list: (prefix: string, after: string | undefined) => Effect.Effect<ReadonlyArray<string>, StoreError>
-  /** Succeeds where it is not there. */
+  /** Also succeeds if the object does not exist. */
   readonly remove: (name: string) => Effect.Effect<void, StoreError>
 }
 

@@ -1,7 +1,6 @@
 /**
- * Stored groups in the form somebody asks for. Bytes are handed on as they are where the form is theirs, and read and
- * written anew where it is not; what was stored had been checked, so that a payload that cannot be read is a broken
- * invariant.
+ * Converts stored groups to the requested form. Bytes are passed through if the form matches, otherwise decoded and
+ * encoded. Stored payloads were validated, so an unreadable one is a broken invariant.
  */
 import { Effect, Result } from "effect"
 import type * as ScoredGroup from "@atropos/core/ScoredGroup"
@@ -11,7 +10,6 @@ import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import * as WireGroup from "@atropos/core/service/WireGroup"
 import type { Payload } from "./TrajectoryStore.ts"
 
-/** The group itself. */
 export const toScoredGroup = ({ bytes, format }: Payload): Effect.Effect<ScoredGroup.ScoredGroup> => {
   const group: Result.Result<ScoredGroup.ScoredGroup, unknown> =
     format === "packed"
@@ -25,27 +23,23 @@ export const toJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint8Array
   payload.format === "json"
     ? Effect.succeed([payload.bytes])
     : Effect.flatMap(Effect.orDie(Effect.fromResult(PackedGroup.decodeLabelled(payload.bytes))), (group) =>
-        // Writing a large group takes many milliseconds: other requests get in between.
+        // Encoding a large group takes many milliseconds; yielding lets other requests run.
         Effect.forEach(WireGroup.encodeLabelledPieces(group), (piece) => Effect.as(Effect.yieldNow, piece))
       )
 
-/** The packed form. */
 export const toPacked = ({ bytes, format }: Payload): Effect.Effect<Uint8Array> => {
   if (format === "packed") return Effect.succeed(bytes)
   const group = Result.flatMap(WireGroup.parse(bytes), ({ value }) => WireGroup.decodeLabelled(value))
   return Effect.andThen(Effect.yieldNow, Effect.orDie(Effect.map(Effect.fromResult(group), PackedGroup.encodeLabelled)))
 }
 
-/** The oldest policy of a group's sequences, null where none is known. */
+/** The oldest policy version of a group's sequences, null if unknown. */
 export const policyStep = (versions: ReadonlyArray<number | null> | null | undefined): number | null => {
   const steps = (versions ?? []).filter((version) => version !== null)
   return steps.length === 0 ? null : steps.reduce((oldest, version) => Math.min(oldest, version))
 }
 
-/**
- * The object of 14 keys with `policy_versions` and, where known, `timings` and what its trainer computed at its end:
- * what people look at.
- */
+/** The object of 14 keys for the viewer, plus `policy_versions` and, if known, `timings` and the trainer's logprobs. */
 export const toViewedJson = (
   payload: Payload,
   trained?: TrainedLogprobs.TrainedLogprobs
@@ -63,7 +57,7 @@ export const toViewedJson = (
     const last = pieces.at(-1)
     if (last === undefined) return pieces
     const computed = trained === undefined ? "" : `,${TrainedLogprobs.toJson(trained)}`
-    // The object ends with its closing brace.
+    // Inserted before the object's closing brace.
     const end = new TextEncoder().encode(`,${beside.slice(1, -1)}${computed}}`)
     return [...pieces.slice(0, -1), last.subarray(0, -1), end]
   })

@@ -1,30 +1,27 @@
 /**
- * Stored rollouts and what is kept beside them, for reading: what the viewer and its endpoints (`ViewerService`) stand
- * on.
+ * Reads stored rollouts and related records: the basis of the viewer and its endpoints (`ViewerService`).
  *
- * `PgTrajectoryStore.layer` implements it over the service's database. Anything else that has rollouts can implement it
- * too, a file of JSON lines for example, and be viewed with
+ * `PgTrajectoryStore.layer` implements it over the service's database. Any other source of rollouts, for example a file
+ * of JSON lines, can implement it and be viewed with
  *
  *     ViewerService.serve({ host: "127.0.0.1", port: 0 }).pipe(Layer.provide([reader, Auth.layerOpen]))
  *
- * To implement it over a file: one run; the number of a line as the id of its group, newest last;
- * `RolloutText.ofMessages` for the preview and what `text` filters search, `RolloutText.matches` for the filter itself;
- * the line as a payload of the format "json"; metrics, pieces, settings, environments and batches empty where there are
- * none, and `Stream.never` for metrics to come; no distributions (null) where groups have no steps. A name
- * that is not the run's is `UnknownRun`.
+ * Over a file: one run; the line number as the group's id, newest last; `RolloutText.ofMessages` for previews and text
+ * filters, `RolloutText.matches` for the filter itself; the line as a payload of the format "json"; metrics, pieces,
+ * settings, environments and batches empty if unavailable, and `Stream.never` for future metrics; no distributions
+ * (null) if groups have no steps. A name other than the run's is `UnknownRun`.
  *
- * Reading disturbs nobody: nothing here claims, marks or removes. A run that was reset stays readable under its name:
- * its consumed groups beside those of its successor, the rest until the name is taken again.
+ * Reading has no side effects: nothing is claimed, marked or removed. A reset run stays readable under its name: its
+ * consumed groups together with those of its successor, the rest until the name is used again.
  */
 import { Context, type Effect, type Option, type Stream } from "effect"
 import type { TrainedLogprobs, TrajectoryApi } from "@atropos/core"
 import type * as RolloutText from "../rollout/RolloutText.ts"
 import type { Payload, StoreError, UnknownRun } from "./TrajectoryStore.ts"
 
-/** One stored group whole. */
 export interface Rollout extends TrajectoryApi.RolloutRow {
   readonly payload: Payload
-  /** What its trainer computed of it, where that was recorded. */
+  /** Its trainer's logprobs, if recorded. */
   readonly trained?: TrainedLogprobs.TrainedLogprobs
 }
 
@@ -45,28 +42,25 @@ export interface MetricsFilter {
 type Reading<A> = Effect.Effect<A, StoreError | UnknownRun>
 
 export interface RolloutReaderShape {
-  /** Those under way, then those that have ended; of each, where something happened last first. */
+  /** Active runs, then ended ones; each most recently active first. */
   readonly runs: Effect.Effect<ReadonlyArray<TrajectoryApi.RunRow>, StoreError>
   readonly rollouts: (run: string, filter: RolloutFilter) => Reading<TrajectoryApi.RolloutPage>
   readonly rollout: (run: string, id: string) => Reading<Option.Option<Rollout>>
-  /** Text of token ids, all that are known where no ids are named. */
+  /** Text of token ids; all known ones if no ids are given. */
   readonly pieces: (run: string, ids?: ReadonlyArray<number>) => Reading<ReadonlyMap<number, string>>
   readonly metrics: (run: string, filter: MetricsFilter) => Reading<TrajectoryApi.MetricsPage>
-  /**
-   * Rows as they come, after the one with the id `after`, or those that come from now on; never empty, never ends by
-   * itself.
-   */
+  /** Future rows: those after the id `after`, or from now on; never empty, never ends by itself. */
   readonly metricsToCome: (
     run: string,
     after: string | undefined
   ) => Reading<Stream.Stream<ReadonlyArray<TrajectoryApi.MetricsRow>, StoreError>>
   readonly environments: (run: string) => Reading<ReadonlyArray<TrajectoryApi.EnvironmentRow>>
-  /** Null where there is nothing to tell. */
+  /** Null if not available. */
   readonly distribution: (
     run: string,
     query: TrajectoryApi.DistributionQuery
   ) => Reading<TrajectoryApi.Distribution | null>
-  /** What the run was started with: the trainer's, then those of its environments, newest first. */
+  /** Settings at the start of the run: the trainer's, then those of its environments, newest first. */
   readonly settings: (run: string) => Reading<ReadonlyArray<TrajectoryApi.SourceSettingsRow>>
   /** The newest 100, newest first. */
   readonly batches: (run: string) => Reading<ReadonlyArray<TrajectoryApi.BatchRow>>

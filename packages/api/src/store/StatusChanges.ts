@@ -1,8 +1,8 @@
 /**
- * What an environment or a viewer sees of a run's queue, now and whenever it changes.
+ * Streams the state of a run's queue to environments and viewers, now and on every change.
  *
- * Nothing polls: the store tells of changes, and reads follow them, at most ten a second however fast the queue moves,
- * and fewer for more than a hundred listeners to one stream. The last state is always told.
+ * There is no polling: the store notifies of changes, followed by reads, at most ten a second however fast the queue
+ * moves, and fewer for more than a hundred listeners to one stream. The last state is always delivered.
  */
 import { Effect, Stream } from "effect"
 import type { TrajectoryApi } from "@atropos/core"
@@ -11,7 +11,7 @@ import type { StoreError, TrajectoryStoreShape, UnknownEnvironment } from "./Tra
 /** Milliseconds between two values. */
 const pauseFor = (listeners: number): number => Math.max(100, listeners)
 
-/** Reads now and after every change of the run, leaving out what is as before. */
+/** Reads now and after every change of the run; skips unchanged values. */
 const following = <A, E>(
   store: TrajectoryStoreShape,
   run: string,
@@ -20,7 +20,7 @@ const following = <A, E>(
 ): Stream.Stream<A, E> =>
   Stream.make(undefined).pipe(
     Stream.merge(store.changes(run)),
-    // One pending change stands for all that come while the reader pauses.
+    // One pending change stands for all that arrive during the pause.
     Stream.buffer({ capacity: 1, strategy: "sliding" }),
     Stream.mapEffect(() => read),
     Stream.changes,
@@ -32,7 +32,6 @@ const following = <A, E>(
     )
   )
 
-/** The status of one environment. */
 export const ofEnvironment = (
   store: TrajectoryStoreShape,
   run: string,
@@ -41,7 +40,6 @@ export const ofEnvironment = (
 ): Stream.Stream<TrajectoryApi.EnvironmentStatus, StoreError | UnknownEnvironment> =>
   following(store, run, store.status(run, envId), listeners)
 
-/** The summary of a run. */
 export const ofRun = (
   store: TrajectoryStoreShape,
   run: string,

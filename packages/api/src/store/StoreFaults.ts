@@ -1,10 +1,8 @@
-/**
- * Failures of the store in the log: what passes as one line now and then, what should not be with all there is to know.
- */
+/** Logs failures of the store: transient ones as an occasional line, others with all details. */
 import { Clock, Context, Effect, Metric } from "effect"
 import type { StoreError } from "./TrajectoryStore.ts"
 
-/** Requests that the store failed and nobody was told of, and when somebody was. */
+/** Number of failed requests not logged yet, and time of the last log. */
 const Untold = Context.Reference<{ at: number; requests: number }>("@atropos/api/StoreFaults/Untold", {
   defaultValue: () => ({ at: Number.NEGATIVE_INFINITY, requests: 0 })
 })
@@ -16,7 +14,7 @@ const lostGroups = Metric.counter("atropos.groups.lost.total", {
   incremental: true
 })
 
-/** A group of a batch whose payload is gone: the batch goes out without it. */
+/** Reports a group whose payload is lost: its batch goes out without it. */
 export const lost = (run: string, group: string, { message }: StoreError): Effect.Effect<void> =>
   Effect.andThen(
     Metric.update(Metric.withAttributes(lostGroups, { run }), 1),

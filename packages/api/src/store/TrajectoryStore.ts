@@ -1,22 +1,22 @@
 /**
- * The durable state of the trajectory service: runs, environments, groups, batches, saved state, metrics. What people
- * look at is read through `RolloutReader`.
+ * Defines the durable state of the trajectory service: runs, environments, groups, batches, saved state, metrics. The
+ * viewer reads through `RolloutReader`.
  *
- * Guarantees: an answered `submit` survives a crash of any process; a key is stored once; a group is in at most one
- * batch; the batches of a run number `startingStep + 1`, `startingStep + 2`, … without gaps, as the trainer does its
- * steps; a batch is handed to one claimer at a time, and again when its lease runs out. Several processes may share one
+ * Guarantees: an acknowledged `submit` survives a crash of any process; a key is stored once; a group is in at most one
+ * batch; the batches of a run are numbered `startingStep + 1`, `startingStep + 2`, … without gaps, like the trainer's
+ * steps; a batch is handed to one claimer at a time, and again when its lease expires. Several processes may share one
  * database.
  *
- * Payloads are opaque bytes. The store looks at the envelope only: counts, scores, environment.
+ * Payloads are opaque bytes. The store only reads the envelope: counts, scores, environment.
  */
 import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
 import type { PackedLogprobs, TelemetryClient, TrajectoryApi, TrajectoryApiError } from "@atropos/core"
 
-/** The database is away, or said something it should not. */
+/** The database is unavailable, or returned something unexpected. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   message: Schema.String,
   isTransient: Schema.Boolean,
-  /** What was asked for is not there any more, or is not what was written: no later attempt will find it. */
+  /** The requested data no longer exists or is corrupt: no retry will find it. */
   isLost: Schema.optionalKey(Schema.Boolean),
   cause: Schema.Defect()
 }) {}
@@ -26,16 +26,16 @@ export class UnknownEnvironment extends Schema.TaggedError<UnknownEnvironment>()
   run: Schema.String,
   envId: Schema.Int
 }) {}
-/** How the bytes of a payload are to be read: the original's JSON object of a group, or `PackedGroup`. */
+/** Format of a payload: the original's JSON object of a group, or `PackedGroup`. */
 export type PayloadFormat = "json" | "packed"
 
 export interface Payload {
   readonly format: PayloadFormat
-  /** Uncompressed; the store compresses. JSON payloads carry all 14 wire keys in the original's order. */
+  /** Uncompressed; the store compresses. JSON payloads have all 14 wire keys in the original's order. */
   readonly bytes: Uint8Array
 }
 
-/** What the database knows of a group. */
+/** The database's columns of a group. */
 export interface Envelope {
   /** G */
   readonly sequences: number
@@ -44,7 +44,7 @@ export interface Envelope {
   readonly scores: ReadonlyArray<number>
   /** Environment that sent it; null or unknown ids are queued as they come. */
   readonly envId: number | null
-  /** Lowest policy version of its sequences, where known. */
+  /** Lowest policy version of its sequences, if known. */
   readonly policyStep: number | null
 }
 
@@ -52,18 +52,18 @@ export interface Submission extends Envelope {
   /** UUID for idempotency; null: none (the original's clients). */
   readonly key: string | null
   readonly payload: Payload
-  /** The lasting id of its item, where the sender told it. */
+  /** The stable id of its item, if sent. */
   readonly itemId?: string
-  /** Whether there are chats in the payload; where it is not told, somebody looks. */
+  /** True if the payload contains chats; if absent, the payload is inspected. */
   readonly hasMessages?: boolean
 }
 
-/** A run as stored. `registered` is false for a run that only has early data (parked until a trainer registers). */
+/** A stored run. `registered` is false for a run that only has early data (parked until a trainer registers). */
 export interface Run extends TrajectoryApi.Run {
   readonly id: number
 }
 
-/** An environment, without what it and the service say of it now. */
+/** An environment without its current report and statistics. */
 export type RegisteredEnvironment = Omit<TrajectoryApi.EnvironmentRow, "report" | "share" | "rolloutsPerMinute">
 
 export interface StoredGroup extends Envelope {
@@ -77,7 +77,7 @@ export interface ClaimedBatch extends TrajectoryApi.BatchHead {
   readonly groups: ReadonlyArray<StoredGroup>
 }
 
-/** The summary of a run in which nothing waits. */
+/** The summary of a run with an empty queue. */
 export const noQueue: TrajectoryApi.QueueSummary = {
   currentStep: 0,
   queuedGroups: 0,
@@ -90,9 +90,9 @@ export const noQueue: TrajectoryApi.QueueSummary = {
 }
 
 /**
- * What environments and trainers report for people who look, as their client declares it, of the run named first. What
- * is of one environment names it next, and may name one that does not exist. Evaluations have a store of their own, and
- * logprobs a lease.
+ * Telemetry of environments and trainers for the viewer, as declared by their client, for the run in the first
+ * argument. Methods for an environment name it next, possibly one that does not exist. Evaluations have a separate
+ * store, and logprobs need a lease.
  */
 export type Telemetry = {
   readonly [Method in Exclude<keyof TelemetryClient.Telemetry, "recordEvaluation" | "recordLogprobs">]: (
@@ -105,28 +105,30 @@ export type Telemetry = {
 }
 
 export interface TrajectoryStoreShape extends Telemetry {
-  /** Succeeds where the database answers within two seconds, and has room. */
+  /** Succeeds if the database answers within two seconds and has space. */
   readonly ready: Effect.Effect<void, StoreError>
   /**
-   * Registers a run; where it is registered already, answers with it unchanged (the original's `/register`), but for
-   * the rule of advantages, the bound that environments wait at, and the number of steps where this is larger.
+   * Registers a run. If it is already registered, returns it unchanged (the original's `/register`), except for the
+   * rule of advantages, the staleness bound, and a larger number of steps.
    */
   readonly registerRun: (spec: TrajectoryApi.RunSpec) => Effect.Effect<Run, StoreError>
   readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
-  /** Whether there is a run of that name; costs nothing while submissions and claims go on. */
+  /** Returns true if the run exists; needs no reload while only submissions and claims continue. */
   readonly hasRun: (name: string) => Effect.Effect<boolean, StoreError>
   readonly runs: Effect.Effect<ReadonlyArray<Run>, StoreError>
-  /** Marks the run as started (its trainer asked for a batch); a run that no trainer has registered is unknown. */
+  /**
+   * Marks the run as started (its trainer requested a batch); fails with UnknownRun if no trainer has registered it.
+   */
   readonly start: (run: string) => Effect.Effect<void, StoreError | UnknownRun>
   /**
-   * Ends the run: environments, queue and step are gone from it; what was consumed stays browsable. Nothing happens
-   * where there is none.
+   * Ends the run: its environments, queue and step are cleared; consumed groups stay browsable. Does nothing if there
+   * is no such run.
    */
   readonly reset: (run: string) => Effect.Effect<void, StoreError>
   /**
-   * Deletes the run and those of its name that have ended, with all that is kept of them: nobody finds them from then
-   * on, and what they took is removed by and by. Refused while somebody is at work on it: a batch is leased, or an
-   * environment or metrics came within a minute.
+   * Deletes the run and ended runs of its name with all their data: they disappear immediately, and their storage is
+   * reclaimed in the background. Refused while the run is in use: a batch is leased, or an environment or metrics were
+   * active within a minute.
    */
   readonly deleteRun: (run: string) => Effect.Effect<void, StoreError | UnknownRun | TrajectoryApiError.RunInUse>
 
@@ -139,8 +141,8 @@ export interface TrajectoryStoreShape extends Telemetry {
   readonly environments: (run: string) => Effect.Effect<ReadonlyArray<RegisteredEnvironment>, StoreError>
 
   /**
-   * All or nothing; an unknown run is made and parked. Odd-sized groups of a known environment are buffered until they
-   * combine.
+   * All or nothing; an unknown run is created and parked. Odd-sized groups of a known environment are buffered until
+   * they combine.
    */
   readonly submit: (
     run: string,
@@ -148,12 +150,12 @@ export interface TrajectoryStoreShape extends Telemetry {
   ) => Effect.Effect<ReadonlyArray<TrajectoryApi.SubmitOutcome>, StoreError | TrajectoryApiError.QueueFull>
   readonly latest: (run: string) => Effect.Effect<Option.Option<StoredGroup>, StoreError>
 
-  /** The oldest batch that is free (forming what can be formed), or none. */
+  /** The oldest free batch (forming one if possible), or none. */
   readonly claim: (
     run: string,
     options: { readonly owner: string; readonly lease: Duration.Input }
   ) => Effect.Effect<Option.Option<ClaimedBatch>, StoreError | UnknownRun>
-  /** Succeeds again with the token it succeeded with. */
+  /** Repeatable with the same token. */
   readonly ack: (batch: {
     readonly id: string
     readonly leaseToken: string
@@ -162,7 +164,7 @@ export interface TrajectoryStoreShape extends Telemetry {
     readonly id: string
     readonly leaseToken: string
   }) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
-  /** Samplers have the weights that were made of the batch. */
+  /** Marks that samplers have the weights made of the batch. */
   readonly trained: (batch: {
     readonly id: string
     readonly leaseToken: string
@@ -172,8 +174,8 @@ export interface TrajectoryStoreShape extends Telemetry {
     lease: Duration.Input
   ) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
   /**
-   * Keeps what the trainer of a batch computed of its sequences, in place of what was recorded of it before: recording
-   * twice keeps it once. For whoever holds the batch under this token, or acknowledged it with that.
+   * Stores the logprobs a trainer computed of its batch, replacing earlier ones, so that repeated recording stores them
+   * once. Requires the token under which the batch is held or was acknowledged.
    */
   readonly recordLogprobs: (
     run: string,
@@ -181,14 +183,14 @@ export interface TrajectoryStoreShape extends Telemetry {
     logprobs: PackedLogprobs.RecordedLogprobs
   ) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
 
-  /** Formulas of the original's `/status-env`, division by zero mended. */
+  /** Formulas of the original's `/status-env`, with the division by zero fixed. */
   readonly status: (
     run: string,
     envId: number
   ) => Effect.Effect<TrajectoryApi.EnvironmentStatus, StoreError | UnknownEnvironment>
   /**
-   * Leave to begin rollouts: how many of `more`. Together, environments that ask never get more than the run's bound
-   * leaves (`StalenessBound`), in whatever processes; all where it has none.
+   * Requests permits to start rollouts; returns how many of `more` are granted. All environments together never exceed
+   * the run's bound (`StalenessBound`), across processes; all are granted without a bound.
    */
   readonly begin: (
     run: string,
@@ -196,10 +198,7 @@ export interface TrajectoryStoreShape extends Telemetry {
     request: TrajectoryApi.Begin
   ) => Effect.Effect<number, StoreError | UnknownEnvironment>
   readonly summary: (run: string) => Effect.Effect<TrajectoryApi.QueueSummary, StoreError>
-  /**
-   * Emits (the run's name) after every change of its queue, step or environments, from this process or another;
-   * conflated.
-   */
+  /** Emits after every change of the run's queue, step or environments, by this process or another; conflated. */
   readonly changes: (run: string) => Stream.Stream<void>
 
   readonly loadState: (

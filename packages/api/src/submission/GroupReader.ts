@@ -1,10 +1,7 @@
 /**
- * Reads submitted groups into what the store takes: JSON of the original's wire, and the bodies of the versioned
- * endpoints.
- *
- * Bodies are read at once where that takes a few milliseconds, whatever is in them, and on a thread of their own above
- * that, so that nobody waits for somebody else's large submission. A body that needs more memory than the thread has is
- * refused.
+ * Decodes submitted groups into the store's form: JSON of the original's wire format, and the bodies of the versioned
+ * endpoints. Bodies that take more than a few milliseconds are decoded on a thread, so that no request waits for
+ * another's large submission. A body that needs more memory than the thread has is refused.
  */
 import * as ApiError from "@atropos/core/service/api/TrajectoryApiError"
 import * as WireGroup from "@atropos/core/service/WireGroup"
@@ -16,12 +13,10 @@ import * as SubmissionForm from "./SubmissionForm.ts"
 
 export type Kind = "one" | "list"
 
-/** What goes to the thread. */
 export type Task =
   | { readonly kind: Kind; readonly body: Uint8Array; readonly limits: Limits }
   | { readonly kind: "versioned"; readonly sent: SubmissionForm.Sent; readonly limits: Limits }
 
-/** What the thread answers. */
 export type Reply =
   | { readonly submissions: ReadonlyArray<Submission> }
   | { readonly wireError: Pick<WireGroup.WireError, "reason" | "details"> }
@@ -29,28 +24,28 @@ export type Reply =
   | { readonly failure: Pick<ApiError.Invalid, "message" | "field"> & Pick<SubmissionForm.Failure, "_tag"> }
 
 export interface GroupReader {
-  /** The groups of a body of the original's wire, ready to be stored. */
+  /** The groups of a body in the original's wire format, ready to be stored. */
   readonly read: (
     kind: Kind,
     body: Uint8Array
   ) => Effect.Effect<ReadonlyArray<Submission>, WireGroup.WireError | BodyTooLarge>
-  /** The same of a body of the versioned endpoints. */
+  /** The equivalent for the versioned endpoints. */
   readonly readVersioned: (
     sent: SubmissionForm.Sent
   ) => Effect.Effect<ReadonlyArray<Submission>, SubmissionForm.Failure>
 }
 
-/** Larger bodies are read on the thread: half a mebibyte takes some 20 milliseconds at worst. */
+/** Larger bodies are decoded on the thread: half a mebibyte takes about 20 milliseconds at worst. */
 const atOnceBytes = 512 * 1024
 
-/** Of a body that takes more memory to be read than the thread has. */
+/** The error for a body that exceeds the thread's memory. */
 const tooMuch = ({ limitBytes }: Thread.ThreadOutOfMemory) =>
   new BodyTooLarge({ what: "the request body with what it takes to read it", limitBytes })
 
 export const make: Effect.Effect<GroupReader, never, Scope.Scope> = Effect.gen(function* () {
   const limits = yield* Limits
   const ask = yield* Thread.make<Reply>("GroupWorker", import.meta.url)
-  // The body is this request's own memory: it moves to the thread without a copy.
+  // The body's memory belongs to this request, so it is transferred without a copy.
   const elsewhere = (task: Task, { buffer }: Uint8Array) => ask(task, buffer instanceof ArrayBuffer ? [buffer] : [])
   return {
     read: (kind, body) =>
@@ -61,7 +56,7 @@ export const make: Effect.Effect<GroupReader, never, Scope.Scope> = Effect.gen(f
             Effect.flatMap((reply): Effect.Effect<ReadonlyArray<Submission>, WireGroup.WireError | BodyTooLarge> => {
               if ("wireError" in reply) return Effect.fail(new WireGroup.WireError(reply.wireError))
               if ("tooLarge" in reply) return Effect.fail(new BodyTooLarge(reply.tooLarge))
-              // No other answer is one to this question.
+              // Other replies do not occur for this task.
               return Effect.succeed("submissions" in reply ? reply.submissions : [])
             })
           ),
@@ -88,7 +83,7 @@ const failureOf = ({
       ? new ApiError.TooLarge(said)
       : new ApiError.BadRequest(said)
 
-/** Also what the thread does. */
+/** Also used by the thread. */
 export const readHere = (
   kind: Kind,
   body: Uint8Array,
@@ -111,7 +106,7 @@ const toSubmission = ({ envId, hasMessages, json, scores, sequences, tokens }: W
   sequences,
   tokens,
   scores,
-  // No environment has such an id: the group is queued as one of nobody's, its payload keeps what was sent.
+  // Invalid environment ids: the group is queued without an environment, its payload is unchanged.
   envId: envId !== null && envId >= 0 && envId <= maxEnvId ? envId : null,
   policyStep: null,
   hasMessages,

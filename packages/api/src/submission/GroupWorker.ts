@@ -1,12 +1,10 @@
-/**
- * The thread that reads large submissions: takes one body at a time, answers with what `GroupReader` would make of it.
- */
+/** Decodes large submissions in a thread: takes one body at a time, and answers with the result of `GroupReader`. */
 import { Result } from "effect"
 import { parentPort } from "node:worker_threads"
 import { readHere, type Reply, type Task } from "./GroupReader.ts"
 import * as SubmissionForm from "./SubmissionForm.ts"
 
-/** Of what was wrong in a large body, values that may be large themselves stay here. */
+/** Drops potentially large input values from errors. */
 const withoutEcho = (detail: unknown): unknown => {
   if (typeof detail !== "object" || detail === null || !("input" in detail)) return detail
   const { input } = detail
@@ -38,7 +36,7 @@ const answer = (task: Task): Reply => {
 
 parentPort?.on("message", (task: Task) => {
   const reply = answer(task)
-  // Small results may share one buffer, which must go once.
+  // Small results may share a buffer, which can be transferred only once.
   const buffers = new Set(
     "submissions" in reply ? reply.submissions.map(({ payload }) => payload.bytes.buffer as ArrayBuffer) : []
   )

@@ -1,4 +1,4 @@
-/** The bodies of the versioned endpoints, as `RequestBody` reads them; its refusals as these endpoints word them. */
+/** Reads the bodies of the versioned endpoints via `RequestBody`, and maps its errors to theirs. */
 import { Effect, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TrajectoryApiError as ApiError } from "@atropos/core"
@@ -12,7 +12,7 @@ const names: { readonly [name: string]: RequestBody.Encoding | undefined } = {
   zstd: "zstd"
 }
 
-/** The bytes, decompressed; at most `maxBytes`. */
+/** The decompressed bytes; at most `maxBytes`. */
 export const bytes = (
   request: HttpServerRequest.HttpServerRequest,
   maxBytes?: number

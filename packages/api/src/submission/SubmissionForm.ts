@@ -1,10 +1,10 @@
 /**
- * What a submission may look like, made into what the store takes.
+ * Decodes the formats of a submission into the store's form.
  *
  * Packed: a list of groups with their keys (`PackedGroup.encodeList`), or one group with its key in the header
- * `Idempotency-Key`. JSON: `{ "key": <uuid>, "group": <the original's object> }`, or an array of such, each with
- * `policy_versions` (step or null per sequence) and `item_id` (the lasting id of its item) where they are known; it is
- * stored packed, its floats as 32-bit numbers. All groups are right or none is taken; a mistake is told with its place.
+ * `Idempotency-Key`. JSON: `{ "key": <uuid>, "group": <the original's object> }`, or an array of these, each optionally
+ * with `policy_versions` (step or null per sequence) and `item_id` (the item's stable id); stored packed, with 32-bit
+ * floats. All groups are accepted or none; an error states its location.
  */
 import * as ContentId from "@atropos/core/base/ContentId"
 import { Predicate, Result, Schema } from "effect"
@@ -84,7 +84,7 @@ const readPackedGroup = (
 
 const listStart = [0x41, 0x54, 0x50, 0x4c] // "ATPL"
 
-/** A packed body; `key` is the header `Idempotency-Key`, needed for a single group. */
+/** A packed body; `key` is the header `Idempotency-Key`, required for a single group. */
 const readPacked = (
   body: Uint8Array,
   key: string | undefined,
@@ -143,10 +143,9 @@ const readJsonItem = (
     return yield* toSubmission(at("group"), key, group, PackedGroup.encodeLabelled(group), limits)
   })
 
-/** More is better sent packed. */
+/** Larger submissions should be packed. */
 const maxJsonBytes = 8 * 1024 * 1024
 
-/** A JSON body. */
 const readJson = (body: Uint8Array, limits: Limits): Result.Result<ReadonlyArray<Submission>, Failure> =>
   Result.gen(function* () {
     if (body.length > maxJsonBytes) {
@@ -168,14 +167,13 @@ const readJson = (body: Uint8Array, limits: Limits): Result.Result<ReadonlyArray
     return submissions
   })
 
-/** A body with the headers that say what it is; the content type is one of the two. */
+/** A body with the headers that describe it; the content type is one of the two. */
 export interface Sent {
   readonly contentType: string | undefined
   readonly idempotencyKey: string | undefined
   readonly body: Uint8Array
 }
 
-/** By content type. */
 export const read = (
   { body, contentType, idempotencyKey }: Sent,
   limits: Limits

@@ -1,4 +1,4 @@
-/** The JSON body of a batch, joined from stored payloads: what is stored as JSON is not parsed again. */
+/** Builds the JSON body of a batch from stored payloads; payloads stored as JSON are not parsed. */
 import { Effect } from "effect"
 import * as Payloads from "../store/Payloads.ts"
 import type { Payload, StoredGroup } from "../store/TrajectoryStore.ts"
@@ -8,7 +8,6 @@ const opening = encoder.encode('{"batch":[')
 const comma = encoder.encode(",")
 const closing = encoder.encode("]}")
 
-/** The wire's JSON of a stored group. */
 export const groupJson = (payload: Payload): Effect.Effect<Uint8Array> =>
   Effect.map(Payloads.toJson(payload), (pieces) => (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)))
 

@@ -1,4 +1,4 @@
-/** What each of the original's endpoints does, over one run of the store. */
+/** Maps the original's endpoints to their handlers, over one run of the store. */
 import { type Duration, Effect, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Reply from "../http/Reply.ts"
@@ -11,7 +11,6 @@ import * as Status from "./Status.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** The handlers of one path. */
 export interface Methods {
   readonly GET?: (request: Request) => Effect.Effect<Response, Refusal, Scope.Scope>
   readonly POST?: (request: Request) => Effect.Effect<Response, Refusal, Scope.Scope>
@@ -19,7 +18,7 @@ export interface Methods {
 
 const always = (effect: Effect.Effect<Response, Refusal>) => () => effect
 
-/** The handlers by path. Batches are handed out for `lease`. */
+/** The handlers by path. Batches are leased for `lease`. */
 export const make = Effect.fnUntraced(function* (
   run: string,
   lease: Duration.Input

@@ -1,4 +1,4 @@
-/** The original's endpoints that put groups into the queue, and those that take batches out of it. */
+/** Implements the original's endpoints that submit groups and fetch batches. */
 import { type Duration, Effect, Option, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Delivery from "../claim/Delivery.ts"
@@ -12,7 +12,6 @@ import type { Refusal } from "./Refusal.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Answer = Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal, Scope.Scope>
 
-/** Their handlers. */
 export interface Queue {
   readonly submitOne: (request: Request) => Answer
   readonly submitList: (request: Request) => Answer
@@ -40,7 +39,7 @@ const noExample = Reply.json({
 })
 const received = Reply.json({ status: "received" })
 
-/** Batches are handed out for `lease`. */
+/** Batches are leased for `lease`. */
 export const make = Effect.fnUntraced(function* (
   run: string,
   lease: Duration.Input
@@ -89,7 +88,7 @@ export const make = Effect.fnUntraced(function* (
       )
     )
 
-  /** The first poll lets environments in. */
+  /** The first poll starts the run, which admits environments. */
   const batch = (request: Request) =>
     store.start(run).pipe(
       Effect.andThen(claim(request)),

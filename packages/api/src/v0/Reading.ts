@@ -13,10 +13,10 @@ const isJson = (request: Request): boolean =>
 
 const decoder = new TextDecoder()
 
-/** Of a body that is no JSON, as much is told back. */
+/** Max characters of a non-JSON body to echo in the error. */
 const maxText = 65_536
 
-/** The body's bytes; what is not said to be JSON is a plain string to the original, and never what it should be. */
+/** The body's bytes; the original treats a body without a JSON content type as a plain string, which is never valid. */
 export const jsonBytes = (
   request: Request,
   maxBytes?: number
@@ -30,7 +30,7 @@ export const jsonBytes = (
     }
   )
 
-/** The body as one of the small forms. */
+/** Decodes the body as one of the small forms. */
 export const form = <A>(request: Request, read: (json: unknown) => Result.Result<A, WireGroup.WireError>) =>
   RequestBody.Limits.pipe(
     Effect.flatMap(({ maxFormBytes }) => jsonBytes(request, maxFormBytes)),

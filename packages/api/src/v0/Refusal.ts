@@ -1,4 +1,4 @@
-/** What a request of the original's can be refused for, and the answers, as the original words them. */
+/** Defines the errors of the original's requests and their responses, in the original's wording. */
 import type { TrajectoryApiError, WireGroup } from "@atropos/core"
 import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -10,7 +10,7 @@ import type { StoreError } from "../store/TrajectoryStore.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
-/** Refusals a request can meet before its handler has an answer. */
+/** Errors before a handler has a response. */
 export type Refusal =
   | RequestBody.BodyError
   | WireGroup.WireError
@@ -19,27 +19,26 @@ export type Refusal =
   | StoreError
   | TrajectoryApiError.QueueFull
 
-/** There is no body where one is asked for. */
 export class MissingBody {
   readonly _tag = "MissingBody"
 }
 
-/** A form has the character 0 in a text. */
+/** A form has NUL in a text. */
 export class HasNul {
   readonly _tag = "HasNul"
 }
 
-/** Come back later. The original's environments try three times, then drop the group. */
+/** Asks for a retry. The original's environments try three times, then drop the group. */
 const overloaded = (message: string, retryAfterSeconds: number): Response =>
   HttpServerResponse.setHeader(Reply.detail(503, message), "retry-after", `${retryAfterSeconds}`)
 
-/** Echoed values longer than this are left out: an error is no way to get a whole body sent back many times over. */
+/** Max bytes of echoed input, so that errors cannot be used to amplify traffic. */
 const maxEcho = 1_000_000
 
-/** 422 with the mistakes, or 400 for what is no text. */
+/** 422 with the mistakes, or 400 for invalid text. */
 const wireError = (error: WireGroup.WireError): Response => {
   if (error.reason === "unreadable") return Reply.detail(400, "There was an error parsing the body")
-  // Writing fails on values that nest too deep for a recursive writer.
+  // Serialisation fails on values nested too deeply for recursion.
   const whole = Result.try(() => JSON.stringify({ detail: error.mistakes }))
   if (Result.isSuccess(whole) && whole.success.length <= maxEcho) {
     return Reply.jsonBytes(new TextEncoder().encode(whole.success), 422)
@@ -47,13 +46,11 @@ const wireError = (error: WireGroup.WireError): Response => {
   return Reply.json({ detail: error.mistakes.map((mistake) => ({ ...mistake, input: null })) }, 422)
 }
 
-/** What is missing is the whole body. */
 const missingBody = Reply.json(
   { detail: [{ type: "missing", loc: ["body"], msg: "Field required", input: null }] },
   422
 )
 
-/** The answer to a refusal. */
 export const refuse = (refusal: Refusal): Effect.Effect<Response> => {
   switch (refusal._tag) {
     case "MissingBody":

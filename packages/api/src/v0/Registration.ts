@@ -1,4 +1,6 @@
-/** The original's endpoints by which trainers and environments make themselves known, and ask about the run. */
+/**
+ * Implements the original's endpoints for registering trainers and environments, and for reading the run's information.
+ */
 import { WireForm } from "@atropos/core"
 import { Effect, Option, Random } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -18,7 +20,7 @@ export const make = (store: TrajectoryStoreShape, run: string) => {
   const register = (request: Request) =>
     form(request, WireForm.registration).pipe(
       Effect.flatMap((spec) => store.registerRun({ ...spec, name: run })),
-      // The original answers with 128 random bits; these are as many as a JSON number holds everywhere.
+      // The original returns 128 random bits; these fit a JSON number in every language.
       Effect.andThen(Random.nextIntBetween(1, Number.MAX_SAFE_INTEGER)),
       Effect.map((uuid) => Reply.json({ uuid }))
     )
@@ -53,7 +55,7 @@ export const make = (store: TrajectoryStoreShape, run: string) => {
         )
       ),
       Effect.as(success),
-      // The original shows the words of its own exceptions.
+      // The original returns the messages of its own exceptions.
       Effect.catchTags({
         UnknownEnvironment: () => Effect.succeed(failure("list index out of range")),
         UnknownRun: () => Effect.succeed(failure("'State' object has no attribute 'envs'"))

@@ -1,4 +1,4 @@
-/** The original's endpoints that tell how full the queue is. */
+/** Implements the original's endpoints for the queue status. */
 import { WireForm } from "@atropos/core"
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -14,7 +14,7 @@ export const make = (store: TrajectoryStoreShape, run: string) => {
     Reply.json({ current_step: currentStep, queue_size: queuedGroups })
   )
 
-  /** The id comes in the body of the GET, as the original's environments send it, or as `?env_id=`. */
+  /** The id is in the body of the GET, as the original's environments send it, or in `?env_id=`. */
   const statusEnvironment = (request: Request) => {
     const query = /[?&]env_id=(-?\d+)(?:&|$)/.exec(request.url)?.[1]
     const requestedId = query === undefined ? form(request, WireForm.environmentId) : Effect.succeed(Number(query))

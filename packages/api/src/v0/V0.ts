@@ -1,12 +1,10 @@
 /**
- * The original's endpoints, request for request and response for response, over one run.
+ * Implements the original's endpoints, request for request and response for response, over one run, for unmodified
+ * Python environments and trainers. Source: atroposlib/api/server.py.
  *
- * A layer that adds routes to the `HttpRouter` at hand, under a prefix where one is given. Unmodified Python
- * environments and trainers connect to it. Where the original loses data or fails, this does what a healthy server
- * would do; every difference is listed in docs/protocol.md. Batches are served oldest first; one is acknowledged when
- * its reply was written, and given back when the connection broke before.
- *
- * Source: atroposlib/api/server.py.
+ * Adds routes to the `HttpRouter` in the context, optionally under a prefix. In cases where the original loses data or
+ * fails, this behaves as a healthy server would; docs/protocol.md lists all differences. Batches are served oldest
+ * first; one is acknowledged when its reply is written, and requeued if the connection broke before.
  */
 import { type Duration, Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
@@ -16,18 +14,17 @@ import { refuse } from "./Refusal.ts"
 import * as Reply from "../http/Reply.ts"
 
 export interface Options {
-  /** The run these endpoints speak of; "default" where none is named. */
+  /** The run of these endpoints. Default: "default". */
   readonly run?: string
-  /** Path under which the endpoints lie; they lie at the root where none is given. */
+  /** Path prefix of the endpoints. Default: the root. */
   readonly prefix?: `/${string}`
-  /** How long a reply may take to be written before its batch goes to somebody else. */
+  /** Max time to write a reply before its batch goes to another client. */
   readonly lease?: Duration.Input
 }
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const
 const methodNotAllowed = Reply.detail(405, "Method Not Allowed")
 
-/** Adds the endpoints to the router. */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | TrajectoryStore> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -40,9 +37,9 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       for (const [path, handlers] of Object.entries(endpoints)) {
         for (const method of methods) {
           const handler = method === "GET" || method === "POST" ? handlers[method] : undefined
-          // The keys are written above, each with its slash.
+          // The keys above all begin with a slash.
           yield* router.add(method, path as `/${string}`, (request) =>
-            // The router takes HEAD to GET; the original has none, and a HEAD must not take a batch.
+            // The router dispatches HEAD to GET; the original has none, and a HEAD must not consume a batch.
             handler === undefined || request.method === "HEAD"
               ? Effect.succeed(methodNotAllowed)
               : handler(request).pipe(

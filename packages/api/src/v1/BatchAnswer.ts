@@ -1,6 +1,6 @@
 /**
- * A claimed batch as an answer: packed (head in the headers `atropos-*`, groups as a packed list) or JSON. The groups'
- * bytes are joined as they are stored, wherever they are stored in the form asked for.
+ * Encodes a claimed batch as a response: packed (head in the headers `atropos-*`, groups as a packed list) or JSON.
+ * Groups stored in the requested form are concatenated without decoding.
  */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -8,14 +8,14 @@ import { PackedGroup, TrajectoryApi } from "@atropos/core"
 import * as Payloads from "../store/Payloads.ts"
 import type { ClaimedBatch } from "../store/TrajectoryStore.ts"
 
-/** Whether an `Accept` header asks for the packed form. */
+/** Returns true if an `Accept` header requests the packed form. */
 export const acceptsPacked = (accept: string | undefined): boolean =>
   accept !== undefined && accept.toLowerCase().includes(TrajectoryApi.packedContentType)
 
 const comma = new TextEncoder().encode(",")
 const utf8 = new TextEncoder()
 
-/** Part by part, so that a batch is never copied whole. */
+/** Part by part, so that a batch is never copied as a whole. */
 const written = (
   parts: ReadonlyArray<Uint8Array>,
   options: { readonly contentType: string; readonly headers?: { readonly [name: string]: string } }
@@ -58,7 +58,7 @@ const json = Effect.fnUntraced(function* (batch: ClaimedBatch) {
   return written(parts, { contentType: "application/json" })
 })
 
-/** In the form the `Accept` header asks for, JSON if it asks for none. */
+/** In the form of the `Accept` header, by default JSON. */
 export const make = (
   batch: ClaimedBatch,
   accept: string | undefined

@@ -1,4 +1,4 @@
-/** Handlers: batches out, under a lease. */
+/** Handles leased batches: claim, ack and related requests. */
 import { Duration, Effect, Option, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -11,7 +11,7 @@ import * as BatchAnswer from "./BatchAnswer.ts"
 import * as StoreFailures from "./StoreFailures.ts"
 import * as SubmissionBody from "../submission/SubmissionBody.ts"
 
-/** Bytes of what a trainer tells of a step: two million tokens. */
+/** Max bytes of a trainer's logprobs of a step: two million tokens. */
 const mostLogprobBytes = 8 * 1024 * 1024
 
 export const layer = HttpApiBuilder.group(
@@ -46,7 +46,7 @@ export const layer = HttpApiBuilder.group(
         )
         if (Option.isNone(found)) return HttpServerResponse.empty({ status: 204 })
         yield* ServiceMetrics.batch(params.run, found.value.deliveries > 1 ? "redelivered" : "claimed")
-        // A trainer that is gone before it has the whole answer would keep the batch until its lease runs out.
+        // A trainer that disconnects before the whole response would otherwise keep the batch until its lease expires.
         yield* Effect.forkIn(Delivery.giveBackUnlessWritten(store, request, found.value), scope)
         return yield* BatchAnswer.make(found.value, request.headers["accept"])
       }),

@@ -1,4 +1,4 @@
-/** Handlers: who asks. */
+/** Handles requests for the caller's own roles. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"

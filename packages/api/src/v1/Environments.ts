@@ -1,4 +1,4 @@
-/** Handlers: the environments of a run, their view of its queue, and their saved state. */
+/** Handles a run's environments, their status, and their saved state. */
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi, TrajectoryApi as Wire, TrajectoryApiError as ApiError } from "@atropos/core"
@@ -22,7 +22,7 @@ export const layer = HttpApiBuilder.group(
     )
 
     return handlers.handleAll({
-      // A run nobody has registered yet is one to wait for: environments often start before their trainer.
+      // A run without a registered trainer is answered by "waiting": environments often start before their trainer.
       register: ({ params, payload }) =>
         store.registerEnvironment(params.run, payload).pipe(
           Effect.catchTags(StoreFailures.plain),

@@ -1,4 +1,4 @@
-/** Handlers: evaluations, read and recorded. */
+/** Handles reading and recording of evaluations. */
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
@@ -20,7 +20,7 @@ const failures = {
     Effect.fail(new ApiError.NotFound({ message: `there is no evaluation ${id}` }))
 }
 
-/** Where nobody has evaluations. */
+/** Used without an `EvaluationReader` in the context. */
 const none: EvaluationReaderShape = {
   evaluations: () => Effect.succeed({ evaluations: [], next: null }),
   evaluation: () => Effect.succeedNone,

@@ -1,4 +1,4 @@
-/** Handlers: scored groups in, and the text of their tokens. */
+/** Handles submitted groups and the text of their tokens. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"

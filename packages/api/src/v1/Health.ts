@@ -1,4 +1,4 @@
-/** Handlers: whether the service lives, and whether its database answers. */
+/** Handles liveness of the service and readiness of its database. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"

@@ -1,4 +1,4 @@
-/** Handlers: metrics of steps in, and the settings they were made with. */
+/** Handles recorded metrics and settings. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"

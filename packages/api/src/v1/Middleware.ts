@@ -1,4 +1,4 @@
-/** Tokens, malformed requests and the size of JSON bodies at the versioned endpoints. */
+/** Checks tokens, malformed requests and the size of JSON bodies at the versioned endpoints. */
 import { Context, Effect, Layer, Redacted, Result, SchemaIssue } from "effect"
 import { HttpMethod, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
@@ -9,7 +9,7 @@ import * as Nul from "../http/Nul.ts"
 import * as RequestBody from "../http/RequestBody.ts"
 import * as SubmissionBody from "../submission/SubmissionBody.ts"
 
-/** Asks for a token of one of the endpoint's roles. */
+/** Requires a token with one of the endpoint's roles. */
 export const authorization: Layer.Layer<TrajectoryApi.Authorization, never, Auth> = Layer.effect(
   TrajectoryApi.Authorization,
   Effect.map(Auth, (auth) =>
@@ -27,7 +27,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 const notJson = "Expected a valid JSON body"
 
-/** Names the field that was wrong, in the wire's spelling. */
+/** Names the invalid field, in the wire's spelling. */
 export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMiddleware.layerSchemaErrorTransform(
   TrajectoryApi.RequestErrors,
   (error) => {
@@ -53,7 +53,7 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
   }
 )
 
-/** Bodies that are read as bytes, by the ends of their paths, and the one type beside JSON that they may have. */
+/** Endpoints with binary bodies, by the end of their path, with the type they accept besides JSON. */
 const packedTypes: { readonly [end: string]: { readonly type: string; readonly isJsonToo: boolean } } = {
   "/:run/groups": { type: TrajectoryApi.packedContentType, isJsonToo: true },
   "/batches/:id/logprobs": { type: TrajectoryApi.logprobsContentType, isJsonToo: false }
@@ -62,7 +62,7 @@ const packedTypes: { readonly [end: string]: { readonly type: string; readonly i
 const packedTypeOf = (path: string) => Object.entries(packedTypes).find(([end]) => path.endsWith(end))?.[1]
 type PackedType = ReturnType<typeof packedTypeOf>
 
-/** What a web page may send without asking first has another type than these, or none. */
+/** Web pages can send other types, or none, without a preflight. */
 const isTyped = ({ headers }: HttpServerRequest.HttpServerRequest, packed: PackedType): boolean => {
   const hasBody = Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
   const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase()
@@ -77,7 +77,7 @@ const untyped = (given: string | undefined, packed: PackedType) => {
   return refusal(400, "BadRequest", message, { field: "Content-Type" })
 }
 
-/** Bytes of a body that is read through a schema; submissions have limits of their own (`RequestBody`). */
+/** Max bytes of bodies decoded by a schema; submissions have separate limits (`RequestBody`). */
 const maxBytesOf: { readonly [end: string]: number } = {
   "/state/:environment": 8 * 1024 * 1024,
   "/pieces": 8 * 1024 * 1024,
@@ -97,14 +97,14 @@ const unavailable = (message: string, seconds: number) =>
 
 const mayHoldNul = /\/(?:pieces|state\/:environment|evaluations\/:id\/samples)$/
 
-/** The body of a form, read and looked at before anybody parses it; what reads the request then finds it as text. */
+/** Reads and checks the body of a form before it is parsed; handlers then get it as text. */
 const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, path: string) {
   const [, most] = Object.entries(maxBytesOf).find(([end]) => path.endsWith(end)) ?? []
   const body = yield* SubmissionBody.bytes(request, most ?? (yield* RequestBody.Limits).maxFormBytes)
   if (Nesting.isDeep(body)) {
     return yield* new ApiError.BadRequest({ message: "the body nests deeper than any that is read here" })
   }
-  // Saved state, the text of tokens and samples are anybody's text, and kept whatever it is.
+  // Saved state, token text and samples are arbitrary text and stored as sent.
   if (!mayHoldNul.test(path) && Nul.isIn(body)) {
     return yield* new ApiError.BadRequest({ message: `the body holds ${Nul.name}` })
   }
@@ -112,14 +112,17 @@ const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
   return Object.create(request, { text: { value: text } }) as HttpServerRequest.HttpServerRequest
 })
 
-/** Whether the sender is anybody known here; of strangers no body is read, which would take room from the others. */
+/**
+ * Returns true if the sender has a valid token; bodies of others are not read, since they would use up the shared
+ * memory.
+ */
 const isKnown = (auth: Auth["Service"], request: HttpServerRequest.HttpServerRequest): Effect.Effect<boolean> =>
   auth.authorize(tokenOf(request), anyRole).pipe(
     Effect.as(true),
     Effect.orElseSucceed(() => false)
   )
 
-/** Refuses bodies that do not say what they are, are too large, or nest too deep. */
+/** Rejects bodies with a wrong content type, and ones that are too large or nested too deeply. */
 export const bodies = HttpRouter.middleware(
   Effect.map(
     Auth,
@@ -131,7 +134,7 @@ export const bodies = HttpRouter.middleware(
         const packed = packedTypeOf(path)
         if (!isTyped(request, packed)) return untyped(request.headers["content-type"], packed)
         if (packed !== undefined || !HttpMethod.hasBody(request.method)) return yield* route
-        // The route refuses them before it reads anything.
+        // The route rejects them before reading the body.
         if (!(yield* isKnown(auth, request))) return yield* route
         const read = yield* Effect.result(readForm(request, path))
         if (Result.isSuccess(read)) {

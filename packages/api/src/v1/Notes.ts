@@ -1,4 +1,4 @@
-/** Handlers: notes on rollouts. */
+/** Handles notes on rollouts. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"

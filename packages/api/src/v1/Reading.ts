@@ -1,4 +1,4 @@
-/** Handlers: what people look at, over any `RolloutReader`. */
+/** Handles the viewer's read requests over any `RolloutReader`. */
 import { Effect, Option, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -12,7 +12,7 @@ import * as StoreFailures from "./StoreFailures.ts"
 
 const defaultPage = 50
 const defaultMetrics = 1000
-/** Larger ids are no token's. */
+/** Larger ids are not tokens. */
 const largestToken = 2 ** 31 - 1
 
 const encodeRow = Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(Wire.RolloutRow)))
@@ -96,7 +96,7 @@ export const layer = HttpApiBuilder.group(
         )
       )
       .handle("metricsEvents", ({ params, query, request }) => {
-        // A listener that lost its connection names the last it has.
+        // A reconnecting listener sends the last id it received.
         const last = request.headers["last-event-id"]
         return reader.metricsToCome(params.run, isRowId(last) ? last : query.after).pipe(
           Effect.map((rows) => Events.response("metrics", metricsRows, rows, (values) => values.at(-1)?.id)),

@@ -1,4 +1,4 @@
-/** Handlers: training runs, and what can be seen of their queues. */
+/** Handles training runs and their queue summaries. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi, TrajectoryApi as Wire } from "@atropos/core"

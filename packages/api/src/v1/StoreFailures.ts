@@ -1,4 +1,4 @@
-/** What the store could not do, as the versioned endpoints say it. */
+/** Maps failures of the store to errors of the versioned endpoints. */
 import { Effect, Option } from "effect"
 import { TrajectoryApiError as ApiError } from "@atropos/core"
 import * as StoreFaults from "../store/StoreFaults.ts"
@@ -20,10 +20,7 @@ const UnknownRun = ({ run }: Store.UnknownRun) =>
 const UnknownEnvironment = ({ envId, run }: Store.UnknownEnvironment) =>
   Effect.fail(new ApiError.NotFound({ message: `run ${run} has no environment ${envId}` }))
 
-/**
- * Handlers of `Effect.catchTags`, by what a method of the store may fail with beside the errors that go out as they
- * are.
- */
+/** Handlers for `Effect.catchTags`, by the failures of a store method that are not returned as they are. */
 export const plain = { StoreError }
 export const ofRun = { StoreError, UnknownRun }
 export const ofReading = {
@@ -47,7 +44,7 @@ export const knownRun = (
       Effect.flatMap(Option.match({ onNone: () => unknownRun(name), onSome: Effect.succeed }))
     )
 
-/** 404 where there is no run of this name. */
+/** Fails with 404 if there is no run of this name. */
 export const mustBeKnown = (
   store: Store.TrajectoryStoreShape,
   name: string

@@ -1,6 +1,6 @@
 /**
- * The versioned endpoints: routes for an `HttpRouter`, with the definition at `/v1/openapi.json` and a page to read it
- * at `/v1/docs` (which loads nothing from elsewhere).
+ * Provides the routes of the versioned endpoints, with their definition at `/v1/openapi.json` and its documentation at
+ * `/v1/docs` (without external resources).
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -60,19 +60,19 @@ const notThere = (request: HttpServerRequest.HttpServerRequest) =>
     )
   )
 
-/** Not for "*", which would take the HEAD of a known path away from its GET. */
+/** Not for "*", which would handle HEAD instead of the GET of a known path. */
 const unknownPaths = HttpRouter.addAll(
   (["GET", "POST", "PUT", "PATCH", "DELETE"] as const).map((method) => HttpRouter.route(method, "/v1/*", notThere))
 )
 
-/** No endpoint touches files: the definition's routes get the platform services that do nothing. */
+/** No endpoint uses files: the definition's routes get no-op platform services. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | TrajectoryStore | RolloutReader> =
   Layer.mergeAll(endpoints, docs, unknownPaths).pipe(
     Layer.provide(Middleware.bodies.layer),
     Layer.provide(HttpServer.layerServices)
   )
 
-/** Those alone that read through `RolloutReader`. */
+/** Only the endpoints that read through `RolloutReader`. */
 export const layerReading: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | RolloutReader> = Layer.mergeAll(
   readingEndpoints,
   unknownPaths

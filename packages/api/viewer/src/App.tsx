@@ -1,4 +1,4 @@
-/** The pages and their addresses. */
+/** Maps addresses to pages. */
 import { Route, Router, Switch } from "wouter"
 import { EvaluationPage } from "./evaluation/EvaluationPage.tsx"
 import { EvaluationsPage } from "./evaluation/EvaluationsPage.tsx"

@@ -1,4 +1,4 @@
-/** Starts the viewer on the rollouts saved in the page, else on the service that sent it. */
+/** Starts the viewer on the rollouts saved in the page, otherwise on the service that served it. */
 import { StrictMode } from "react"
 import { createRoot } from "react-dom/client"
 import { App } from "./App.tsx"
@@ -11,11 +11,11 @@ import * as InlineSource from "./source/InlineSource.ts"
 import "./styles/index.css"
 
 const embedded = document.getElementById("atropos-data")?.textContent?.trim() ?? ""
-/** What the service wrote into the page (`ViewerPage`). */
+/** Attributes written by the service (`ViewerPage`). */
 const page = document.documentElement.dataset
 const isFile = window.location.protocol === "file:"
 
-/** A page from disk that nobody filled has no service to ask either. */
+/** A page opened from disk without data has no service either. */
 const open = async (): Promise<Source> =>
   embedded !== ""
     ? InlineSource.open(embedded)
@@ -23,7 +23,7 @@ const open = async (): Promise<Source> =>
       ? InlineSource.make({ title: "", runs: [] })
       : HttpSource.make("", { isFiles: page["groups"] === "files", opens: page["opens"] ?? null })
 
-/** Saved groups open where they have something to show. */
+/** Saved groups without metrics open on the list. */
 const arrive = (source: Source): Source => {
   if (!source.hasMetrics && window.location.hash === "") navigate("/groups", { replace: true })
   return source

@@ -1,8 +1,7 @@
 /**
- * Saved groups to documents of ATIF, one for each sequence, and documents to saved groups, one group for each.
+ * Converts saved groups to ATIF documents, one per sequence, and documents to saved groups, one group each.
  *
- * What cannot be converted is told with its place and passed over; the others are converted all the same. Existing
- * files are never written over.
+ * Inputs that cannot be converted are reported with their location and skipped. Existing files are never overwritten.
  */
 import { ExactJson, SavedGroup, type ScoredGroup } from "@atropos/core"
 import * as Atif from "@atropos/core/service/Atif"
@@ -35,7 +34,7 @@ const sequencesOf = ({ inferenceLogprobs, masks, messages, scores, tokens }: Sco
     }
   })
 
-/** Writes `<line>-<sequence>.json` for each sequence of the files into a folder. */
+/** Writes `<line>-<sequence>.json` into the folder for each sequence of the files. */
 export const toDocuments = Effect.fn("Conversion.toDocuments")(function* (
   files: ReadonlyArray<string>,
   folder: string,
@@ -73,7 +72,7 @@ export const toDocuments = Effect.fn("Conversion.toDocuments")(function* (
   return { written, passedOver } satisfies Converted
 })
 
-/** Writes a group of one for each document into a file of saved groups; `score` is that of documents that have none. */
+/** Writes each document as a group of one into a file of saved groups; `score` applies to documents without one. */
 export const toGroups = Effect.fn("Conversion.toGroups")(function* (
   files: ReadonlyArray<string>,
   out: string,

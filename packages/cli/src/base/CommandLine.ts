@@ -1,9 +1,8 @@
 /**
- * A line that starts this command again, as the user can type it: for all that is said of what to do next.
+ * Formats a command line that starts this command again, for hints about the next step.
  *
- * `atropos` alone is the name of another project's package, so `npx atropos` may run that. Three spellings run ours:
- * `npm run atropos --` where npm runs a script of the checkout, `atropos` where the shell's PATH leads to this very
- * installation, and `npx @atropos/cli`, which is right everywhere.
+ * `npx atropos` may run another project's package. Right are `npm run atropos --` if npm runs a script of the checkout,
+ * `atropos` if the shell's PATH leads to this installation, and always `npx @atropos/cli`.
  */
 import { existsSync, realpathSync } from "node:fs"
 import { delimiter, join } from "node:path"
@@ -11,21 +10,20 @@ import { fileURLToPath } from "node:url"
 
 export interface Caller {
   readonly env: { readonly [name: string]: string | undefined }
-  /** The script that `atropos` starts, with no link in its path. */
+  /** The script that `atropos` starts, with symlinks resolved. */
   readonly script: string
-  /** Whether packages are those of a checkout, not installed ones. */
+  /** True if the packages come from a checkout rather than an installation. */
   readonly isCheckout: boolean
-  /** Where a path leads to; undefined where there is nothing. */
+  /** Resolves symlinks; undefined if the path does not exist. */
   readonly real: (path: string) => string | undefined
 }
 
-/** What is right in any folder. */
 export const anywhere = "npx @atropos/cli"
 
-/** What stands before the verb. */
+/** The prefix before the subcommand. */
 export const spelling = ({ env, isCheckout, real, script }: Caller): string => {
   if (env["npm_command"] !== undefined) {
-    // npm sets the first of the names for a script, and "npx" for `npx` and `npm exec`.
+    // npm sets `npm_lifecycle_event` to the script's name, and to "npx" for `npx` and `npm exec`.
     const isOwnScript = env["npm_lifecycle_event"] === "atropos" || env["npm_lifecycle_event"] === "start"
     return isCheckout && isOwnScript && env["npm_package_name"] === "atropos" ? "npm run atropos --" : anywhere
   }
@@ -39,7 +37,7 @@ export const spelling = ({ env, isCheckout, real, script }: Caller): string => {
 
 let own: string | undefined
 
-/** The line for a verb with its flags: `of("serve --env gsm8k")`. */
+/** The line for a subcommand with its flags: `of("serve --env gsm8k")`. */
 export const of = (words: string): string => {
   own ??= spelling({
     env: process.env,

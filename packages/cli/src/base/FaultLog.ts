@@ -1,13 +1,12 @@
-/** Lines that are not groups: the first of them printed one by one, the rest counted. */
+/** Logs invalid lines of group files: the first ones are printed individually, the rest counted. */
 import { Console, Effect } from "effect"
 
-/** How many are printed one by one, and how many go into reports. */
 const mostPrinted = 20
 const mostReported = 100
 
 export interface FaultLog {
   readonly tell: (fault: string) => Effect.Effect<void>
-  /** How many there were, once all is read. */
+  /** Reports the total after the last line. */
   readonly end: Effect.Effect<void>
   readonly first: () => ReadonlyArray<string>
 }

@@ -1,9 +1,8 @@
-/** What a command that cannot use a file ends with. */
 import * as Reason from "@atropos/core/base/Reason"
 import type { PlatformError } from "effect/PlatformError"
 import { CommandFailed } from "./Failure.ts"
 
-/** `cannot write FILE: no space left`. */
+/** Builds the failure `cannot write FILE: no space left`. */
 export const cannot =
   (verb: string, file: string) =>
   (cause: PlatformError): CommandFailed =>

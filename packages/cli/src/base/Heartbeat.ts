@@ -1,8 +1,8 @@
-/** Reports on standard error that something long is under way, whenever five seconds pass without a report. */
+/** Reports on standard error that a long operation is running, after every five seconds without a report. */
 import { Clock, Console, Effect, Fiber } from "effect"
 
 const everyMillis = 5000
-/** What takes longer than ten minutes is a log's business: from then on once a minute. */
+/** After ten minutes it reports once a minute, to keep logs short. */
 const longMillis = 600_000
 const everyMinute = 60_000
 
@@ -23,11 +23,11 @@ const beats = Effect.fnUntraced(function* (report: Report) {
   return { now, beating: Effect.forever(beat) }
 })
 
-/** Until the scope closes; `report` gets the seconds since then. The result reports at once. */
+/** Reports until the scope closes; `report` gets the elapsed seconds. Running the result reports immediately. */
 export const make = (report: Report) =>
   Effect.flatMap(beats(report), ({ beating, now }) => Effect.as(Effect.forkScoped(beating), now))
 
-/** `what` is under way: "loading the model". A function is called at each report; undefined reports nothing. */
+/** `what` names the operation: "loading the model". A function is called at each report; undefined reports nothing. */
 export const during =
   (what: string | (() => string | undefined)) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

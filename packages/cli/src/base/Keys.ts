@@ -1,22 +1,17 @@
-/**
- * Keys that are pressed while a board is shown. For as long as they are read, the terminal echoes nothing; what
- * stops a command (Ctrl-C) does so as ever.
- */
+/** Reads key presses while a board is shown. The terminal echoes nothing meanwhile; Ctrl-C still stops the command. */
 import { Context, Effect, Option } from "effect"
 
-/** The terminal's input, as far as it is used here. */
 type Input = Pick<NodeJS.ReadStream, "on" | "pause" | "removeAllListeners" | "resume"> & {
   readonly setRawMode: (isRaw: boolean) => unknown
 }
 
-/** None without a terminal to press keys in. */
+/** None without an interactive terminal. */
 export const Keys = Context.Reference<Option.Option<Input>>("@atropos/cli/Keys", {
   defaultValue: () => (process.stdin.isTTY ? Option.some(process.stdin) : Option.none())
 })
 
 const interrupt = "\u0003"
 
-/** Waits until this key is pressed. */
 export const pressed =
   (key: string) =>
   (input: Input): Effect.Effect<void> =>
@@ -26,7 +21,7 @@ export const pressed =
         Effect.callback<void>((resume) => {
           const hear = (chunk: Uint8Array | string): void => {
             const keys = String(chunk)
-            // Of a terminal whose keys are read one by one it is no signal.
+            // In raw mode the terminal does not turn Ctrl-C into a signal.
             if (keys.includes(interrupt)) process.kill(process.pid, "SIGINT")
             else if (keys.toLowerCase().includes(key)) resume(Effect.void)
           }

@@ -1,6 +1,6 @@
 /**
- * How far a long job is, on standard error: one bar that redraws itself on a terminal, below whatever else is printed;
- * a line now and then elsewhere.
+ * Shows the progress of a long job on standard error: on a terminal one bar that redraws itself below other output,
+ * elsewhere an occasional line.
  */
 import { Clock, Console, Context, Effect } from "effect"
 import { time } from "./Duration.ts"
@@ -8,19 +8,18 @@ import * as Terminal from "./Terminal.ts"
 import { wrap } from "./Wrap.ts"
 
 export interface Progress {
-  /** `detail` is shown beside the bar; a function is called when it is. */
+  /** `detail` is shown next to the bar; a function is called only when the bar is drawn. */
   readonly update: (done: number, detail: string | (() => string)) => Effect.Effect<void>
 }
 
 export interface ProgressOptions {
-  /** What is counted: "groups", "items". */
+  /** The unit counted: "groups", "items". */
   readonly unit: string
   readonly total: number
-  /** Where a resumed job begins. */
+  /** Initial count of a resumed job. */
   readonly done: number
 }
 
-/** Makes the progress of one job, ended with its scope. */
 export const Presenter = Context.Reference<"bar" | "lines">("@atropos/cli/Progress/Presenter", {
   defaultValue: () => (process.stderr.isTTY ? "bar" : "lines")
 })
@@ -33,7 +32,7 @@ const textOf = (detail: string | (() => string)): string => (typeof detail === "
 
 const size = 24
 
-/** `████░░ 40% 4/10 groups | 12 s left | detail`, in rows of the terminal. */
+/** Renders `████░░ 40% 4/10 groups | 12 s left | detail` as terminal rows. */
 const render = (
   { total, unit }: Pick<ProgressOptions, "total" | "unit">,
   { detail, done, millisLeft }: { readonly done: number; readonly detail: string; readonly millisLeft?: number },
@@ -58,7 +57,7 @@ const bar = Effect.fnUntraced(function* (options: ProgressOptions, place: Termin
       {
         done,
         detail,
-        // At the pace so far.
+        // Extrapolates the average pace so far.
         ...(done > first && done < total && { millisLeft: ((now - started) / (done - first)) * (total - done) })
       },
       Math.max(size, columns() - 1)
@@ -71,7 +70,7 @@ const bar = Effect.fnUntraced(function* (options: ProgressOptions, place: Termin
   let shownAt = Number.NEGATIVE_INFINITY
   const update: Progress["update"] = Effect.fnUntraced(function* (value, detail) {
     const now = yield* Clock.currentTimeMillis
-    // Figures that change at every redrawing cannot be read.
+    // Numbers that change on every redraw are unreadable.
     if (now - shownAt < barEveryMillis && value < total) return
     shownAt = now
     last = lines(value, textOf(detail), now)
@@ -95,7 +94,7 @@ const lines = Effect.fnUntraced(function* ({ done: first, total, unit }: Progres
   return { update }
 })
 
-/** Progress of one job, until the scope closes. */
+/** Creates the progress of one job; it ends with the scope. */
 export const make = Effect.fn("Progress.make")(function* (options: ProgressOptions) {
   const place = yield* Terminal.Place
   const { columns } = place

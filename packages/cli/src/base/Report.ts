@@ -1,4 +1,7 @@
-/** The last line of a command that failed, and its exit code: 1 failure, 2 usage, 130 stopped before it was done. */
+/**
+ * Prints the final error line of a failed command and sets its exit code: 1 failure, 2 usage, 130 interrupted before it
+ * was done.
+ */
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
@@ -20,13 +23,13 @@ const describe = (error: unknown): Described =>
   typeof error === "object" && error !== null ? error : { message: String(error) }
 
 /**
- * Prints one line for an expected failure, with all there is to know under `--log-level debug`; a broken invariant says
- * so, with its stack, since the user cannot have caused it.
+ * Prints one line for an expected failure, with all details under `--log-level debug`. A broken invariant is reported
+ * as an internal error with its stack.
  */
 export const print = (logLevel: string | undefined) =>
   Effect.fn("Report.print")(function* (cause: Cause.Cause<unknown>) {
     const error = describe(Cause.squash(cause))
-    // Usage mistakes are shown by the command line parser's presenter.
+    // The presenter of the argument parser prints usage errors.
     if (Cause.hasInterruptsOnly(cause) || error._tag === "ShowHelp") return
     const isVerbose = logLevel === "debug" || logLevel === "trace" || logLevel === "all"
     const isExpected = Cause.hasFails(cause)
@@ -36,8 +39,8 @@ export const print = (logLevel: string | undefined) =>
   })
 
 /**
- * Fails with the first error that nothing catches and that no rollout is known to have caused, or with a call of
- * `process.exit`, so that the command ends as after any failure: what is finished is saved, and the reason is printed.
+ * Fails with the first uncaught error that no rollout is known to have caused, or on a call of `process.exit`. The
+ * command then ends as after any failure: finished work is saved and the reason printed.
  */
 export const strayError: Effect.Effect<never, CommandFailed> = Effect.callback<never, CommandFailed>((resume) =>
   StrayErrors.report((cause) => resume(Effect.fail(new CommandFailed({ message: uncaught(cause), cause }))))
@@ -52,9 +55,8 @@ const uncaught = (cause: unknown): string => {
   return `${text}\n${StackFrames.trimmed(cause.stack ?? "")}`
 }
 
-/** How a command stands at its end. */
 export interface Ending {
-  /** Its work is done: what is left is to be looked at, and whoever stops it then has stopped nothing. */
+  /** The work is done; interrupting what remains (a viewer that stays up) is not a failure. */
   isDone: boolean
 }
 
@@ -62,12 +64,12 @@ export const Ending = Context.Reference<Ending>("@atropos/cli/Report/Ending", {
   defaultValue: () => ({ isDone: false })
 })
 
-/** From here on Ctrl-C is a good end. */
+/** From here on Ctrl-C exits with 0. */
 export const done: Effect.Effect<void> = Effect.map(Ending, (ending) => {
   ending.isDone = true
 })
 
-/** Usage mistakes found by the parser exit with 2; the rest carries its own code. */
+/** Usage errors of the parser exit with 2; other failures carry their own code. */
 export const teardown = (
   exit: Exit.Exit<unknown, unknown>,
   onExit: (code: number) => void,

@@ -1,6 +1,5 @@
 /**
- * The one place where the command's words leave it, results, logs and errors alike: without secrets, and without
- * commands to the terminal.
+ * Filters everything the command prints, results, logs and errors alike: no secrets and no terminal control sequences.
  */
 import { inspect } from "node:util"
 import * as Console from "effect/Console"
@@ -11,8 +10,8 @@ import * as Terminal from "./Terminal.ts"
 type Print = (...parts: ReadonlyArray<unknown>) => void
 
 /**
- * A value as Node shows it, in colours where all of its text is clean: they could not be told from those that somebody
- * else put in.
+ * Formats a value as Node does, with colours only if its text contains no control sequences: they could not be
+ * distinguished from injected ones.
  */
 const inspected = (value: unknown): string => {
   const plain = inspect(value)
@@ -25,7 +24,6 @@ const textOf = (part: unknown): string => {
   return part instanceof Terminal.Coloured ? part.text : inspected(part)
 }
 
-/** Runs an effect whose console is safe. */
 export const provide = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.gen(function* () {
     const secrets = yield* Secrets
@@ -33,7 +31,7 @@ export const provide = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
     const safe =
       (print: Print): Print =>
       (...parts) =>
-        // One argument is no format, whatever percent signs it has.
+        // A single argument is not a format string, even if it contains percent signs.
         print(redact(parts.map(textOf).join(" "), secrets))
     const safeConsole: Console.Console = Object.assign(Object.create(console), {
       debug: safe((...parts) => console.debug(...parts)),

@@ -1,13 +1,12 @@
-/** Secret values this process was given, which no text that leaves it shows. */
+/** Removes the secret values given to this process from all output. */
 import * as Context from "effect/Context"
 
 /** Filled where keys are read (flags, files, environment variables); read where text leaves the process. */
 export const Secrets = Context.Reference<Set<string>>("@atropos/cli/Secrets", { defaultValue: () => new Set() })
 
-/** Too short to be a key: `x` is what local servers are given. */
+/** Shorter values are placeholders: local servers get `x`. */
 const shortestSecret = 6
 
-/** `text` without the secrets, each replaced by `***`. */
 export const redact = (text: string, secrets: Iterable<string>): string => {
   let clean = text
   for (const secret of secrets) if (secret.length >= shortestSecret) clean = clean.replaceAll(secret, "***")

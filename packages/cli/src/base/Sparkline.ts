@@ -1,12 +1,8 @@
-/** Numbers as a line of blocks. */
 import { Evaluation } from "@atropos/core"
 
 const bars = "▁▂▃▄▅▆▇█"
 
-/**
- * The values as a line of blocks, for logs and terminals: from 0 to 1, or from the lowest to the highest where they
- * leave that.
- */
+/** Renders values as a line of block characters, scaled from 0 to 1, or from min to max if values exceed that range. */
 export const of = (values: ReadonlyArray<number>, width = 48): string => {
   const columns = Math.min(width, values.length)
   const means = Array.from({ length: columns }, (_, column) => {

@@ -1,12 +1,12 @@
-/** Tables for terminals and logs: columns as wide as their content, the last one free. */
+/** Formats tables for terminals and logs: columns as wide as their content, the last one unpadded. */
 import * as Terminal from "./Terminal.ts"
 
 const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - text.length))
 
-/** As it will be shown, so that columns are as wide as that. */
+/** Escaped as printed, so that widths match. */
 const shown = (cell: string): string => Terminal.escape(cell)
 
-/** Rows under headings; nothing is cut. */
+/** Formats rows under headings; no cell is truncated. */
 export const columns = (headings: ReadonlyArray<string>, cells: ReadonlyArray<ReadonlyArray<string>>): string => {
   const rows = cells.map((row) => row.map(shown))
   const widths = headings.map((heading, column) =>
@@ -17,7 +17,6 @@ export const columns = (headings: ReadonlyArray<string>, cells: ReadonlyArray<Re
   return [line(headings), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n")
 }
 
-/** `name: value` lines with the values aligned. */
 export const pairs = (lines: ReadonlyArray<readonly [string, string]>): string => {
   const entries = lines.map(([name, value]) => [shown(name), value] as const)
   const width = Math.max(...entries.map(([name]) => name.length)) + 2

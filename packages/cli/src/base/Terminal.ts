@@ -1,11 +1,9 @@
 /**
- * What may reach a terminal: text, and no commands to it.
+ * Keeps control sequences in untrusted text (servers, model folders, tools, file names, variables) away from the
+ * terminal: they could set the title, clear the screen, overwrite lines or inject input.
  *
- * Whatever a server, a model's folder, a tool, a file's name or a variable says can hold control sequences: they set a
- * window's title, clear the screen, write over what stands there, or answer in the user's name. They are shown as what
- * they are: `\u001b[2J`. Escaped are all control characters but line feed and tab, those of eight bits among them, and
- * the marks that turn a line's direction round. The form is that of JSON, so that a line of JSON with an escape in it
- * means what it meant.
+ * Escaped as in JSON (`\u001b[2J`, so that a line of JSON keeps its meaning) are all control characters except line
+ * feed and tab, including 8-bit ones, and the marks that change text direction.
  */
 import { Console } from "node:console"
 import { stripVTControlCharacters } from "node:util"
@@ -14,19 +12,19 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Terminal from "effect/Terminal"
 
-/** C0 without tab and line feed, DEL and C1; embeddings, overrides and isolates of direction. */
+/** C0 without tab and line feed, DEL and C1; bidirectional embeddings, overrides and isolates. */
 // oxlint-disable-next-line no-control-regex -- these are what is looked for
 const commands = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
-/** A command, or a sequence that sets colour and weight (SGR), which stays. */
+/** Matches the same, but captures colour and weight sequences (SGR), which are kept. */
 // oxlint-disable-next-line no-control-regex -- as above
 const commandsBesideColours = /(\u001b\[[0-9;]*m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
 const spelled = (command: string): string => `\\u${command.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-/** The text without a command in it; a line's end of two characters is one. */
+/** Escapes all control sequences; CRLF becomes LF. */
 export const escape = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(commands, spelled)
 
-/** Text whose colours are our own; anything else that is a command is escaped in it too. */
+/** Text with our own colours; other control sequences in it are escaped too. */
 export class Coloured {
   readonly text: string
   constructor(text: string) {
@@ -36,17 +34,15 @@ export class Coloured {
   }
 }
 
-/** The foot of a terminal: lines that stay below what is printed above them. */
+/** The foot of a terminal: lines that stay below everything printed above them. */
 export interface Place {
-  /** Whether a person may be looking: also at a terminal on which nothing can be drawn (`TERM=dumb`). */
+  /** True if a person may be watching, including at a terminal that cannot redraw (`TERM=dumb`). */
   readonly isWatched: boolean
-  /** Width of the terminal; undefined where there is none. */
+  /** Width of the terminal; undefined without one. */
   readonly columns: (() => number) | undefined
-  /** Puts these lines there, in place of those that are. */
   readonly show: (lines: ReadonlyArray<string>) => void
-  /** Puts these lines there for good. */
+  /** Replaces the shown lines and leaves them there. */
   readonly leave: (lines: ReadonlyArray<string>) => void
-  /** Writes around the lines. */
   readonly above: (stream: NodeJS.WriteStream, chunk: Uint8Array | string, write: () => boolean) => boolean
 }
 
@@ -58,13 +54,13 @@ const nowhere = (isWatched: boolean): Place => ({
   above: (_stream, _chunk, write) => write()
 })
 
-/** Whether the terminal says that it does nothing but print: no colours, no going back. */
+/** True if the terminal supports neither colours nor cursor movement. */
 const isDumb = (): boolean => process.env["TERM"] === "dumb"
 
-/** Whether our own words may have colours on a terminal (https://no-color.org). */
+/** True if our own output may be coloured (https://no-color.org). */
 export const hasColours = (): boolean => !process.env["NO_COLOR"] && !isDumb()
 
-/** The foot of the terminal that standard error is, where it is one that can go back to a line. */
+/** The foot of the terminal on standard error, if that is a terminal with cursor movement. */
 export const placeOn = (stderr: NodeJS.WriteStream): Place => {
   if (!stderr.isTTY) return nowhere(false)
   if (isDumb()) return nowhere(true)
@@ -72,7 +68,7 @@ export const placeOn = (stderr: NodeJS.WriteStream): Place => {
   const width = (): number => Math.max(1, stderr.columns || 80)
   let lines: ReadonlyArray<string> = []
   let isDrawn = false
-  // What was written above has ended its line.
+  // The output above ended with a newline.
   let isFree = true
   const erase = (): void => {
     if (!isDrawn) return
@@ -113,12 +109,11 @@ export const placeOn = (stderr: NodeJS.WriteStream): Place => {
   }
 }
 
-/** Where a live board goes. */
 export const Place = Context.Reference<Place>("@atropos/cli/Terminal/Place", { defaultValue: () => nowhere(false) })
 
 /**
- * From here on a stream escapes what is written to it, by whomever; the result is the stream as it was, for what is
- * known to be clean. Both write above the lines of the place.
+ * Escapes everything written to the stream from here on, by any writer. Returns the unguarded stream for output known
+ * to be clean. Both write above the lines of the place.
  */
 export const guard = (stream: NodeJS.WriteStream, place: Place = nowhere(false)): NodeJS.WriteStream => {
   const own = stream.write.bind(stream)
@@ -130,11 +125,11 @@ export const guard = (stream: NodeJS.WriteStream, place: Place = nowhere(false))
   return Object.create(stream, { write: { value: write } })
 }
 
-/** A console on two streams that were taken out of their guard. */
+/** A console on two unguarded streams. */
 export const consoleOn = (stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream): Console =>
   new Console({ stdout, stderr })
 
-/** A terminal whose questions, which are ours, are drawn on a stream that was taken out of its guard. */
+/** A terminal that draws our own prompts on an unguarded stream. */
 export const drawingOn = (terminal: Terminal.Terminal, stdout: NodeJS.WriteStream): Terminal.Terminal => ({
   ...terminal,
   display: (text) =>

@@ -1,11 +1,11 @@
-/** Breaks a line between words: what is drawn again and again must not be wrapped by the terminal itself. Pure. */
+/** Breaks a line between words: redrawn lines must not be wrapped by the terminal itself. Pure. */
 
-/** A hint longer than so many rows is a text of its own. */
+/** A hint of more rows becomes a separate text. */
 const maxRows = 4
 
 /**
- * Rows of `width` characters at most, all but the first indented by `indent`; a word that is longer than a row is cut
- * into pieces. Of a text that needs more rows the last one ends in `…`.
+ * Splits into rows of at most `width` characters, all but the first indented by `indent`. Words longer than a row are
+ * cut. If the text needs more rows than allowed, the last one ends in `…`.
  */
 export const wrap = (line: string, width: number, indent = 0): ReadonlyArray<string> => {
   const margin = " ".repeat(Math.min(indent, Math.max(0, width - 8)))

@@ -1,4 +1,4 @@
-/** `atropos api`: the trajectory service until it is stopped; the original's `run-api`, with its flags. */
+/** `atropos api`: runs the trajectory service until stopped; the original's `run-api` with its flags. */
 import { Auth, Database, ObjectStore, PgTrajectoryStore, S3, TrajectoryService } from "@atropos/api"
 import { Console, Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -10,7 +10,7 @@ import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "api"
 
-/** Tells where the service listens and where its data lies, once both are there. */
+/** Prints the address of the service and the location of its data. */
 const announce = Layer.effectDiscard(
   Effect.gen(function* () {
     const { address } = yield* HttpServer.HttpServer

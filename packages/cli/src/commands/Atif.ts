@@ -1,4 +1,4 @@
-/** `atropos atif`: saved groups to documents of ATIF, the trajectory format of Harbor, and back. */
+/** `atropos atif`: converts saved groups to ATIF documents, the trajectory format of Harbor, and back. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

@@ -1,7 +1,4 @@
-/**
- * `atropos doctor`: what is wrong with this machine, and what to do about it; exit code 1 when something needed is
- * broken.
- */
+/** `atropos doctor`: checks this machine and advises on problems; exits with 1 if something required is broken. */
 import { ServerSettings } from "@atropos/core"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Console, Effect } from "effect"

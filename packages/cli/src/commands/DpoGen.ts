@@ -1,4 +1,4 @@
-/** `atropos dpo-gen OUT`: pairs of a better and a worse sequence of every group as a data set of preferences. */
+/** `atropos dpo-gen OUT`: writes pairs of a better and a worse sequence of each group as a preference data set. */
 import * as SetVerb from "./SetVerb.ts"
 
 export const make = SetVerb.make({

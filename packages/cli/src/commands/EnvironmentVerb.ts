@@ -1,6 +1,5 @@
 /**
- * What the verbs that run an environment have in common: `--env`, `--config`, and the flags of its settings and
- * servers.
+ * Shared parts of the commands that run an environment: `--env`, `--config`, and the flags of its settings and servers.
  */
 import { EnvironmentSettings, type MetricsSettings, ServerSettings, Settings } from "@atropos/core"
 import { Effect } from "effect"
@@ -18,19 +17,18 @@ import type { MakeVerb } from "./Verb.ts"
 
 export interface EnvironmentVerb<Own extends Command.Command.Config> {
   readonly name: string
-  /** Flags of the verb itself. */
   readonly own: Own
   readonly ownBooleans?: ReadonlyArray<string>
   readonly examples: ReadonlyArray<Command.Command.Example>
-  /** Flags that the verb does not look at, for its page of help. */
+  /** Flags the command ignores, for its help page. */
   readonly ignored: ReadonlyArray<string>
-  /** Settings that the verb puts above the environment's defaults and below file and flags. */
+  /** Settings of the command, above the environment's defaults and below file and flags. */
   readonly mode?: (environment: string, isTesting: boolean) => { readonly [name: string]: unknown }
-  /** The same for its metrics. */
+  /** The equivalent for its metrics. */
   readonly metricsMode?: { readonly [name: string]: unknown }
-  /** Another way to name what is run than `--env`: what the words say, if they do. */
+  /** An alternative to `--env` for naming the environment, read from the arguments. */
   readonly named?: (words: ReadonlyArray<string>) => Effect.Effect<Named, Failure, Command.Environment>
-  /** Shorter words for settings of the environment, by wire name. */
+  /** Short names for settings of the environment, by wire name. */
   readonly aliases?: { readonly [name: string]: string }
   readonly handle: (
     settings: RunSettings.RunSettings,
@@ -39,18 +37,17 @@ export interface EnvironmentVerb<Own extends Command.Command.Config> {
   ) => Effect.Effect<void, Failure, Command.Environment>
 }
 
-/** An environment, and the word that named it. */
 export interface Named {
   readonly word: string
   readonly chosen: Environments.Chosen
 }
 
-/** The settings that all environments have, by the names of their flags. */
+/** Flag names of the settings common to all environments. */
 export const everyEnvironments: ReadonlySet<string> = new Set(
   Object.keys(EnvironmentSettings.commonFields).map((field) => `env.${Settings.wireName(field)}`)
 )
 
-/** Settings that mean something beside a service alone. */
+/** Settings that only apply with a trajectory service. */
 export const ofServing: ReadonlyArray<string> = [
   "batch_size",
   "eval_handling",
@@ -71,7 +68,6 @@ const envFlag = Flag.String("env").pipe(
   Flag.withMetavar("name|file")
 )
 
-/** The verb for these words. */
 export const make =
   <const Own extends Command.Command.Config>(verb: EnvironmentVerb<Own>): MakeVerb =>
   (words) =>
@@ -79,7 +75,7 @@ export const make =
       const named = verb.named === undefined ? undefined : yield* verb.named(words)
       const word = named?.word ?? Words.peek(words, "env")
       const chosen = named?.chosen ?? (word === undefined ? undefined : yield* Environments.choose(word))
-      // What stands in a file is not known here.
+      // The content of a config file is not known at this point.
       const shown = verb.mode?.(chosen?.environment.environmentName ?? "NAME", words.includes("--testing"))
       const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields, shown, verb.aliases)
       const openai = Flags.fromFields("openai.", ServerSettings.serverFields)

@@ -1,6 +1,5 @@
 /**
- * `atropos envs [NAME|FILE]`: the environments there are, by family, with what they need; with a name, all settings of
- * one.
+ * `atropos envs [NAME|FILE]`: lists environments by family with their requirements; with a name, all settings of one.
  */
 import { EnvironmentSettings, Settings } from "@atropos/core"
 import { Console, Effect, Option, SchemaAST } from "effect"
@@ -18,7 +17,7 @@ interface Setting {
   readonly isCommon: boolean
 }
 
-/** An environment's own settings first, then those all have. */
+/** An environment's own settings first, then the common ones. */
 const settingsOf = ({ settings }: Environments.RunnableEnvironment): ReadonlyArray<Setting> => {
   const common: { readonly [name: string]: unknown } = EnvironmentSettings.commonFields
   return Object.entries(settings.fields)
@@ -47,7 +46,7 @@ const needsOf = ({ about }: Environments.Chosen): string =>
 const order = ({ about, environment }: Environments.Chosen): string =>
   `${about?.family ?? ""} ${environment.environmentName}`
 
-/** What the package of an environment offers, or a folder of tasks, a name a line. */
+/** Lists the entries of an environment's package or of a folder of tasks, one name per line. */
 const listNames = Effect.fnUntraced(function* (
   environment: Option.Option<string>,
   given: { readonly python: Option.Option<string>; readonly tasks: Option.Option<string> },

@@ -1,8 +1,7 @@
 /**
- * `atropos evaluate`: a suite that people quote (`--suite`) or an environment (`--env`), with per-sample results.
- *
- * With `--from FILE`: what recorded sessions and other saved groups were worth, by the rewards that they hold. The
- * words `diff` and `suites` have files of their own.
+ * `atropos evaluate`: evaluates a standard suite (`--suite`) or an environment (`--env`), with per-sample results. With
+ * `--from FILE`: summarises the rewards in recorded sessions and other saved groups. The subcommands `diff` and
+ * `suites` are in separate files.
  */
 import type { MetricsSettings } from "@atropos/core"
 import { Console, Effect, FileSystem, Option } from "effect"
@@ -44,7 +43,7 @@ const figureRow = (metric: string, { highest, lowest, mean, stderr }: SavedScore
   `${lowest} to ${highest}`
 ]
 
-/** Tells what files hold, on the terminal and, where it is asked for, as JSON. */
+/** Prints a summary of the files, and writes it as JSON if requested. */
 const ofFiles = Effect.fn("evaluate.ofFiles")(function* (files: ReadonlyArray<string>, out: Option.Option<string>) {
   const fs = yield* FileSystem.FileSystem
   const found = yield* SavedScores.read(files)
@@ -74,7 +73,6 @@ const ofFiles = Effect.fn("evaluate.ofFiles")(function* (files: ReadonlyArray<st
   )
 })
 
-/** The verb where the words name files. */
 const makeOfFiles: MakeVerb = (words) =>
   Effect.succeed({
     command: Command.make(
@@ -112,7 +110,7 @@ const resume = Flag.Boolean("resume").pipe(
   Flag.withDefault(true)
 )
 
-/** Settings of serving and training, which no evaluation looks at. */
+/** Settings for serving and training that evaluations ignore. */
 const ignored: ReadonlyArray<string> = [
   ...EnvironmentVerb.ofServing,
   ...[
@@ -128,7 +126,7 @@ const ignored: ReadonlyArray<string> = [
   ].map((name) => `env.${name}`)
 ]
 
-/** Evaluates what the settings say, and tells where the results are. */
+/** Runs the evaluation and prints the location of the results. */
 const evaluate = Effect.fn("evaluate.run")(function* (
   settings: RunSettings.RunSettings,
   resume: boolean,
@@ -138,7 +136,7 @@ const evaluate = Effect.fn("evaluate.run")(function* (
 ) {
   const name = settings.chosen.environment.environmentName
   const folder = settings.common.dataDirToSaveEvals ?? `data/${name}-evaluation`
-  // The original's `evaluate` starts no run of Weights & Biases: here one that is asked for by name.
+  // As in the original, `evaluate` starts a Weights & Biases run only if requested explicitly.
   const sinks = Metrics.layerAlone(metrics, { folder, useWandb: { value: false, isGiven: false } })
   const result = yield* Evaluate.run({
     folder,
@@ -224,7 +222,6 @@ const makeOfEnvironment = EnvironmentVerb.make({
     )
 })
 
-/** The verb where the words name a suite. */
 const makeOfSuite =
   (word: string): MakeVerb =>
   (words) =>
@@ -264,10 +261,8 @@ const makeOfSuite =
       })(words)
     })
 
-/** What stands after `evaluate` where it is a word of its own. */
 const wordAfter = (words: ReadonlyArray<string>): string | undefined => words[words.indexOf(name) + 1]
 
-/** The verb for these words. */
 export const make: MakeVerb = (words) => {
   const after = wordAfter(words)
   if (after === "diff") return Effect.succeed({ command: EvaluateDiff.command, booleans: new Set(["json"]) })

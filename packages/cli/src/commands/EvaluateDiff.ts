@@ -1,4 +1,4 @@
-/** `atropos evaluate diff A B`: two evaluations compared by item. */
+/** `atropos evaluate diff A B`: compares two evaluations by item. */
 import * as Comparison from "@atropos/core/evaluation/Comparison"
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -34,7 +34,7 @@ const changesOf = (name: string, changes: ReadonlyArray<Comparison.Change>): Rea
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
 
-/** Both answers; of several, how many are correct. */
+/** Both answers; with several answers per item, the percentages correct. */
 const told = ({ after, before, parsed }: Comparison.Change): string =>
   [before, after].every((share) => share === 0 || share === 1)
     ? parsed.map(short).join(" → ")

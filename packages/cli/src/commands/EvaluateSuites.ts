@@ -1,4 +1,4 @@
-/** `atropos evaluate suites`: the evaluations that are shipped; with a name, all that a suite says. */
+/** `atropos evaluate suites`: lists the bundled suites; with a name, shows that suite in full. */
 import { Suite } from "@atropos/envs"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

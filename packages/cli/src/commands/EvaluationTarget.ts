@@ -1,4 +1,4 @@
-/** Flags of `evaluate`: the service that its samples go to, beside files. */
+/** Flags of `evaluate` for the service that receives its samples in addition to files. */
 import { Option } from "effect"
 import { Flag } from "effect/cli"
 import type * as ToService from "../evaluate/ToService.ts"
@@ -19,7 +19,7 @@ export const flags = {
   )
 }
 
-/** What they say; none without `--service`. */
+/** None without `--service`. */
 export const of = (flags: {
   readonly service: Option.Option<string>
   readonly run: Option.Option<string>

@@ -1,6 +1,6 @@
 /**
- * `atropos gateway`: a model's API for agents, in front of inference servers. Sessions are opened by `POST /sessions`;
- * with `--record` requests need none, and every conversation is kept.
+ * `atropos gateway`: serves a model API to agents, in front of inference servers. Sessions are opened by `POST
+ * /sessions`; with `--record` requests need no session and every conversation is saved.
  */
 import { ServerManager, ServerSettings } from "@atropos/core"
 import * as Gateway from "@atropos/core/gateway/Gateway"
@@ -20,7 +20,6 @@ const name: string = "gateway"
 const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
 const manager = Flags.fromFields("", ServerSettings.managerFields)
 
-/** The tokens of `ATROPOS_GATEWAY_TOKENS`; none where it is not set. */
 const tokensOf = Effect.gen(function* () {
   const tokens = yield* Config.option(Config.Redacted(Gateway.tokensSetting))
   if (Option.isNone(tokens)) return []
@@ -29,7 +28,7 @@ const tokensOf = Effect.gen(function* () {
   )
 })
 
-/** Tells how it is asked, once it is there. */
+/** Prints the address and how to use it, once the server is up. */
 const announce = (recorder: Recorder.Recorder | undefined, score: number | undefined) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -70,7 +69,7 @@ const settingsOf = Effect.fnUntraced(function* (given: Options) {
   const server = Flags.given(given.openai)
   return {
     ...(yield* Effect.mapError(ServerSettings.manager.decode(Flags.given(given.manager)), wrong)),
-    // Where nothing is said of a server, those of the defaults are looked for.
+    // If no server is configured, the default ones are tried.
     ...(Object.keys(server).length > 0 && {
       servers: yield* Effect.mapError(ServerSettings.server.decode(server), wrong)
     })

@@ -1,6 +1,6 @@
 /**
- * `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own; with
- * `--agent` that of an agent, in plain TypeScript.
+ * `atropos init NAME`: scaffolds an environment with its test in a new folder; with `--agent`, an agent in plain
+ * TypeScript.
  */
 import { Docs } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -15,10 +15,10 @@ import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "init"
 
-/** Packages that lie in no `node_modules` are those of a checkout. */
+/** Packages outside `node_modules` belong to a checkout. */
 const isCheckout = !import.meta.url.includes("/node_modules/")
 
-/** Whether the packages can be found from a folder. */
+/** Returns true if the packages can be resolved from a folder. */
 const findsPackages = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -32,8 +32,8 @@ const findsPackages = Effect.fnUntraced(function* (folder: string) {
 })
 
 /**
- * What is to be done so that the packages are found. Below an installation Node would find them by itself, npx would
- * not: it looks beside the nearest package.json alone, and fetches what it does not see there.
+ * Setup steps that make the packages resolvable. Below an installation Node would find them by itself but npx would
+ * not: it only checks next to the nearest package.json and downloads what is missing there.
  */
 const installation = Effect.fnUntraced(function* (folder: string) {
   const path = yield* Path.Path
@@ -67,7 +67,7 @@ const write = Effect.fn("init.write")(function* (given: string, isAgent: boolean
   }
   yield* fs.makeDirectory(folder, { recursive: true })
   for (const [file, content] of files) {
-    // Should it have come to be there meanwhile, that is an error too.
+    // Fails if the file was created in the meantime.
     yield* fs.writeFileString(path.join(folder, file), content, { flag: "wx" })
   }
   const steps = [

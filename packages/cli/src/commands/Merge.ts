@@ -1,4 +1,4 @@
-/** `atropos merge`: an adapter and its model as one model, which any program loads without the adapter. */
+/** `atropos merge`: merges an adapter into its model, so that any program can load the result without the adapter. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Merge from "@atropos/trainer/model/Merge"
@@ -11,7 +11,7 @@ import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "merge"
 
-/** An adapter's change is small beside the weights, and bfloat16 keeps 8 bits of these. */
+/** An adapter's change is small relative to the weights, and bfloat16 keeps only 8 bits of these. */
 const roundingWarning = (share: number): string =>
   `bfloat16 rounds the merged weights: the rounding is ${(100 * share).toPrecision(2)}% of the adapter's own change (root mean square), so answers differ from those of model and adapter; --type float32 (the default) keeps them`
 

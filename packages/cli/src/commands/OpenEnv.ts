@@ -1,4 +1,4 @@
-/** `atropos openenv --env …`: an environment behind OpenEnv's protocol, stepped by trainers of other programs. */
+/** `atropos openenv --env …`: serves an environment over OpenEnv's protocol, stepped by external trainers. */
 import { Environment, ServerSettings, Settings } from "@atropos/core"
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import { Config, Console, Duration, Effect, Layer, Option } from "effect"
@@ -70,7 +70,7 @@ export const make = EnvironmentVerb.make({
       description: "an environment of your own, 256 episodes at once"
     }
   ],
-  // The policy is whoever steps it, and nothing is sent or measured here.
+  // The client is the policy; nothing is submitted or measured here.
   ignored: [
     "openai.",
     "metrics.",

@@ -1,4 +1,4 @@
-/** `atropos policy`: a model behind the OpenAI API, with token ids and hot swap of adapters, until it is stopped. */
+/** `atropos policy`: serves a model over the OpenAI API, with token ids and hot swap of adapters, until stopped. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as LocalPath from "@atropos/core/base/LocalPath"
@@ -28,7 +28,6 @@ const name: string = "policy"
 
 const lora = Flags.fromFields("lora.", TrainerSettings.lora.fields)
 
-/** Tells where the policy is served, and how it is asked. */
 const announce = (model: string, device: DeviceKind, swaps: boolean) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -50,7 +49,7 @@ const announce = (model: string, device: DeviceKind, swaps: boolean) =>
 interface Options extends ServingRoom.Given {
   readonly model: string
   readonly adapter: Option.Option<string>
-  /** What clients call the model. */
+  /** The model name for clients. */
   readonly servedModelName: Option.Option<string>
   readonly quantize: "none" | QuantizedWeights.Kind
   readonly device: DeviceKind
@@ -65,7 +64,7 @@ interface Options extends ServingRoom.Given {
   readonly lora: Record<string, Option.Option<unknown>>
 }
 
-/** The model with a tokenizer by the whole path of its folder: clients elsewhere on this machine find it by that. */
+/** Names the tokenizer by the absolute path of its folder, so that clients elsewhere on this machine find it. */
 const located = Effect.fnUntraced(function* (model: Model.Model) {
   const folder = yield* Effect.orElseSucceed(LocalPath.folder(model.tokenizer.name), () => Option.none<string>())
   return Option.match(folder, {
@@ -172,7 +171,7 @@ export const make: MakeVerb = () =>
             (port) => port >= 0 && port <= 65_535,
             () => "a port from 0 to 65535"
           ),
-          // Where environments look that were told of no server.
+          // The default address of environments without a configured server.
           Flag.withDescription("port to listen on; 0 picks a free port [default: 9004]"),
           Flag.withDefault(9004)
         ),

@@ -1,7 +1,4 @@
-/**
- * `atropos process --env …`: rollouts to a JSONL file and a page to look at them, without a service and without a
- * trainer.
- */
+/** `atropos process --env …`: writes rollouts to a JSONL file and an HTML page, without a service or a trainer. */
 import { Console, Effect } from "effect"
 import { Flag } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
@@ -14,7 +11,6 @@ import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 
 const defaultPath = (environment: string): string => `data/${environment || "groups"}.jsonl`
 
-/** Groups of `--testing`, where nobody says how many. */
 const testedGroups = 20
 
 export const make = EnvironmentVerb.make({
@@ -45,7 +41,7 @@ export const make = EnvironmentVerb.make({
   ],
   ignored: [...EnvironmentVerb.ofServing, "env.max_eval_workers", "env.data_dir_to_save_evals"],
   mode: (environment, isTesting) => ({
-    // A look at what comes out, not a night's work.
+    // A quick preview rather than a full run.
     ...(isTesting && { total_steps: testedGroups }),
     ensure_scores_are_not_same: false,
     include_messages: true,

@@ -1,6 +1,7 @@
 /**
- * `atropos reverify FILE --env NAME`: stored rollouts scored again by today's environment, and what changed. Exit code
- * 1 where something changed or could not be scored; with `--write`, which keeps what changed, only the latter.
+ * `atropos reverify FILE --env NAME`: re-scores stored rollouts with the current environment and reports the changes.
+ * Exits with 1 if a score changed or a rollout could not be scored; with `--write`, which saves the changes, only in
+ * the latter case.
  */
 import { ServerSettings, Settings } from "@atropos/core"
 import { Console, Effect, Option } from "effect"
@@ -71,7 +72,7 @@ export const make = EnvironmentVerb.make({
       description: "the same in the viewer: every rollout with its old score and today's"
     }
   ],
-  // It asks no policy, sends nothing and measures nothing.
+  // No policy is sampled, nothing is submitted or measured.
   ignored: [
     "openai.",
     "metrics.",

@@ -1,4 +1,4 @@
-/** `atropos runs`: the runs of a service; `atropos runs delete NAME`: one of them deleted. */
+/** `atropos runs`: lists the runs of a service; `atropos runs delete NAME`: deletes one. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as ServiceApi from "@atropos/core/service/ServiceApi"
 import type { TrajectoryApi, TrajectoryError } from "@atropos/core"
@@ -17,7 +17,7 @@ const apiUrl = Flag.String("api-url").pipe(
   Flag.withDefault("http://localhost:8000")
 )
 
-/** The service, and what its failures are to the command. */
+/** The service client, with its failures mapped to those of the command. */
 const serviceOf = Effect.fnUntraced(function* (given: string, run?: string) {
   const url = given.replace(/(?<!\/)\/+$/, "")
   const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
@@ -45,7 +45,7 @@ const stateOf = ({ activity, ended, registered, started }: TrajectoryApi.RunRow)
         : "without a trainer"
 }
 
-/** Why it stalled, or ended without being stopped. */
+/** The reason why it stalled or ended without being stopped. */
 const reasonOf = ({ activity }: TrajectoryApi.RunRow): string =>
   Terminal.escape(activity?.reason ?? "").replaceAll("\n", " ")
 

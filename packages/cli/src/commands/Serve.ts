@@ -1,6 +1,6 @@
 /**
- * `atropos serve --env …`: an environment against a trajectory service, ours or the original's, until its steps are
- * through.
+ * `atropos serve --env …`: runs an environment against a trajectory service, ours or the original's, until its steps
+ * are done.
  */
 import { Environment, Rollout, TrajectoryClientAuto, TrajectoryError } from "@atropos/core"
 import { Config, Console, Effect, Layer, Option } from "effect"

@@ -1,4 +1,4 @@
-/** The flags of `sft-gen` and `dpo-gen`: where groups come from, what rows look like, where they go. */
+/** Flags of `sft-gen` and `dpo-gen`: source of groups, form of rows, destination. */
 import { Argument, type Command, Flag } from "effect/cli"
 import type * as Builder from "../sets/Builder.ts"
 import * as Layout from "../sets/Layout.ts"
@@ -6,14 +6,13 @@ import * as Layout from "../sets/Layout.ts"
 export interface SetVerb {
   readonly name: "sft-gen" | "dpo-gen"
   readonly kind: Builder.Kind
-  /** Rows of a group at most. */
   readonly most: { readonly flag: string; readonly description: string; readonly fallback: number }
   readonly minimumDifference: number
   readonly tasksPerStep: number
   readonly examples: ReadonlyArray<Command.Command.Example>
 }
 
-/** The original's. */
+/** The original's default. */
 export const defaultTokenizer = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 
 const whole = (name: string, description: string, fallback: number) =>
@@ -29,7 +28,6 @@ const whole = (name: string, description: string, fallback: number) =>
 const isOn = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-/** Flags and OUT. */
 export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
   out: Argument.String("out").pipe(
     Argument.withDescription("output file, .jsonl or .parquet; - writes rows to standard output as they come")
@@ -134,7 +132,6 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
 
 export type Values = Command.Command.Config.Infer<ReturnType<typeof flags>>
 
-/** Names of the boolean ones, without dashes. */
 export const booleans = [
   "follow",
   "take-batches",
@@ -145,7 +142,7 @@ export const booleans = [
   "resume"
 ]
 
-/** `--from a b c` behind OUT means three files, as a shell's `*.jsonl` is spelled out. */
+/** `--from a b c` after OUT means three files, as the shell expands `*.jsonl`. */
 export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const spelled: Array<string> = []
   let positional = 0
@@ -155,7 +152,7 @@ export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
     const before = words[index - 1]
     if (isFlag) isListing = false
     else if (before === "--from") isListing = true
-    // The verb and OUT have come: what follows a file of --from is another one.
+    // After the command and OUT, a positional argument is another file of `--from`.
     else if (isListing && positional >= 2) spelled.push("--from")
     else if (before === undefined || !before.startsWith("--") || before.includes("=") || isBoolean(before)) {
       positional++

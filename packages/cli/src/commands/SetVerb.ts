@@ -1,4 +1,4 @@
-/** What `sft-gen` and `dpo-gen` do with their flags: a source, a form, and the data set made of them. */
+/** Implements `sft-gen` and `dpo-gen`: selects a source and a row form, and writes the data set. */
 import { SavedGroup, StoredRollouts, Tokenizer, TrajectoryClientV0 } from "@atropos/core"
 import { Config, Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -41,7 +41,7 @@ const checked = ({ name, kind }: SetFlags.SetVerb, flags: SetFlags.Values) => {
   return wrong === undefined ? Effect.succeed(container) : Effect.fail(new UsageError({ message: `${name}: ${wrong}` }))
 }
 
-/** Text or messages; a tokenizer is loaded only where text is wanted. */
+/** Text or messages; a tokenizer is only loaded if needed. */
 const formOf = <R>(flags: SetFlags.Values, fallback: Effect.Effect<Tokenizer.TokenizerShape, Failure, R>) =>
   Effect.gen(function* () {
     if (flags.saveMessages) {
@@ -108,13 +108,13 @@ const generate = Effect.fnUntraced(function* <R>(
   )
 })
 
-/** The tokenizer that the first group of the files records, else the original's. */
+/** The tokenizer recorded by the first group of the files, otherwise the original's. */
 const recordedTokenizer = Effect.fnUntraced(function* ([file]: ReadonlyArray<string>) {
   if (file === undefined) return SetFlags.defaultTokenizer
   const first = yield* SavedGroup.read(file).pipe(
     Stream.filter((entry) => entry._tag !== "Fault"),
     Stream.runHead,
-    // A file that cannot be read is reported where it is read.
+    // An unreadable file is reported when its groups are read.
     Effect.catch(() => Effect.succeedNone)
   )
   const recorded = Option.flatMap(first, ({ group }) => Option.fromNullishOr(TokenizerMatch.recordedIn(group)))
@@ -123,7 +123,6 @@ const recordedTokenizer = Effect.fnUntraced(function* ([file]: ReadonlyArray<str
 
 const token = Config.option(Config.Redacted("ATROPOS_TOKEN")).pipe(Effect.orDie)
 
-/** From files or a service. */
 const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags: SetFlags.Values) {
   yield* checked(verb, flags)
   const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(flags.from), load))
@@ -156,7 +155,7 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags
   return yield* generate(verb, flags, form, rollouts).pipe(Effect.provide(StoredRollouts.layer(service)))
 })
 
-/** The verb: with the flags of an environment where the words name one. */
+/** Creates the command, with the flags of an environment if the arguments name one. */
 export const make =
   (verb: SetFlags.SetVerb): MakeVerb =>
   (words) => {

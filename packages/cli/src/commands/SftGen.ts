@@ -1,4 +1,4 @@
-/** `atropos sft-gen OUT`: the best sequences of every group as a data set for supervised fine-tuning. */
+/** `atropos sft-gen OUT`: writes the best sequences of each group as a data set for supervised fine-tuning. */
 import * as SetVerb from "./SetVerb.ts"
 
 export const make = SetVerb.make({

@@ -1,4 +1,6 @@
-/** `atropos tinker`: a model behind the API of Tinker, trained and sampled from by the official SDK, until stopped. */
+/**
+ * `atropos tinker`: serves a model over Tinker's API, for training and sampling with the official SDK, until stopped.
+ */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
@@ -60,7 +62,7 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   const settings = yield* ServerSettings.settings.decode(Flags.given(options.limits))
   const room = ServingRoom.chosen(options, device)
   const loaded = yield* PretrainedModel.load(BundledModel.located(options.model), {
-    // The smallest adapter: those of clients take its place.
+    // The smallest adapter, replaced by those of clients.
     trains: { r: 1, alpha: 1, targetModules: ["all-linear"], rslora: false },
     seed: 0,
     check: ServingRoom.check(options.model, {
@@ -78,7 +80,7 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   const server = TinkerServer.layer({
     base,
     names,
-    // Clients load it by this name: a path where it is no hub's.
+    // The name clients load the tokenizer by: a path if it is not on the hub.
     tokenizerId: loaded.name,
     folder,
     device,

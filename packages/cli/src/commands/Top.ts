@@ -1,4 +1,4 @@
-/** `atropos top`: a run of a running service in the terminal. */
+/** `atropos top`: shows a run of a running service in the terminal. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"

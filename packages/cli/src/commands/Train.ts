@@ -1,4 +1,4 @@
-/** `atropos train`: the trainer against a trajectory service. */
+/** `atropos train`: runs the trainer against a trajectory service. */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as StopOn from "@atropos/trainer/run/StopOn"
 import { Console, Effect, Option } from "effect"
@@ -18,7 +18,6 @@ import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "train"
 
-/** The mean reward of a step, where there was one. */
 const rewardOf = Option.match({
   onNone: () => "none",
   onSome: ({ rewardMean }: StepMetrics) => rewardMean.toFixed(3)

@@ -1,4 +1,4 @@
-/** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
+/** `atropos up` (and `npm start`): runs the closed loop in one process, with live metrics and a link to the viewer. */
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Array as Arr, Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -27,7 +27,7 @@ import * as HelpFlags from "../help/HelpFlags.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 import type { MakeVerb } from "./Verb.ts"
 
-/** Its own parts are in this process, and its runs in folders that it finds: it looks at none of these. */
+/** Settings it ignores: all parts run in this process, and it picks the run folders itself. */
 const ignored = [
   ...["batch_size", "rollout_server_url", "tokenizer_name", "total_steps"].map((setting) => `env.${setting}`),
   "run",
@@ -38,7 +38,7 @@ const ignored = [
 const name: string = "up"
 const usual = "sort-letters"
 
-/** The recipe of an environment: a built-in one, or the one its file exports. */
+/** The recipe of an environment: built in, or exported by its file. */
 const definitionOf = Effect.fnUntraced(function* ({ chosen, word }: Environments.Named) {
   const builtIn = Recipe.definitions[chosen.environment.environmentName]
   if (chosen.recipe !== undefined) return Option.some<Recipe.Definition>(yield* OwnRecipe.definition(word, chosen))
@@ -46,8 +46,8 @@ const definitionOf = Effect.fnUntraced(function* ({ chosen, word }: Environments
 })
 
 /**
- * The recipes of a model from scratch, one for each environment; none for a model that was trained before. A recipe is
- * one model's: what suits it does not suit another.
+ * The recipes for a model from scratch, one per environment; undefined for a pretrained model, since a recipe only
+ * suits its own model.
  */
 const definitionsFor = (
   model: unknown,
@@ -62,11 +62,11 @@ const definitionsFor = (
       )
     : undefined
 
-/** What an environment has for the bundled model where that is to be trained; else what any model has. */
+/** The environment's settings for the bundled model if that is trained; otherwise the defaults for any model. */
 const ownOf = (model: unknown, { chosen }: Environments.Named): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
   (model === BundledModel.word ? Recipe.bundled[chosen.environment.environmentName] : undefined) ?? Recipe.ownModel
 
-/** Fails where a server is to train and cannot, or does not know what. */
+/** Fails if a server is to train but cannot, or if no model is named for it. */
 const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean) {
   const { engine, model } = settings.trainer
   if (!RemoteEngine.isRemote(settings)) return
@@ -77,7 +77,7 @@ const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isMo
   })
 })
 
-/** Looked at before there is a service and a run. */
+/** Runs before a service and a run exist. */
 const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerSettings, isGiven: boolean) {
   yield* BundledModel.check(model, { [Recipe.scratch]: "a model made for the environment" })
   if (isGiven) return
@@ -86,7 +86,6 @@ const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerS
   )
 })
 
-/** Flags that no setting gives. */
 const ownFlags = {
   env: Flag.String("env").pipe(
     Flag.withDescription(
@@ -135,7 +134,7 @@ export const make: MakeVerb = (words) =>
     const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(given) ? given : [usual])
     const all = named.map(({ chosen }) => chosen)
     const known = yield* Effect.forEach(named, definitionOf)
-    // For `--help`: what stands in a file is not known there.
+    // For `--help`: the content of a config file is not known there.
     const shown = definitionsFor(Words.peek(words, "model"), Words.peek(words, "engine"), known)
     const own = ownOf(Words.peek(words, "model"), named[0])
     const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? own.env)
@@ -158,7 +157,7 @@ export const make: MakeVerb = (words) =>
           const definitionsOf = (sections: ConfigFile.ConfigFile["sections"]) =>
             definitionsFor(valueOf(sections, "model"), valueOf(sections, "engine"), known)
           const settings = yield* Effect.forEach(named, ({ chosen, weight, word }, index) => {
-            // One seed for all that is drawn, unless the environment is told another.
+            // One seed for all random draws, unless the environment has its own.
             const hasSeed = "seed" in chosen.environment.settings.fields
             return RunSettings.make(
               word,

@@ -1,6 +1,6 @@
 /**
- * `atropos validate --env …`: an environment's own laws, on some of its items; `--loss …`: those of a loss. Exit code 1
- * when one is broken.
+ * `atropos validate --env …`: checks an environment's claims on some of its items; `--loss …`: checks those of a loss.
+ * Exits with 1 if one is violated.
  */
 import { ServerSettings, Settings } from "@atropos/core"
 import { Console, Effect, Option } from "effect"
@@ -45,7 +45,7 @@ const ofEnvironment = EnvironmentVerb.make({
       description: "a loss of your own, or a preset with its settings"
     }
   ],
-  // It asks no policy, sends nothing and measures nothing.
+  // No policy is sampled, nothing is submitted or measured.
   ignored: [
     "openai.",
     "metrics.",

@@ -1,18 +1,18 @@
-/** What a verb's module gives: its command, and which of its flags are boolean. */
+/** Defines what the module of a subcommand exports: its command and the names of its boolean flags. */
 import type * as Effect from "effect/Effect"
 import type * as Command from "effect/cli/Command"
 import type { Failure } from "../base/Failure.ts"
 
-/** A command whose input is its own business. */
+/** A command with its input type erased. */
 export type AnyCommand = Command.Command<string, never, {}, Failure, Command.Environment>
 
 export interface Verb {
   readonly command: AnyCommand
-  /** Flags after which `True` and `False` are booleans, without the dashes. */
+  /** Flags that accept `True` and `False`, without the dashes. */
   readonly booleans?: ReadonlySet<string>
-  /** Other spellings of its flags as the declared ones. */
+  /** Normalizes alternative spellings of its flags to the declared ones. */
   readonly spell?: (words: ReadonlyArray<string>) => ReadonlyArray<string>
 }
 
-/** Makes the verb for these words: the flags of an environment are known once `--env` is. */
+/** Creates the command for these arguments: the flags of an environment are only known once `--env` is. */
 export type MakeVerb = (words: ReadonlyArray<string>) => Effect.Effect<Verb, Failure, Command.Environment>

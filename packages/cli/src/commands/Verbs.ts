@@ -1,4 +1,4 @@
-/** The verbs of the command; the code of each is loaded when it is the one asked for. */
+/** Lists the subcommands; the code of each is loaded on demand. */
 import type { MakeVerb } from "./Verb.ts"
 
 export interface VerbEntry {
@@ -6,7 +6,7 @@ export interface VerbEntry {
   readonly load: () => Promise<{ readonly make: MakeVerb }>
 }
 
-/** In the order in which `--help` lists them. */
+/** In the order of `--help`. */
 export const verbs = {
   up: {
     description: "Train in one process: trajectory service, environment, policy and trainer",

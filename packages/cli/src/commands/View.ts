@@ -1,6 +1,6 @@
 /**
- * `atropos view`: saved groups in a browser, live while their files grow, or in one HTML file; else where a service's
- * viewer is.
+ * `atropos view`: shows saved groups in a browser, live while their files grow, or writes them to one HTML file;
+ * without files, opens the viewer of a service.
  */
 import { TrajectoryClientAuto, Tokenizer } from "@atropos/core"
 import * as JsonLines from "@atropos/core/data/JsonLines"
@@ -45,7 +45,6 @@ const tokenizerOf = ({ tokenizer }: FlagValues) =>
       Effect.asSome(Tokenizer.Tokenizer.pipe(Effect.provide(Tokenizer.layerNamed(BundledModel.located(named)))))
   })
 
-/** One HTML file. */
 const write = Effect.fnUntraced(function* (flags: FlagValues, out: string) {
   const faults = FaultLog.make()
   const title = Option.getOrElse(flags.title, () => flags.files.join(", "))
@@ -62,7 +61,6 @@ const write = Effect.fnUntraced(function* (flags: FlagValues, out: string) {
   if (flags.open) yield* Browser.open(pathToFileURL(out).href)
 })
 
-/** The viewer over the files, until it is stopped. */
 const serve = Effect.fnUntraced(function* (flags: FlagValues) {
   const { files, host, port } = flags
   const faults = FaultLog.make()
@@ -87,7 +85,6 @@ const serve = Effect.fnUntraced(function* (flags: FlagValues) {
   )
 }, Effect.scoped)
 
-/** Where the viewer of a running service is. */
 const point = Effect.fnUntraced(function* ({ apiUrl, open }: FlagValues) {
   const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const token = yield* Effect.orDie(Config.option(Config.Redacted("ATROPOS_TOKEN")))

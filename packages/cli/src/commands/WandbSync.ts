@@ -1,6 +1,6 @@
 /**
- * `atropos wandb-sync FOLDER …`: uploads runs of Weights & Biases that were recorded offline, or that their server did
- * not take in time.
+ * `atropos wandb-sync FOLDER …`: uploads Weights & Biases runs that were recorded offline or not accepted by the server
+ * in time.
  */
 import type * as WandbSync from "@atropos/core/metrics/wandb/WandbSync"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"

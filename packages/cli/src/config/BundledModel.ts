@@ -1,6 +1,6 @@
 /**
- * The small language model that comes with the command: `--model bundled`. It knows arithmetic stories, and solves them
- * badly (docs/models.md); `scripts/pretrain-bundled.ts` made it. A folder of that name is `./bundled`.
+ * Locates the small language model bundled with the command: `--model bundled`. It solves arithmetic word problems
+ * poorly (docs/models.md); `scripts/pretrain-bundled.ts` made it. A folder of that name is `./bundled`.
  */
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import { nearest } from "@atropos/core/base/Nearest"
@@ -11,17 +11,17 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { UsageError } from "../base/Failure.ts"
 
-/** The word for it, in the place of a folder. */
+/** The name used instead of a folder. */
 export const word = "bundled"
 
 const folder = fileURLToPath(new URL("../../models/bundled", import.meta.url))
 
-/** The folder that the word means; every other name as it is. */
+/** The folder of the bundled model; every other name unchanged. */
 export const located = (model: string): string => (model === word ? folder : model)
 
 const files = ["config.json", "tokenizer.json", "model.safetensors"]
 
-/** Of its content, 12 hexadecimal digits. */
+/** SHA-256 of its content, 12 hexadecimal digits. */
 const digest = Effect.fnUntraced(function* () {
   const fs = yield* FileSystem.FileSystem
   const hash = createHash("sha256")
@@ -30,8 +30,8 @@ const digest = Effect.fnUntraced(function* () {
 })
 
 /**
- * A model that was loaded from where the word points goes by the word, wherever the command is installed: to clients,
- * in settings and in checkpoints, and these say by its content which one it was. Every other model as it is.
+ * Names the bundled model by its short name, regardless of where the command is installed: to clients, in settings and
+ * in checkpoints, which identify the version by its content. Other models are unchanged.
  */
 export const named = Effect.fn("BundledModel.named")(function* <M extends Description>(model: M, wanted: string) {
   if (wanted !== word) return model
@@ -43,11 +43,11 @@ const about: Words = { [word]: "the small language model that comes with Atropos
 
 type Words = { readonly [word: string]: string }
 
-/** Fails where a name is no path of a folder, or one of these words misspelt, before anything is started for it. */
+/** Fails early if a name is not the path of a folder, or is a misspelt short name. */
 export const check = Effect.fn("BundledModel.check")(function* (model: string, more: Words = {}) {
   const wrong = (reason: string) => new UsageError({ message: `--model ${model}: ${reason}` })
   const local = yield* Effect.mapError(LocalPath.folder(located(model)), wrong)
-  // Whether a hub has a model of that name is not known here.
+  // The hub is not queried here.
   if (Option.isSome(local) || model.includes("/")) return
   const words = { ...about, ...more }
   if (Object.hasOwn(words, model)) return

@@ -1,10 +1,9 @@
 /**
- * The YAML file of `--config`, one for all verbs: `env:`, servers (`openai:`, `judge:`, `teacher:`, `opponent:`: each a
- * map or a list), the manager's switches (`slurm:`, `testing:`), `trainer:`, `lora:`, `loss:` and `metrics:`. A verb
- * reads what concerns it and lets the rest be.
+ * Reads the YAML file of `--config`, shared by all commands: `env:`, servers (`openai:`, `judge:`, `teacher:`,
+ * `opponent:`: each a map or a list), `slurm:`, `testing:`, `trainer:`, `lora:`, `loss:` and `metrics:`.
  *
- * A key that does not exist is an error that names file, line, key and the nearest key there is, in a section that the
- * verb does not use too. Values are checked where all sources have come together.
+ * An unknown key is an error that names file, line, key and the nearest valid key, also in sections the command does
+ * not use. Values are checked after all sources are merged.
  */
 import { Judge, MetricsSettings, Opponent, ServerSettings, Settings, Teacher } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
@@ -15,7 +14,6 @@ import * as RemovedSettings from "./RemovedSettings.ts"
 import { shown } from "./Shown.ts"
 import * as YamlFile from "./YamlFile.ts"
 
-/** Servers by what they are for: the policy, a judge, a teacher, an opponent. */
 export const serverFields = {
   openai: ServerSettings.server.fields,
   judge: Judge.settings.fields,
@@ -24,7 +22,6 @@ export const serverFields = {
 } as const satisfies { readonly [section: string]: Schema.Struct.Fields }
 export type ServerSection = keyof typeof serverFields
 
-/** The maps of a trainer and of a command's figures. */
 const sectionFields = {
   trainer: TrainerSettings.trainer.fields,
   lora: TrainerSettings.lora.fields,
@@ -32,19 +29,17 @@ const sectionFields = {
   metrics: MetricsSettings.settings.fields
 } as const satisfies { readonly [section: string]: Schema.Struct.Fields }
 
-/** What a file said; nothing of it is checked but the keys. */
+/** Content of a file; only its keys are checked. */
 export interface ConfigFile {
   readonly env: { readonly [name: string]: unknown }
-  /** What stands under the name of each kind of servers. */
   readonly servers: { readonly [section in ServerSection]?: unknown }
   readonly manager: { readonly [name: string]: unknown }
-  /** `trainer:`, `lora:`, `loss:` and `metrics:`, those that there are. */
+  /** The sections `trainer:`, `lora:`, `loss:` and `metrics:` that are present. */
   readonly sections: { readonly [section: string]: { readonly [name: string]: unknown } }
 }
 
 export const empty: ConfigFile = { env: {}, servers: {}, manager: {}, sections: {} }
 
-/** The flag `--config`. */
 export const flag = Flag.String("config").pipe(
   Flag.withDescription(
     "YAML file, shared by all commands, with the sections env, openai, judge, teacher, opponent, trainer, lora, loss, metrics, slurm and testing; flags override it"
@@ -59,8 +54,8 @@ const managerKeys = wireNames(ServerSettings.managerFields)
 const topKeys = ["env", ...Object.keys(serverFields), ...managerKeys, ...Object.keys(sectionFields)]
 
 /**
- * Reads and checks the keys of a file, for a verb with an environment of these settings; without one nobody knows the
- * keys of `env:`.
+ * Reads a file and checks its keys for an environment with these settings; without an environment, the keys of `env:`
+ * are unchecked.
  */
 export const read = Effect.fn("ConfigFile.read")(function* (
   file: string,

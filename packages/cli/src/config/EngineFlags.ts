@@ -1,6 +1,6 @@
 /**
- * Flags of the engine that samples in the command's own process (`EngineSettings`), with dashes or underscores between
- * their words as the command's others have them; the other spelling is taken too.
+ * Flags of the in-process sampling engine (`EngineSettings`), with dashes or underscores like the command's other
+ * flags; the other spelling is accepted too.
  */
 import { Flag } from "effect/cli"
 
@@ -15,10 +15,8 @@ const words = {
 
 export type Name = keyof typeof words
 
-/** Without the dashes before it. */
 export const nameOf = (name: Name, separator: Separator): string => words[name].join(separator)
 
-/** GiB that the command may take. */
 export const memory = Flag.Finite("memory").pipe(
   Flag.filter(
     (gibibytes) => gibibytes > 0,
@@ -30,7 +28,7 @@ export const memory = Flag.Finite("memory").pipe(
   Flag.optional
 )
 
-/** What sampling remembers; by default as much as the memory that is there suggests. */
+/** Cache sizes; the defaults depend on the available memory. */
 export const caches = (separator: Separator) => ({
   kvMemoryMegabytes: Flag.Int(nameOf("kvMemoryMegabytes", separator)).pipe(
     Flag.filter(
@@ -52,7 +50,7 @@ export const caches = (separator: Separator) => ({
   )
 })
 
-/** How it samples; none given: as the engine does by itself. */
+/** Sampling options; if unset, the engine's defaults apply. */
 export const sampling = (separator: Separator, weights: string) => ({
   speculativeTokens: Flag.Int(nameOf("speculativeTokens", separator)).pipe(
     Flag.filter(
@@ -72,11 +70,10 @@ export const sampling = (separator: Separator, weights: string) => ({
   )
 })
 
-/** As the engine's settings have it. */
 export const updatesOf = (given: "pinned" | "in-flight"): "pinned" | "in_flight" =>
   given === "in-flight" ? "in_flight" : given
 
-/** The words with these flags spelled as they are declared. */
+/** Rewrites these flags in the arguments to their declared spelling. */
 export const spell =
   (separator: Separator) =>
   (all: ReadonlyArray<string>): ReadonlyArray<string> =>

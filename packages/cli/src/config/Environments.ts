@@ -1,8 +1,9 @@
 /**
- * Which environment `--env` means: a built-in one by name, or a file that exports one.
+ * Resolves `--env`: a built-in environment by name, or a file that exports one.
  *
- * A file exports what `Environment.layer` made, as its default or as `layer`; `servers` may hold the inference servers
- * it was written for (one map or a list, snake_case), `recipe` how `up` trains a small model on it from scratch.
+ * A file exports the result of `Environment.layer`, as its default or as `layer`; `servers` may hold the inference
+ * servers it was written for (one map or a list, snake_case), `recipe` the way `up` trains a small model on it from
+ * scratch.
  */
 import type {
   Dataset,
@@ -32,7 +33,6 @@ import type { ChildProcessSpawner } from "effect/process"
 import { UsageError } from "../base/Failure.ts"
 import * as UserFile from "./UserFile.ts"
 
-/** What the command offers to an environment. */
 export type EnvironmentServices =
   | ServerManager.ServerManager
   | Tokenizer.Tokenizer
@@ -47,7 +47,7 @@ export type EnvironmentServices =
   | HttpClient.HttpClient
   | ChildProcessSpawner.ChildProcessSpawner
 
-/** An `EnvironmentLayer` with its settings type closed over. */
+/** An `EnvironmentLayer` with its settings type erased. */
 export interface RunnableEnvironment {
   readonly environmentName: string
   readonly settings: {
@@ -60,18 +60,18 @@ export interface RunnableEnvironment {
 export interface Chosen {
   readonly environment: RunnableEnvironment
   readonly description: string
-  /** Family, needs and licence of a built-in one; a file does not say. */
+  /** Family, requirements and licence of a built-in environment; undefined for files. */
   readonly about?: Pick<RegistryEntry, "family" | "needs" | "dataLicence" | "names">
   /** The inference servers the environment was written for, snake_case. */
   readonly servers?: unknown
-  /** How a small model is trained on it from scratch, where its file says so. */
+  /** The recipe for training a small model from scratch, if its file exports one. */
   readonly recipe?: unknown
 }
 
-/** One of several, as it was named. */
+/** One of several environments, with the argument that named it. */
 export interface Named {
   readonly word: string
-  /** Among the others; none: what its settings say. */
+  /** Its weight among the others; if none, that of its settings applies. */
   readonly weight: Option.Option<number>
   readonly chosen: Chosen
 }
@@ -80,7 +80,6 @@ export const builtIn: {
   readonly [name: string]: RegistryEntry & { readonly layer: RunnableEnvironment }
 } = registry
 
-/** A built-in environment as one that was chosen. */
 export const ofEntry = (entry: (typeof builtIn)[string]): Chosen => ({
   environment: entry.layer,
   description: entry.description,
@@ -113,7 +112,7 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string, nam
   return chosen
 })
 
-/** The environment a word means; `named` is what an error calls it: the flag, or the argument. */
+/** Resolves an environment; `named` is the flag or argument shown in errors. */
 export const choose = Effect.fn("Environments.choose")(function* (word: string, named: string = "--env") {
   const known = builtIn[word]
   if (known !== undefined) return ofEntry(known)
@@ -123,12 +122,12 @@ export const choose = Effect.fn("Environments.choose")(function* (word: string, 
   })
 })
 
-/** The environments of several words, each `NAME`, `FILE`, `NAME:WEIGHT` or `FILE:WEIGHT`. */
+/** Resolves several environments, each `NAME`, `FILE`, `NAME:WEIGHT` or `FILE:WEIGHT`. */
 export const chooseAll = Effect.fn("Environments.chooseAll")(function* (words: Arr.NonEmptyReadonlyArray<string>) {
   const named = yield* Effect.forEach(
     words,
     Effect.fnUntraced(function* (given) {
-      // A colon before a folder is that of a drive.
+      // A colon followed by a path separator belongs to a drive letter.
       const [, word = given, suffix] = /^(.+):([^:/\\]*)$/.exec(given) ?? []
       const weight = suffix === undefined ? undefined : suffix.trim() === "" ? Number.NaN : Number(suffix)
       if (weight !== undefined && !(weight > 0 && Number.isFinite(weight))) {
@@ -152,6 +151,6 @@ export const chooseAll = Effect.fn("Environments.chooseAll")(function* (words: A
   return named
 })
 
-/** The settings of several; where two have one of the same name, that of the first. */
+/** The settings fields of several environments; for shared names, the first one's. */
 export const fieldsOf = (all: ReadonlyArray<Pick<Chosen, "environment">>): Schema.Struct.Fields =>
   Object.assign({}, ...all.map(({ environment }) => environment.settings.fields).toReversed())

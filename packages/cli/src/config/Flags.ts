@@ -1,9 +1,8 @@
 /**
- * Flags of settings, derived from their schema: `--env.group_size`, `--openai.base_url`, `--slurm`.
+ * Derives flags from a settings schema: `--env.group_size`, `--openai.base_url`, `--slurm`.
  *
- * Every field gives one flag with its description, default and choices. A flag that is not given yields nothing, so
- * that files and defaults can lie beneath. `None` (or `null`) is null where the field admits it; lists and maps are
- * JSON.
+ * Each field gives one flag with its description, default and choices. An absent flag yields nothing, so that files and
+ * defaults apply. `None` (or `null`) is null if the field allows it; lists and maps are JSON.
  */
 import { Settings } from "@atropos/core"
 import { Option, Schema, SchemaAST } from "effect"
@@ -14,11 +13,11 @@ export type SettingsFlags = Record<string, Flag.Flag<Option.Option<unknown>>>
 
 export interface Derived {
   readonly flags: SettingsFlags
-  /** Full names of the boolean ones, without dashes. */
+  /** Full names of the boolean flags, without dashes. */
   readonly booleans: ReadonlyArray<string>
 }
 
-/** What a field takes, seen from the command line. */
+/** The value type of a field on the command line. */
 type Kind =
   | { readonly of: "boolean" | "integer" | "number" | "text" | "json" }
   | { readonly of: "choice"; readonly choices: ReadonlyArray<string> }
@@ -26,11 +25,10 @@ type Kind =
 interface Field {
   readonly kind: Kind
   readonly isNullable: boolean
-  /** The default as it is written, where that shows the form. */
+  /** The default as written, if that shows the form. */
   readonly example: string | undefined
 }
 
-/** Members of nested unions, one level. */
 const members = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
   SchemaAST.isUnion(ast) ? ast.types.flatMap(members) : [ast]
 
@@ -63,7 +61,7 @@ const read = (schema: Schema.Constraint): Field => {
   return { kind: kindOf(others), isNullable: others.length < types.length, example }
 }
 
-/** What the description of a flag ends with; `changed` is a default that takes the place of the schema's. */
+/** The end of a flag's description; `changed` is a default that replaces the schema's. */
 const withDefault = (schema: Schema.Constraint, changed: unknown): string => {
   const { default: own, description } = SchemaAST.resolve(schema.ast) ?? {}
   const fallback = changed === undefined ? own : changed
@@ -125,8 +123,8 @@ const flagOf = (name: string, { example, isNullable, kind }: Field): Flag.Flag<u
 }
 
 /**
- * The flags of some fields (by camelCase name); `prefix` is `"env."`, `"openai."` or empty, `defaults` (by wire name)
- * what a verb sets below them, `aliases` (by wire name) other words for them.
+ * Derives the flags of fields (by camelCase name). `prefix` is `"env."`, `"openai."` or empty, `defaults` (by wire
+ * name) the command's own defaults, `aliases` (by wire name) alternative names.
  */
 export const fromFields = (
   prefix: string,
@@ -148,7 +146,6 @@ export const fromFields = (
   return { flags, booleans }
 }
 
-/** The flags that were given. */
 export const given = (values: {
   readonly [name: string]: Option.Option<unknown>
 }): { readonly [name: string]: unknown } =>
@@ -156,7 +153,7 @@ export const given = (values: {
     Object.entries(values).flatMap(([name, value]) => (Option.isSome(value) ? [[name, value.value]] : []))
   )
 
-/** The flag `--port`; 0 is any free one. */
+/** The flag `--port`; 0 picks any free port. */
 export const port = (description: string, usual = 8000, name = "port"): Flag.Flag<number> =>
   Flag.Int(name).pipe(
     Flag.filter(

@@ -1,6 +1,6 @@
 /**
- * A loss of the user's own: a file whose default export is an objective (`Objective.make` of `@atropos/trainer`), as
- * `--loss ./my-loss.ts` or `loss: { file: ./my-loss.ts }` names it.
+ * Loads a custom loss: a file whose default export is an objective (`Objective.make` of `@atropos/trainer`), named by
+ * `--loss ./my-loss.ts` or `loss: { file: ./my-loss.ts }`.
  */
 import type { LossSettings } from "@atropos/trainer/loss/LossSettings"
 import * as Objective from "@atropos/trainer/loss/Objective"
@@ -9,7 +9,6 @@ import { Effect } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import * as UserFile from "./UserFile.ts"
 
-/** The objective of a file. */
 export const read = Effect.fn("LossFile.read")(function* (word: string) {
   const exported = yield* UserFile.load("--loss", word)
   if (!("default" in exported)) {
@@ -23,11 +22,11 @@ export const read = Effect.fn("LossFile.read")(function* (word: string) {
   if (problem !== undefined) {
     return yield* new UsageError({ message: `--loss ${word}: the default export is no objective: ${problem}` })
   }
-  // It has all that an objective has.
+  // It has all properties of an objective.
   return objective as Objective.Objective
 })
 
-/** The objective of the settings' file; undefined where they name a preset. */
+/** The objective of the configured file; undefined if a preset is configured. */
 export const ofSettings = Effect.fn("LossFile.ofSettings")(function* (settings: LossSettings) {
   const { file } = settings
   if (file === null) return undefined
@@ -42,7 +41,7 @@ export const ofSettings = Effect.fn("LossFile.ofSettings")(function* (settings: 
 
 const isOfLoss = (flag: string): boolean => flag === "--loss" || flag === "--loss.preset"
 
-/** The words with a path after `--loss` as that of a file, not of a preset. */
+/** Rewrites `--loss PATH` to `--loss.file PATH`; presets are unchanged. */
 export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word, i) => {
     const [flag = "", ...values] = word.split("=")

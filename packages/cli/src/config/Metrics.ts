@@ -1,9 +1,9 @@
 /**
- * Where a command's metrics go: flags `--metrics.<field>`, the map `metrics:` of a YAML file, and the sinks that they
- * name.
+ * Configures the metrics of a command: flags `--metrics.<field>`, the map `metrics:` of a YAML file, and the sinks they
+ * select.
  *
- * `--metrics_port` is `--metrics.port`, and all may be written with dashes. What a sink needs is loaded when it is
- * chosen.
+ * `--metrics_port` is `--metrics.port`, and all flags may be written with dashes. The libraries of a sink are loaded on
+ * demand.
  */
 import { MetricsSettings, MetricsSink, Settings, type TelemetryClient } from "@atropos/core"
 import * as FileSink from "@atropos/core/metrics/FileSink"
@@ -21,17 +21,16 @@ type Values = { readonly [name: string]: unknown }
 const prefix = "metrics."
 const derived = Flags.fromFields(prefix, MetricsSettings.settings.fields)
 
-/** The flags, as part of a command's configuration. */
 export const { booleans, flags } = derived
 
-/** The flags of commands that are traced and have no figures of their own. */
+/** Flags for commands that are traced but have no metrics of their own. */
 export const telemetryFlags: Flags.SettingsFlags = Struct.pick(flags, ["otlp_endpoint", "trace_sample"])
 
 const names = new Set(
   Object.keys(MetricsSettings.settings.fields).map((field) => `--${prefix}${Settings.wireName(field)}`)
 )
 
-/** The words with these flags spelled as they are declared. */
+/** Rewrites these flags in the arguments to their declared spelling. */
 export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word) => {
     const [flag = "", ...value] = word.split("=")
@@ -40,7 +39,6 @@ export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
     return flag.startsWith("--") && names.has(known) ? [known, ...value].join("=") : word
   })
 
-/** All sources merged and checked. */
 export const make = Effect.fn("Metrics.make")(function* (
   given: { readonly [name: string]: Option.Option<unknown> },
   file: Values = {},
@@ -60,9 +58,8 @@ export const make = Effect.fn("Metrics.make")(function* (
 })
 
 export interface Place {
-  /** Where files go unless the settings say otherwise. */
   readonly folder: string
-  /** The original's `use_wandb`, and whether somebody gave it. */
+  /** The original's `use_wandb`, and whether it was set explicitly. */
   readonly useWandb: { readonly value: boolean; readonly isGiven: boolean }
 }
 
@@ -75,14 +72,14 @@ const wandbVariables = Config.all({
   mode: Config.option(Config.String("WANDB_MODE"))
 })
 
-/** The server of Weights & Biases and the key for it; none without a key. */
+/** The server of Weights & Biases and its API key; none without a key. */
 export const wandbServer = Effect.map(Effect.orDie(wandbVariables), ({ baseUrl, key }) =>
   Option.map(key, (apiKey) => ({ baseUrl, apiKey }))
 )
 
 /**
- * How Weights & Biases is used: as `--metrics.wandb` says; where that says nothing, as `use_wandb` does, and without a
- * key only if somebody asked. Without a key it is offline.
+ * The mode of Weights & Biases: `--metrics.wandb` if set, otherwise `use_wandb`, which without a key only counts if set
+ * explicitly. Without a key the run is offline.
  */
 const wandbOf = Effect.fn("Metrics.wandbOf")(function* (
   settings: MetricsSettings.MetricsSettings,
@@ -105,7 +102,7 @@ const wandbOf = Effect.fn("Metrics.wandbOf")(function* (
   })
 })
 
-/** The sinks that write without a trajectory service. */
+/** The sinks that work without a trajectory service. */
 const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSettings.MetricsSettings, place: Place) {
   const folder = settings.folder ?? place.folder
   const sinks: Array<Effect.Effect<MetricsSink.Sink, never, Needs | Scope.Scope>> = []
@@ -136,7 +133,6 @@ const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSetting
   return sinks
 })
 
-/** Serves Prometheus where a port was given. */
 const prometheus = ({ host, port }: MetricsSettings.MetricsSettings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -147,7 +143,7 @@ const prometheus = ({ host, port }: MetricsSettings.MetricsSettings) =>
     })
   )
 
-/** The chosen sinks; the trajectory service among them where the command has one. */
+/** The selected sinks, plus the trajectory service if the command has one. */
 const sinkLayer = <R>(
   settings: MetricsSettings.MetricsSettings,
   place: Place,
@@ -161,7 +157,7 @@ const sinkLayer = <R>(
     )
   ).pipe(Layer.provide(NodeHttpClient.layerUndici))
 
-/** The chosen sinks of a command that has a trajectory service. */
+/** The selected sinks of a command with a trajectory service. */
 export const layer = (
   settings: MetricsSettings.MetricsSettings,
   place: Place
@@ -171,22 +167,19 @@ export const layer = (
   FileSystem.FileSystem | Path.Path | TelemetryClient.TelemetryClient
 > => sinkLayer(settings, place, settings.service ? [ServiceSink.make] : [])
 
-/** The chosen sinks of a command that has none. */
+/** The selected sinks of a command without a trajectory service. */
 export const layerAlone = (
   settings: MetricsSettings.MetricsSettings,
   place: Place
 ): Layer.Layer<MetricsSink.MetricsSink, UsageError, FileSystem.FileSystem | Path.Path> => sinkLayer(settings, place, [])
 
-/** The OpenTelemetry collector, where one is named. */
+/** The OpenTelemetry collector, if configured. */
 const collectorOf = ({ otlpEndpoint }: Pick<MetricsSettings.MetricsSettings, "otlpEndpoint">) =>
   otlpEndpoint === null
     ? Effect.orDie(Config.option(Config.NonEmptyString("OTEL_EXPORTER_OTLP_ENDPOINT")))
     : Effect.succeedSome(otlpEndpoint)
 
-/**
- * Runs a command with its traces and metrics going to the collector; without one nothing is traced, and nothing is
- * spent on it.
- */
+/** Sends traces and metrics of a command to the collector; without one tracing is disabled at no cost. */
 export const traced =
   (settings: MetricsSettings.MetricsSettings, serviceName: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -202,15 +195,15 @@ export const traced =
       return Effect.provide(effect, telemetry.pipe(Layer.provide(NodeHttpClient.layerUndici)))
     })
 
-/** The same for a command with `telemetryFlags` alone. */
+/** The equivalent for a command with `telemetryFlags` only. */
 export const tracedBy =
   (given: Parameters<typeof make>[0], serviceName: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | UsageError, R> =>
     Effect.flatMap(make(given), (settings) => traced(settings, serviceName)(effect))
 
 /**
- * What a trainer announces to the environments where its run goes to Weights & Biases: project and group, made up where
- * nobody named them, so that all of a run is in one group.
+ * The Weights & Biases project and group a trainer announces to its environments; generated if unset, so that the whole
+ * run is in one group.
  */
 export const announced = Effect.fn("Metrics.announced")(function* (
   settings: MetricsSettings.MetricsSettings,

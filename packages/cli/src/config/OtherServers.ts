@@ -1,6 +1,6 @@
 /**
- * Flags of the servers beside the policy's, `--judge.*`, `--teacher.*` and `--opponent.*`: of those that the
- * environment needs, and of all where it is a file, which does not say.
+ * Flags of the servers other than the policy's, `--judge.*`, `--teacher.*` and `--opponent.*`: those the environment
+ * needs, or all for an environment from a file, which does not declare its needs.
  */
 import type { Option } from "effect"
 import * as ConfigFile from "./ConfigFile.ts"
@@ -10,10 +10,9 @@ import * as Flags from "./Flags.ts"
 const sections = ["judge", "teacher", "opponent"] as const
 type Section = (typeof sections)[number]
 
-/** Whether an environment may ask servers of this kind. */
+/** Returns true if an environment may use servers of this section. */
 export const asks = ({ about }: Chosen, section: Section): boolean => about?.needs.includes(section) ?? true
 
-/** The flags by section. */
 export const flags = (all: ReadonlyArray<Chosen>) => {
   const wanted = sections.filter((section) => all.some((chosen) => asks(chosen, section)))
   const derived = wanted.map(
@@ -25,7 +24,6 @@ export const flags = (all: ReadonlyArray<Chosen>) => {
   return { flags: bySection, booleans: derived.flatMap(([, { booleans }]) => booleans) }
 }
 
-/** What the flags said. */
 export const given = (values: {
   readonly [section in Section]?: { readonly [name: string]: Option.Option<unknown> }
 }): { readonly [section in Section]?: { readonly [name: string]: unknown } } =>

@@ -1,12 +1,8 @@
-/**
- * Which source wins: an environment's defaults < what the mode sets < the file < the flags. Maps are merged, all else
- * replaced.
- */
+/** Merges sources by precedence: environment defaults < mode < file < flags. Maps are merged, other values replaced. */
 import * as Predicate from "effect/Predicate"
 
 type Values = { readonly [name: string]: unknown }
 
-/** Later sources over earlier ones. */
 export const merge = (...sources: ReadonlyArray<Values>): Values => {
   const merged: Record<string, unknown> = {}
   for (const source of sources) {
@@ -19,6 +15,6 @@ export const merge = (...sources: ReadonlyArray<Values>): Values => {
   return merged
 }
 
-/** The word for where a setting came from, for messages: the last source that has it. */
+/** Names the origin of a setting for messages: the last source that has it. */
 export const origin = (name: string, flags: Values, file: Values): string =>
   name in flags ? `--env.${name}` : name in file ? `env.${name} in the file of --config` : `env.${name}`

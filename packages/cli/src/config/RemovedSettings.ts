@@ -1,4 +1,4 @@
-/** Settings and values that there were, and what stands in their place: whoever comes with an older file is told. */
+/** Lists removed settings and values with their replacements, for hints in errors about older files. */
 import * as Nearest from "@atropos/core/base/Nearest"
 
 const settings: { readonly [name: string]: string } = {
@@ -9,7 +9,7 @@ const values: { readonly [name: string]: { readonly [value: string]: string } } 
   old_policy: { current: 'use "trainer" instead: with updates_per_batch 1 it means the same' }
 }
 
-/** `env.x`, `--loss.x` or `x`, as its last part. */
+/** The last part of `env.x`, `--loss.x` or `x`. */
 const lastPart = (name: string): string => name.slice(name.lastIndexOf(".") + 1).replace(/^-+/, "")
 
 const found = <A>(table: { readonly [name: string]: A }, name: string): A | undefined =>
@@ -17,10 +17,12 @@ const found = <A>(table: { readonly [name: string]: A }, name: string): A | unde
 
 const clause = (text: string | undefined): string => (text === undefined ? "" : `; ${text}`)
 
-/** `; did you mean "x"?`, what replaces a setting that is gone (its name with or without the section), or nothing. */
+/**
+ * Returns `; did you mean "x"?`, the replacement of a removed setting (name with or without its section), or nothing.
+ */
 export const hint = (name: string, candidates: Iterable<string>): string =>
   clause(found(settings, lastPart(name).replaceAll("-", "_"))) || Nearest.hint(name, candidates)
 
-/** The same of a value of a setting that is still there. */
+/** The equivalent for a removed value of an existing setting. */
 export const value = (name: string, given: unknown): string =>
   clause(typeof given === "string" ? found(found(values, lastPart(name)) ?? {}, given) : undefined)

@@ -1,8 +1,7 @@
 /**
- * Everything an environment's run is told, all sources merged and checked: environment's defaults < mode < file <
- * flags.
+ * Merges and checks all settings of an environment's run: environment defaults < mode < file < flags.
  *
- * A value out of range is an error that names the flag or the key it came from.
+ * A value out of range is an error that names the flag or key it came from.
  */
 import { EnvironmentSettings, Judge, Opponent, ServerSettings, Settings, Teacher } from "@atropos/core"
 import { Effect, Option, Schema, SchemaIssue } from "effect"
@@ -19,7 +18,7 @@ import * as Servers from "./Servers.ts"
 
 type Values = { readonly [name: string]: unknown }
 
-/** What the flags said: only those that were given, by wire name. */
+/** The flags that were set, by wire name. */
 export interface GivenFlags {
   readonly config: Option.Option<string>
   readonly env: Values
@@ -29,24 +28,22 @@ export interface GivenFlags {
 
 export interface RunSettings {
   readonly chosen: Chosen
-  /** The word after `--env`. */
   readonly word: string
-  /** All settings of the environment that some source gave, snake_case; what is missing has its default. */
+  /** All environment settings that some source set, snake_case; missing ones have their default. */
   readonly given: Values
   readonly common: EnvironmentSettings.Common
   readonly servers: ServerSettings.Server | ReadonlyArray<ServerSettings.Server>
-  /** Empty addresses: there is none. */
+  /** Empty addresses mean that there is no server. */
   readonly judge: ReadonlyArray<Judge.Settings>
   readonly teacher: ReadonlyArray<Teacher.Settings>
   readonly opponent: ReadonlyArray<Opponent.Settings>
   readonly manager: ServerSettings.Manager
-  /** What the file said beside the environment and its servers. */
   readonly sections: ConfigFile.ConfigFile["sections"]
 }
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The first thing wrong with some settings, as `name: what was expected, got what`. */
+/** The first error in some settings, as `name: expected …, got …`. */
 export const explain = (error: Schema.SchemaError, values: Values, nameOf: (name: string) => string): UsageError => {
   const [issue] = formatIssue(error.issue).issues
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part))
@@ -59,20 +56,19 @@ export const explain = (error: Schema.SchemaError, values: Values, nameOf: (name
 
 const decodeCommon = Schema.decodeUnknownEffect(EnvironmentSettings.Common)
 
-/** The common part of decoded settings. */
 const commonOf = (settings: unknown): Effect.Effect<EnvironmentSettings.Common, Schema.SchemaError> =>
   decodeCommon(settings)
 
-/** The settings of some values that an environment has. */
+/** The values whose names the environment has as settings. */
 const ownOf = (values: Values, { environment }: Chosen): Values => {
   const names = new Set(Object.keys(environment.settings.fields).map(Settings.wireName))
   return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)))
 }
 
 /**
- * Merges and checks. `mode` is what the verb sets below file and flags (`process` keeps groups with equal scores, …);
- * it may depend on the file's other sections, and on whether answers come from a script. Of several environments that
- * run together (`all`) each takes those settings that it has.
+ * Merges and checks. `mode` holds the command's settings below file and flags (`process` keeps groups with equal
+ * scores, …); it may depend on the file's other sections and on whether answers are scripted. If several environments
+ * run together (`all`), each takes the settings it has.
  */
 export const make = Effect.fn("RunSettings.make")(function* (
   word: string,
@@ -154,13 +150,13 @@ export const make = Effect.fn("RunSettings.make")(function* (
 
 const isList = (value: Values | ReadonlyArray<Values>): value is ReadonlyArray<Values> => Array.isArray(value)
 
-/** Remembers keys, so that they are cleared from whatever is printed. */
+/** Registers keys as secrets, so that they are redacted from all output. */
 const keepSecret = Effect.fn("RunSettings.keepSecret")(function* (keys: ReadonlyArray<string | null>) {
   const secrets = yield* Secrets
   for (const key of keys) if (key) secrets.add(key)
 })
 
-/** A server as it may be written down: without its key. */
+/** A server without its key, safe to write down. */
 export const withoutKey = (server: ServerSettings.Server): Values => {
   const { api_key: _, ...rest } = ServerSettings.server.encode(server)
   return rest

@@ -1,10 +1,9 @@
 /**
- * Which inference servers a command talks to, from what the environment was written for, the file and the flags: the
- * original's table (spec of its `--openai` resolution), with its holes mended.
+ * Resolves the inference servers of a command from the environment's own, the file and the flags.
  *
- * A list of two or more, from the file or the environment, cannot be changed by flags. One server, from wherever, is
- * merged field by field, flags over file over environment, and is used as given: the original forgets its address
- * unless it stands in a list, and ignores file and flags altogether in `process` and `evaluate`.
+ * Flags cannot change a list of two or more. A single server is merged field by field, flags over file over
+ * environment. Differs from the original's `--openai` resolution, which ignores a single server's address unless it is
+ * in a list, and ignores file and flags in `process` and `evaluate`.
  */
 import { Predicate, Result } from "effect"
 import { UsageError } from "../base/Failure.ts"
@@ -12,9 +11,9 @@ import { UsageError } from "../base/Failure.ts"
 type Fields = { readonly [name: string]: unknown }
 
 export interface Sources {
-  /** Name of the section and of its flags: `openai`, `judge`, `teacher`. */
+  /** Name of the section and its flags: `openai`, `judge`, `teacher`. */
   readonly section: string
-  /** What the environment was written for: a map, a list, or nothing. */
+  /** The environment's own servers: a map, a list, or nothing. */
   readonly environment: unknown
   readonly file: unknown
   readonly flags: Fields
@@ -23,7 +22,7 @@ export interface Sources {
 const entries = (value: unknown): ReadonlyArray<Fields> =>
   (Array.isArray(value) ? value : [value]).filter(Predicate.isReadonlyObject)
 
-/** One map, or a list of two or more; an empty map where nobody said anything. */
+/** Returns one map, or a list of two or more; an empty map if no source has a server. */
 export const resolve = ({
   environment,
   file,
@@ -44,7 +43,7 @@ export const resolve = ({
   if (inEnvironment.length >= 2 && inFile.length === 0) {
     return flagged.length > 0 ? refuse("the environment", inEnvironment.length) : Result.succeed(inEnvironment)
   }
-  // A single server in the file replaces a list of the environment's; merged into one of several it would be a guess.
+  // A single server in the file replaces a list of the environment; merging it into one of several would be a guess.
   const base = inEnvironment.length === 1 ? inEnvironment[0] : {}
   return Result.succeed({ ...base, ...inFile[0], ...flags })
 }

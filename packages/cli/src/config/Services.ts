@@ -1,4 +1,4 @@
-/** The services that a run of an environment needs, as its settings say, and the environment itself on top of them. */
+/** Builds the services an environment's run needs from its settings, and the environment on top of them. */
 import { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import {
   Dataset,
@@ -26,7 +26,6 @@ import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import * as BundledModel from "./BundledModel.ts"
 import type { RunSettings } from "./RunSettings.ts"
 
-/** What `provide` gives. */
 export type Provided =
   | Environment.Environment
   | ServerManager.ServerManager
@@ -40,16 +39,16 @@ export type Provided =
   | HttpClient.HttpClient
 
 /**
- * Where completions come from: the configured servers (those of an evaluation, which nobody trains on), nowhere
- * (`validate` samples agents with scripted answers at most), whoever steps the episodes from outside, or a function of
- * the request. Only servers need a tokenizer's download.
+ * The source of completions: the configured servers ("evaluation": not for training), none (`validate` samples agents
+ * with scripted answers at most), an external client that steps the episodes, or a function of the request. Only
+ * servers need a tokenizer download.
  */
 export type Inference = "servers" | "evaluation" | "none" | "outside" | Extract<Script, (request: never) => unknown>
 
-/** Settings say what a program may take: python-tests' seconds, a suite's. */
+/** Settings limit programs further: the seconds of python-tests or of a suite. */
 const longestProgramMillis = 60_000
 
-/** What an environment may ask for beside the policy and its tokenizer. */
+/** Services an environment may use in addition to the policy and its tokenizer. */
 export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
   const { maxAttempts, maxNCompletions, serverWait } = manager
   const asking = { maxAttempts, maxNCompletions, serverWait }
@@ -64,7 +63,7 @@ export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
   )
 }
 
-/** A default is nobody's own choice: who lacks its tokenizer is told which setting names another. */
+/** The default tokenizer was not chosen by the user, so the error names the setting that selects another. */
 const tokenizerOf = (name: string, failures: ReadonlyArray<string> = []) =>
   Tokenizer.layerNamed(BundledModel.located(name)).pipe(
     Layer.catchTag("TokenizerError", (error) =>
@@ -79,8 +78,8 @@ const tokenizerOf = (name: string, failures: ReadonlyArray<string> = []) =>
   )
 
 /**
- * The tokenizer that the settings name. If they name none, that of the server's model, if the server names it and it is
- * found here.
+ * The configured tokenizer. If none is configured, that of the server's model, if the server names it and it is found
+ * here.
  */
 const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
   const named = tokenizerOf(common.tokenizerName)
@@ -100,10 +99,9 @@ const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
   )
 }
 
-/** The policy's servers, its tokenizer, and everything beside them. */
 const services = (settings: RunSettings, inference: Inference) => {
   const { common, given, manager, servers } = settings
-  // Beside its tokenizer: whoever steps episodes trains on tokens of their own.
+  // An external client trains on its own tokens.
   if (inference === "outside") return Layer.mergeAll(Driven.layerPolicy, beside(settings), Tokenizer.layerBytes)
   const isServed = inference === "servers" || inference === "evaluation"
   const policy = isServed
@@ -114,16 +112,14 @@ const services = (settings: RunSettings, inference: Inference) => {
         isTrainedOn: inference === "servers"
       })
     : ServerManager.layerScripted(inference === "none" ? ScriptedCalls.make(Tokenizer.bytes) : inference)
-  // A scripted policy knows no vocabulary: a download would serve nothing, unless it was asked for.
+  // A scripted policy has no vocabulary: no download unless a tokenizer was configured.
   const needsNone = !isServed || (manager.testing && given["tokenizer_name"] === undefined)
   return Layer.mergeAll(policy, beside(settings)).pipe(
     Layer.provideMerge(needsNone ? Tokenizer.layerBytes : policyTokenizer(settings))
   )
 }
 
-/**
- * The environment as it is set. A mistake in its definition is told with the word that named it, which may be a file's.
- */
+/** The configured environment. An error in its definition names the `--env` value, which may be a file. */
 export const environment = (
   { chosen, common, given, word }: RunSettings,
   more: { readonly [name: string]: unknown } = {}
@@ -142,13 +138,12 @@ export const environment = (
     )
   )
 
-/** The environment with all it needs. */
 export const layer = (settings: RunSettings, inference: Inference = "servers") =>
   environment(settings, inference === "outside" ? { group_size: 1 } : {}).pipe(
     Layer.provideMerge(services(settings, inference))
   )
 
-/** An error of whatever boundary as one of the command's. */
+/** Converts an error of any boundary to a failure of the command. */
 export const toFailure = (error: unknown): Failure =>
   error instanceof UsageError || error instanceof CommandFailed
     ? error
@@ -158,7 +153,7 @@ export const toFailure = (error: unknown): Failure =>
         ...(error instanceof TrainerError && error.reason === "stopped" && { exitCode: 3 as const })
       })
 
-/** Runs an effect with the environment of some settings; whatever fails is told in one line. */
+/** Runs an effect with the environment of some settings; failures are reported in one line. */
 export const provide =
   (settings: RunSettings, inference: Inference = "servers") =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Failure, Exclude<R, Provided> | Command.Environment> =>

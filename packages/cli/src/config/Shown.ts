@@ -1,4 +1,7 @@
-/** A value of a setting as messages show it: as JSON, but for the numbers that JSON has not, and never a page of it. */
+/**
+ * Formats a setting's value for messages: as JSON, except for numbers JSON cannot represent, truncated to 200
+ * characters.
+ */
 const most = 200
 
 export const shown = (value: unknown): string => {

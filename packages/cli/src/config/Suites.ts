@@ -1,8 +1,8 @@
 /**
- * Which evaluation `--suite` means: one that is shipped, by name, or a YAML file of the same shape.
+ * Resolves `--suite`: a bundled evaluation by name, or a YAML file of the same shape.
  *
- * The shipped ones are the files of `suites/` of this package; nothing else lists them. A file that is no suite is told
- * with the line of the mistake.
+ * The bundled ones are the files of `suites/` in this package; there is no other list. An invalid file is reported with
+ * the line of the mistake.
  */
 import { hint } from "@atropos/core/base/Nearest"
 import { Suite } from "@atropos/envs"
@@ -14,7 +14,6 @@ import * as UserFile from "./UserFile.ts"
 import * as YamlFile from "./YamlFile.ts"
 
 export interface Named {
-  /** As it was said. */
   readonly word: string
   readonly suite: Suite.Suite
 }
@@ -26,10 +25,9 @@ const folder = Effect.flatMap(Path.Path, (path) =>
 const decode = Schema.decodeUnknownEffect(Suite.Suite)
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** Keys that mean nothing, by their paths: a misspelt one would do nothing in silence. */
+/** Unknown keys are errors: a misspelt key would be silently ignored. */
 const strict = { onExcessProperty: "error", errors: "first" } as const
 
-/** The suite of a file. */
 export const read = Effect.fn("Suites.read")(function* (file: string) {
   const { content, document, lines } = yield* YamlFile.read(file, "--suite")
   return yield* decode(content, strict).pipe(
@@ -52,14 +50,12 @@ export const read = Effect.fn("Suites.read")(function* (file: string) {
   )
 })
 
-/** The names of those that are shipped. */
 export const names = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const files = yield* Effect.orDie(fs.readDirectory(yield* folder))
   return files.flatMap((file) => (file.endsWith(".yaml") ? [file.slice(0, -".yaml".length)] : [])).sort()
 })
 
-/** The suite that a word means. */
 export const choose = Effect.fn("Suites.choose")(function* (word: string) {
   const path = yield* Path.Path
   const known = yield* names
@@ -76,10 +72,8 @@ export const choose = Effect.fn("Suites.choose")(function* (word: string) {
   return { word, suite: yield* read(file) } satisfies Named
 })
 
-/** All that are shipped. */
 export const all = Effect.flatMap(names, (known) => Effect.forEach(known, choose))
 
-/** A suite as an environment that was chosen. */
 export const asChosen = (suite: Suite.Suite): Chosen => ({
   environment: Suite.environment(suite),
   description: `${suite.title}: ${suite.about}`,

@@ -1,6 +1,6 @@
 /**
- * What a trainer's run is told: flags (`--lr`, `--lora.r`, `--loss`), the maps `trainer:`, `lora:` and `loss:` of a
- * YAML file, and what the verb sets below both. All derive from `TrainerSettings`.
+ * Merges the settings of a trainer's run: flags (`--lr`, `--lora.r`, `--loss`), the maps `trainer:`, `lora:` and
+ * `loss:` of a YAML file, and the command's own settings below both. All derive from `TrainerSettings`.
  *
  * Flags may be written with dashes (`--batch-size`); `--steps` is `--training_steps`, and `--loss NAME` is
  * `--loss.preset NAME`, with a path `--loss.file PATH`.
@@ -23,10 +23,9 @@ const groups = {
 } as const
 type Group = keyof typeof groups
 
-/** Short words for flags. */
 const aliases = { trainer: { training_steps: "steps" }, lora: {}, loss: { preset: "loss" } } as const
 
-/** The flags, as part of a command's configuration; `defaults` are what a verb or a recipe sets below them. */
+/** The flags; `defaults` are set by the command or a recipe. */
 export const flags = (defaults: { readonly [G in Group]?: Values } = {}) => {
   const of = (group: Group) =>
     Flags.fromFields(groups[group].prefix, groups[group].settings.fields, defaults[group], aliases[group]).flags
@@ -44,7 +43,7 @@ const names = new Set(
   )
 )
 
-/** The words with the trainer's flags spelled as they are declared. */
+/** Rewrites the trainer's flags in the arguments to their declared spelling. */
 export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   LossFile.spell(words).map((word) => {
     const [flag = "", ...value] = word.split("=")
@@ -53,11 +52,11 @@ export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
     return [known, ...value].join("=")
   })
 
-/** Presets that would refuse what recipes set. */
+/** Presets that would reject the settings of recipes. */
 const withoutAdvantages: ReadonlySet<unknown> = new Set(["sft", "distill", "on-policy-distill", "dpo"])
 
 export interface Sources {
-  /** What the verb or a recipe sets, below the file. */
+  /** Settings of the command or a recipe, below the file. */
   readonly mode: { readonly [G in Group]?: Values }
   readonly file: { readonly [section: string]: Values }
   readonly given: { readonly [G in Group]: { readonly [name: string]: Option.Option<unknown> } }
@@ -65,17 +64,17 @@ export interface Sources {
 
 type Given = Pick<Sources, "file"> & { readonly given: Pick<Sources["given"], "trainer"> }
 
-/** What a flag or else the file says of a setting of the trainer; undefined where neither does. */
+/** The value of a trainer setting in the flags, otherwise in the file; undefined if neither sets it. */
 export const valueOf = ({ file, given }: Given, name: string): unknown =>
   ({ ...file["trainer"], ...Flags.given(given.trainer) })[name]
 
-/** Whether a setting of the trainer stands in the file or in a flag. */
+/** Returns true if the file or a flag sets the trainer setting. */
 export const isGiven = (sources: Given, name: string): boolean => valueOf(sources, name) !== undefined
 
-/** All sources merged and checked; what is out of range is named with where it came from. */
+/** Merges and checks all sources; a value out of range is reported with its origin. */
 export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode }: Sources) {
   const lossOf: Values = { ...file["loss"], ...Flags.given(given.loss) }
-  // What a recipe sets of the loss is about advantages and a reference.
+  // A recipe's loss settings are about advantages and a reference.
   const isOtherLoss = (lossOf["file"] ?? null) !== null || withoutAdvantages.has(lossOf["preset"])
   const decode = <A>(group: Group, settings: Settings.Settings<A>) => {
     const flagged = Flags.given(given[group])

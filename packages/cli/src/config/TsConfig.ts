@@ -1,14 +1,14 @@
 /**
- * Reads the path aliases (`paths`, `baseUrl`) of the nearest `tsconfig.json`, with what it extends.
+ * Reads the path aliases (`paths`, `baseUrl`) of the nearest `tsconfig.json`, including those it extends.
  *
- * Synchronous, as module hooks are. A file that cannot be read or is not JSON (comments and trailing commas are
- * allowed) has no aliases: the import that needs one fails, and names the alias.
+ * Synchronous, as module hooks are. An unreadable or invalid file (comments and trailing commas are allowed) has no
+ * aliases: the import that needs one fails and names the alias.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, isAbsolute, join, resolve } from "node:path"
 
-/** Where an imported name may be a file, in the order of TypeScript; none if no alias fits. */
+/** Candidate files for an imported name, in TypeScript's order; empty if no alias matches. */
 export type Aliases = (specifier: string) => ReadonlyArray<string>
 
 interface Options {
@@ -31,10 +31,9 @@ const optionsIn = (folder: string): Options => {
   return options
 }
 
-/** The aliases that hold in a folder. */
 export const aliasesIn = (folder: string): Aliases => aliasesOf(optionsIn(folder))
 
-/** Whether `paths` of the folder name it, so that it is meant for no package. */
+/** Returns true if the folder's `paths` match the name, which then does not refer to a package. */
 export const isAlias = (folder: string, specifier: string): boolean => {
   const { paths = {} } = optionsIn(folder)
   const named = Object.fromEntries(Object.entries(paths).filter(([pattern]) => pattern !== "*"))
@@ -73,7 +72,7 @@ const isRecord = (value: unknown): value is { readonly [key: string]: unknown } 
 const texts = (value: unknown): ReadonlyArray<string> =>
   (Array.isArray(value) ? value : [value]).filter((one) => typeof one === "string")
 
-/** The options of a file over those of the files that it extends. */
+/** The options of a file over those it extends. */
 const read = (file: string, depth: number): Options => {
   const config = parsed(file)
   if (config === undefined || depth === 0) return {}
@@ -96,7 +95,7 @@ const read = (file: string, depth: number): Options => {
   )
 }
 
-/** The file that `extends` names: a path, or a file of a package. */
+/** The file named by `extends`: a path, or a file in a package. */
 const located = (name: string, from: string): string | undefined => {
   const candidates = [name, `${name}.json`, `${name}/tsconfig.json`]
   if (name.startsWith(".") || isAbsolute(name)) {
@@ -108,7 +107,7 @@ const located = (name: string, from: string): string | undefined => {
       const found = find(one)
       if (found.endsWith(".json")) return found
     } catch {
-      // Another of the candidates may be the one.
+      // Another candidate may match.
     }
   }
   return undefined
@@ -123,7 +122,6 @@ const parsed = (file: string): { readonly [key: string]: unknown } | undefined =
   }
 }
 
-/** JSON with comments and trailing commas as JSON. */
 export const withoutComments = (text: string): string => {
   let json = ""
   for (let at = 0; at < text.length;) {
@@ -141,7 +139,7 @@ export const withoutComments = (text: string): string => {
       at = end + 1
       continue
     }
-    // What stands before a closing bracket is dropped once the bracket is there.
+    // Drops a trailing comma once its closing bracket is reached.
     if (letter === "}" || letter === "]") {
       const before = json.trimEnd()
       if (before.endsWith(",")) json = before.slice(0, -1)

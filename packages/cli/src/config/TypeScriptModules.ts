@@ -1,10 +1,10 @@
 /**
- * Lets a user's TypeScript be imported as TypeScript's own tools would: `./lib/foo.js` that is foo.ts, `./lib/foo`,
- * folders with an index, path aliases of tsconfig.json, JSON, `import` in a package of type commonjs, and what
- * `TypeScriptSource` does with the text.
+ * Lets user TypeScript be imported as TypeScript's own tools would: `./lib/foo.js` that is foo.ts, `./lib/foo`, folders
+ * with an index, path aliases of tsconfig.json, JSON, `import` in a package of type commonjs, and the transforms of
+ * `TypeScriptSource`; Node itself only strips types.
  *
- * Node strips types by itself and does none of these. Files of node_modules and of this project are left to Node. If
- * the process has a loader already (`NODE_OPTIONS="--import tsx"`), that loader does it all.
+ * Files in node_modules and in this project are left to Node, and everything to an existing loader
+ * (`NODE_OPTIONS="--import tsx"`).
  */
 import { existsSync, readFileSync, statSync } from "node:fs"
 import * as module from "node:module"
@@ -15,7 +15,7 @@ import * as TypeScriptSource from "./TypeScriptSource.ts"
 
 let isRegistered = false
 
-/** From now on; once is enough. */
+/** Takes effect from now on; repeated calls do nothing. */
 export const register = (): void => {
   if (isRegistered || hasLoader()) return
   isRegistered = true
@@ -39,7 +39,7 @@ export const register = (): void => {
       if (!isUsers(url)) return next(url, context)
       const file = fileURLToPath(pathname(url))
       loaded.add(file)
-      // What `require` reads of JSON is Node's to parse.
+      // JSON loaded by `require` is parsed by Node.
       const isImported = !context.conditions.includes("require") && context.importAttributes["type"] === undefined
       if (extname(file) === ".json" && isImported) {
         return { format: "module", source: textOf(file), shortCircuit: true }
@@ -50,7 +50,6 @@ export const register = (): void => {
   })
 }
 
-/** JSON as a module that exports it. */
 const textOf = (file: string): string => {
   const text = readFileSync(file, "utf8")
   return extname(file) === ".json" ? `export default ${text}` : text
@@ -58,9 +57,9 @@ const textOf = (file: string): string => {
 
 const loaded = new Set<string>()
 
-/** Where one of the user's files that were loaded cannot be read as a program. */
+/** Locates the syntax error in the loaded user files that cannot be parsed. */
 export const placeOfFault = (): string | undefined => {
-  // Some may be gone again.
+  // Files may have been deleted.
   for (const file of [...loaded].filter((one) => existsSync(one))) {
     const place = TypeScriptSource.placeOfFault(textOf(file), pathToFileURL(file).href)
     if (place !== undefined) return place
@@ -68,7 +67,7 @@ export const placeOfFault = (): string | undefined => {
   return undefined
 }
 
-/** An alias of the user's project that leads to no file: Node would take it for a package. */
+/** A path alias that resolves to no file: Node would take it for a package. */
 class AliasError extends Error {
   override readonly name = "AliasError"
   constructor(specifier: string, importer: string, paths: ReadonlyArray<string>) {
@@ -78,7 +77,7 @@ class AliasError extends Error {
   }
 }
 
-/** Whether the process was started with a loader of its user's. */
+/** Returns true if the process was started with a custom loader. */
 const hasLoader = (): boolean =>
   [...process.execArgv, ...(process.env["NODE_OPTIONS"] ?? "").split(" ")].some((word) =>
     /^--(import|loader|experimental-loader)(=|$)/.test(word)
@@ -107,7 +106,7 @@ const typed: { readonly [extension: string]: ReadonlyArray<string> } = {
 }
 const extensions = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json"]
 
-/** The file that a path without or with another extension means. */
+/** The first existing file for a path without or with another extension. */
 const firstFile = (paths: ReadonlyArray<string>): string | undefined => {
   for (const path of paths) {
     const extension = extname(path)

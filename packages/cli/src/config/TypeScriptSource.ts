@@ -1,22 +1,20 @@
 /**
- * Turns the text of a user's TypeScript file into that of a JavaScript module, as far as Node's own transform goes: no
- * decorators, no JSX.
- *
- * Types are stripped in place, so that lines and columns stay. Syntax with a meaning beyond types (enums, namespaces,
- * parameter properties) is transformed, with a source map. Imported names that are types are dropped.
+ * Transforms a user's TypeScript file into a JavaScript module with Node's own transform: no decorators, no JSX. Lines
+ * and columns are preserved for types; syntax with runtime meaning (enums, namespaces, parameter properties) gets a
+ * source map. Imported names that are types are dropped.
  */
 import * as StackFrames from "@atropos/core/base/StackFrames"
 import * as module from "node:module"
 
-/** A file that Node cannot run, and what does. */
+/** A file that Node cannot run, with a hint how to run it. */
 class UnsupportedSyntax extends SyntaxError {
   override readonly name = "UnsupportedSyntax"
 }
 
-/** What runs the rest of TypeScript. */
+/** How to run the rest of TypeScript. */
 export const loader = 'npm install --save-dev tsx, and NODE_OPTIONS="--import tsx" before the command'
 
-/** The module, or undefined if the text has no import or export: then it is for Node to say what it is. */
+/** The module, or undefined if the text has no import or export: Node then determines its type. */
 export const moduleOf = (source: string, file: string, url: string): string | undefined => {
   const plain = /\.[jt]sx$/.test(file) ? withoutJsx(source, file, url) : javaScript(source, url)
   return /^[ \t]*(?:import|export)\b/m.test(plain) ? withCommonNames(withoutUnused(plain)) : undefined
@@ -43,7 +41,7 @@ const javaScript = (source: string, url: string): string => {
   }
 }
 
-/** Where the text is neither JavaScript nor TypeScript, as `agent.ts:2`: Node's own parser does not say it. */
+/** Locates a syntax error, as `agent.ts:2`; Node's own parser does not report the position. */
 export const placeOfFault = (source: string, url: string): string | undefined => {
   try {
     module.stripTypeScriptTypes(source, { mode: "transform", sourceUrl: url })
@@ -54,7 +52,7 @@ export const placeOfFault = (source: string, url: string): string | undefined =>
   }
 }
 
-/** The text without comments that fill lines of their own. */
+/** Strips comments that occupy whole lines. */
 const code = (source: string): string => {
   let isComment = false
   return source
@@ -76,7 +74,6 @@ const code = (source: string): string => {
 
 const importOf = /^[ \t]*import(\s[\w$\s{},*]{1,1000}?)from\s{0,100}(["'])([^"'\n]+)\2([^\n]*)$/gm
 
-/** What an imported name is called in the file. */
 const localOf = (name: string): string =>
   name
     .split(/\sas\s/)
@@ -84,8 +81,8 @@ const localOf = (name: string): string =>
     .trim()
 
 /**
- * Drops imported names that appear nowhere else: they were types. As in TypeScript, an import of which nothing is left
- * goes too, except that a file of the user's is still run.
+ * Drops imported names that appear nowhere else: they were types. As in TypeScript, an import without remaining names
+ * is dropped too, except that a user's own file is still run.
  */
 const withoutUnused = (source: string): string => {
   const words = new Set(code(source.replace(importOf, "")).match(/[\w$]+/g))
@@ -100,7 +97,7 @@ const withoutUnused = (source: string): string => {
       ...(isUnused(imported) || imported === "" ? [] : [imported]),
       ...(used.length === 0 ? [] : [`{ ${used.join(", ")} }`])
     ]
-    // Lines stay where they are, for stacks.
+    // Keeps line numbers, for stack traces.
     const lines = "\n".repeat(whole.split("\n").length - 1)
     const from = `${quote}${specifier}${quote}${tail}${lines}`
     if (left.length > 0) return `import ${left.join(", ")} from ${from}`
@@ -108,14 +105,14 @@ const withoutUnused = (source: string): string => {
   })
 }
 
-/** What a module of type commonjs may use, in terms of what a module has. */
+/** CommonJS globals in terms of ES modules. */
 const commonNames: { readonly [name: string]: string } = {
   require: `process.getBuiltinModule("node:module").createRequire(import.meta.url)`,
   __filename: "import.meta.filename",
   __dirname: "import.meta.dirname"
 }
 
-/** Defines those of the names that are used and not declared, on the first line: the others stay where they are. */
+/** Defines those of the names that are used but not declared, on the first line, so that line numbers are kept. */
 const withCommonNames = (source: string): string => {
   const imported = new Set(
     Array.from(source.matchAll(importOf)).flatMap(([, clause = ""]) => clause.match(/[\w$]+/g) ?? [])

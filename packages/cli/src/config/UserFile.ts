@@ -1,14 +1,14 @@
-/** A file of the user's that is loaded as a module: an environment, a loss. */
+/** Loads a user's file as a module: an environment, a loss. */
 import * as Reason from "@atropos/core/base/Reason"
 import * as StackFrames from "@atropos/core/base/StackFrames"
 import { Effect, FileSystem, Path } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import { loader } from "./TypeScriptSource.ts"
 
-/** Whether the word is a path rather than a name. */
+/** Returns true if the argument is a path rather than a name. */
 export const isPath = (word: string): boolean => /[./\\]/.test(word)
 
-/** What went wrong and where; an error that the file itself threw with its stack. */
+/** Describes a load error with its location; an error thrown by the file itself with its stack. */
 const loadingFault = (cause: unknown, name: string, placeOfFault: () => string | undefined): string => {
   if (!(cause instanceof Error)) return Reason.of(cause)
   const stack = cause.stack ?? ""
@@ -17,10 +17,10 @@ const loadingFault = (cause: unknown, name: string, placeOfFault: () => string |
   }
   const [, missing] = /^Cannot find package '([^']+)' imported from /.exec(cause.message) ?? []
   if (missing !== undefined) {
-    // What npx runs is not installed where the file lies.
+    // The packages that npx runs are not installed next to the file.
     return `${cause.message}: install it there, npm install ${missing}`
   }
-  // They name their file.
+  // These errors name their file.
   if (cause.name === "AliasError" || cause.name === "UnsupportedSyntax") return cause.message
   const place = StackFrames.place(stack) ?? (cause instanceof SyntaxError ? placeOfFault() : undefined)
   if (place === undefined) {
@@ -37,7 +37,7 @@ const loadingFault = (cause: unknown, name: string, placeOfFault: () => string |
     : `${cause.message} (${place})\n${StackFrames.trimmed(stack)}`
 }
 
-/** What the file exports; `flag` is what named it, for messages. */
+/** Loads the exports of the file; `flag` named it, for messages. */
 export const load = Effect.fn("UserFile.load")(function* (flag: string, word: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -1,11 +1,9 @@
 /**
- * The words of a command line, before the parser sees them.
- *
- * The flags of a command depend on the environment it is about, so that word is looked for first. `True` and `False`
- * after a boolean flag are spelled as the parser wants them.
+ * Reads and normalizes command-line arguments before they are parsed: the flags of a command depend on its environment,
+ * and boolean flags accept `True` and `False`.
  */
 
-/** The values of `--name value` and `--name=value`, in their order. */
+/** The values of `--name value` and `--name=value`, in order. */
 export const peekAll = (words: ReadonlyArray<string>, name: string): ReadonlyArray<string> =>
   words.flatMap((word, index) => {
     if (word.startsWith(`--${name}=`)) return [word.slice(name.length + 3)]
@@ -13,10 +11,10 @@ export const peekAll = (words: ReadonlyArray<string>, name: string): ReadonlyArr
     return word === `--${name}` && next !== undefined && !next.startsWith("--") ? [next] : []
   })
 
-/** The last one of them. */
+/** The last of these values. */
 export const peek = (words: ReadonlyArray<string>, name: string): string | undefined => peekAll(words, name).at(-1)
 
-/** The first word that is not a flag: the verb. */
+/** The subcommand: the first argument that is not a flag. */
 export const verb = (words: ReadonlyArray<string>): string | undefined => {
   for (let index = 0; index < words.length; index++) {
     const word = words[index]!
@@ -26,12 +24,12 @@ export const verb = (words: ReadonlyArray<string>): string | undefined => {
   return undefined
 }
 
-/** Flags that may stand before the verb and take the next word. */
+/** Flags that may precede the subcommand and take a value. */
 const takesValue = new Set(["--log-level", "--completions"])
 
 const booleanWord = /^(true|false|yes|no|on|off)$/i
 
-/** `--x True`, `--x=FALSE` in lower case where `x` is a boolean flag. */
+/** Lower-cases `--x True` and `--x=FALSE` if `x` is a boolean flag. */
 export const spellBooleans = (words: ReadonlyArray<string>, booleans: ReadonlySet<string>): ReadonlyArray<string> =>
   words.map((word, index) => {
     const [name, value] = word.split("=", 2)

@@ -1,9 +1,7 @@
 /**
- * Reads a YAML file that a person wrote: every way in which it can be none is a `UsageError` that says where and what.
- *
- * Refused are files that are no text in UTF-8, that hold NUL, more than settings need (the parser takes the square of
- * their keys), nesting that no settings have, aliases that unfold without end, and names of anchors that do not exist.
- * What comes is a tree of plain values.
+ * Reads a YAML file written by a person: every defect is a `UsageError` with location and reason. Rejects files that
+ * are not UTF-8, contain NUL, are too large (parsing is quadratic in the number of keys), nest too deeply, expand
+ * aliases excessively, or name unknown anchors. Returns a tree of plain values.
  */
 import { Effect, FileSystem, Result } from "effect"
 import type { Document, LineCounter } from "yaml"
@@ -15,14 +13,14 @@ export interface YamlFile {
   readonly lines: LineCounter
 }
 
-/** Settings have some kilobytes. */
+/** Settings take a few kilobytes. */
 const mostBytes = 128 * 1024
-/** Settings have three. */
+/** Settings nest three levels deep. */
 const mostLevels = 50
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-/** The parser's words where they speak to a programmer. */
+/** Rephrases the parser's messages that address programmers. */
 const inPlainWords = (message: string): string => {
   if (message.includes("call stack")) return `it is nested more than ${mostLevels} levels deep`
   if (message.includes("multiple documents")) return "a second document begins here (---); only one is allowed"
@@ -30,7 +28,7 @@ const inPlainWords = (message: string): string => {
   return `this is not valid YAML: ${message}`
 }
 
-/** Why a value cannot be settings, whatever they are: it goes too deep, or comes back to itself. */
+/** The reason why a value cannot be settings: nested too deeply, or circular. */
 const flawOf = (value: unknown, above: ReadonlyArray<unknown> = []): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   if (above.includes(value)) return "an alias (*name) refers to a value that contains it"
@@ -52,7 +50,7 @@ const textOf = Effect.fnUntraced(function* (file: string, fail: (problem: string
   const tooLarge = fail(`is larger than ${mostBytes / 1024} KiB, the limit for settings`)
   if (size > mostBytes) return yield* tooLarge
   const bytes = yield* Effect.mapError(fs.readFile(file), ({ reason }) => unreadable(reason._tag))
-  // A pipe has no size beforehand.
+  // The size of a pipe is not known beforehand.
   if (bytes.length > mostBytes) return yield* tooLarge
   const text = Result.try(() => utf8.decode(bytes))
   if (Result.isFailure(text)) return yield* fail("is not UTF-8 text: expected YAML with settings")
@@ -60,7 +58,7 @@ const textOf = Effect.fnUntraced(function* (file: string, fail: (problem: string
   return text.success
 })
 
-/** The content of the file at `file`, which `flag` named, with the means to say where something stands. */
+/** Reads the content of `file`, which `flag` named, with the means to locate values. */
 export const read = Effect.fn("YamlFile.read")(function* (file: string, flag: string = "--config") {
   const fail = (problem: string) => new UsageError({ message: `${flag} ${file}: ${problem}` })
   const text = yield* textOf(file, fail)

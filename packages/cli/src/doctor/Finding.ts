@@ -1,7 +1,7 @@
-/** What a check of `atropos doctor` found: in order, worth knowing, or broken, with what to do about it. */
+/** Defines the findings of `atropos doctor`: ok, a note, or broken, with advice. */
 export interface Finding {
   readonly check: string
-  /** `broken` means that something needed does not work: the command then exits with 1. */
+  /** `broken`: something required does not work; the command then exits with 1. */
   readonly status: "ok" | "note" | "broken"
   readonly found: string
   readonly advice?: string

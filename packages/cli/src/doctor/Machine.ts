@@ -1,4 +1,4 @@
-/** Checks of the machine: Node, the installed packages, git, disk space, folders. */
+/** Checks the machine: Node, the installed packages, git, disk space, folders. */
 import { Libraries } from "@atropos/core"
 import * as fsPromises from "node:fs/promises"
 import { Config, Effect, FileSystem, Option, Path } from "effect"
@@ -7,7 +7,6 @@ import { broken, type Finding, note, ok } from "./Finding.ts"
 
 const neededNode = [22, 19] as const
 
-/** Node of this process. */
 export const node: Effect.Effect<Finding> = Effect.sync(() => {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
   const isRecent = major > neededNode[0] || (major === neededNode[0] && minor >= neededNode[1])
@@ -21,14 +20,13 @@ export const node: Effect.Effect<Finding> = Effect.sync(() => {
       )
 })
 
-/** Libraries that are loaded only when needed: better missed now than in the middle of a run. */
+/** Lazily loaded libraries: a missing one is better reported now than in the middle of a run. */
 const libraryLoaders: { readonly [name: string]: () => Promise<unknown> } = {
   ...Libraries.lazy,
   "hyparquet-writer": () => import("hyparquet-writer"),
   yaml: () => import("yaml")
 }
 
-/** Whether the libraries load. */
 export const libraries: Effect.Effect<Finding> = Effect.gen(function* () {
   const failures = yield* Effect.forEach(Object.entries(libraryLoaders), ([name, load]) =>
     Effect.tryPromise(load).pipe(
@@ -48,7 +46,7 @@ export const libraries: Effect.Effect<Finding> = Effect.gen(function* () {
       )
 })
 
-/** git, which records what code a run was made with. */
+/** git records the commit of a run. */
 export const git = Effect.gen(function* () {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   return yield* spawner.string(ChildProcess.make("git", ["--version"])).pipe(
@@ -59,7 +57,6 @@ export const git = Effect.gen(function* () {
 
 const gibibyte = 1024 ** 3
 
-/** Free space where the working folder lies. */
 export const disk: Effect.Effect<Finding> = Effect.gen(function* () {
   const { bavail, bsize } = yield* Effect.promise(() => fsPromises.statfs("."))
   const free = (bavail * bsize) / gibibyte
@@ -71,7 +68,7 @@ export const disk: Effect.Effect<Finding> = Effect.gen(function* () {
     : ok("disk", found)
 })
 
-/** Whether a folder can be written to (its nearest existing parent, where it does not exist yet). */
+/** Checks that a folder is writable (or its nearest existing parent if it does not exist yet). */
 export const writable = Effect.fn("Machine.writable")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

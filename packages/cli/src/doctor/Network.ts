@@ -1,4 +1,4 @@
-/** Checks of what is reached over the network: the service's port, the database, the inference servers. */
+/** Checks the network endpoints: the service's port, the database, the inference servers. */
 import * as net from "node:net"
 import { Docs, Reasoning, ServerSettings } from "@atropos/core"
 import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
@@ -13,12 +13,11 @@ import * as Machine from "./Machine.ts"
 
 const patience = Duration.seconds(3)
 
-/** Whether something listens there. */
 const listens = (host: string, port: number): Effect.Effect<boolean> =>
   Effect.callback<boolean>((resume) => {
     const socket = net.connect({ host, port })
     socket.once("connect", () => {
-      // The finalizer below runs on interruption alone; an open socket would keep the process alive.
+      // The finalizer below only runs on interruption; an open socket would keep the process alive.
       socket.destroy()
       resume(Effect.succeed(true))
     })
@@ -26,7 +25,7 @@ const listens = (host: string, port: number): Effect.Effect<boolean> =>
     return Effect.sync(() => socket.destroy())
   }).pipe(Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(false) }))
 
-/** Text of a GET, where there is one. */
+/** The body of a GET response; none on any failure. */
 const get = Effect.fnUntraced(
   function* (url: string) {
     const client = yield* HttpClient.HttpClient
@@ -37,7 +36,7 @@ const get = Effect.fnUntraced(
   Effect.option
 )
 
-/** The port of the service: free, or taken by a service of ours, or by something else. */
+/** The port of the service: free, or used by our service or another program. */
 export const port = Effect.fn("Network.port")(function* (number: number) {
   const check = `port ${number}`
   if (!(yield* listens("127.0.0.1", number))) return ok(check, "free")
@@ -86,7 +85,7 @@ export const database = Effect.gen(function* () {
       )
 })
 
-/** Two tokens may have to be waited for: a server says what its logprobs are of by making them. */
+/** Time for generating two tokens: the probe determines which logprobs a server returns by sampling. */
 const tokenPatience = Duration.seconds(20)
 
 const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Server, isConfigured: boolean) {
@@ -131,7 +130,6 @@ const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Serv
   ]
 })
 
-/** The configured inference servers, or the default ones. */
 export const inference = Effect.fn("Network.inference")(function* (given: Partial<ServerSettings.Server>) {
   const resolved = yield* Effect.result(ServerSettings.resolve(given, false))
   if (resolved._tag === "Failure") {

@@ -1,4 +1,4 @@
-/** Checks of the sandboxes that run what a model wrote: each runs a program and judges it. */
+/** Checks the sandboxes for model-written code: each runs a program and checks its result. */
 import { Docs, Sandbox } from "@atropos/core"
 import { Effect, type Layer } from "effect"
 import { broken, type Finding, note, ok } from "./Finding.ts"
@@ -7,7 +7,7 @@ const check = (kind: Sandbox.Kind) => `sandbox ${kind}`
 
 const tried = (layer: Layer.Layer<Sandbox.Sandbox>) => Effect.result(Effect.provide(Sandbox.trial, layer))
 
-/** Python for WASI, which works everywhere, and bubblewrap, which is for native packages. */
+/** Python on WASI works everywhere; bubblewrap is for native packages. */
 export const sandboxes: Effect.Effect<ReadonlyArray<Finding>> = Effect.gen(function* () {
   const wasi = yield* tried(Sandbox.layerWasi())
   const bubblewrap = yield* tried(Sandbox.layerBubblewrap())

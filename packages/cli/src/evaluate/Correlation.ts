@@ -1,4 +1,4 @@
-/** How two lists of numbers go together: Pearson's r, Spearman's rho, Kendall's tau-b. 0 where one does not vary. */
+/** Computes Pearson's r, Spearman's rho and Kendall's tau-b of two lists; 0 if one of them is constant. */
 
 type Pairs = ReadonlyArray<readonly [number, number]>
 
@@ -14,7 +14,7 @@ const pearson = (pairs: Pairs): number => {
   return first === 0 || second === 0 ? 0 : together / Math.sqrt(first * second)
 }
 
-/** Places in order, from 1; equal ones share the mean of theirs. */
+/** Ranks from 1; ties share their mean rank. */
 const ranks = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
   const order = Array.from(values.keys()).sort((a, b) => (values[a] ?? 0) - (values[b] ?? 0))
   const places: Array<number> = []
@@ -45,10 +45,10 @@ const kendall = (pairs: Pairs): number => {
   return first === 0 || second === 0 ? 0 : agree / Math.sqrt(first * second)
 }
 
-/** Kendall's takes the square of their number. */
+/** Kendall's tau takes quadratic time. */
 const mostForKendall = 5_000
 
-/** All of them; none of fewer than two pairs. */
+/** All correlations; empty for fewer than two pairs. */
 export const all = (pairs: Pairs): { readonly [name: string]: number } =>
   pairs.length < 2
     ? {}

@@ -1,10 +1,10 @@
-/** What `evaluate diff` compares: folders of results, or files of samples. */
+/** Reads the inputs of `evaluate diff`: result folders or sample files. */
 import * as Comparison from "@atropos/core/evaluation/Comparison"
 import { Effect, FileSystem, Path, Stream } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
 import * as Samples from "./Samples.ts"
 
-/** The samples of a folder of results, or of a file of samples; of a folder with several files the first one's. */
+/** The samples of a result folder or a sample file; the first file of a folder with several. */
 export const read = Effect.fn("Diff.read")(function* (word: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

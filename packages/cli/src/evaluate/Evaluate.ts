@@ -1,11 +1,10 @@
 /**
- * The evaluation of an environment into a folder: `samples.jsonl` (one line per completion, as they come), and at the
- * end `metrics.json` in the original's shape with intervals, and `evaluate_config.yaml` without keys.
+ * Evaluates an environment into a folder: `samples.jsonl` (one line per completion, written as they finish), and at the
+ * end `metrics.json` in the original's shape with intervals, and `evaluate_config.yaml` without API keys.
  *
- * Resumable: a run that was stopped, or in which items failed, is gone on with where `samples.jsonl` ends, and what
- * failed is asked again. One that came to its end stays as it is, and the next goes to `samples_1.jsonl` and
- * `metrics_1.json`: the model behind a name may have learnt since. Rates are means over items, with the standard error
- * over items; items that failed or have no score are left out and counted.
+ * An unfinished run, or one with failed items, is resumed and its failures retried; after a finished one the next goes
+ * to `samples_1.jsonl` and `metrics_1.json`, since the model behind a name may have changed. Rates are means over items
+ * with their standard error; items that failed or have no score are excluded and counted.
  */
 import { Environment, MetricsSink, ServerManager, Trace, Trajectory } from "@atropos/core"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
@@ -23,20 +22,18 @@ import * as SuiteResults from "./SuiteResults.ts"
 
 export interface Evaluated extends Job.JobResult {
   readonly folder: string
-  /** The file of samples. */
   readonly samples: string
   readonly modelName: string
-  /** Names of what was written in it. */
   readonly files: ReadonlyArray<string>
   readonly notes: ReadonlyArray<string>
-  /** Items of earlier runs that this one went on from. */
+  /** Items finished by earlier runs that this one resumed. */
   readonly before: number
   readonly metrics: { readonly [name: string]: number }
-  /** The same with the bounds of their intervals. */
+  /** The metrics including the bounds of their intervals. */
   readonly bounded: { readonly [name: string]: number }
-  /** Of a suite. */
+  /** Only for suites. */
   readonly suite?: SuiteFigures.Figures
-  /** Which answers are correct, in words; absent if the environment does not say. */
+  /** Describes which answers are correct; absent if the environment does not state it. */
   readonly passing?: string
 }
 
@@ -59,7 +56,7 @@ const sampleOf = (
     messages: trajectory.messages
   })
 
-/** Figures by the names that evaluations during training have too. */
+/** Metrics under the names used for evaluations during training. */
 export const metrics = (tally: Tally.Tally, failed: number): { readonly [name: string]: number } => {
   const rate = Tally.passRate(tally)
   const score = Tally.meanScore(tally)
@@ -102,13 +99,12 @@ const bounds = (tally: Tally.Tally): { readonly [name: string]: number } =>
 export interface EvaluateOptions {
   readonly folder: string
   readonly resume: boolean
-  /** What `evaluate_config.yaml` says beside the environment's settings: no keys in it. */
+  /** Content of `evaluate_config.yaml` in addition to the environment's settings; contains no API keys. */
   readonly config: { readonly [name: string]: unknown }
-  /** The suite that the environment was made of, if it was. */
+  /** The suite the environment was created from, if any. */
   readonly suite?: SuiteResults.Told
 }
 
-/** Evaluates all held-out items. */
 export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted, resume, suite }: EvaluateOptions) {
   const environment = yield* Environment.Environment
   const servers = yield* ServerManager.ServerManager
@@ -211,7 +207,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
   } satisfies Evaluated
 }, Effect.scoped)
 
-/** For the sinks of the context, if there are any. */
+/** Records to the metrics sinks in the context, if any. */
 const record = Effect.fnUntraced(function* (
   { encodedSettings, name, settings }: Environment.EnvironmentShape,
   modelName: string,
@@ -231,7 +227,7 @@ const record = Effect.fnUntraced(function* (
   yield* recorder.figures(0, figures)
 })
 
-/** An item without a score: there is no sample to be counted. */
+/** The result of an item without a score: no sample is counted. */
 const unscored = (reason: string, whyDropped: string): Job.ItemResult => ({
   lines: [],
   tally: { ...Tally.empty, dropped: { [reason]: 1 } },

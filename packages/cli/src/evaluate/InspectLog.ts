@@ -1,10 +1,9 @@
 /**
- * The samples of a suite as a log of inspect_ai (version 2, JSON), so that `inspect view` opens them and
- * `read_eval_log` reads them.
+ * Writes the samples of a suite as an inspect_ai log (version 2, JSON), for `inspect view` and `read_eval_log`,
+ * streamed in constant memory.
  *
- * An item's answers are epochs of a sample. Scores have the suite's names; the main one has the answer as it was read.
- * The name begins with the time of the end, without which inspect's viewer lists no JSON. Samples are written as they
- * are read, so memory does not grow with them.
+ * The answers to an item are epochs of one sample. Scores keep the suite's names; the main one carries the parsed
+ * answer. The file name begins with the end time, without which inspect's viewer does not list JSON files.
  */
 import * as Comparison from "@atropos/core/evaluation/Comparison"
 import { DateTime, Effect, FileSystem, Path, Stream } from "effect"
@@ -21,7 +20,7 @@ export interface Log {
   readonly version: string
   readonly startedMillis: number
   readonly endedMillis: number
-  /** Sampling, as inspect names it. */
+  /** Sampling parameters, by inspect's names. */
   readonly generation: { readonly [name: string]: unknown }
   readonly epochs: number
   readonly figures: Figures
@@ -76,7 +75,6 @@ const sampleOf = (sample: Samples.Sample, epoch: number, { main, model }: Log) =
 
 const metric = (name: string, value: number) => ({ [name]: { name, value, params: {} } })
 
-/** Everything before the samples. */
 const headerOf = (log: Log) => {
   const { figures } = log
   const config = { epochs: log.epochs }
@@ -114,7 +112,7 @@ const headerOf = (log: Log) => {
   }
 }
 
-/** Writes the log beside the samples and returns its name. */
+/** Writes the log next to the samples file and returns its name. */
 export const write = Effect.fn("InspectLog.write")(function* (samplesFile: string, log: Log) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

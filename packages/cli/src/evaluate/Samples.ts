@@ -1,8 +1,6 @@
 /**
- * The samples of an evaluation as they stand in `samples.jsonl`: one answer to a line.
- *
- * What is here is what figures, comparisons and other tools' files are made of; other keys are left alone. Samples that
- * were written before items had lasting ids are told apart by what their items ask.
+ * Reads the samples of an evaluation from `samples.jsonl`, one answer per line. Keys outside the schema are preserved.
+ * Samples without stable ids (older files) are identified by their item's prompt.
  */
 import { JsonLines } from "@atropos/core"
 import { Effect, type FileSystem, Option, Schema, Stream } from "effect"
@@ -33,7 +31,6 @@ export type Sample = typeof Sample.Type
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Sample))
 
-/** The samples of a file, as they come. */
 export const read = (file: string): Stream.Stream<Sample, UsageError, FileSystem.FileSystem> =>
   Stream.unwrap(
     JsonLines.inspect(file, "samples of an evaluation (samples.jsonl)").pipe(Effect.as(JsonLines.read(file)))

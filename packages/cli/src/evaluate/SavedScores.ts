@@ -1,9 +1,7 @@
 /**
- * What saved groups are worth: the scores that they were recorded with, from files of `gateway --record` or `process`.
- *
- * A recorded session counts once, however many sequences it has; rollouts of a group count with the group's mean.
- * Chats without a score (`sessions.unscored.jsonl`) are counted and enter no mean. Nothing is rolled out or scored
- * again.
+ * Summarises the recorded scores of saved groups, from files of `gateway --record` or `process`. A session counts once,
+ * regardless of its number of sequences; rollouts of a group count with the group's mean. Chats without a score
+ * (`sessions.unscored.jsonl`) are counted but excluded from means.
  */
 import { Evaluation, JsonLines, RewardComponents, SavedGroup, ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import { Console, Effect, Predicate, Result, Stream } from "effect"
@@ -18,7 +16,7 @@ interface Sums {
 export interface SavedScores {
   readonly sessions: number
   readonly sequences: number
-  /** Chats that nobody gave a reward. */
+  /** Chats without a reward. */
   readonly unscored: number
   readonly faults: number
   readonly score: Figure | undefined
@@ -28,7 +26,7 @@ export interface SavedScores {
 export interface Figure {
   readonly count: number
   readonly mean: number
-  /** Of the mean; absent for one value. */
+  /** Standard error of the mean; absent for a single value. */
   readonly stderr?: number
   readonly lowest: number
   readonly highest: number
@@ -49,7 +47,7 @@ const figureOf = ({ values }: Sums): Figure | undefined => {
   }
 }
 
-/** A chat that has no score: its session, where it says which. */
+/** The session of an unscored chat if stated, otherwise its text; undefined for other lines. */
 const unscoredOf = (text: string): string | undefined => {
   const parsed = Result.try((): unknown => JSON.parse(text))
   if (Result.isFailure(parsed) || !Predicate.isReadonlyObject(parsed.success)) return undefined
@@ -60,7 +58,7 @@ const unscoredOf = (text: string): string | undefined => {
 const meanOf = (group: ScoredGroup.ScoredGroup): number =>
   Evaluation.mean(ScoreAdvantage.rollouts(group.scores, ScoreAdvantage.sessionsOf(group)).scores_S)
 
-/** Reads the files; lines that are neither groups nor chats are told and skipped. */
+/** Reads the files; lines that are neither groups nor chats are reported and skipped. */
 export const read = Effect.fn("SavedScores.read")(function* (files: ReadonlyArray<string>) {
   const faults = FaultLog.make()
   const scores: Sums = { values: [] }

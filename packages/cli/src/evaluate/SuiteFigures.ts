@@ -1,14 +1,13 @@
 /**
- * What the samples of a suite come to: every score, pass@k and maj@k, by category too, each with its interval.
+ * Computes the metrics of a suite's samples: every score, pass@k and maj@k, also by category, each with its interval.
  *
- * A figure is the mean over items of an item's mean over its answers. One that lies between 0 and 1 has Wilson's
- * interval over the effective number of items (`Evaluation.share`), any other Student's; `weights` of a sample make a
- * figure count by something else than items (IFEval's instructions), with Wilson's interval over as many trials as
- * samples of equal weight would be worth (Kish): what is of one sample goes together.
+ * A metric is the mean over items of an item's mean. Values in [0, 1] get Wilson's interval over the effective number
+ * of items (`Evaluation.share`), others Student's t. With `weights` a metric counts other units (IFEval's
+ * instructions), with Wilson's interval over Kish's effective sample size, since the units of one sample are
+ * correlated.
  *
- * maj@k: the share of items whose most frequent answer of k is right, over disjoint choices of k in order; answers that
- * are right count as one, the others by their text, the first of equally frequent ones wins, and what could not be read
- * is no answer.
+ * maj@k: the share of items whose most frequent answer of k is correct, over disjoint choices of k in order. Correct
+ * answers count as one, others by their text; the first wins ties, and unparsed answers do not count.
  */
 import { Evaluation } from "@atropos/core"
 import * as Comparison from "@atropos/core/evaluation/Comparison"
@@ -19,18 +18,17 @@ export interface Figure {
   readonly value: number
   readonly stderr?: number
   readonly interval?: readonly [lower: number, upper: number]
-  /** Items, or what they are weighed by. */
+  /** Number of items, or the sum of their weights. */
   readonly count: number
 }
 
 export interface Figures {
   /** By name, the main score first. */
   readonly scores: { readonly [name: string]: Figure }
-  /** pass@k, maj@k, and others of several samples. */
+  /** pass@k, maj@k, and other metrics of several samples. */
   readonly derived: { readonly [name: string]: Figure }
-  /** The main score by category. */
   readonly categories: { readonly [category: string]: Figure }
-  /** Answers in which nothing could be read, and answers that were cut off: shares of all samples. */
+  /** Shares of all samples that were unparsed and truncated. */
   readonly unreadable: number
   readonly cut: number
 }
@@ -49,7 +47,6 @@ const shareFigure = (values: ReadonlyArray<number>, trials: number): Figure => {
   }
 }
 
-/** The mean of items' values. */
 export const figureOf = (values: ReadonlyArray<number>, trials: number): Figure | undefined => {
   if (values.length === 0) return undefined
   if (values.every(isShare)) return shareFigure(values, trials)
@@ -62,7 +59,7 @@ export const figureOf = (values: ReadonlyArray<number>, trials: number): Figure 
   }
 }
 
-/** Counted by weights. */
+/** The mean weighted by `weights`. */
 const weighted = (name: string, items: Items): Figure => {
   const all = items
     .flat()
@@ -88,7 +85,7 @@ const scoreFigure = (name: string, items: Items): Figure | undefined => {
   )
 }
 
-/** Whether the most frequent of some answers is right. */
+/** Returns true if the most frequent answer is correct. */
 export const isMajorityRight = (samples: ReadonlyArray<Samples.Sample>): boolean => {
   const votes = new Map<string, number>()
   for (const { correct, parsed } of samples) {
@@ -104,7 +101,7 @@ export const isMajorityRight = (samples: ReadonlyArray<Samples.Sample>): boolean
 const blocks = <A>(values: ReadonlyArray<A>, k: number): ReadonlyArray<ReadonlyArray<A>> =>
   Array.from({ length: Math.floor(values.length / k) }, (_, at) => values.slice(at * k, at * k + k))
 
-/** 2, 4, … and the number that every item has. */
+/** 2, 4, … and the min number of answers per item. */
 const ksOf = (items: Items): ReadonlyArray<number> => {
   const least = items.length === 0 ? 0 : Math.min(...items.map(({ length }) => length))
   const ks: Array<number> = []
@@ -127,7 +124,7 @@ const ofSeveral = (items: Items): ReadonlyArray<readonly [name: string, figure: 
     ] as const
   })
 
-/** Rows of several items (both orders of a pair, several grids) of which every item is right. */
+/** The share of rows of several items (both orders of a pair, several grids) in which every item is correct. */
 const wholeRows = (items: Items): ReadonlyArray<readonly [name: string, figure: Figure]> => {
   const rows = new Map<string, Array<number>>()
   for (const samples of items) {
@@ -140,7 +137,7 @@ const wholeRows = (items: Items): ReadonlyArray<readonly [name: string, figure: 
   return [["whole_rows", shareFigure(right, right.length)]]
 }
 
-/** How ratings go with references, where both are numbers. */
+/** Correlations of ratings with references, if both are numbers. */
 const ofRatings = (items: Items): ReadonlyArray<readonly [name: string, figure: Figure]> => {
   const pairs = items.flatMap((samples) =>
     samples.flatMap(({ gold, parsed }) => {
@@ -154,7 +151,7 @@ const ofRatings = (items: Items): ReadonlyArray<readonly [name: string, figure: 
 const defined = (entries: ReadonlyArray<readonly [string, Figure | undefined]>) =>
   Object.fromEntries(entries.flatMap(([name, figure]) => (figure === undefined ? [] : [[name, figure] as const])))
 
-/** The figures of samples; `main` is the score that counts, `isRating` whether answers are ratings. */
+/** The metrics of samples; `main` names the main score, `isRating` is true if answers are ratings. */
 export const of = (
   samples: ReadonlyArray<Samples.Sample>,
   { isRating = false, main }: { readonly main: string; readonly isRating?: boolean }

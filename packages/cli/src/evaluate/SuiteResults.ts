@@ -1,4 +1,4 @@
-/** What a suite's evaluation leaves beside its samples: its figures, and a log that inspect_ai reads. */
+/** Writes the results of a suite next to its samples: its metrics, and a log for inspect_ai. */
 import { createHash } from "node:crypto"
 import type { Environment } from "@atropos/core"
 import { Suite } from "@atropos/envs"
@@ -11,11 +11,11 @@ import * as SuiteFigures from "./SuiteFigures.ts"
 
 export interface Told {
   readonly suite: Suite.Suite
-  /** Of this package. */
+  /** Version of this package. */
   readonly version: string
 }
 
-/** Tells suites apart by all they say: one that was changed starts a file of its own. */
+/** Identifies a suite by its full content, so that a changed suite starts a new file. */
 export const fingerprint = ({ suite }: Told): string =>
   createHash("sha256").update(JSON.stringify(suite)).digest("hex").slice(0, 12)
 
@@ -26,7 +26,7 @@ interface Evaluated {
   readonly result: JobResult
 }
 
-/** The figures without what only figures and comparisons need of a sample. */
+/** Drops the fields that metrics and comparisons do not need. */
 const lean: (sample: Samples.Sample) => Samples.Sample = Struct.omit(["completion", "messages"])
 
 export const write = Effect.fn("SuiteResults.write")(function* (

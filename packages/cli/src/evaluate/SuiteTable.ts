@@ -1,4 +1,4 @@
-/** The figures of a suite on a terminal. */
+/** Formats the metrics of a suite for the terminal. */
 import * as Table from "../base/Table.ts"
 import type { Figure, Figures } from "./SuiteFigures.ts"
 
@@ -15,7 +15,6 @@ const headings = (name: string): ReadonlyArray<string> => [name, "value", "95% i
 
 const most = 60
 
-/** Scores, what several samples give, and categories. */
 export const print = ({ categories, cut, derived, scores, unreadable }: Figures): string => {
   const byCategory = Object.entries(categories).map(([category, figure]) => row(category, figure))
   const rows = [...Object.entries(scores), ...Object.entries(derived)].map(([name, figure]) => row(name, figure))

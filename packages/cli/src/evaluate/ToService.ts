@@ -1,4 +1,4 @@
-/** An evaluation that is done, sent to a trajectory service for its viewer: `evaluate --service URL`. */
+/** Sends a finished evaluation to a trajectory service for its viewer: `evaluate --service URL`. */
 import { JsonLines, Uuid } from "@atropos/core"
 import * as EvaluationRecord from "@atropos/core/service/EvaluationRecord"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -6,9 +6,8 @@ import { Config, Effect, Option, Stream } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
 
 export interface Target {
-  /** Where the service is. */
   readonly url: string
-  /** Whose policy was asked. */
+  /** The run whose policy was evaluated. */
   readonly run: string | null
   readonly step: number | null
 }
@@ -18,18 +17,18 @@ interface Evaluated {
   readonly model: string
   readonly seconds: number
   readonly figures: { readonly [name: string]: number }
-  /** The samples, each on a line. */
+  /** JSON Lines file of the samples. */
   readonly file: string
 }
 
-/** Sends it, and says where it can be seen. What it came to is in files already. */
+/** Sends the evaluation and prints its viewer URL. The results are already in files. */
 export const send = Effect.fn("ToService.send")(function* (
   { run, step, url }: Target,
   { file, ...evaluated }: Evaluated
 ) {
   const samples = yield* JsonLines.read(file).pipe(
     Stream.filter((line) => line._tag === "Text"),
-    // Lines that this program wrote.
+    // Written by this program.
     Stream.map(({ text }) => JSON.parse(text) as object),
     Stream.runCollect
   )

@@ -1,11 +1,9 @@
 /**
- * What is recorded of sessions that are still open, as files beside a recording: `sessions.open/<id>.jsonl` has a line
- * for every answer and every reward, with what is new by it. So a killed process loses no answer that anybody got; a
- * file is removed once its session is over and recorded.
+ * Persists open sessions next to the recording: `sessions.open/<id>.jsonl` has a line with the changes of every answer
+ * and reward, so that a killed process loses no delivered answer. A file is removed once its session is recorded.
  *
- * A line counts in whole or not at all: a last one that was cut off is left out. What a session had before is known by
- * a checksum and not kept, and a sequence that is no longer the beginning of itself (another answer was gone on from)
- * is written anew.
+ * A truncated last line is ignored. Previous content is known only by a checksum; a sequence that no longer extends it
+ * (the chat continued from another answer) is written again.
  */
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import type { Trajectory } from "@atropos/core"
@@ -13,7 +11,7 @@ import { Effect, FileSystem, Option, Path, Result } from "effect"
 
 type Rewards = ReadonlyArray<Gateway.ReportedReward>
 
-/** A sequence from where it goes on. Arrays are their bytes in base64. */
+/** The changed part of a sequence. Arrays are base64 of their bytes. */
 interface Grown {
   readonly at: number
   readonly keptTokens: number
@@ -26,34 +24,31 @@ interface Grown {
 }
 
 interface Line {
-  /** How many sequences there are. */
   readonly count: number
   readonly grown: ReadonlyArray<Grown>
   readonly rewards: Rewards
-  /** What the ids mean, where that is known. */
+  /** The tokenizer of the ids, if known. */
   readonly tokenizer?: Gateway.Session["tokenizer"]
 }
 
-/** A session as it was when its process ended. */
+/** A session in its state when its process ended. */
 export type Unfinished = Pick<Gateway.Session, "id" | "recording" | "rewards" | "tokenizer">
 
 export interface OpenSessions {
   readonly write: (session: Gateway.Session) => Effect.Effect<void, { readonly message: string }>
-  /** A session as it was written. */
   readonly read: (id: string) => Effect.Effect<Unfinished, { readonly message: string }>
   readonly remove: (id: string) => Effect.Effect<void, { readonly message: string }>
-  /** Those that an earlier process left behind. */
+  /** Sessions left by an earlier process. */
   readonly left: Effect.Effect<ReadonlyArray<Unfinished>, { readonly message: string }>
 }
 
-/** What is known of a sequence that was written. */
 interface Known {
   readonly tokens: number
   readonly checksum: number
   readonly messages: Trajectory.Trajectory["messages"]
 }
 
-/** Beside `sessions.jsonl`, `sessions.open`. */
+/** `sessions.open` next to `sessions.jsonl`. */
 export const folderOf = (recording: string): string => {
   const at = recording.lastIndexOf(".")
   return `${at > recording.lastIndexOf("/") + 1 ? recording.slice(0, at) : recording}.open`
@@ -67,7 +62,7 @@ const bufferOf = (text: string): ArrayBuffer => {
   return Uint8Array.from(bytes).buffer
 }
 
-/** Of the first so many positions (FNV-1a over tokens, mask and the bits of logprobs). */
+/** Checksum of the first `count` positions (FNV-1a over tokens, mask and the bits of logprobs). */
 const checksumOf = ({ logprobs, mask, tokens }: Trajectory.Trajectory, count: number): number => {
   const bits = logprobs === undefined ? undefined : new Int32Array(logprobs.buffer, logprobs.byteOffset, count)
   let sum = 0x811c9dc5
@@ -84,7 +79,7 @@ const knownOf = (trajectory: Trajectory.Trajectory): Known => ({
   messages: trajectory.messages
 })
 
-/** What is new in a sequence; nothing where nothing is. */
+/** The changes of a sequence; undefined if none. */
 const grownOf = (trajectory: Trajectory.Trajectory, known: Known | undefined, at: number): Grown | undefined => {
   const { completion, finishReason, logprobs, mask, messages, policyVersion, sampling, tokens, turns } = trajectory
   const isBeginning =
@@ -139,13 +134,13 @@ const after = (before: Trajectory.Trajectory | undefined, grown: Grown): Traject
   }
 }
 
-/** The session that a file's lines come to. */
+/** Rebuilds the session from the lines of a file. */
 export const read = (id: string, text: string): Unfinished => {
   let sequences: ReadonlyArray<Trajectory.Trajectory> = []
   let rewards: Rewards = []
   let tokenizer: Line["tokenizer"]
   for (const one of text.split("\n")) {
-    // Our own process wrote it; only its last line may be cut off.
+    // Written by our own process; only the last line may be truncated.
     const line = Result.try(() => JSON.parse(one) as Line)
     if (Result.isFailure(line)) break
     const next = sequences.slice(0, line.success.count)
@@ -165,14 +160,12 @@ export const read = (id: string, text: string): Unfinished => {
   }
 }
 
-/** The files beside a recording. */
 export const make = Effect.fn("OpenSessions.make")(function* (recording: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = folderOf(recording)
   const fileOf = (id: string) => path.join(folder, `${id}.jsonl`)
   const written = new Map<string, ReadonlyArray<Known>>()
-  /** Bytes of their files. */
   const sizes = new Map<string, number>()
 
   const write = Effect.fnUntraced(function* (session: Gateway.Session) {
@@ -186,7 +179,7 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
     const file = fileOf(session.id)
     const text = `${JSON.stringify(line)}\n`
     const before = known === undefined ? 0 : (sizes.get(session.id) ?? 0)
-    // What a full disk has cut off is taken back: the next line must not be glued to it.
+    // Removes a partial write (disk full), so that the next line starts on its own.
     yield* fs
       .writeFileString(file, text, { flag: "a" })
       .pipe(Effect.tapError(() => Effect.ignore(fs.truncate(file, before), { log: true })))
@@ -224,7 +217,7 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
   return { write, read: readOne, remove, left } satisfies OpenSessions
 })
 
-/** What to say of a recording beside which there are open sessions; nothing where there are none. */
+/** Describes the open sessions next to a recording; undefined if none. */
 export const note = Effect.fnUntraced(function* (recording: string) {
   const fs = yield* FileSystem.FileSystem
   const names = yield* Effect.orElseSucceed(fs.readDirectory(folderOf(recording)), () => [])

@@ -1,10 +1,11 @@
 /**
- * Sessions of a gateway into files, each as it ends: those with a score into the file that was named, the others, where
- * there are any, into one beside it (`sessions.unscored.jsonl`). Files are appended to; a line that a killed process
- * left half written stays a line of its own, and one that a full disk cut off is taken back. What is open is written
- * down as it goes (`OpenSessions`), before anybody has the answer, else the answer is an error. What was not recorded
- * when it ended, or was left open by a killed process, lies there and is recorded later, once: with the next session,
- * at the end, or by the next process.
+ * Records the sessions of a gateway to files as they end: scored ones to the given file, others to one next to it
+ * (`sessions.unscored.jsonl`). Appends; a line truncated by a killed process remains a separate line, and a partial
+ * write on a full disk is undone.
+ *
+ * Open sessions are persisted (`OpenSessions`) before an answer is returned; otherwise the answer is an error. A
+ * session not recorded at its end stays there and is recorded once: with the next session, at shutdown, or by the next
+ * process.
  */
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import * as Recorded from "@atropos/core/gateway/Recorded"
@@ -29,7 +30,6 @@ interface Appender {
 const encoder = new TextEncoder()
 const lineBreak = 0x0a
 
-/** Opens a file to go on with it. */
 const appender = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* fs.open(path, { flag: "a+" })
@@ -49,7 +49,7 @@ const appender = Effect.fnUntraced(function* (path: string) {
   } satisfies Appender
 })
 
-/** Beside `sessions.jsonl`, `sessions.unscored.jsonl`. */
+/** `sessions.unscored.jsonl` next to `sessions.jsonl`. */
 const unscoredOf = (path: string): string => {
   const at = path.lastIndexOf(".")
   return at > path.lastIndexOf("/") + 1 ? `${path.slice(0, at)}.unscored${path.slice(at)}` : `${path}.unscored`
@@ -64,7 +64,7 @@ interface Tally {
 const cannot = (file: string) => (cause: unknown) =>
   new UsageError({ message: `--record: cannot write to ${file}: ${Reason.of(cause)}` })
 
-/** Records until the scope closes, and tells then what it wrote; `score` is that of a session which reports none. */
+/** Records until the scope closes, then reports what it wrote; `score` applies to sessions that report none. */
 export const make = Effect.fn("Recorder.make")(function* (path: string, score: number | undefined) {
   const fs = yield* FileSystem.FileSystem
   const { dirname } = yield* Path.Path
@@ -75,12 +75,12 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
   const open = yield* OpenSessions.make(path)
   const scored = yield* opened(path)
   const unscoredPath = unscoredOf(path)
-  // There may never be a session without a score.
+  // Opened on demand: there may never be an unscored session.
   const unscored = yield* Effect.cached(
     opened(unscoredPath).pipe(Scope.provide(scope), Effect.provideService(FileSystem.FileSystem, fs))
   )
   const tally: Tally = { scored: 0, unscored: 0, leftOut: 0 }
-  /** Ended, and not recorded yet: what they came to lies with the open ones. */
+  /** Ended but not recorded yet; their data is in the files of open sessions. */
   const waiting = new Set<string>()
   const oneByOne = yield* Semaphore.make(1)
 
@@ -113,7 +113,7 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
     yield* Console.log(`recorded what an earlier process left open: ${left.length}`)
   }
 
-  /** In the files already, whatever became of what lies with the open ones. */
+  /** Already recorded, even if removing their open-session file failed. */
   const written = new Set<string>()
   const ended = Effect.fnUntraced(function* (session: OpenSessions.Unfinished) {
     if (!written.has(session.id)) yield* record(session)
@@ -122,7 +122,7 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
     written.delete(session.id)
   })
 
-  /** The oldest first; until one fails. */
+  /** Oldest first; stops at the first failure. */
   const retry = Effect.gen(function* () {
     for (const id of waiting) {
       yield* Effect.flatMap(open.read(id), ended)
@@ -164,7 +164,7 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
   return recorder
 })
 
-/** The sessions that a file has, by their ids. */
+/** Adds the ids of the sessions in a file to `known`. */
 const sessionsOf = Effect.fnUntraced(function* (file: string, known: Set<string>) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* Effect.orElseSucceed(fs.exists(file), () => false))) return

@@ -1,21 +1,21 @@
 /**
- * The flags of a page of help: those that most runs need first, then the advanced ones, and none that the verb does not
- * look at (they may be given all the same, as one set of words and one file serve all verbs).
+ * Groups the flags of a help page: common ones first, then advanced ones. Flags the command ignores are hidden but
+ * accepted, since one set of arguments and one file serve all commands.
  */
 import * as Context from "effect/Context"
 import type { HelpDoc } from "effect/cli/HelpDoc"
 
 export interface FlagNotes {
-  /** Names without dashes; what ends in a dot stands for all flags that begin so. */
+  /** Names without dashes; a trailing dot matches all flags with that prefix. */
   readonly ignored?: ReadonlyArray<string>
-  /** Settings that all environments have, by the names of their flags. */
+  /** Flag names of the settings common to all environments. */
   readonly everyEnvironments?: ReadonlySet<string>
 }
 
-/** What a verb notes about its flags, as an annotation of its command. */
+/** A command's notes about its flags, as an annotation. */
 export class Flags extends Context.Service<Flags, FlagNotes>()("@atropos/cli/HelpFlags") {}
 
-/** Flags that many verbs have and few runs need, by what they begin with; `but` are those that many runs need. */
+/** Flags that many commands have but few runs need, by prefix; `but` lists the exceptions. */
 const advanced: ReadonlyArray<{ readonly of: (flag: string) => boolean; readonly but: ReadonlySet<string> }> = [
   {
     of: (flag) => flag.startsWith("openai."),
@@ -29,7 +29,7 @@ const advanced: ReadonlyArray<{ readonly of: (flag: string) => boolean; readonly
   { of: (flag) => flag.startsWith("metrics."), but: new Set(["metrics.wandb", "metrics.tensorboard"]) }
 ]
 
-/** Of the settings that every environment has, those that many runs need. */
+/** Common environment settings that many runs need. */
 export const usualSettings = new Set(
   [
     "group_size",
@@ -43,7 +43,7 @@ export const usualSettings = new Set(
   ].map((name) => `env.${name}`)
 )
 
-/** Of the trainer's and the servers' flags without a prefix, those that few runs need. */
+/** Flags of trainer and servers without a prefix that few runs need. */
 export const rare = new Set([
   "token_budget",
   "quantize",
@@ -79,7 +79,7 @@ export const rare = new Set([
   "tool_call_format"
 ])
 
-/** Whether most runs get by without a flag; `everyEnvironments` are the settings that all environments have. */
+/** Returns true for flags most runs do not need; `everyEnvironments` are the settings common to all environments. */
 export const isAdvanced = (flag: string, everyEnvironments: ReadonlySet<string>): boolean =>
   rare.has(flag) ||
   (everyEnvironments.has(flag) && !usualSettings.has(flag)) ||
@@ -87,10 +87,7 @@ export const isAdvanced = (flag: string, everyEnvironments: ReadonlySet<string>)
 
 const none: ReadonlySet<string> = new Set()
 
-/**
- * The page with its flags in two groups, of which the second goes by the name of inherited ones until `print` gives it
- * its own.
- */
+/** Splits the flags of the page into two groups; the second one appears as inherited flags until `print` renames it. */
 export const grouped = (doc: HelpDoc): HelpDoc => {
   const { everyEnvironments = none, ignored = [] } = Context.getOrUndefined(doc.annotations, Flags) ?? {}
   const heeded = doc.flags.filter(
@@ -100,6 +97,5 @@ export const grouped = (doc: HelpDoc): HelpDoc => {
   return { ...doc, flags: heeded.filter((flag) => !isRare(flag)), inheritedFlags: heeded.filter(isRare) }
 }
 
-/** The text of a page of help. */
 export const print = (doc: HelpDoc, format: (doc: HelpDoc) => string): string =>
   format(grouped(doc)).replace("INHERITED FLAGS", "ADVANCED FLAGS")

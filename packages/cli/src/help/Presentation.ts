@@ -1,6 +1,6 @@
 /**
- * What the parser shows: help on demand, and for a mistake the mistake alone, with the nearest name and where to read
- * on.
+ * Presents the parser's output: help on request; for a mistake only the mistake, with the nearest name and where to
+ * find help.
  */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -13,10 +13,10 @@ import * as HelpFlags from "./HelpFlags.ts"
 import * as RemovedSettings from "../config/RemovedSettings.ts"
 import * as Terminal from "../base/Terminal.ts"
 
-/** Servers whose flags there are only where the environment asks them. */
+/** Servers whose flags exist only if the environment uses them. */
 const otherServers = ["judge", "teacher", "opponent"] as const
 
-/** The schema's words for a number speak to a programmer. */
+/** Rephrases the schema's description of a number, which addresses programmers. */
 const inPlainWords = (expected: string): string =>
   expected.replace(/^Expected /, "").replace("a string representing a finite number", "a number")
 
@@ -49,7 +49,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
   }
 }
 
-/** The name of the command in a line that is to be typed; an address may hold the word too. */
+/** Replaces the command's name in a line to type; a URL may contain it too. */
 const typed = (line: string): string =>
   line.replace(/(^|\s)atropos(?=\s|$)/, (_, before) => before + CommandLine.of(""))
 
@@ -61,12 +61,12 @@ const spelled = ({ examples, usage, ...rest }: HelpDoc): HelpDoc => ({
   })
 })
 
-/** Puts one line per mistake on standard error instead of a page of help on standard output. */
+/** Prints one line per mistake on standard error instead of a help page on standard output. */
 export const layer = CliOutput.layerPresenter({
   present: Effect.fnUntraced(function* (event) {
     if (event._tag !== "InvalidInvocation") {
       const console = yield* Console.Console
-      // Help and version are in colours of ours.
+      // Help and version use our own colours.
       const log = (text: string) => console.log(new Terminal.Coloured(text))
       if (event._tag === "Help") {
         const { canColor } = yield* TerminalCapabilities.TerminalCapabilities

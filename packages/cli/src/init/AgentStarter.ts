@@ -1,9 +1,8 @@
 /**
- * The files of a new agent: a small one that works, in plain TypeScript, its test, and what they need to run outside
- * this repository.
+ * Generates the files of a new agent: a small working one in plain TypeScript, its test, and what they need to run
+ * outside this repository.
  *
- * It asks the model with `fetch` alone, so that nothing has to be installed for it; whatever SDK takes a base URL does
- * in its place.
+ * It calls the model with `fetch` only, so that it has no dependencies; any SDK with a base URL can replace it.
  */
 import { node, packageJson, type StarterOptions, tsconfig } from "./Starter.ts"
 

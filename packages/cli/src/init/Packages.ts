@@ -1,12 +1,12 @@
 /**
- * What a starter depends on, by name, so that `npm install` finds it: the versions of this installation, or the very
- * archives that it was installed from, where those came from files instead of a registry.
+ * Determines the dependencies of a starter such that `npm install` finds them: the versions of this installation, or
+ * the archives it was installed from if those were files rather than a registry.
  */
 import packageJson from "../../package.json" with { type: "json" }
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { fileURLToPath } from "node:url"
 
-/** What npm writes down of an installation, beside it. */
+/** npm's record of an installation. */
 const Lock = Schema.fromJsonString(
   Schema.Struct({
     packages: Schema.Record(Schema.String, Schema.Struct({ resolved: Schema.optionalKey(Schema.String) }))
@@ -16,7 +16,7 @@ const decodeLock = Schema.decodeOption(Lock)
 
 const prefix = "node_modules/@atropos/"
 
-/** Archives of our packages in the text of such a file, whose paths are relative to `root`. */
+/** Archives of our packages in a lock file, whose paths are relative to `root`. */
 export const archives = (lock: string, resolve: (file: string) => string): { readonly [name: string]: string } =>
   Object.fromEntries(
     Object.entries(Option.match(decodeLock(lock), { onNone: () => ({}), onSome: ({ packages }) => packages })).flatMap(
@@ -27,7 +27,7 @@ export const archives = (lock: string, resolve: (file: string) => string): { rea
     )
   )
 
-/** The dependencies of a starter; one of an agent writes no Effect, and needs our environments. */
+/** The dependencies of a starter; an agent does not use Effect but needs our environments. */
 export const dependencies = Effect.fn("Packages.dependencies")(function* (
   kind: "environment" | "agent" = "environment"
 ) {

@@ -1,19 +1,16 @@
 /**
- * The files of a new environment: a small one that works, its test, and what they need to run outside this repository.
- *
- * The test needs Node alone. In a checkout of Atropos the packages are run from their sources, which a flag of Node
- * says.
+ * Generates the files of a new environment: a small working one, its test, and what they need to run outside this
+ * repository. The test only needs Node. In a checkout of Atropos a flag of Node selects the packages' sources.
  */
 
 export interface StarterOptions {
-  /** Lower case words with dashes: the name it is registered under. */
+  /** Lower-case words joined by dashes: the registered name. */
   readonly name: string
-  /** By name, the packages of Atropos and of Effect. */
+  /** Versions of the packages of Atropos and Effect, by name. */
   readonly dependencies: { readonly [name: string]: string }
   readonly isCheckout: boolean
 }
 
-/** What a name has to be. */
 export const isName = (name: string): boolean => /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)
 
 /** Path in the new folder -> content. */
@@ -27,11 +24,10 @@ export const files = (options: StarterOptions): ReadonlyMap<string, string> =>
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** Flags of Node before a script's own. */
+/** The Node command with its flags, before the script's arguments. */
 export const node = ({ isCheckout }: Pick<StarterOptions, "isCheckout">): string =>
   isCheckout ? "node --conditions=atropos-src" : "node"
 
-/** The package of a starter: its scripts, and what they need. */
 export const packageJson = (options: StarterOptions): string =>
   json({
     name: options.name,
@@ -45,7 +41,7 @@ export const packageJson = (options: StarterOptions): string =>
       try: `atropos process --env ./${options.name}.ts --testing --env.total_steps 4`
     },
     dependencies: options.dependencies,
-    // For editors and `tsc` alone.
+    // Only for editors and `tsc`.
     devDependencies: { "@types/node": "^24", typescript: "^7" }
   })
 

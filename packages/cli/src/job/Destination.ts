@@ -1,7 +1,7 @@
 /**
- * Where a run's lines go: the file asked for when it is new, or made by the same settings and not yet done; else the
- * next free name (`groups_1.jsonl`, as in the original). Nothing is ever overwritten, and one process at a time writes
- * under a name.
+ * Selects the output file of a run: the requested one if it is new, or unfinished and made with the same settings;
+ * otherwise the next free name (`groups_1.jsonl`, as in the original). Nothing is overwritten, and one process at a
+ * time writes under a name.
  */
 import { Effect, Equal, Option, Path } from "effect"
 import * as OutputLock from "./OutputLock.ts"
@@ -9,9 +9,9 @@ import * as ResumableFile from "./ResumableFile.ts"
 
 export interface Destination {
   readonly path: string
-  /** Where to go on from; none for a new file. */
+  /** Checkpoint to resume from; none for a new file. */
   readonly checkpoint: Option.Option<ResumableFile.Checkpoint>
-  /** Why the file asked for was not taken. */
+  /** Why the requested file was not used. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -23,7 +23,7 @@ const differences = (before: MadeBy, now: MadeBy): string =>
     .map((name) => `${name} was ${JSON.stringify(before[name])}, is ${JSON.stringify(now[name])}`)
     .join("; ")
 
-/** JSON and back, so that what is compared is what a checkpoint can hold. */
+/** A JSON round trip, so that values compare equal to those of a checkpoint. */
 export const madeBy = (values: { readonly [name: string]: unknown }): MadeBy =>
   JSON.parse(JSON.stringify(values)) as MadeBy
 
@@ -32,9 +32,9 @@ export interface FindOptions {
   readonly resume: boolean
 }
 
-/** Finds the file for a run, and holds the name asked for and the one found until the scope closes. */
+/** Finds the file for a run, and locks the requested and the selected name until the scope closes. */
 export const find = Effect.fn("Destination.find")(function* (wanted: string, made: MadeBy, options: FindOptions) {
-  // Before anything is looked at: what another process is about to write is neither missing nor finished.
+  // Locked before checking: a file another process is about to write is neither missing nor finished.
   yield* OutputLock.hold(wanted)
   const found = yield* look(wanted, made, options)
   if (found.path !== wanted) yield* OutputLock.hold(found.path)

@@ -1,6 +1,5 @@
 /**
- * Hands a job's items to its workers one at a time, each with its index; those that an earlier run finished are left
- * out.
+ * Hands a job's items to its workers one at a time, each with its index; items finished by an earlier run are skipped.
  */
 import type * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { Effect, Option, Pull, Semaphore, Stream } from "effect"
@@ -10,7 +9,7 @@ export interface NumberedItem<Item> {
   readonly item: Item
 }
 
-/** The next item, none when there are no more; `items` begin at the cursor's frontier. */
+/** The next item, none at the end; `items` begin at the cursor's frontier. */
 export const make = Effect.fn("ItemFeed.make")(function* <Item, E, R>(
   items: Stream.Stream<Item, E, R>,
   cursor: Pick<Cursor.Cursor, "frontier" | "isFinished">

@@ -1,12 +1,9 @@
 /**
- * Items rolled out by a number of workers into a resumable file, until enough of them gave a result or there are no
- * more.
+ * Rolls out items with several workers into a resumable file, until enough gave a result or none are left.
  *
- * A failed or timed-out item is counted and another takes its place; it is tried again when the run is resumed. When
- * nothing but failures comes for a while, the run ends with the last of them: a dead server should not be asked for
- * ever. So it does after a thousand items that gave no result, and if the environment reports that none can succeed.
- * What was finished is in the file, also when the run is interrupted. Where nothing came of a run, it says what became
- * of the first item.
+ * A failed or timed-out item is counted, replaced by another, and retried on resume. The run ends after a streak of
+ * failures without any result (a dead server), after a thousand items without a result, and if the environment reports
+ * that no item can succeed. Results are in the file even if interrupted.
  */
 import { Environment } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -17,17 +14,16 @@ import * as ItemFeed from "./ItemFeed.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
 
-/** What an item came to. */
 export interface ItemResult<Line = string> {
   readonly lines: ReadonlyArray<Line>
   readonly tally: Tally.Tally
-  /** Whether it counts towards the target; one that does not makes room for another item. */
+  /** True if it counts towards the target; otherwise another item takes its place. */
   readonly counts: boolean
-  /** Why something of it was dropped, in words. */
+  /** Describes why part of it was dropped. */
   readonly whyDropped?: string
 }
 
-/** Where lines go, with how far the work has come: a file, for the most part. */
+/** Receives lines together with the progress; usually a file. */
 export interface Sink<Line> {
   readonly path: string
   readonly append: (
@@ -43,12 +39,12 @@ export interface JobOptions<Item, Line, E, R> {
   readonly workers: number
   /** Seconds per item; 0 or less: no limit. */
   readonly timeoutSeconds: number
-  /** Results wanted in all, those of earlier runs included; undefined: all items. */
+  /** Number of results including those of earlier runs; undefined: all items. */
   readonly target: number | undefined
   readonly file: Sink<Line>
   readonly from: Option.Option<Pick<ResumableFile.Checkpoint, "cursor" | "tally">>
   readonly onProgress: (tally: Tally.Tally) => Effect.Effect<void>
-  /** Whether anything came of it all, earlier runs included. */
+  /** Returns true if there was any result, including those of earlier runs. */
   readonly isFruitful: (tally: Tally.Tally) => boolean
 }
 
@@ -57,16 +53,15 @@ export interface JobResult {
   /** Items that failed in this run, with the first reasons. */
   readonly failures: number
   readonly reasons: ReadonlyArray<string>
-  /** Why nothing came of it all, where nothing did: whoever asked for the run fails with it. */
+  /** Set if there was no result at all; the caller fails with this message. */
   readonly nothing?: string
 }
 
-/** Failures without a single result between them that end a run, beyond one round of all workers. */
+/** Consecutive failures that end a run without any result, in addition to one round of all workers. */
 const patience = 8
-/** Items in a row without a result that end a run: an environment that leaves all it makes out would go on for ever. */
+/** Consecutive items without a result that end a run: an environment that drops everything would never end. */
 const mostWithoutResult = 1_000
 const shownReasons = 5
-/** Characters of an item in a message. */
 const longestLabel = 200
 
 const shownCounts = (counts: Tally.Tally["dropped"]): string =>
@@ -74,7 +69,7 @@ const shownCounts = (counts: Tally.Tally["dropped"]): string =>
     .map(([reason, count]) => `${reason} ${count}`)
     .join(", ") || "no reason given"
 
-/** Why no result came, with what became of the first item. */
+/** Explains why there was no result, with the outcome of the first item. */
 const whyNothing = (
   { dropped, items }: Tally.Tally,
   { first, reasons }: { readonly first: FirstDrop | undefined; readonly reasons: ReadonlyArray<string> }
@@ -98,7 +93,6 @@ const reasonOf = (cause: Cause.Cause<unknown>): string => {
   return Cause.isTimeoutError(error) ? "took longer than env.worker_timeout" : Reason.of(error)
 }
 
-/** Runs a job to its end. */
 export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: JobOptions<Item, Line, E, R>) {
   const {
     file,
@@ -124,7 +118,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   let pending: Array<Line> = []
   let hasNews = false
 
-  // One writer at a time takes all there is: under load many results share one write.
+  // A single writer takes everything pending, so that under load many results share one write.
   const writing = yield* Semaphore.make(1)
   const flush = Effect.suspend(() => {
     if (!hasNews) return Effect.void
@@ -136,8 +130,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
 
   const next = yield* ItemFeed.make(items(cursor.frontier()), cursor)
   const wanted = Math.max(0, target - tally.items)
-  // A ticket per result still wanted: a worker without one waits until a failure gives its ticket back, or until the
-  // end.
+  // One ticket per missing result: a worker without one waits until a failure returns its ticket, or until the end.
   const tickets = yield* Semaphore.make(Number.isFinite(wanted) ? wanted : Number.MAX_SAFE_INTEGER)
   let isOver = false
   const finish = Effect.suspend(() => {
@@ -212,7 +205,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   }
   const ended = yield* Clock.currentTimeMillis
   return {
-    // What failed took its time too.
+    // Includes the time of failed items.
     tally: { ...tally, millis: millisBefore + ended - started },
     failures,
     reasons,

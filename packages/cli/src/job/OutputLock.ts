@@ -1,9 +1,9 @@
 /**
- * One process at a time writes an output: a file, or what lies beside it under its name.
+ * Ensures that one process at a time writes an output: a file and its companions of the same name.
  *
- * The lock lies in the system's folder for temporary files, so that nothing is left beside the output, in a folder of
- * this user's alone: what somebody else put there could lead a write elsewhere. One file has one lock, by whatever way
- * through links it is named. It is let go of with the scope, and by the system when its holder dies.
+ * The lock is in the system's temporary folder, in a folder only this user can write to, since another user's files
+ * could redirect a write. A file has one lock regardless of symlinks. It is released with the scope, and by the system
+ * if its holder dies.
  */
 import { FolderLock } from "@atropos/core"
 import { Effect, FileSystem, Option, Path } from "effect"
@@ -14,14 +14,14 @@ import { CommandFailed } from "../base/Failure.ts"
 const cannot = (what: string, place: string) => (cause: { readonly message: string }) =>
   new CommandFailed({ message: `cannot ${what} ${place}: ${cause.message}`, cause })
 
-/** Where this user's locks lie. Fails where somebody else made the folder, or could write into it. */
+/** The folder of this user's locks. Fails if another user owns it or can write to it. */
 const locks = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const user = process.getuid?.()
   const folder = path.join(tmpdir(), user === undefined ? "atropos-locks" : `atropos-locks-${user}`)
   yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 }).pipe(Effect.mapError(cannot("make", folder)))
-  // On Windows the folder above is the user's own.
+  // On Windows the temporary folder belongs to the user.
   if (user === undefined) return folder
   const look = cannot("look at", folder)
   const [above, real, { mode, uid }] = yield* Effect.all([
@@ -36,10 +36,7 @@ const locks = Effect.gen(function* () {
   })
 })
 
-/**
- * Holds `file`, whose folder is made where there is none; whoever comes second is told so, with the first one's process
- * id.
- */
+/** Locks `file`, creating its folder if missing; fails with the holder's process id if it is already locked. */
 export const hold = Effect.fn("OutputLock.hold")(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

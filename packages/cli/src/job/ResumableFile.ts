@@ -1,11 +1,10 @@
 /**
- * A JSONL file with a checkpoint beside it (`groups.jsonl` and `groups.checkpoint.json`), so that a run can go on where
- * it ended.
+ * Writes a JSONL file with a checkpoint next to it (`groups.jsonl` and `groups.checkpoint.json`), so that a run can be
+ * resumed with each item in the file exactly once.
  *
- * A first checkpoint says whose file it is. Lines are written first, then the checkpoint, which tells the file's length
- * and the items that are done. What lies behind that length (a crash came between, or in the middle of a line) is cut
- * off on opening; its items are not done, so they are rolled out again. So every item is in the file once, whatever
- * happened. A file that no line was written to goes with the scope.
+ * An initial checkpoint identifies the file's run. Lines are written before the checkpoint with the file's length and
+ * the finished items; on opening, anything after that length is truncated and rolled out again. A file without lines is
+ * removed with the scope.
  */
 import { Effect, FileSystem, Option, Schema } from "effect"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
@@ -15,10 +14,10 @@ import * as Tally from "./Tally.ts"
 
 export const Checkpoint = Schema.Struct({
   version: Schema.Literal(1),
-  /** What made the lines: name and settings of the environment, model. A run with others starts a file of its own. */
+  /** The lines' origin: name and settings of the environment, model. A run with different values starts a new file. */
   madeBy: Schema.Record(Schema.String, Schema.Unknown),
   bytes: Schema.Natural,
-  /** Whether its end was reached; what came of it then is written, and nothing is added any more. */
+  /** True if the run is complete and its results are written; nothing is appended any more. */
   isFinished: Schema.optionalKey(Schema.Boolean),
   cursor: Cursor.Saved,
   tally: Tally.Tally
@@ -29,10 +28,9 @@ const CheckpointJson = Schema.fromJsonString(Checkpoint)
 const decode = Schema.decodeUnknownEffect(CheckpointJson)
 const encode = Schema.encodeEffect(CheckpointJson)
 
-/** Where the checkpoint of a file lies. */
 export const checkpointPath = (file: string): string => `${file.replace(/\.[^./\\]*$/, "")}.checkpoint.json`
 
-/** The checkpoint of a file, if both are there; an empty file without one is none. */
+/** The checkpoint of a file, if both exist; an empty file without one counts as missing. */
 export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const beside = checkpointPath(file)
@@ -47,26 +45,25 @@ export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: strin
       () => new UsageError({ message: `${beside} is not a checkpoint of this version; remove it, or use another path` })
     )
   )
-  // A run that was killed before its first line: nothing is in it that could be overwritten.
+  // A run killed before its first line: there is nothing to overwrite.
   if (isEmpty && checkpoint.bytes === 0) return { exists: false, checkpoint: Option.none<Checkpoint>() }
   return { exists: true, checkpoint: Option.some(checkpoint) }
 })
 
 export interface ResumableFile {
   readonly path: string
-  /** Bytes behind the checkpoint that were cut off. */
+  /** Bytes after the checkpoint that were truncated. */
   readonly repairedBytes: number
-  /** Appends the lines, then saves the checkpoint; done when both are on disk. */
+  /** Appends the lines, then saves the checkpoint; completes when both are on disk. */
   readonly append: (
     lines: ReadonlyArray<string>,
     state: Pick<Checkpoint, "cursor" | "tally">
   ) => Effect.Effect<void, CommandFailed>
-  /** Says in the checkpoint that the end is reached. */
   readonly finish: Effect.Effect<void, CommandFailed>
 }
 
 /**
- * Opens a file for one run: a new one, or one to go on with from its checkpoint. Whoever opens it holds it
+ * Opens a file for one run: a new one, or an existing one at its checkpoint. The caller holds its lock
  * (`Destination.find`).
  */
 export const open = Effect.fn("ResumableFile.open")(function* (
@@ -90,7 +87,7 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   if (repairedBytes > 0) yield* file.truncate(bytes).pipe(Effect.mapError(cannot("shorten", path)))
   yield* file.seek(BigInt(bytes), "start").pipe(Effect.mapError(cannot("write", path)))
 
-  // Else the next run would leave it alone, as the work of somebody else.
+  // Otherwise the next run would avoid it as another run's file.
   yield* Effect.addFinalizer(() =>
     bytes > 0
       ? Effect.void
@@ -107,7 +104,7 @@ export const open = Effect.fn("ResumableFile.open")(function* (
     },
     Effect.mapError(cannot("write", beside))
   )
-  // Else lines that a killed run had written before its first checkpoint would be taken for somebody else's.
+  // Otherwise lines written before the first checkpoint by a run that was killed would seem to belong to another run.
   if (Option.isNone(checkpoint)) yield* save({ cursor: Cursor.start, tally: Tally.empty })
   const append: ResumableFile["append"] = Effect.fnUntraced(function* (lines, state) {
     if (lines.length > 0) {

@@ -1,4 +1,4 @@
-/** What a run came to, as name and value pairs for the end of it. */
+/** Summarises a finished run as name and value pairs. */
 import type { Evaluation, Rollout } from "@atropos/core"
 import { time } from "../base/Duration.ts"
 import * as Table from "../base/Table.ts"
@@ -17,7 +17,7 @@ const count = (value: number): string => value.toLocaleString("en-US")
 export const rate = ({ interval, value }: Evaluation.Share): string =>
   `${percent(value)} (95% interval ${percent(interval.lower)} to ${percent(interval.upper)})`
 
-/** Scores, pass rate, pass@k, tokens and time of a run; `passing` says which answers pass, if that is known. */
+/** Scores, pass rate, pass@k, tokens and time of a run; `passing` describes which answers pass, if known. */
 export const figures = (tally: Tally.Tally, passing?: string): ReadonlyArray<Pair> => {
   const score = Tally.meanScore(tally)
   const passed = Tally.passRate(tally)
@@ -46,7 +46,7 @@ export const dropped = ({ dropped }: Tally.Tally): string => {
   return total === 0 ? "0" : `${count(total)} (${all.map(([reason, one]) => `${reason} ${count(one)}`).join(", ")})`
 }
 
-/** How many items failed in this run, and why. */
+/** Number of items that failed in this run, with the reasons. */
 export const failures = ({ failures, reasons }: JobResult): ReadonlyArray<Pair> =>
   failures === 0 ? [] : [["failed", `${count(failures)}: ${reasons.join("; ")}`]]
 
@@ -55,7 +55,6 @@ const countsOf = (counts: { readonly [name: string]: number | undefined }): stri
     .flatMap(([name, one]) => (one ? [`${name} ${count(one)}`] : []))
     .join(", ") || "none"
 
-/** What serving an environment came to. */
 export const ofServing = (summary: Rollout.Summary): ReadonlyArray<Pair> => [
   ["environment", summary.environment],
   ["step", String(summary.step)],
@@ -68,5 +67,4 @@ export const ofServing = (summary: Rollout.Summary): ReadonlyArray<Pair> => [
   ["evaluations", String(summary.evaluations)]
 ]
 
-/** Pairs as aligned lines. */
 export const print = (pairs: ReadonlyArray<Pair>): string => Table.pairs(pairs)

@@ -1,10 +1,7 @@
 /**
- * What a run of rollouts came to: how many items gave something, what was kept and dropped and why, scores, passes,
- * tokens.
- *
- * A tally is plain data that grows by values: it is saved with the checkpoint, so that a resumed run sums up the whole
- * of it. What passes is the environment's (`solved`), as in evaluations. Rates have the 95% intervals of
- * `Evaluation.share`, which know that the rollouts of one item are alike.
+ * Aggregates a run of rollouts: items, kept and dropped groups with reasons, scores, passes, tokens. An immutable plain
+ * value, saved with the checkpoint so that a resumed run covers the whole. The environment defines passing (`solved`).
+ * Rates have the 95% intervals of `Evaluation.share`, which account for correlated rollouts of one item.
  */
 import { Evaluation, RewardComponents } from "@atropos/core"
 import { Effect, Schema } from "effect"
@@ -15,15 +12,15 @@ export const Tally = Schema.Struct({
   /** Items that gave a result. */
   items: Schema.Natural,
   kept: Schema.Natural,
-  /** Groups (or items) by the reason they were dropped for. */
+  /** Groups (or items) by drop reason. */
   dropped: Counts,
-  /** How many groups had c passes of n: `"n:c"` -> count. */
+  /** Number of groups with c passes of n: `"n:c"` -> count. */
   passes: Counts,
   /** Group means of the scores: number, sum, sum of squares. */
   scores: Schema.Tuple([Schema.Natural, Schema.Finite, Schema.Finite]),
-  /** Components of rewards: how often each was given, and their sum. */
+  /** Reward components: number of values and their sum. */
   rewards: Schema.Record(Schema.String, Schema.Struct({ count: Schema.Natural, sum: Schema.Finite })).pipe(
-    // Tallies that were saved before there were components have none.
+    // Missing in tallies saved by older versions.
     Schema.withDecodingDefaultKey(Effect.succeed({}))
   ),
   /** Tokens the trainer learns from, and all tokens. */
@@ -60,7 +57,6 @@ const addRewards = (a: Tally["rewards"], b: Tally["rewards"]): Tally["rewards"] 
   return sum
 }
 
-/** The sum of two tallies. */
 export const add = (a: Tally, b: Tally): Tally => ({
   items: a.items + b.items,
   kept: a.kept + b.kept,
@@ -75,7 +71,7 @@ export const add = (a: Tally, b: Tally): Tally => ({
 
 export interface Scored {
   readonly scores: ArrayLike<number>
-  /** Passes among them, if it is known what passes. */
+  /** Number of passes, if passing is defined. */
   readonly passes?: number
   readonly rewards?: ReadonlyArray<RewardComponents.Rewards>
   readonly trainedTokens: number
@@ -108,9 +104,7 @@ const passGroups = ({ passes }: Tally): ReadonlyArray<PassGroup> =>
     return { samples, passed, count }
   })
 
-/**
- * Mean of the groups' mean scores with its standard error; none where nothing was scored, no error of a single group.
- */
+/** Mean of the groups' mean scores with its standard error; undefined without scores, no error for a single group. */
 export const meanScore = ({
   scores: [count, sum, squares]
 }: Tally):
@@ -119,17 +113,17 @@ export const meanScore = ({
   if (count === 0) return undefined
   const value = sum / count
   if (count < 2) return { value, stderr: undefined, interval: undefined }
-  // Rounding can take a variance of zero below it.
+  // Rounding may make a zero variance negative.
   const stderr = Math.sqrt(Math.max(0, squares - (sum * sum) / count) / (count - 1) / count)
   const margin = Evaluation.studentT95(count - 1) * stderr
   return { value, stderr, interval: { lower: value - margin, upper: value + margin } }
 }
 
-/** Mean of each component of rewards, over the rollouts that have it. */
+/** Mean of each reward component over the rollouts that have it. */
 export const meanRewards = ({ rewards }: Tally): ReadonlyArray<readonly [component: string, mean: number]> =>
   Object.entries(rewards).map(([component, { count, sum }]) => [component, sum / count])
 
-/** pass@k over the groups that have at least k rollouts; none where there is none. */
+/** pass@k over the groups with at least k rollouts; undefined if there are none. */
 const passAt = (groups: ReadonlyArray<PassGroup>, k: number): Evaluation.Share | undefined => {
   let [items, sum, squares, trials] = [0, 0, 0, 0]
   for (const { count, passed, samples } of groups) {
@@ -143,10 +137,9 @@ const passAt = (groups: ReadonlyArray<PassGroup>, k: number): Evaluation.Share |
   return items === 0 ? undefined : Evaluation.share({ items, sum, squares, trials })
 }
 
-/** Share of rollouts that passed. */
 export const passRate = (tally: Tally): Evaluation.Share | undefined => passAt(passGroups(tally), 1)
 
-/** Unbiased pass@k over the groups that have at least k rollouts, for k = 1, 2, 4, … and the largest group. */
+/** Unbiased pass@k over the groups with at least k rollouts, for k = 1, 2, 4, … and the largest group size. */
 export const passAtK = (tally: Tally): ReadonlyArray<readonly [k: number, share: Evaluation.Share]> => {
   const groups = passGroups(tally)
   const largest = Math.max(0, ...groups.map(({ samples }) => samples))

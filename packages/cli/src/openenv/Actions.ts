@@ -1,15 +1,14 @@
 /**
- * Actions as clients of OpenEnv send them: what the policy says (`{ "message": "…" }`), perhaps with tool calls, or one
- * of the two actions of MCP environments, `list_tools` and `call_tool`.
- *
- * What is none of these is refused in the form of OpenEnv's own servers, whose errors name field and fault.
+ * Decodes actions of OpenEnv clients: a message of the policy (`{ "message": "…" }`), optionally with tool calls, or
+ * one of the MCP actions `list_tools` and `call_tool`. Errors have the format of OpenEnv's own servers, with field and
+ * fault.
  */
 import { type Driven, ExactJson } from "@atropos/core"
 import { Effect, Predicate, Schema, SchemaIssue } from "effect"
 
 const Metadata = Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)))
 
-/** A call as policies make them: arguments as an object, or as the JSON text of one. */
+/** A tool call by a policy: arguments as an object, or as its JSON text. */
 const Call = Schema.Struct({
   id: Schema.optionalKey(Schema.String),
   name: Schema.NonEmptyString,
@@ -31,13 +30,12 @@ const CallTool = Schema.Struct({
 
 const ListTools = Schema.Struct({ type: Schema.Literal("list_tools"), metadata: Metadata })
 
-/** An action, read. */
 export type Action =
   | { readonly kind: "message"; readonly said: Driven.Said }
   | { readonly kind: "call_tool"; readonly tool: string; readonly said: Driven.Said }
   | { readonly kind: "list_tools" }
 
-/** An action that is none; `errors` as pydantic lists them. */
+/** An invalid action; `errors` in pydantic's format. */
 export class ActionError extends Schema.TaggedError<ActionError>()("ActionError", {
   message: Schema.String,
   errors: Schema.Array(Schema.Unknown)
@@ -65,7 +63,7 @@ const refused = (given: unknown) => (error: Schema.SchemaError) => {
     loc: path.map((part) => String(typeof part === "object" ? part.key : part)),
     msg: message
   }))
-  // What is lacking says more than what is too much.
+  // A missing field is more informative than an excess one.
   const first = errors.find(({ msg }) => !msg.includes("excess")) ?? errors[0]
   const where = first === undefined ? "" : `: ${first.loc.join(".") || "action"}: ${first.msg}`
   return new ActionError({
@@ -74,7 +72,6 @@ const refused = (given: unknown) => (error: Schema.SchemaError) => {
   })
 }
 
-/** Reads an action. */
 export const decode = (given: unknown): Effect.Effect<Action, ActionError> => {
   const type = Predicate.hasProperty(given, "type") ? given.type : undefined
   if (type === "list_tools") {

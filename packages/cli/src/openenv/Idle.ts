@@ -1,10 +1,8 @@
-/** Ends what nobody uses for a while: every use begins the time anew. */
+/** Ends something after a period without use; every use restarts the timer. */
 import { type Duration, Effect, Fiber, type Scope } from "effect"
 
 export interface Idle {
-  /** It was used just now. */
   readonly used: Effect.Effect<void>
-  /** The time stands still until the next use. */
   readonly paused: Effect.Effect<void>
 }
 
@@ -15,7 +13,7 @@ export const make = (after: Duration.Input, end: Effect.Effect<unknown>, scope: 
     timer = undefined
     return before === undefined ? Effect.void : Fiber.interrupt(before)
   })
-  // What ends it may ask for a pause, which would wait for itself.
+  // `end` may pause the timer, which would otherwise wait for itself.
   const ended = Effect.suspend(() => {
     timer = undefined
     return end

@@ -1,10 +1,10 @@
 /**
- * The tools of an episode over MCP's JSON-RPC, in `mcp` messages of a socket and at `POST /mcp`: `tools/list`, and
- * `tools/call`, which is a step whose action is that call.
+ * Serves the tools of an episode over MCP's JSON-RPC, in `mcp` messages of a socket and at `POST /mcp`: `tools/list`,
+ * and `tools/call`, which is a step with that call as its action.
  *
- * Over HTTP a session is made by `openenv/session/create`, named by the parameter `session_id`, and closed by
- * `openenv/session/close`; a socket at `/ws?session_id=…` resets and steps the same episode. So do OpenEnv's
- * MCP clients.
+ * Over HTTP a session is created by `openenv/session/create`, named by the parameter `session_id`, and closed by
+ * `openenv/session/close`; a socket at `/ws?session_id=…` resets and steps the same episode. This matches OpenEnv's MCP
+ * clients.
  */
 import { Driven, ExactJson } from "@atropos/core"
 import { Effect, Predicate, Schema } from "effect"
@@ -24,7 +24,6 @@ const Request = Schema.Struct({
 })
 const decode = Schema.decodeUnknownEffect(Request)
 
-/** Codes of JSON-RPC 2.0. */
 const codes = {
   noJson: -32700,
   invalidRequest: -32600,
@@ -43,10 +42,9 @@ const failed = (id: Id, code: number, message: string, data?: unknown) => ({
   error: { code, message, ...(data !== undefined && { data }) }
 })
 
-/** What is no JSON at all. */
 export const unreadable = (message: string) => failed(null, codes.noJson, `Parse error: ${message}`)
 
-/** Something is missing, or is asked where it makes no sense. */
+/** A parameter is missing, or the method is not valid here. */
 class McpError extends Schema.TaggedError<McpError>()("McpError", { code: Schema.Int, message: Schema.String }) {}
 
 const wrong = (code: number, message: string) => new McpError({ code, message })
@@ -77,7 +75,7 @@ const called = (session: Session, { arguments: args = {}, name }: Params) =>
     return { content: [{ type: "text", text: words }], is_error: true }
   })
 
-/** MCP itself writes the name of the schema in camel case. */
+/** MCP writes the schema's key in camel case. */
 const listed = (asked: Pick<Driven.Asked, "tools">) => ({
   tools: Observations.toolsOf(asked).map(({ input_schema: inputSchema, ...tool }) => ({ ...tool, inputSchema }))
 })
@@ -96,7 +94,7 @@ const idOf = ({ session_id: id }: Params): Effect.Effect<string, McpError> =>
 
 const withinSocket = wrong(codes.invalidRequest, "a socket is a session already, which ends with it")
 
-/** The answer to a request; whatever is wrong is JSON-RPC's own error. `own`: the session of the socket it came by. */
+/** Answers a request; errors are JSON-RPC errors. `own`: the session of the socket it arrived on, if any. */
 export const answer = (sessions: Sessions, own: Session | undefined, given: unknown): Effect.Effect<object> => {
   const sessionOf = (params: Params): Effect.Effect<Session, McpError | UnknownSession> =>
     own === undefined ? Effect.flatMap(idOf(params), sessions.shared.named) : Effect.succeed(own)

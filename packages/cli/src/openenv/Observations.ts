@@ -1,17 +1,17 @@
 /**
- * What an episode says, as OpenEnv's servers put it: `{ observation, reward, done }`, with `metadata` beside and within
- * the observation where there is any.
+ * Converts turns of an episode to the observations of OpenEnv servers: `{ observation, reward, done }`, with
+ * `metadata`, if any, both next to and within the observation.
  *
- * `prompt` is the text of what is new, `messages` the same as a chat, `chat_tools` what may be called (`tools` is what
- * OpenEnv's clients know an answer to `list_tools` by). The reward is the
- * environment's score and comes with the end; its components are `metadata.rewards`.
+ * `prompt` is the text of the new messages, `messages` the messages themselves, `chat_tools` the callable tools
+ * (OpenEnv clients recognise an answer to `list_tools` by `tools`). The reward is the environment's score and comes at
+ * the end; its components are in `metadata.rewards`.
  */
 import { type Driven, Message } from "@atropos/core"
 import { Predicate } from "effect"
 
 type Values = { readonly [name: string]: unknown }
 
-/** The data of an `observation` message, and the body of an answer to reset and step. */
+/** The data of an `observation` message, and the response body of reset and step. */
 export interface Observed {
   readonly observation: Values
   readonly reward: number | null
@@ -38,7 +38,7 @@ const metadataOf = (turn: Driven.Turn): Values =>
       }
     : {}
 
-/** What a policy that speaks is told. */
+/** The observation for a policy that sends messages. */
 export const ofTurn = (turn: Driven.Turn): Observed =>
   observed(
     turn.isOver
@@ -53,7 +53,6 @@ const wordsOf = (messages: ReadonlyArray<Message.Message>): string =>
     .filter((words) => words !== "")
     .join("\n\n")
 
-/** A tool in the words of MCP environments. */
 const toolOf = (tool: unknown): Values => {
   const described = Predicate.hasProperty(tool, "function") ? tool.function : tool
   const {
@@ -66,17 +65,16 @@ const toolOf = (tool: unknown): Values => {
 
 export const toolsOf = ({ tools }: Pick<Driven.Asked, "tools">): ReadonlyArray<Values> => tools.map(toolOf)
 
-/** The answer to `list_tools`; it steps nothing. */
+/** The answer to `list_tools`; it does not step the episode. */
 export const ofTools = (asked: Pick<Driven.Asked, "tools">): Observed => ({
   observation: { metadata: {}, tools: toolsOf(asked) },
   reward: null,
   done: false
 })
 
-/** What a tool of ours begins with that could not do what was asked. */
+/** Prefix of error results of our tools. */
 const failing = "error: "
 
-/** The result of a tool as MCP writes it. */
 export const resultOf = (words: string): Values => ({
   content: [{ type: "text", text: words }],
   structured_content: { result: words },
@@ -84,10 +82,10 @@ export const resultOf = (words: string): Values => ({
   is_error: words.startsWith(failing)
 })
 
-/** What a tool answered: the words of the messages that came. */
+/** A tool's result: the text of the new messages. */
 export const toolWords = (turn: Driven.Turn): string => (turn.isOver ? "" : wordsOf(turn.messages))
 
-/** What a policy is told whose action was a call of MCP. */
+/** The observation after an MCP call action. */
 export const ofCall = (tool: string, turn: Driven.Turn): Observed => {
   const words = toolWords(turn)
   const isFailed = words.startsWith(failing)

@@ -1,4 +1,4 @@
-/** The endpoints in OpenAPI's form, by which OpenEnv's own `openenv validate --url` knows what a server offers. */
+/** Describes the endpoints in OpenAPI format, from which `openenv validate --url` learns what a server supports. */
 import type { About } from "./Routes.ts"
 import * as Schemas from "./Schemas.ts"
 
@@ -29,7 +29,7 @@ const step: Value = {
   required: ["action"]
 }
 
-/** Of OpenEnv's HTTP contract, not of this program. */
+/** Version of OpenEnv's HTTP contract, not of this program. */
 const contract = "1.0.0"
 
 export const document = ({ description, name, version }: About) => ({

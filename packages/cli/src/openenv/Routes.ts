@@ -1,15 +1,15 @@
 /**
- * The endpoints of an OpenEnv server.
+ * Defines the endpoints of an OpenEnv server.
  *
  *     GET  /ws                          a session: see `SocketSession`
- *     POST /mcp                         tools by JSON-RPC, and sessions of its clients: see `Mcp`
- *     GET  /health /metadata /schema /openapi.json    what it is
- *     POST /reset                       {"seed": 7, "episode_id": "…"}: begins an episode
+ *     POST /mcp                         tools over JSON-RPC, and sessions of MCP clients: see `Mcp`
+ *     GET  /health /metadata /schema /openapi.json    description of the server
+ *     POST /reset                       {"seed": 7, "episode_id": "…"}: starts an episode
  *     POST /step                        {"action": {"message": "…"}, "episode_id": "…"}
  *     GET  /state?episode_id=…
  *
- * Episodes over HTTP are named by their id, which `reset` gives in its metadata; where one alone is open, it need not
- * be named. Bodies are those of OpenEnv 0.10; errors are FastAPI's, `{ "detail": … }`.
+ * Episodes over HTTP are named by the id in the metadata of `reset`; it may be omitted if only one is open. Bodies
+ * follow OpenEnv 0.10; errors are FastAPI's, `{ "detail": … }`.
  */
 import { BodyLimit, type Driven, ExactJson } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -34,10 +34,10 @@ const bodyBytes = 16 * 2 ** 20
 
 class BodyError extends Schema.TaggedError<BodyError>()("BodyError", { message: Schema.String }) {}
 
-/** The room for bodies is held by others. */
+/** The memory for request bodies is exhausted by other requests. */
 class Busy extends Schema.TaggedError<Busy>()("Busy", { message: Schema.String }) {}
 
-/** Numbers stay as they are written: they may be ids in arguments of calls, or of a JSON-RPC request. */
+/** Numbers are kept as written: they may be ids in tool call arguments, or of a JSON-RPC request. */
 const decodeAny = (text: string) =>
   Effect.try({ try: () => ExactJson.parseWritten(text), catch: (cause) => ({ message: Reason.of(cause) }) })
 
@@ -53,7 +53,7 @@ const bodyText = Effect.gen(function* () {
   return new TextDecoder().decode(bytes)
 })
 
-/** The object in a body; an empty one is an object without keys. */
+/** The body's JSON object; an empty body is an empty object. */
 const body = Effect.gen(function* () {
   const text = yield* bodyText
   if (text.trim() === "") return {}
@@ -90,7 +90,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === "string
 const parameter = (request: HttpServerRequest.HttpServerRequest, name: string): string | undefined =>
   textOf(new URL(request.url, "http://localhost").searchParams.get(name))
 
-/** An answer to reset, with the id by which its episode goes on. */
+/** The response to reset, with the id that continues its episode. */
 const withId = (session: Session, given: unknown) =>
   Effect.gen(function* () {
     const { metadata, ...observed } = yield* session.reset(given)
@@ -115,7 +115,7 @@ const overHttp = (sessions: Sessions) => ({
   })
 })
 
-/** JSON-RPC tells its errors in answers of status 200. */
+/** JSON-RPC returns errors with status 200. */
 const mcp = (sessions: Sessions) =>
   bodyText.pipe(
     Effect.flatMap(decodeAny),

@@ -1,4 +1,4 @@
-/** What the server says of itself: JSON Schemas of actions, observations and state, as OpenEnv's servers put them. */
+/** Describes the server by JSON Schemas of actions, observations and state, as OpenEnv's servers do. */
 
 const metadata = (of: string) => ({
   title: "Metadata",

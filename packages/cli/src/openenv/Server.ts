@@ -1,6 +1,6 @@
 /**
- * An environment behind OpenEnv's protocol, for trainers and clients of other programs: sockets with sessions, and
- * HTTP. Listens until the scope closes; without tokens for this machine alone, unless told otherwise.
+ * Serves an environment over OpenEnv's protocol to external trainers and clients: sockets with sessions, and HTTP.
+ * Listens until the scope closes; without tokens only on this machine, unless `allowInsecure` is set.
  */
 import { BrowserGuard, Driven, type Environment } from "@atropos/core"
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
@@ -13,22 +13,22 @@ import * as Routes from "./Routes.ts"
 import * as Sessions from "./Sessions.ts"
 import * as SocketSession from "./SocketSession.ts"
 
-/** Where tokens of the server are set. */
+/** Environment variable with the server's tokens. */
 export const tokensSetting = "ATROPOS_OPENENV_TOKENS"
 
 export interface Options extends Sessions.Options {
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
   readonly about: Routes.About
-  /** Who may ask; without any, this machine alone. */
+  /** Accepted tokens; if empty, only this machine has access. */
   readonly tokens: ReadonlyArray<Redacted.Redacted>
   readonly allowInsecure: boolean
 }
 
 const open = new Set(["/health"])
 
-/** Asks for a token of all but who wants to know whether the server is there. */
+/** Requires a token, except for the health check. */
 const guarded = (tokens: ReadonlyArray<Redacted.Redacted>) => {
   const known = tokens.map((token) => BearerTokens.known("client", token))
   return HttpRouter.middleware(
@@ -50,7 +50,7 @@ const guarded = (tokens: ReadonlyArray<Redacted.Redacted>) => {
   )
 }
 
-/** The server of an environment whose policy is `Driven.layerPolicy`; fails where it cannot be stepped. */
+/** The server of an environment whose policy is `Driven.layerPolicy`; fails if it cannot be stepped. */
 export const layer = (environment: Environment.EnvironmentShape, options: Options) =>
   Layer.unwrap(
     Effect.gen(function* () {

@@ -1,13 +1,13 @@
 /**
- * A session of a client: one episode at a time, whose resets and steps come one after the other. What is under way ends
- * with the scope, and with the next reset.
+ * Runs the session of a client: one episode at a time, with sequential resets and steps. A running episode ends with
+ * the scope, or with the next reset.
  */
 import { Driven, ExactJson, Uuid } from "@atropos/core"
 import { Effect, Exit, Schema, Scope, Semaphore } from "effect"
 import * as Actions from "./Actions.ts"
 import * as Observations from "./Observations.ts"
 
-/** What a reset may say; whatever else it holds is left alone, as OpenEnv's servers do. */
+/** The parameters of a reset; others are ignored, as by OpenEnv's servers. */
 const Reset = Schema.Struct({
   seed: Schema.optionalKey(Schema.NullOr(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)))),
   episode_id: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyString.check(Schema.isMaxLength(255))))
@@ -22,7 +22,7 @@ export interface State {
 export interface Session {
   readonly reset: (given: unknown) => Effect.Effect<Observations.Observed, Driven.DrivenError | Actions.ActionError>
   readonly step: (given: unknown) => Effect.Effect<Observations.Observed, Driven.DrivenError | Actions.ActionError>
-  /** Tools of the standing question; those of the first item before a reset. */
+  /** Tools of the current turn; before a reset, those of the first item. */
   readonly tools: Effect.Effect<Pick<Driven.Asked, "tools">>
   readonly state: Effect.Effect<State>
 }

@@ -1,6 +1,6 @@
 /**
- * The sessions that are open, no more at once than a limit. Those over a socket end with it, those over HTTP are named
- * by their episode's id and end when nobody uses them for a while. Those of MCP's clients: `SharedSessions`.
+ * Manages the open sessions, up to a limit. Socket sessions end with their socket; HTTP sessions are named by their
+ * episode id and end when idle. Those of MCP clients: `SharedSessions`.
  */
 import type { Driven } from "@atropos/core"
 import { Duration, Effect, Exit, Schema, Scope } from "effect"
@@ -9,7 +9,7 @@ import * as Session from "./Session.ts"
 import * as SharedSessions from "./SharedSessions.ts"
 import { UnknownSession } from "./UnknownSession.ts"
 
-/** There are as many sessions as there may be. */
+/** The limit of open sessions is reached. */
 export class CapacityReached extends Schema.TaggedError<CapacityReached>()("CapacityReached", {
   active: Schema.Int,
   limit: Schema.Int
@@ -20,25 +20,23 @@ export class CapacityReached extends Schema.TaggedError<CapacityReached>()("Capa
 }
 
 export interface Options {
-  /** Sessions at once. */
   readonly limit: number
-  /** How long a session may be left alone. */
   readonly idle: Duration.Input
 }
 
 export interface Sessions {
   readonly idle: Duration.Duration
-  /** A session as long as the scope is open. */
+  /** Opens a session for the duration of the scope. */
   readonly open: Effect.Effect<Session.Session, CapacityReached, Scope.Scope>
-  /** A session over HTTP whose episode begins now, in place of the one of this id where there is one. */
+  /** Opens an HTTP session with a new episode, replacing the one with this id, if any. */
   readonly begin: <A extends { readonly done: boolean }, E>(
     id: string | undefined,
     use: (session: Session.Session) => Effect.Effect<A, E>
   ) => Effect.Effect<A, E | CapacityReached>
-  /** The session of this id; without one, the only one there is. */
+  /** The session with this id; without an id, the only open one. */
   readonly named: (id: string | undefined) => Effect.Effect<Session.Session, UnknownSession>
   readonly shared: SharedSessions.SharedSessions<CapacityReached>
-  /** Those of the first item, for who has no session. */
+  /** Tools of the first item, for clients without a session. */
   readonly tools: Driven.Asked["tools"]
 }
 

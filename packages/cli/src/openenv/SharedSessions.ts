@@ -1,7 +1,7 @@
 /**
- * Sessions that MCP's clients make over HTTP, by an id, and share with a socket: tools are called over HTTP, while the
- * socket resets and steps the same episode. They end when they are closed, or left alone for a while; one with a
- * socket is not alone, and if it is closed it ends with the socket.
+ * Manages sessions that MCP clients create over HTTP and share with a socket by id: tools are called over HTTP, while
+ * the socket resets and steps the same episode. They end when closed or idle; one with a socket is never idle, and
+ * closing it takes effect when the socket ends.
  */
 import { Uuid } from "@atropos/core"
 import { type Duration, Effect, Exit, Scope } from "effect"
@@ -10,12 +10,12 @@ import type { Session } from "./Session.ts"
 import { UnknownSession } from "./UnknownSession.ts"
 
 export interface SharedSessions<E = never> {
-  /** A session without an episode: the id it is given. */
+  /** Creates a session without an episode and returns its id. */
   readonly create: Effect.Effect<string, E>
   readonly named: (id: string) => Effect.Effect<Session, UnknownSession>
-  /** Holds it as long as the scope is open, one socket at a time. */
+  /** Attaches a socket for the duration of the scope, one at a time. */
   readonly attach: (id: string) => Effect.Effect<Session, UnknownSession, Scope.Scope>
-  /** Whether it is over now; otherwise it will be once its socket goes away. */
+  /** Returns true if it has ended now, false if it ends with its socket. */
   readonly close: (id: string) => Effect.Effect<boolean, UnknownSession>
 }
 

@@ -1,8 +1,8 @@
 /**
- * A session over a socket, as OpenEnv's clients hold it: JSON messages `reset`, `step`, `state`, `mcp` and `close`,
- * each answered by one message, in their order. A mistake is answered by an `error` message with its code, and the
- * session goes on. Of too many sessions the newest is told so, and closed; one that is left alone is ended likewise.
- * With `?session_id=…` the session is one that was made over HTTP (`SharedSessions`).
+ * Serves a session over a socket to OpenEnv clients: JSON messages `reset`, `step`, `state`, `mcp` and `close`, each
+ * answered by one message, in order. A mistake is answered by an `error` message with its code, and the session
+ * continues. Above the session limit, a new client gets an error and is closed; so is an idle one. With `?session_id=…`
+ * the socket joins a session created over HTTP (`SharedSessions`).
  */
 import { Driven, ExactJson } from "@atropos/core"
 import * as JsonBounds from "@atropos/core/base/JsonBounds"
@@ -13,7 +13,6 @@ import * as Mcp from "./Mcp.ts"
 import type { Session } from "./Session.ts"
 import type { CapacityReached, Sessions } from "./Sessions.ts"
 
-/** Bytes of one message of a client. */
 export const messageBytes = 4 * 2 ** 20
 
 type Code =
@@ -34,7 +33,7 @@ interface Reply {
   readonly data: unknown
 }
 
-/** The answer to one message; undefined: the client takes its leave. */
+/** The answer to one message; undefined: the client closes the session. */
 const answer = Effect.fnUntraced(function* (sessions: Sessions, session: Session, text: string) {
   const excess = yield* JsonBounds.excess(new TextEncoder().encode(text))
   if (excess !== undefined) return errorOf("INVALID_JSON", `Invalid JSON: the message ${excess}`)
@@ -75,7 +74,6 @@ const observed = <A>(effect: Effect.Effect<A, Driven.DrivenError | ActionError>)
 const full = (error: CapacityReached) =>
   errorOf("CAPACITY_REACHED", error.message, { active_sessions: error.active, max_sessions: error.limit })
 
-/** Serves one client until it goes away. */
 export const serve = Effect.fn("openenv.SocketSession")(
   function* (sessions: Sessions, socket: Socket.Socket, id?: string) {
     const { write } = yield* socket.writer
@@ -106,7 +104,7 @@ export const serve = Effect.fn("openenv.SocketSession")(
       })
     )
   },
-  // However a socket ends, its session is over.
+  // The session ends however its socket does.
   Effect.catchTag("SocketError", () => Effect.void),
   Effect.scoped
 )

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** No session over HTTP goes by this name, or several could be meant. */
+/** No HTTP session has this name, or the name is ambiguous. */
 export class UnknownSession extends Schema.TaggedError<UnknownSession>()("UnknownSession", {
   message: Schema.String
 }) {}

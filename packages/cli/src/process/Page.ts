@@ -1,15 +1,15 @@
 /**
- * The page of a run's groups, beside their file. What goes wrong with it is told, and is no failure of the run: the
- * groups are saved.
+ * Writes the HTML page of a run's groups next to their file. Errors are reported but do not fail the run: the groups
+ * are saved.
  */
 import { Tokenizer } from "@atropos/core"
 import { Console, Effect } from "effect"
 import * as FaultLog from "../base/FaultLog.ts"
 
-/** `groups.jsonl` has its page in `groups.html`, as the original's. */
+/** `groups.jsonl` has its page in `groups.html`, as in the original. */
 const pathOf = (file: string): string => `${file.replace(/\.[^./\\]*$/, "")}.html`
 
-/** Writes the page; where it lies and what it holds, in a line, or undefined where there is none. */
+/** Writes the page; returns a line with its path and content, or undefined on failure. */
 export const write = Effect.fn("Page.write")(function* (file: string, title: string) {
   const StaticPage = yield* Effect.promise(() => import("../view/StaticPage.ts"))
   const faults = FaultLog.make()

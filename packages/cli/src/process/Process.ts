@@ -1,10 +1,9 @@
 /**
- * Rollouts of an environment into a JSONL file, without a service: the original's `process`, run concurrently and
- * resumable.
+ * Rolls out an environment into a JSONL file without a service: the original's `process`, but concurrent and resumable,
+ * and a failure only affects its own item.
  *
- * One line per group, in the wire's form. `total_steps` counts items that gave groups, dropped ones included, as in the
- * original; items put back by the environment are counted and not followed, also as there. Unlike there a failure
- * concerns its item alone.
+ * One line per group, in the wire format. As in the original, `total_steps` counts items that gave groups, including
+ * dropped ones; items requeued by the environment are counted but not followed.
  */
 import { Environment, SavedGroup, ServerManager, Trace } from "@atropos/core"
 import * as Concurrency from "@atropos/core/rollout/Concurrency"
@@ -25,13 +24,13 @@ export interface ProcessOptions {
 export interface Processed extends Job.JobResult {
   readonly destination: Destination.Destination
   readonly repairedBytes: number
-  /** Results of earlier runs that this one went on from. */
+  /** Results of earlier runs that this one resumed. */
   readonly before: number
-  /** Which rollouts pass, in words; absent if the environment does not say. */
+  /** Describes which rollouts pass; absent if the environment does not state it. */
   readonly passing?: string
 }
 
-/** Settings that change how a run goes, and not what its lines are. */
+/** Settings that change how a run proceeds but not its lines. */
 const runtimeOnly = new Set([
   "batch_size",
   "data_dir_to_save_evals",
@@ -55,7 +54,7 @@ const runtimeOnly = new Set([
   "worker_timeout"
 ])
 
-/** What a checkpoint remembers of the settings and of the rows, to tell whether a run may go on from it. */
+/** The settings and rows stored in a checkpoint, to decide if a run may resume from it. */
 export const madeBy = (environment: Environment.EnvironmentShape, modelName: string) =>
   Effect.map(environment.itemsDigest, (rows) =>
     Destination.madeBy({
@@ -107,7 +106,7 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
   } satisfies Processed
 }, Effect.scoped)
 
-/** The lines of an item's groups; a group of which no line can be made is dropped. */
+/** The lines of an item's groups; a group that cannot be encoded is dropped. */
 const written = ({ groups, ...rolled }: Rolls.Rolled): Job.ItemResult => {
   const [lines, unreadable] = Array.partition(groups, SavedGroup.encodeReadable)
   const [problem] = unreadable

@@ -1,7 +1,7 @@
 /**
- * Figures and rollouts of `process` for the sinks of the context, if there are any: every
- * `min_items_sent_before_logging` groups, at the number of groups so far as the step, under the names that a run
- * against a service has (without a prefix: there is one source).
+ * Records metrics and rollouts of `process` to the sinks in the context, if any: every `min_items_sent_before_logging`
+ * groups, with the number of groups as the step, under the names used with a service (without a prefix: there is one
+ * source).
  */
 import { type Environment, MetricsSink, type ScoredGroup, Tokenizer } from "@atropos/core"
 import * as RolloutMetrics from "@atropos/core/rollout/RolloutMetrics"
@@ -9,7 +9,7 @@ import * as RolloutTable from "@atropos/core/rollout/RolloutTable"
 import { Effect, Exit, Option, type Scope } from "effect"
 
 export interface ProcessMetrics {
-  /** An item gave these groups, all of which were kept. */
+  /** Adds the groups of an item, all of which were kept. */
   readonly rolled: (groups: ReadonlyArray<ScoredGroup.ScoredGroup>) => Effect.Effect<void>
 }
 
@@ -40,7 +40,7 @@ export const make = Effect.fn("ProcessMetrics.make")(function* (
   const record = Effect.gen(function* () {
     if (unrecorded === 0) return
     unrecorded = 0
-    // Nothing was sent anywhere.
+    // Nothing was sent to an API.
     const { "train/items_sent_to_api": _, ...figures } = metrics.take()
     yield* recorder.figures(groups, figures)
     const rows = yield* table.take

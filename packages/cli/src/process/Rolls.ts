@@ -1,5 +1,5 @@
 /**
- * Items of the environment rolled out to groups that passed the filters, with what was dropped and why; without a
+ * Rolls out items of the environment into groups that passed the filters, with the drops and their reasons, without a
  * service.
  */
 import { Environment, ScoreAdvantage, ScoredGroup, ServerManager, Tokenizer } from "@atropos/core"
@@ -8,13 +8,12 @@ import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { Effect, Option, Result } from "effect"
 import * as Tally from "../job/Tally.ts"
 
-/** What an item came to. */
 export interface Rolled {
   readonly groups: ReadonlyArray<ScoredGroup.ScoredGroup>
   readonly tally: Tally.Tally
-  /** Whether it gave groups at all, dropped ones included. */
+  /** True if it gave any groups, including dropped ones. */
   readonly counts: boolean
-  /** Why the first of its groups that was dropped was, in words. */
+  /** Describes why its first dropped group was dropped. */
   readonly whyDropped?: string
 }
 
@@ -23,7 +22,7 @@ const tallyOf = (
   kept: boolean,
   solved: Environment.EnvironmentShape["solved"]
 ): Tally.Tally => {
-  // A rollout may be several sequences, which have its score.
+  // A rollout may consist of several sequences that share its score.
   const { place_G } = ScoreAdvantage.rollouts(group.scores, ScoreAdvantage.sessionsOf(group))
   const first = place_G.flatMap((place, index) => (place_G.indexOf(place) === index ? [index] : []))
   const rollouts = first.map((index) => ({ score: group.scores[index]!, rewards: group.rewards?.[index] }))
@@ -43,7 +42,7 @@ const tallyOf = (
 
 const droppedFor = (reason: string): Tally.Tally => ({ ...Tally.empty, dropped: { [reason]: 1 } })
 
-/** How items of the environment in the context are rolled out. */
+/** Creates the rollout function of the environment in the context. */
 export const make = Effect.gen(function* () {
   const { settings, solved } = yield* Environment.Environment
   const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
@@ -53,13 +52,16 @@ export const make = Effect.gen(function* () {
     ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
     minTrainedTokens: settings.minTrainedTokens,
     includeMessages: settings.includeMessages,
-    // No run has announced a limit: like the original, long sequences are kept here.
+    // No run has announced a limit: as in the original, long sequences are kept here.
     maxTokenLength: 0,
     ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) }),
     tokenizer: servers.tokenizer && TokenizerIdentity.of(servers.tokenizer)
   }
   let isTold = false
-  /** The first group that cannot be judged says why: of a source all of whose rows are like that nothing else would. */
+  /**
+   * Logs the reason of the first group that cannot be judged: if all rows of a source are like that, nothing else
+   * would.
+   */
   const tell = (item: string, error: Environment.Unscorable | undefined): Effect.Effect<void> => {
     if (isTold || error === undefined) return Effect.void
     isTold = true

@@ -1,6 +1,6 @@
 /**
- * A copy of a file in which some lines have other values. All other bytes are those of the file; it takes its name once
- * it is whole, and no file that is there is written over.
+ * Writes a copy of a file in which some lines have other values. All other bytes are unchanged. The copy gets its name
+ * once complete, and existing files are never overwritten.
  */
 import { SavedGroup } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
@@ -9,12 +9,12 @@ import { cannot } from "../base/FileFailure.ts"
 import * as OutputLock from "../job/OutputLock.ts"
 
 export interface Corrected {
-  /** A line of these bytes with other values; lines come in their order. */
+  /** Changes values of the line at these bytes; lines must be given in order. */
   readonly line: (
     place: { readonly start: number; readonly end: number },
     values: { readonly [key: string]: unknown }
   ) => Effect.Effect<void, CommandFailed>
-  /** Copies the rest, and gives the file its name. */
+  /** Copies the rest and renames the file. */
   readonly finish: Effect.Effect<void, CommandFailed>
 }
 
@@ -31,7 +31,7 @@ export const open = Effect.fn("Corrected.open")(function* (from: string, to: str
   const partial = `${to}.partial`
   const source = yield* fs.open(from, { flag: "r" }).pipe(Effect.mapError(cannot("read", from)))
   const target = yield* fs.open(partial, { flag: "w" }).pipe(Effect.mapError(cannot("write", partial)))
-  // What was not finished is of no use to anybody.
+  // An incomplete copy is useless.
   yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(partial, { force: true })))
   let at = 0
 

@@ -1,11 +1,10 @@
 /**
- * The items of an environment that stored rollouts are of: by their lasting ids, and where a rollout has none, by what
- * they ask.
+ * Finds the items of an environment that stored rollouts belong to: by their stable ids, or without an id by their
+ * prompt.
  *
- * An environment gives its items in order and without end, so they are gone through from the first one until all that
- * are looked for are found, the source repeats itself, or the limit is reached. What an item asks is what its rollout
- * asks a policy first, to which nobody answers: the rollout ends there. Two items that ask the same are told apart by
- * nothing, so neither is taken.
+ * Items are scanned in order until all are found, the source repeats, or the limit is reached. An item's prompt is its
+ * rollout's first request to the policy, which is never answered. Items with the same prompt are ambiguous, so neither
+ * matches.
  */
 import { Environment, type Message, type ServerManager } from "@atropos/core"
 import { Deferred, Effect, Option, Stream } from "effect"
@@ -19,23 +18,21 @@ export interface Item {
 
 export interface Wanted {
   readonly ids: ReadonlySet<string>
-  /** Ids of beginnings of chats, of rollouts without an id. */
+  /** Ids of chat prefixes of rollouts without an id. */
   readonly beginnings: ReadonlySet<string>
 }
 
 export interface Found {
   readonly byId: ReadonlyMap<string, Item>
   readonly byBeginning: ReadonlyMap<string, Item | "several">
-  /** Items gone through. */
   readonly seen: number
-  /** Whether there may be more of them. */
   readonly isCut: boolean
 }
 
-/** A policy that never answers, and what it is asked. */
+/** A policy that never answers and captures its requests. */
 export interface Listener {
   readonly script: (request: ServerManager.ScriptedRequest) => Effect.Effect<string>
-  /** What an effect asks the policy first; none where it ends without asking. */
+  /** The first request of an effect to the policy; none if it ends without one. */
   readonly hear: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<Option.Option<ReadonlyArray<Message.Message>>>
 }
 
@@ -63,7 +60,7 @@ export const listener = (): Listener => {
   }
 }
 
-/** So many items in a row that have all been there mean that the source has no others. */
+/** This many consecutive repeated items mean that the source has no others. */
 const fewestRepeats = 1_000
 
 interface Candidate extends Item {

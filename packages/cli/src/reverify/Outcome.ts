@@ -1,4 +1,4 @@
-/** What scoring a stored rollout again came to, and what its lines say then. */
+/** Describes the outcome of re-scoring a stored rollout, and the new values of its lines. */
 import { RewardComponents, type Environment, type SavedGroup } from "@atropos/core"
 import { Option } from "effect"
 import type { Stored } from "./Stored.ts"
@@ -6,7 +6,7 @@ import type { Stored } from "./Stored.ts"
 interface Place {
   /** The first line, from 1. */
   readonly line: number
-  /** All of them: a group's own, or those of an item's samples. */
+  /** All lines: a group's own, or those of an item's samples. */
   readonly lines: ReadonlyArray<number>
   readonly item: string | undefined
 }
@@ -18,14 +18,14 @@ export type Outcome =
       readonly label: string
       readonly before: ReadonlyArray<number>
       readonly after: ReadonlyArray<number>
-      /** Values by component, those that changed. */
+      /** Values of the changed components. */
       readonly components: {
         readonly [name: string]: readonly [before: ReadonlyArray<number | null>, after: ReadonlyArray<number | null>]
       }
     })
   | (Place & { readonly _tag: "Unscored"; readonly reason: string })
 
-/** Rounding is no change. */
+/** Rounding differences do not count. */
 const isSame = (a: number | null, b: number | null): boolean =>
   a === b || (a !== null && b !== null && Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b)))
 
@@ -35,7 +35,7 @@ const areSame = (a: ReadonlyArray<number | null>, b: ReadonlyArray<number | null
 const column = (rewards: ReadonlyArray<RewardComponents.Rewards | undefined>, name: string) =>
   rewards.map((one) => (one !== undefined && Object.hasOwn(one, name) ? one[name]! : null))
 
-/** Components that are told of both times and differ. Where only today's are known, nothing has changed. */
+/** Components known both before and after that differ. If only the new ones are known, nothing has changed. */
 const componentsOf = ({ rewards: before }: Stored, judged: ReadonlyArray<Environment.Judged>) => {
   if (before === undefined) return {}
   const after = judged.map(({ rewards }) => rewards)
@@ -48,7 +48,6 @@ const componentsOf = ({ rewards: before }: Stored, judged: ReadonlyArray<Environ
   )
 }
 
-/** Where a rollout stands in its file. */
 export const linesOf = ({ entries }: Stored): Pick<Place, "line" | "lines"> => ({
   line: entries[0]!.line,
   lines: entries.map(({ line }) => line)
@@ -104,7 +103,7 @@ const ofGroup = ({ group }: SavedGroup.Saved, judged: ReadonlyArray<Environment.
   }
 }
 
-/** The values that the lines of what changed have now, line by line. */
+/** The new values of the changed lines, per line. */
 export const values = (
   { entries }: Stored,
   judged: ReadonlyArray<Environment.Judged>,

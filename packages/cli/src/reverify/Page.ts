@@ -1,11 +1,11 @@
 /**
- * A page of the viewer with the groups of a file and what scoring them again came to: old scores beside new ones, those
- * that changed most first (`Reverified` of the viewer's saved data).
+ * Writes an HTML page of the viewer with a file's groups and their re-scoring: old next to new scores, the largest
+ * changes first (`Reverified` of the viewer's saved data).
  */
 import { Console, Effect, Option } from "effect"
 import type { Outcome } from "./Outcome.ts"
 
-/** What of an outcome the page shows; nothing of one that stayed the same. */
+/** The row of an outcome on the page; none if unchanged. */
 const shown = (outcome: Outcome): ReadonlyArray<object> => {
   if (outcome._tag === "Same") return []
   const { item = null, lines } = outcome
@@ -17,7 +17,7 @@ const shown = (outcome: Outcome): ReadonlyArray<object> => {
 
 export interface Page {
   readonly take: (outcome: Outcome) => void
-  /** Writes it; tells in a line where it lies and what it holds. */
+  /** Writes the page; returns a line with its path and content. */
   readonly write: (options: {
     readonly file: string
     readonly out: string
@@ -33,9 +33,9 @@ const written = Effect.fnUntraced(function* (file: string, out: string, reverifi
     files: [file],
     out,
     reverified,
-    // The one at hand is whatever answers nobody; tokens are shown as ids.
+    // The tokenizer in the context is a placeholder; tokens are shown as ids.
     tokenizer: Option.none(),
-    // They were told when the file was scored.
+    // Already reported during scoring.
     onFault: () => Effect.void,
     onNote: Console.error
   })

@@ -1,4 +1,4 @@
-/** What is said of rollouts that were scored again: those that changed one by one, the rest in figures. */
+/** Reports re-scored rollouts: the changed ones individually, the rest as counts. */
 import { Console, Effect } from "effect"
 import type { Outcome } from "./Outcome.ts"
 import type { Reverified } from "./Reverify.ts"

@@ -1,8 +1,7 @@
 /**
- * Stored rollouts scored again: by the code that scores rollouts of the environment today, nothing being sampled.
- *
- * The file is read twice, once for what its rollouts are of and once to score them, in its order; memory holds the
- * items that are looked for, and no rollouts but those that are being scored.
+ * Re-scores stored rollouts with the current scoring code of the environment, without sampling. The file is read twice:
+ * to collect the items it needs, and to score its rollouts in order; memory holds those items and the rollouts being
+ * scored.
  */
 import { Environment, JsonLines, SavedGroup } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -16,22 +15,20 @@ import * as Stored from "./Stored.ts"
 export interface Options {
   readonly file: string
   readonly write: Option.Option<string>
-  /** Items of the environment to look through at most, those of its evaluation apart. */
+  /** Max items of the environment to scan, in addition to those of its evaluation. */
   readonly items: number
-  /** Rollouts scored at a time. */
+  /** Rollouts scored concurrently. */
   readonly workers: number
   readonly onOutcome: (outcome: Outcome.Outcome) => Effect.Effect<void>
   readonly onFault: (fault: string) => Effect.Effect<void>
 }
 
 export interface Reverified {
-  /** Its name. */
   readonly environment: string
-  /** Items of the environment that were looked through. */
   readonly items: number
-  /** Rollouts whose item was found by what it asks. */
+  /** Rollouts whose item was found by its prompt. */
   readonly byQuestion: number
-  /** Rollouts without tokens: a score that looks at lengths sees none. */
+  /** Rollouts without tokens: length-based scores see none. */
   readonly withoutTokens: number
   readonly faults: number
 }
@@ -54,7 +51,7 @@ const unitsOf = (entries: ReadonlyArray<SavedGroup.Entry>): ReadonlyArray<Unit> 
   return saved.length === 0 ? entries.filter((entry) => entry._tag === "Fault") : [Stored.make(saved)]
 }
 
-/** What was scored together, as it stands in the file, and lines that are nothing. */
+/** Groups lines that were scored together, in file order; includes invalid lines. */
 const read = (file: string): Stream.Stream<Unit, JsonLines.JsonLinesError> =>
   Stream.map(JsonLines.read(file), (line) => SavedGroup.ofLine(line)).pipe(
     Stream.groupAdjacentBy(keyOf),

@@ -1,22 +1,19 @@
 /**
- * Lines of a file as they are scored: a group, or the samples of one item of an evaluation, as the trajectories that
- * they were.
- *
- * Whatever a score may look at is there: the chat, the last answer, why it ended, tokens and mask. A line of which that
- * cannot be said (no chat, no answer in it) says so.
+ * Reconstructs the trajectories to score from the lines of a file, a group or the samples of one evaluation item: chat,
+ * last answer, finish reason, tokens and mask. A line without a chat or answer carries the reason.
  */
 import { Message, type RewardComponents, type SavedGroup, Trajectory } from "@atropos/core"
 import * as ContentId from "@atropos/core/base/ContentId"
 import { Result } from "effect"
 
-/** What was scored together. */
+/** Rollouts that were scored together. */
 export interface Stored {
-  /** One, or the samples of an item. */
+  /** One group, or the samples of an item. */
   readonly entries: ReadonlyArray<SavedGroup.Saved>
   readonly itemId: string | undefined
-  /** What its chats begin with before each of their answers, as ids: one of them is what its item asks. */
+  /** Ids of the chat prefixes before each of their answers: one of them is the item's prompt. */
   readonly beginnings: ReadonlyArray<string>
-  /** Or why it cannot be scored. */
+  /** Or the reason why it cannot be scored. */
   readonly trajectories: Result.Result<ReadonlyArray<Trajectory.Trajectory>, string>
   readonly scores: ReadonlyArray<number>
   readonly rewards: ReadonlyArray<RewardComponents.Rewards> | undefined
@@ -24,14 +21,14 @@ export interface Stored {
 
 const isAnswer = ({ role }: Message.Message): boolean => role === "assistant"
 
-/** The id of a beginning of a chat: who says what, and nothing beside. */
+/** The id of a chat prefix, from roles and contents only. */
 export const beginning = (messages: ReadonlyArray<Message.Message>): string =>
   ContentId.of(messages.map(({ content, role }) => [role, content]))
 
 const beginningsOf = (chat: ReadonlyArray<Message.Message>): ReadonlyArray<string> =>
   chat.flatMap((message, at) => (at > 0 && isAnswer(message) ? [beginning(chat.slice(0, at))] : []))
 
-/** What the model wrote last, its reasoning in front where a server kept that apart. */
+/** The model's last message, preceded by its reasoning if the server returned that separately. */
 const completionOf = (message: Message.Message): string => {
   const { reasoning_content: reasoning } = message
   return reasoning ? `<think>${reasoning}</think>${Message.text(message)}` : Message.text(message)
@@ -52,7 +49,7 @@ const trajectoryOf = (
     return Result.fail("it has no chats: they were left out when it was saved (include_messages)")
   if (last === undefined) return Result.fail("a chat of it has no answer (a message of the role assistant)")
   const switches = group.overrides?.[index]
-  // A sample says how many tokens it has, not which.
+  // A sample has a token count but no tokens.
   const told = sample?.["tokens"]
   const count = typeof told === "number" && Number.isInteger(told) && told > 0 ? told : 0
   const written = sample?.["completion"]
@@ -86,7 +83,7 @@ export const make = (entries: ReadonlyArray<SavedGroup.Saved>): Stored => {
   }
 }
 
-/** Samples of one item that stand together were scored together; any other line alone. */
+/** The grouping key: adjacent samples of one item were scored together; any other line is on its own. */
 export const together = (entry: SavedGroup.Saved): string => {
   const { group, isEvaluation, line } = entry
   return isEvaluation ? ContentId.canonical(["item", group.overrides?.[0]?.["item"], group.itemId]) : `line ${line}`

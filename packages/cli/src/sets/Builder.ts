@@ -1,9 +1,8 @@
 /**
- * Turns groups into rows: makes samples, selects, lays out, drops duplicates, assigns splits, and counts what became of
- * everything.
+ * Turns groups into rows: makes samples, selects, lays out, deduplicates, assigns splits, and counts every outcome.
  *
- * Pure but for its counts and the set of rows seen. The same groups with the same seed give the same rows; a prompt's
- * split depends on the seed and the prompt alone, so no prompt is in two splits, also when rows are added later.
+ * Deterministic for the same groups and seed, apart from its counts and the rows seen. A prompt's split depends only on
+ * the seed and the prompt, so no prompt is in two splits, even if rows are appended later.
  */
 import type { ScoredGroup } from "@atropos/core"
 import { Result } from "effect"
@@ -19,7 +18,6 @@ export type Split = "train" | "validation"
 export interface BuilderOptions extends Sample.Options {
   readonly kind: Kind
   readonly format: Layout.Format
-  /** Rows per group at most. */
   readonly most: number
   readonly allowNegativeScores: boolean
   readonly minimumDifference: number
@@ -36,19 +34,18 @@ export interface MadeRow {
 export interface Builder {
   /** The rows of a group, at most `room` of them. */
   readonly take: (group: ScoredGroup.ScoredGroup, room: number) => ReadonlyArray<MadeRow>
-  /** Whether a group of these scores can give rows at all. */
+  /** Returns true if a group with these scores can give rows. */
   readonly wants: (scores: ReadonlyArray<number>) => boolean
-  /** Counts a group that gives none, by its scores. */
+  /** Counts a group without rows by its scores. */
   readonly pass: (scores: ReadonlyArray<number>) => void
   readonly drop: (reason: string, sequences: number) => void
-  /** A line that was no group. */
   readonly fault: () => void
   readonly counts: () => Counts.Counts
 }
 
 const hash = (...parts: ReadonlyArray<string>): Buffer => createHash("sha256").update(JSON.stringify(parts)).digest()
 
-/** What is equal for equal rows, whatever their scores and the order of keys; absent and null are the same. */
+/** Canonical form of a row without scores: independent of key order; null and absent are equal. */
 const canonical = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(canonical)
   if (typeof value !== "object" || value === null) return value
@@ -58,13 +55,12 @@ const canonical = (value: unknown): unknown => {
     .map(([key, entry]) => [key, canonical(entry)])
 }
 
-/** Tells rows apart. */
+/** Identifies equal rows. */
 export const digest = (row: Layout.Row): string => {
   const content = Object.fromEntries(Object.entries(row).filter(([column]) => !Layout.scoreColumns.has(column)))
   return hash(JSON.stringify(canonical(content))).toString("base64", 0, 15)
 }
 
-/** The split of a prompt. */
 export const splitOf = (prompt: string, seed: number, validationFraction: number): Split =>
   hash("split", String(seed), prompt).readUIntBE(0, 6) / 2 ** 48 < validationFraction ? "validation" : "train"
 
@@ -85,7 +81,7 @@ const takeAny = () => Result.succeed(true)
 
 export interface Before {
   readonly counts: Counts.Counts
-  /** Digests of the rows that are there already. */
+  /** Digests of the existing rows. */
   readonly seen: Set<string>
 }
 
@@ -124,7 +120,7 @@ export const make = (options: BuilderOptions, before: Before = { counts: Counts.
       most,
       make: (sample) => {
         const made = unlessSeen(Layout.sft(format, sample), sample)
-        // The group itself may have a row twice.
+        // A group may contain the same row twice.
         if (Result.isSuccess(made)) remember(made.success.laid.row)
         return made
       }

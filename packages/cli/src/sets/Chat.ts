@@ -1,4 +1,4 @@
-/** Chats in two parts: what the model was given, and what it wrote (from its first turn on). */
+/** Splits chats into the given part and the part the model wrote (from its first turn on). */
 import { Message } from "@atropos/core"
 
 type Chat = ReadonlyArray<Message.Message>
@@ -10,27 +10,27 @@ const roles: { readonly [role: string]: string } = {
   environment: "user"
 }
 
-/** The name that chat templates have for a role: `agent` is the assistant, `environment` the user. */
+/** The role name used by chat templates: `agent` is the assistant, `environment` the user. */
 export const roleOf = ({ role }: Message.Message): string => roles[role] ?? role
 
 export const isAssistant = (message: Message.Message): boolean => roleOf(message) === "assistant"
 
-/** Up to the last turn that the model wrote: nothing is learned from what came behind it. */
+/** The chat up to the model's last turn: later messages are not trained on. */
 export const untilLastTurn = (chat: Chat): Chat => chat.slice(0, chat.findLastIndex(isAssistant) + 1)
 
-/** Environments may write anything for a content: what is neither words nor parts is written out. */
+/** Environments may use any content: values that are neither text nor parts become JSON. */
 const contentOf = (content: unknown): Message.Message["content"] =>
   typeof content === "string" || Array.isArray(content) || content === null || content === undefined
     ? (content ?? null)
     : JSON.stringify(content)
 
-/** What data sets keep of a message: the keys that chat templates know, under their names. */
+/** The fields of a message kept in data sets: those chat templates know, under their names. */
 export const plain = (message: Message.Message): Message.Message => {
   const { name, reasoning_content: reasoning, tool_call_id: callId, tool_calls: calls } = message
   return {
     role: roleOf(message),
     content: contentOf(message.content),
-    // Null stands for nothing in what Python wrote.
+    // Python writes null for absent values.
     ...(Array.isArray(calls) && calls.length > 0 && { tool_calls: calls }),
     ...(typeof callId === "string" && { tool_call_id: callId }),
     ...(typeof name === "string" && { name }),
@@ -38,7 +38,6 @@ export const plain = (message: Message.Message): Message.Message => {
   }
 }
 
-/** How many messages two chats have in common at their beginning. */
 export const commonLength = (a: Chat, b: Chat): number => {
   let length = 0
   while (length < Math.min(a.length, b.length) && isSame(a[length]!, b[length]!)) length++
@@ -48,6 +47,6 @@ export const commonLength = (a: Chat, b: Chat): number => {
 const isSame = (a: Message.Message, b: Message.Message): boolean =>
   JSON.stringify(plain(a)) === JSON.stringify(plain(b))
 
-/** Whether both chats go on, behind what they have in common, with a turn of the model's. */
+/** Returns true if both chats continue with a turn of the model after their common prefix. */
 export const divergeInTurn = (a: Chat, b: Chat, length: number): boolean =>
   length < a.length && length < b.length && isAssistant(a[length]!) && isAssistant(b[length]!)

@@ -1,11 +1,11 @@
-/** Types of parquet columns, found from values: what all values of a place fit, lists and structs included. */
+/** Infers the types of parquet columns from values, including lists and structs. */
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import * as Predicate from "effect/Predicate"
 import type { ParquetWriter } from "hyparquet-writer"
 
 /**
- * `any`: nothing but nulls so far. `whole`: integers that doubles hold. `long`: those and others of 64 bits. `json`:
- * values of different kinds, written as JSON text. `parts`: words, or lists of content parts.
+ * `any`: only nulls so far. `whole`: integers exact in a double. `long`: also other 64-bit integers. `json`: values of
+ * mixed types, written as JSON text. `parts`: text, or lists of content parts.
  */
 export type Type =
   | { readonly kind: "any" | "boolean" | "whole" | "long" | "number" | "text" | "json" }
@@ -15,7 +15,6 @@ export type Type =
 export const any: Type = { kind: "any" }
 const json: Type = { kind: "json" }
 
-/** The type of one value. */
 export const typeOf = (value: unknown): Type => {
   if (value === null || value === undefined) return any
   if (typeof value === "boolean") return { kind: "boolean" }
@@ -28,14 +27,14 @@ export const typeOf = (value: unknown): Type => {
   return fields.size === 0 ? json : { kind: "struct", fields }
 }
 
-/** A number by its text: integers beyond 64 bits are written as JSON. */
+/** The type of a number from its text: integers beyond 64 bits are written as JSON. */
 const kindOf = (text: string): "whole" | "long" | "number" | "json" => {
   if (!/^-?\d+$/.test(text)) return "number"
   if (Number.isSafeInteger(Number(text))) return "whole"
   return BigInt.asIntN(64, BigInt(text)) === BigInt(text) ? "long" : "json"
 }
 
-/** What numbers of both kinds fit; a double would change what is long. */
+/** A common type of two number types, if lossless; a double would change a long. */
 const commonNumber = (a: Type, b: Type): Type | undefined => {
   const kinds = new Set([a.kind, b.kind])
   if (kinds.has("whole") && kinds.has("long")) return { kind: "long" }
@@ -44,7 +43,6 @@ const commonNumber = (a: Type, b: Type): Type | undefined => {
 
 const isPart = (type: Type): boolean => type.kind === "struct" && type.fields.has("type")
 
-/** The type that values of both fit. */
 export const common = (a: Type, b: Type): Type => {
   if (a.kind === "any") return b
   if (b.kind === "any") return a
@@ -73,7 +71,6 @@ export const common = (a: Type, b: Type): Type => {
   return a.kind === b.kind ? a : (commonNumber(a, b) ?? json)
 }
 
-/** A value in the form that its column's type asks for. */
 export const conform = (value: unknown, type: Type): unknown => {
   if (value === null || value === undefined) return undefined
   switch (type.kind) {
@@ -110,7 +107,7 @@ const leaves = {
 
 type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]["schema"][number]
 
-/** The elements of a column in a parquet schema; every value may be null. */
+/** The elements of a column in a parquet schema; all values are nullable. */
 export const elements = (name: string, type: Type): Array<SchemaElement> => {
   switch (type.kind) {
     case "list":

@@ -1,7 +1,4 @@
-/**
- * What became of the groups that were read: rows written, and what was left out, by reason. Plain data, saved with the
- * checkpoint.
- */
+/** Counts the outcomes of the groups read: rows written, and drops by reason. Plain data, saved with the checkpoint. */
 import { Schema } from "effect"
 
 export const Counts = Schema.Struct({
@@ -11,9 +8,8 @@ export const Counts = Schema.Struct({
   sequences: Schema.Natural,
   train: Schema.Natural,
   validation: Schema.Natural,
-  /** Sequences that gave no row (for pairs: that were no better one), by reason. */
+  /** Sequences without a row (for pairs: that were not the better one), by reason. */
   dropped: Schema.Record(Schema.String, Schema.Natural),
-  /** Lines that were no group. */
   faults: Schema.Natural,
   /** Scores of the rows (for pairs: of the better sequences). */
   scores: Schema.Struct({
@@ -21,7 +17,7 @@ export const Counts = Schema.Struct({
     minimum: Schema.NullOr(Schema.Finite),
     maximum: Schema.NullOr(Schema.Finite)
   }),
-  /** Rows in whose completion the model and others take turns. */
+  /** Rows whose completion has several turns. */
   severalTurns: Schema.Natural
 })
 export type Counts = typeof Counts.Type
@@ -38,10 +34,8 @@ export const empty: Counts = {
   severalTurns: 0
 }
 
-/** Rows in all. */
 export const rows = ({ train, validation }: Counts): number => train + validation
 
-/** What each reason means. */
 export const reasons: { readonly [reason: string]: string } = {
   score_not_positive: "the score is 0 or less (--allow-negative-scores keeps it)",
   spread_too_small: "not above the group's lowest score by more than --minimum-score-diff-max-min",

@@ -1,6 +1,6 @@
 /**
- * Makes a data set: groups of a source through the builder into files (or standard output), until there are enough rows
- * or no more groups. Stopped or killed, the same command goes on where it ended.
+ * Generates a data set: passes a source's groups through the builder into files (or standard output), until there are
+ * enough rows or no more groups. If interrupted, the same command resumes.
  */
 import { Console, Effect, FileSystem, Option } from "effect"
 import { CommandFailed, type Failure } from "../base/Failure.ts"
@@ -27,12 +27,12 @@ export interface GenerateOptions {
   readonly appends: boolean
   readonly resumes: boolean
   readonly builder: Builder.BuilderOptions
-  /** The builder's options by their flags, for checkpoints and reports. */
+  /** The builder's options by flag, for checkpoints and reports. */
   readonly flagValues: { readonly [name: string]: unknown }
   readonly report: Option.Option<string>
 }
 
-/** What a source gives to; `write` answers whether more rows are wanted by whoever reads them. */
+/** The sink for a source; `write` returns false once its reader wants no more rows. */
 const sinkOf = (
   builder: Builder.Builder,
   form: Sample.Form,
@@ -118,7 +118,6 @@ const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source
   return { builder, faults: faults.first(), files: written }
 })
 
-/** Runs to the end and tells what came of it. */
 export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOptions, source: Source<R>) {
   const fs = yield* FileSystem.FileSystem
   const { command, number, out, flagValues } = options
@@ -135,7 +134,7 @@ export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOpti
     wanted: number
   }
   const rows = Counts.rows(counts)
-  // Where no group was read there is nothing to report.
+  // Without any group there is nothing to report.
   const beside = isStdout || counts.groups === 0 ? Option.none() : Option.some(Report.pathOf(out))
   const reportFile = Option.orElse(options.report, () => beside)
   if (Option.isSome(reportFile)) {

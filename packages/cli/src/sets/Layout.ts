@@ -1,9 +1,9 @@
 /**
- * Rows as the programs that read them want them: the original's own, TRL's and Axolotl's.
+ * Lays out rows in the formats of the original, TRL and Axolotl.
  *
- * Source of TRL's: its guide to data set formats (standard and conversational; prompt-completion, language modeling,
- * preference). Of Axolotl's: `type: chat_template` with `message_field_training: train` and `type: input_output` for
- * SFT, `chat_template.default` and `user_defined.default` for DPO.
+ * Sources: TRL's guide to data set formats (standard and conversational; prompt-completion, language modeling,
+ * preference); Axolotl's `type: chat_template` with `message_field_training: train` and `type: input_output` for SFT,
+ * `chat_template.default` and `user_defined.default` for DPO.
  */
 import { Message } from "@atropos/core"
 import { Result } from "effect"
@@ -15,7 +15,7 @@ export type Format = (typeof formats)[number]
 
 export type Row = { readonly [column: string]: unknown }
 
-/** Why two sequences make no pair, or a chat no row of a format. */
+/** Why two sequences are not a pair, or a chat is not a row of a format. */
 export type Reason =
   | "prompts_differ"
   | "same_completion"
@@ -24,13 +24,13 @@ export type Reason =
   | "untrained_turn"
   | "template_misfit"
 
-/** A row, and what tells its prompt apart: rows of one prompt are never in two splits. */
+/** A row and the key of its prompt: rows of one prompt are never in different splits. */
 export interface Laid {
   readonly row: Row
   readonly prompt: string
 }
 
-/** Columns that hold scores: they do not make a row another one. */
+/** Columns with scores, which do not distinguish rows. */
 export const scoreColumns: ReadonlySet<string> = new Set(["score", "score_chosen", "score_rejected"])
 
 const columnsOf: {
@@ -50,7 +50,6 @@ const columnsOf: {
   }
 }
 
-/** The columns that every row of a format has. */
 export const columns = (kind: "sft" | "dpo", format: Format, form: "Text" | "Messages"): ReadonlyArray<string> =>
   columnsOf[kind][format][form].split(" ")
 
@@ -83,11 +82,10 @@ const sftChat: { readonly [F in Format]: (sample: ChatSample) => Row } = {
   })
 }
 
-/** A completion of which a program trains every turn of the assistant, as TRL does. */
+/** Returns true if not every assistant turn of the completion is trained; TRL trains them all. */
 const hasUntrainedTurn = ({ completion, trained }: ChatSample): boolean =>
   completion.filter(Chat.isAssistant).length > trained.length
 
-/** The row of a sequence. */
 export const sft = (format: Format, sample: Sample): Result.Result<Laid, Reason> => {
   if (sample._tag === "Chat") {
     if (format === "axolotl" && hasUnknownRole(sample)) return Result.fail("unknown_role")
@@ -97,7 +95,7 @@ export const sft = (format: Format, sample: Sample): Result.Result<Laid, Reason>
   return Result.succeed({ row, prompt: promptKey(sample) })
 }
 
-/** Two chats with one prompt: as the masks tell, else up to where a turn of the model's differs. */
+/** Aligns two chats to one prompt: as their masks state, otherwise up to the first differing turn of the model. */
 const aligned = (a: ChatSample, b: ChatSample): readonly [ChatSample, ChatSample] | undefined => {
   if (promptKey(a) === promptKey(b)) return [a, b]
   const length = Chat.commonLength(a.whole, b.whole)
@@ -111,7 +109,7 @@ const aligned = (a: ChatSample, b: ChatSample): readonly [ChatSample, ChatSample
   return [from(a), from(b)]
 }
 
-/** The answer alone, where it is one message of words. */
+/** The answer, if it is a single text message. */
 const answer = ({ completion }: ChatSample): Row | undefined => {
   const [message, ...others] = plain(completion)
   return message === undefined || others.length > 0 || Message.text(message) === ""
@@ -157,7 +155,6 @@ const dpoChat = (format: Format, a: ChatSample, b: ChatSample): Result.Result<La
     : laid({ messages: plain(chosen.prompt), chosen: better, rejected: worse, ...scores })
 }
 
-/** The row of a pair. */
 export const dpo = (format: Format, chosen: Sample, rejected: Sample): Result.Result<Laid, Reason> => {
   if (chosen._tag === "Text" && rejected._tag === "Text") return dpoText(format, chosen, rejected)
   if (chosen._tag === "Chat" && rejected._tag === "Chat") return dpoChat(format, chosen, rejected)

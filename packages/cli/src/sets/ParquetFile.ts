@@ -1,4 +1,4 @@
-/** Parquet files of data sets: written by a thread of its own, read row by row. */
+/** Reads and writes parquet files of data sets: written in a separate thread, read row by row. */
 import { Dataset } from "@atropos/core"
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, Schema, Stream } from "effect"
@@ -20,7 +20,7 @@ export const write = (task: Task): Effect.Effect<void, CommandFailed> => {
   )
 }
 
-/** The rows of a parquet file, columns without a value as null. */
+/** The rows of a parquet file; missing values are null. */
 export const read = (path: string): Stream.Stream<unknown, CommandFailed> =>
   Stream.unwrap(Effect.map(Dataset.Dataset, (dataset) => dataset.stream(path, Schema.Unknown))).pipe(
     Stream.provide(Dataset.layer),

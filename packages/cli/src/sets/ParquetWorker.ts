@@ -1,6 +1,6 @@
 /**
- * Writes the rows of a JSON Lines file to a parquet file, in a thread of its own: compressing a row group takes long.
- * Reads the file twice, for the types and for the rows, and keeps a thousand rows at a time.
+ * Writes the rows of a JSON Lines file as parquet in a separate thread, since compressing a row group is slow. Reads
+ * the file twice, for types and for rows, and holds a thousand rows at a time.
  */
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import { ParquetWriter, fileWriter } from "hyparquet-writer"
@@ -9,11 +9,10 @@ import { createInterface } from "node:readline"
 import { parentPort, workerData } from "node:worker_threads"
 import * as Columns from "./Columns.ts"
 
-/** What the thread is started with. */
 export interface Task {
   readonly from: string
   readonly to: string
-  /** Columns of a file without rows. */
+  /** Columns for a file without rows. */
   readonly columns: ReadonlyArray<string>
 }
 
@@ -23,7 +22,7 @@ const rowsPerGroup = 1000
 
 async function* rowsOf(path: string): AsyncGenerator<Row> {
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
-    // Written by this command, an object per line.
+    // Written by this command, one object per line.
     if (line !== "") yield ExactJson.parseWritten(line) as Row
   }
 }

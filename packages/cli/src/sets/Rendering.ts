@@ -1,8 +1,6 @@
 /**
- * A chat as text through a chat template, in turns: what each message adds to what stands before it.
- *
- * A trained message's text ends with the end-of-sequence token, as the model writes it; what the template adds behind
- * it belongs to no turn of the model.
+ * Renders a chat as text through a chat template, in turns: the text each message adds. A trained message's text ends
+ * with the end-of-sequence token; anything the template adds after that is not part of the model's turn.
  */
 import type { Message, Tokenizer } from "@atropos/core"
 import { Result } from "effect"
@@ -13,16 +11,16 @@ import type { Extents } from "./Turns.ts"
 export interface Turned {
   readonly prompt: string
   readonly whole: string
-  /** Absent if the template renders earlier turns differently once more follows. */
+  /** Absent if the template renders earlier turns differently when more messages follow. */
   readonly segments: ReadonlyArray<Segment> | undefined
 }
 
 export interface Rendering {
-  /** The extents of the messages in tokens; undefined if the template does not take the chat. */
+  /** The extents of the messages in tokens; undefined if the template rejects the chat. */
   readonly extents: () => Extents | undefined
   /**
-   * The first `length` messages, of which those at `trained` (ascending) were written by the model; undefined if the
-   * prompt is not the beginning of the whole. `isCut`: the last of them has no end-of-sequence token.
+   * Renders the first `length` messages, of which those at `trained` (ascending) were written by the model; undefined
+   * if the prompt is not a prefix of the whole. `isCut`: the last one has no end-of-sequence token.
    */
   readonly turns: (trained: ReadonlyArray<number>, length: number, isCut: boolean) => Turned | undefined
 }
@@ -33,7 +31,7 @@ export const make = (tokenizer: Tokenizer.TokenizerShape, chat: ReadonlyArray<Me
     Result.getOrUndefined(Result.try(() => tokenizer.applyChatTemplate(plain.slice(0, count), { addGenerationPrompt })))
   const end = tokenizer.eosTokenId === undefined ? "" : tokenizer.decode([tokenizer.eosTokenId])
 
-  /** Where what the model wrote of a text ends. */
+  /** The end of the model's own text. */
   const written = (text: string, isCut: boolean): number => {
     const at = end === "" ? -1 : text.lastIndexOf(end)
     if (at === -1 || text.slice(at + end.length).trim() !== "") return text.length

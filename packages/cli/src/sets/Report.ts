@@ -1,4 +1,4 @@
-/** What a data set came to: a JSON file beside it, and a table for people. */
+/** Reports on a data set: a JSON file next to it, and a table. */
 import * as Table from "../base/Table.ts"
 import * as Counts from "./Counts.ts"
 import type { WrittenFile } from "./SetPart.ts"
@@ -6,13 +6,12 @@ import type { WrittenFile } from "./SetPart.ts"
 export interface Report {
   readonly command: string
   readonly source: string
-  /** The options that rows depend on. */
+  /** The options that affect rows. */
   readonly options: { readonly [name: string]: unknown }
   readonly counts: Counts.Counts
   readonly files: ReadonlyArray<WrittenFile>
-  /** Lines that were no group, the first of them, with what was expected. */
+  /** The first lines that are not groups, with the expected form. */
   readonly faults: ReadonlyArray<string>
-  /** Rows wanted. */
   readonly wanted: number
 }
 
@@ -26,10 +25,9 @@ const meanOf = (counts: Counts.Counts): number | null => {
 const byCount = (dropped: Counts.Counts["dropped"]): ReadonlyArray<readonly [string, number]> =>
   Object.entries(dropped).sort(([, a], [, b]) => b - a)
 
-/** Where the report of a data set lies; `a.jsonl` and `a.parquet` have one each. */
+/** Path of the report; `a.jsonl` and `a.parquet` have separate ones. */
 export const pathOf = (out: string): string => `${out}.report.json`
 
-/** The JSON file. */
 export const json = ({ command, counts, faults, files, options, source, wanted }: Report): string => {
   const { groups, groupsUsed, scores, sequences, severalTurns, train, validation } = counts
   const value = {
@@ -53,7 +51,6 @@ export const json = ({ command, counts, faults, files, options, source, wanted }
   return `${JSON.stringify(value, null, 2)}\n`
 }
 
-/** The table. */
 export const table = ({ counts, files, source }: Omit<Report, "command" | "options" | "faults" | "wanted">): string => {
   const { groups, groupsUsed, scores, sequences, severalTurns } = counts
   const mean = meanOf(counts)

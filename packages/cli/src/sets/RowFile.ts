@@ -1,4 +1,4 @@
-/** Rows as lines, and the rows of a file that is to be added to. */
+/** Encodes rows as lines, and reads the rows of a file to append to. */
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import { Effect, Predicate, Schema, Stream } from "effect"
@@ -8,13 +8,16 @@ import * as ParquetFile from "./ParquetFile.ts"
 
 export type Container = "jsonl" | "parquet"
 
-/** Scores are written with a point: readers that guess types from the first rows would else take them for integers. */
+/**
+ * Scores are written with a decimal point, so that readers that infer types from the first rows do not take them for
+ * integers.
+ */
 const valueText = (column: string, value: unknown): string => {
   const isWholeScore = scoreColumns.has(column) && Number.isInteger(value) && Math.abs(Number(value)) < 1e15
   return isWholeScore ? `${Number(value)}.0` : (ExactJson.write(value) ?? "null")
 }
 
-/** A row as a line, without its line break. */
+/** A row as a line without its line break. */
 export const lineOf = (row: Row): string =>
   `{${Object.entries(row)
     .map(([column, value]) => `${JSON.stringify(column)}:${valueText(column, value)}`)
@@ -25,7 +28,7 @@ interface FoundRow {
   readonly text: string
 }
 
-/** The rows of a file; one that is none of this format is refused before anything is done. */
+/** The rows of a file; fails before anything is written if it has a different format. */
 export const read = (file: string, container: Container, columns: ReadonlyArray<string>) => {
   const refuse = (place: string, found: string) =>
     new UsageError({

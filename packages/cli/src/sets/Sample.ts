@@ -1,8 +1,6 @@
 /**
- * A sequence of a group as a data set has it: prompt and completion, as text or as messages.
- *
- * Text comes from the sequence's own tokens (exactly what was sampled, special tokens written out), or from its chat
- * through the tokenizer's chat template.
+ * Converts a sequence of a group to a data set sample: prompt and completion, as messages, or as text from its own
+ * tokens (as sampled, special tokens included) or from its chat through the tokenizer's chat template.
  */
 import type { Message, ScoredGroup, Tokenizer } from "@atropos/core"
 import { Result } from "effect"
@@ -10,7 +8,7 @@ import * as Rendering from "./Rendering.ts"
 import * as TokenText from "./TokenText.ts"
 import * as Turns from "./Turns.ts"
 
-/** Why a sequence cannot be in a data set of this form. */
+/** Why a sequence cannot be a sample of this form. */
 export type Reason = "no_messages" | "no_tokens" | "nothing_written" | "too_long" | "template_misfit" | "unclear_mask"
 
 interface Scored {
@@ -18,7 +16,7 @@ interface Scored {
   readonly score: number
 }
 
-/** A part of a text, and whether the model wrote it. */
+/** A span of text; `label` is true if the model wrote it. */
 export interface Segment {
   readonly label: boolean
   readonly text: string
@@ -28,40 +26,40 @@ export interface TextSample extends Scored {
   readonly _tag: "Text"
   readonly prompt: string
   readonly completion: string
-  /** Prompt and completion in turns; joined they are the whole. Absent if the chat template does not separate them. */
+  /**
+   * Prompt and completion in turns, whose concatenation is the whole text. Absent if the chat template does not
+   * separate them.
+   */
   readonly segments?: ReadonlyArray<Segment>
 }
 
 export interface ChatSample extends Scored {
   readonly _tag: "Chat"
-  /** The chat as it came. */
   readonly whole: ReadonlyArray<Message.Message>
   readonly prompt: ReadonlyArray<Message.Message>
   readonly completion: ReadonlyArray<Message.Message>
-  /** The messages of the completion that the mask trains, by their places in it. */
+  /** Indices of the completion's messages that the mask trains. */
   readonly trained: ReadonlyArray<number>
 }
 
 export type Sample = TextSample | ChatSample
 
-/** What data sets are made of. */
 export type Form =
   | {
       readonly _tag: "Messages"
-      /** Counts the messages' tokens, where a mask leaves some turns out. */
+      /** Counts the messages' tokens if a mask excludes some turns. */
       readonly tokenizer?: Tokenizer.TokenizerShape
     }
   | {
       readonly _tag: "Text"
       readonly tokenizer: Tokenizer.TokenizerShape
       readonly from: "tokens" | "messages"
-      /** A mark of the beginning of a text that the tokenizer will add again is left out of text made of tokens. */
+      /** Drops a leading BOS token, which the tokenizer will add again, from text made of tokens. */
       readonly dropBos: boolean
     }
 
 export interface Options {
   readonly form: Form
-  /** Sequences with more tokens are too long. */
   readonly maxTokens: number
 }
 
@@ -90,7 +88,7 @@ const fromTokens = ({ masks, tokens }: ScoredGroup.ScoredGroup, { dropBos, token
     if (prompt === undefined) return Result.fail("nothing_written")
     const first = addsBos && whole[0] === bos && prompt > 0 ? 1 : 0
     const spans = TokenText.spans(masks[scored.index]!)
-    // A mask that takes the prompt for written too does not separate it.
+    // A mask that includes the prompt does not separate it.
     const turns =
       spans[0]?.isTrained === true
         ? [
@@ -139,8 +137,8 @@ const fromMessages = ({ masks, messages, overrides }: ScoredGroup.ScoredGroup, f
 }
 
 /**
- * A chat as text through the chat template; a template that renders the prompt differently once more follows has no
- * text of it.
+ * Renders a chat as text through the chat template; fails if the template renders the prompt differently when more
+ * messages follow.
  */
 const textOf = (
   { completion: written, index, prompt: given, score, trained }: ChatSample,

@@ -1,27 +1,25 @@
 /**
- * Which sequences of a group become rows: the best ones (SFT), or pairs of a better and a worse one (DPO).
+ * Selects the sequences of a group that become rows: the best ones (SFT), or pairs of a better and a worse one (DPO).
  *
  * The rules are the original's. SFT: descending by score, above 0 (unless negative scores are allowed), above the
- * group's lowest by more than the minimum difference (where that is above 0), the first n. DPO: each of the n best
- * (above 0, unless allowed) gets one of the n worst that is not yet taken and scores lower by more than the minimum
- * difference, drawn at random. A sequence may be the worse one of a pair and the better one of another. Equal scores
- * keep the group's order.
+ * group's lowest by more than the minimum difference (if that is above 0), the first n. DPO: each of the n best (above
+ * 0, unless allowed) is paired with one of the n worst, not yet used and scoring lower by more than the minimum
+ * difference, drawn at random. A sequence may be the worse one of one pair and the better one of another. Ties keep the
+ * group's order.
  *
- * Unlike there, what cannot become a row (a duplicate, another prompt) takes no place among the n.
+ * Unlike there, sequences that cannot become a row (a duplicate, a different prompt) do not count towards n.
  */
 import { Result } from "effect"
 
-/** Why a sequence that could be a row is none; beside these the reasons of whoever makes the row. */
+/** Why a candidate gives no row, in addition to the row maker's own reasons. */
 export type Reason = "score_not_positive" | "spread_too_small" | "beyond_top_n" | "beyond_n_pairs" | "no_worse_sequence"
 
-/** A sequence of a group. */
 export interface Candidate {
-  /** Its place in the group. */
   readonly index: number
   readonly score: number
 }
 
-/** What was made, and how many sequences gave nothing, by reason. */
+/** The rows made, and the drop reason of each sequence without one. */
 export interface Selected<A, R> {
   readonly made: ReadonlyArray<A>
   readonly dropped: ReadonlyArray<R | Reason>
@@ -36,13 +34,12 @@ const ascending = <C extends Candidate>(candidates: ReadonlyArray<C>): ReadonlyA
 export interface BestOptions<C, A, R> {
   readonly allowNegativeScores: boolean
   readonly minimumDifference: number
-  /** The lowest score of the group, of all its sequences. */
+  /** The lowest score among all sequences of the group. */
   readonly lowest: number
   readonly most: number
   readonly make: (candidate: C) => Result.Result<A, R>
 }
 
-/** The best sequences of a group. */
 export const best = <C extends Candidate, A, R>(
   candidates: ReadonlyArray<C>,
   { allowNegativeScores, lowest, make, minimumDifference, most }: BestOptions<C, A, R>
@@ -66,14 +63,13 @@ export const best = <C extends Candidate, A, R>(
 export interface PairOptions<C, A, R> {
   readonly allowNegativeScores: boolean
   readonly minimumDifference: number
-  /** Pairs per group at most. */
   readonly most: number
-  /** A number from 0 to below `count`, for the pair of this number. */
+  /** Returns a number in [0, count) for the pair with this index. */
   readonly choose: (pair: number, count: number) => number
   readonly make: (chosen: C, rejected: C) => Result.Result<A, R>
 }
 
-/** Pairs of a group, the best sequence first; `dropped` has the sequences that could have been the better one. */
+/** Pairs of a group, the best sequence first; `dropped` covers the sequences that could have been the better one. */
 export const pairs = <C extends Candidate, A, R>(
   candidates: ReadonlyArray<C>,
   { allowNegativeScores, choose, make, minimumDifference, most }: PairOptions<C, A, R>

@@ -1,34 +1,32 @@
 /**
- * The checkpoint of an unfinished data set, in a file beside it: how far its partial files and the reading of the
- * source have come, and the options they were made with.
+ * Stores the checkpoint of an unfinished data set next to it: progress of the partial files and of reading the source,
+ * and the options used.
  */
 import { Effect, Equal, FileSystem, Option, Schema } from "effect"
 import { cannot } from "../base/FileFailure.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Counts from "./Counts.ts"
 
-/** How far the work has come. */
 export const State = Schema.Struct({
-  /** Where to go on reading; the source's own business. */
+  /** Position in the source, in its own format. */
   cursor: Schema.Unknown,
   counts: Counts.Counts
 })
 export type State = typeof State.Type
 
-/** How far a split has come. */
 export const Part = Schema.Struct({
   bytes: Schema.Natural,
   rows: Schema.Natural,
-  /** Size of the file that is added to; null where there is none. */
+  /** Size of the file being appended to; null if there is none. */
   base: Schema.NullOr(Schema.Natural),
-  /** Size of the whole file, once it is about to take its name. */
+  /** Size of the complete file, set just before it is renamed. */
   whole: Schema.NullOr(Schema.Natural)
 })
 export type Part = typeof Part.Type
 
 export const SetCheckpoint = Schema.Struct({
   version: Schema.Literal(1),
-  /** The options that rows depend on. */
+  /** The options that affect rows. */
   identity: Schema.Record(Schema.String, Schema.Unknown),
   isFinishing: Schema.Boolean,
   parts: Schema.Record(Schema.String, Part),
@@ -36,7 +34,6 @@ export const SetCheckpoint = Schema.Struct({
 })
 export type SetCheckpoint = typeof SetCheckpoint.Type
 
-/** Options by name. */
 export type Identity = { readonly [name: string]: unknown }
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(SetCheckpoint))
@@ -49,9 +46,7 @@ const differences = (before: Identity, now: Identity): string =>
     .map((name) => `${name} was ${JSON.stringify(before[name])}, is ${JSON.stringify(now[name])}`)
     .join("; ")
 
-/**
- * The checkpoint to resume from, none where there is none. Fails where it was made with other options.
- */
+/** The checkpoint to resume from, if any. Fails if it was made with different options. */
 export const read = Effect.fn("SetCheckpoint.read")(function* (out: string, identity: Identity) {
   const fs = yield* FileSystem.FileSystem
   const file = fileOf(out)
@@ -61,7 +56,7 @@ export const read = Effect.fn("SetCheckpoint.read")(function* (out: string, iden
     decode(text),
     () => new UsageError({ message: `${file} is not a checkpoint of this version; use --no-resume to start over` })
   )
-  // A run that ended before it had read anything is no run to go on with.
+  // A run that ended before it read anything is not resumed.
   if (!checkpoint.isFinishing && checkpoint.state.counts.groups === 0) return Option.none<SetCheckpoint>()
   const changed = differences(checkpoint.identity, identity)
   if (changed !== "") {
@@ -72,7 +67,7 @@ export const read = Effect.fn("SetCheckpoint.read")(function* (out: string, iden
   return Option.some(checkpoint)
 })
 
-/** Replaces the checkpoint in one step. */
+/** Replaces the checkpoint atomically. */
 export const write = Effect.fn("SetCheckpoint.write")(function* (out: string, checkpoint: SetCheckpoint) {
   const fs = yield* FileSystem.FileSystem
   const file = fileOf(out)

@@ -1,10 +1,9 @@
 /**
- * The files of a data set: whole or absent, and resumable until they are whole.
+ * Writes the files of a data set: complete or absent, and resumable until they are complete.
  *
- * Rows go to `OUT.partial` (JSON Lines, whatever the final format), with `OUT.checkpoint.json` beside it, which tells
- * how far both the partial files and the reading of the source have come. What lies after the checkpoint is cut off
- * when the work goes on. At the end the partial files take their final names in one step each; a crash between two of
- * them is made good by the next run. One process at a time writes a data set.
+ * Rows go to `OUT.partial` (JSON Lines), with the progress in `OUT.checkpoint.json`; on resume, anything after the
+ * checkpoint is truncated. At the end each partial file is renamed atomically; the next run completes the renames after
+ * a crash in between. One process at a time writes a data set.
  */
 import { Array, Clock, Effect, FileSystem, Option, Path } from "effect"
 import { type CommandFailed, UsageError } from "../base/Failure.ts"
@@ -19,25 +18,23 @@ export interface Options extends SetPart.Format {
   readonly splits: ReadonlyArray<Split>
   readonly identity: SetCheckpoint.Identity
   readonly appends: boolean
-  /** false: what an earlier run left unfinished is thrown away. */
+  /** false: discards the unfinished work of an earlier run. */
   readonly resumes: boolean
-  /** Milliseconds between checkpoints. */
   readonly checkpointEvery: number
 }
 
 export interface SetFiles {
-  /** Where an earlier run ended. */
+  /** State at the end of an earlier run. */
   readonly before: Option.Option<SetCheckpoint.State>
-  /** Whether that was after the source had been read: nothing may be added, files may have their names. */
+  /** True if the source was already read: no rows may be appended, and files may already be renamed. */
   readonly isFinishing: boolean
   readonly append: (rows: ReadonlyArray<MadeRow>, state: SetCheckpoint.State) => Effect.Effect<void, CommandFailed>
-  /** Brings the checkpoint up to date. */
   readonly flush: Effect.Effect<void, CommandFailed>
-  /** Makes the files whole; a split without rows has none. */
+  /** Completes the files; a split without rows has none. */
   readonly finish: (state: SetCheckpoint.State) => Effect.Effect<ReadonlyArray<SetPart.WrittenFile>, CommandFailed>
 }
 
-/** Where a split goes: to the path given, or beside it where there are two. */
+/** Path of a split: the given path, or next to it if there are two splits. */
 const pathOf = (path: Path.Path, out: string, splits: ReadonlyArray<Split>, split: Split): string => {
   const { dir, ext, name } = path.parse(out)
   return splits.length === 1 ? out : path.join(dir, `${name}-${split}${ext}`)
@@ -48,7 +45,7 @@ const exists = Effect.fnUntraced(function* (file: string) {
   return yield* fs.exists(file).pipe(Effect.mapError(cannot("look at", file)))
 })
 
-/** Opens the part of every split; those that an unfinished end gave their final names already are written. */
+/** Opens the part of every split; those an interrupted finish already renamed count as written. */
 const openParts = Effect.fnUntraced(function* (options: Options, saved: Option.Option<SetCheckpoint.SetCheckpoint>) {
   const path = yield* Path.Path
   const { appends, out, splits } = options
@@ -77,12 +74,12 @@ const openParts = Effect.fnUntraced(function* (options: Options, saved: Option.O
   return { parts, written }
 })
 
-/** Opens the files of a data set: new ones, or those that an earlier run left. */
+/** Opens the files of a data set: new ones, or those of an earlier run. */
 export const open = Effect.fn("SetFiles.open")(function* (options: Options) {
   const fs = yield* FileSystem.FileSystem
   const services = yield* Effect.context<FileSystem.FileSystem>()
   const { checkpointEvery, out } = options
-  // What JSON leaves of it, so that it can be compared.
+  // A JSON round trip, so that it compares equal to a checkpoint's.
   const identity = JSON.parse(JSON.stringify(options.identity)) as SetCheckpoint.Identity
 
   yield* OutputLock.hold(out)

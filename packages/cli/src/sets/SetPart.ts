@@ -1,6 +1,6 @@
 /**
- * One split of a data set on its way: rows gathered in `FILE.partial` as JSON Lines, until that takes the final name,
- * or is written as parquet. Rows are added to a file by making a new one of both.
+ * Collects one split of a data set in `FILE.partial` as JSON Lines, which is finally renamed, or converted to parquet.
+ * Appending to a file writes a new one with both contents.
  */
 import { Effect, FileSystem, Option, Stream } from "effect"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
@@ -29,14 +29,10 @@ export interface WrittenFile {
   readonly bytes: number
 }
 
-/** What the rows of a data set have in common. */
 export interface Format {
-  /** As given. */
   readonly out: string
   readonly container: RowFile.Container
-  /** Columns that rows of this format have. */
   readonly columns: ReadonlyArray<string>
-  /** Sees every row that is there already, where somebody wants to. */
   readonly onRow?: (row: Row) => void
 }
 
@@ -50,7 +46,7 @@ const sizeOf = Effect.fnUntraced(function* (file: string) {
   return Number((yield* fs.stat(file).pipe(Effect.mapError(cannot("look at", file)))).size)
 })
 
-/** A part that an earlier run began: up to its checkpoint. */
+/** Reopens a part of an earlier run at its checkpoint. */
 export const reopen = Effect.fn("SetPart.reopen")(function* (
   { columns, onRow, out }: Format,
   split: Split,
@@ -74,7 +70,7 @@ export const reopen = Effect.fn("SetPart.reopen")(function* (
   return { split, final, partial, file, ...saved } satisfies SetPart
 })
 
-/** A new part, with the rows of the file that it adds to. */
+/** Creates a part, with the rows of the file it appends to. */
 export const create = Effect.fn("SetPart.create")(function* (
   { columns, container, onRow }: Format,
   split: Split,
@@ -96,7 +92,6 @@ export const create = Effect.fn("SetPart.create")(function* (
   return part
 })
 
-/** Adds the rows that are of this split. */
 export const append = Effect.fnUntraced(function* (part: SetPart, rows: ReadonlyArray<MadeRow>) {
   const own = rows.filter(({ split }) => split === part.split)
   if (own.length === 0) return
@@ -107,8 +102,8 @@ export const append = Effect.fnUntraced(function* (part: SetPart, rows: Readonly
 })
 
 /**
- * Gives the part its final name; none where it has no rows. `save` writes the checkpoint right before, so that a crash
- * after the renaming is told from somebody else's file.
+ * Renames the part to its final name; none if it has no rows. `save` writes the checkpoint immediately before, so
+ * that a rename followed by a crash is not mistaken for another process's file.
  */
 export const finish = Effect.fn("SetPart.finish")(function* <E, R>(
   { columns, container }: Format,

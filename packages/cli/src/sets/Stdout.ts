@@ -1,4 +1,4 @@
-/** Rows as they come, on standard output; whoever reads may stop when it has enough (`| head`). */
+/** Streams rows to standard output; the reader may stop early (`| head`). */
 import { Effect } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
 import type { Row } from "./Layout.ts"
@@ -7,16 +7,14 @@ import { lineOf } from "./RowFile.ts"
 const isClosed = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED")
 
-/**
- * The error of a write comes to its callback, and behind that as an event, which ends the process where nobody listens.
- */
+/** A write error is passed to its callback and then emitted as an event, which ends the process without a listener. */
 const ignore = (): void => {}
 
 const listen = (): void => {
   if (!process.stdout.listeners("error").includes(ignore)) process.stdout.on("error", ignore)
 }
 
-/** Writes rows; false when nobody reads any more. */
+/** Writes rows; false once the reader has closed the pipe. */
 export const write = (rows: ReadonlyArray<Row>): Effect.Effect<boolean, CommandFailed> =>
   rows.length === 0
     ? Effect.succeed(true)

@@ -1,23 +1,21 @@
 /**
- * The text of sequences, cut where the tokens and masks say: what the model was given, and what it wrote.
+ * Decodes sequences to text split by tokens and masks into given and written parts.
  *
- * Cuts lie between tokens, and move back where a character lies across one, so that the parts joined are the text of
- * the whole. Nothing is looked for in the text: a prompt that occurs again in a completion, identical completions and
- * completions that begin alike change nothing (the original cuts at the longest common beginning of the strings, and
- * again at each of its repetitions).
+ * Splits fall between tokens, and move back if a character spans one, so that the concatenated parts equal the whole
+ * text. Text is never searched, so repeated prompts and common prefixes make no difference (the original splits at the
+ * longest common prefix of the strings, and again at each repetition).
  */
 type Tokens = ArrayLike<number> & { readonly subarray: (start: number, end: number) => Tokens }
 export type Decode = (tokens: ArrayLike<number>) => string
 
-/** A part of a sequence, as positions in it. */
 export interface Span {
   readonly start: number
   readonly end: number
-  /** Whether the model wrote it. */
+  /** True if the model wrote it. */
   readonly isTrained: boolean
 }
 
-/** A sequence in parts, given and written in turns. */
+/** The alternating given and written spans of a sequence. */
 export const spans = (mask: Uint8Array): ReadonlyArray<Span> => {
   const found: Array<Span> = []
   let start = 0
@@ -30,7 +28,7 @@ export const spans = (mask: Uint8Array): ReadonlyArray<Span> => {
   return found
 }
 
-/** How many tokens some sequences have in common at their beginning. */
+/** Length of the common prefix of some sequences, in tokens. */
 export const commonLength = (sequences: ReadonlyArray<ArrayLike<number>>): number => {
   const [first, ...others] = sequences
   if (first === undefined) return 0
@@ -40,9 +38,8 @@ export const commonLength = (sequences: ReadonlyArray<ArrayLike<number>>): numbe
 }
 
 /**
- * Where the prompts of a group end: before the first token that the model wrote. A sequence whose mask gives nothing as
- * written has no such place; where masks take everything for written, the prompt is what those sequences have in
- * common, but for a last token.
+ * Prompt lengths of a group: before the first token that the model wrote, undefined for a mask without such tokens. For
+ * masks that cover everything, the prompt is the common prefix of those sequences, except for a last token.
  */
 export const promptLengths = (
   tokens: ReadonlyArray<ArrayLike<number>>,
@@ -53,13 +50,13 @@ export const promptLengths = (
   return first.map((start, index) => (start === 0 ? Math.min(common, tokens[index]!.length - 1) : start))
 }
 
-/** The text of some tokens in parts, cut before the tokens at these positions (ascending). */
+/** Decodes tokens in parts, split before these positions (ascending). */
 export const cut = (decode: Decode, tokens: Tokens, positions: ReadonlyArray<number>): ReadonlyArray<string> => {
   const whole = decode(tokens)
   let from = 0
   const parts = positions.map((position) => {
     let to = from
-    // Where tokens end inside a character their text is not how the whole begins.
+    // If tokens end inside a character, their text is not a prefix of the whole.
     for (let end = position; end > 0; end--) {
       const text = decode(tokens.subarray(0, end))
       if (!whole.startsWith(text)) continue

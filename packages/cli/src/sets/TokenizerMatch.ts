@@ -1,14 +1,13 @@
 /**
- * Checks that text is made of tokens with the tokenizer they were made by: another one decodes them to something, too.
- *
- * Groups record their tokenizer. Of those that do not, the first one with chats is compared with its text.
+ * Checks that tokens are decoded with the tokenizer that produced them: a different one also yields some text. Groups
+ * record their tokenizer; otherwise the first group with chats is compared with its text.
  */
 import { Message, type ScoredGroup } from "@atropos/core"
 import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import * as Chat from "./Chat.ts"
 import type { Form } from "./Sample.ts"
 
-/** Says why the tokenizer is not that of a group; undefined if it is, or if that cannot be seen. */
+/** Returns the reason why the tokenizer does not match a group; undefined if it matches or cannot be checked. */
 export const make = (form: Form): ((group: ScoredGroup.ScoredGroup) => string | undefined) => {
   if (form._tag !== "Text" || form.from !== "tokens") return () => undefined
   const { tokenizer } = form
@@ -29,13 +28,12 @@ export const make = (form: Form): ((group: ScoredGroup.ScoredGroup) => string | 
   }
 }
 
-/** The tokenizer that a group records. */
 export const recordedIn = ({
   groupOverrides
 }: Pick<ScoredGroup.ScoredGroup, "groupOverrides">): TokenizerIdentity.TokenizerIdentity | undefined =>
   TokenizerIdentity.read(groupOverrides?.["tokenizer"])
 
-/** Each sequence with the text of its last answer, where that is long enough to tell tokenizers apart. */
+/** Each sequence with the text of its last answer, if long enough to distinguish tokenizers. */
 const answersOf = ({ messages = [], tokens }: ScoredGroup.ScoredGroup) =>
   messages.flatMap((chat, index) => {
     const answer = chat.findLast(Chat.isAssistant)

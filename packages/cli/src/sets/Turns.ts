@@ -1,30 +1,29 @@
 /**
- * Finds the messages of a chat that the loss mask of its tokens trains.
+ * Finds the messages of a chat that its token mask trains, each in one span.
  *
- * The mask trains each such message in one span. Where there are fewer spans than messages of the assistant (examples
- * in a prompt, answers that another sequence trains), the spans are matched with the messages in their order, by where
- * they lie: the extents of messages are in tokens where a tokenizer renders the chat, else in bytes of their text. A
- * group without tokens, or whose mask takes everything, trains the last message of the assistant.
+ * If there are fewer spans than assistant messages (examples in a prompt, answers trained in another sequence), spans
+ * are matched to messages in order by position, in tokens if a tokenizer renders the chat, otherwise in bytes of text.
+ * A group without tokens, or with a mask covering everything, trains the last assistant message.
  */
 import type { Message } from "@atropos/core"
 import * as Chat from "./Chat.ts"
 import * as TokenText from "./TokenText.ts"
 
-/** Where a message lies in its chat, in some unit. */
+/** The range of a message in its chat, in any unit. */
 export interface Extent {
   readonly start: number
   readonly end: number
 }
 
 export interface Extents {
-  /** Of each message. */
+  /** One per message. */
   readonly messages: ReadonlyArray<Extent>
   readonly total: number
 }
 
 const encoder = new TextEncoder()
 
-/** The extents of messages in bytes: their text, and some for the marks around it. */
+/** The extents of messages in bytes: their text plus an allowance for template markup. */
 export const inBytes = (chat: ReadonlyArray<Message.Message>): Extents => {
   const messages: Array<Extent> = []
   let total = 0
@@ -39,11 +38,11 @@ export const inBytes = (chat: ReadonlyArray<Message.Message>): Extents => {
   }
   return { messages, total }
 }
-/** What templates write around a message and around a call, about. */
+/** Approximate template markup per message and per tool call. */
 const marks = 16
 const callMarks = 40
 
-/** The indices of the trained messages, ascending; undefined if the mask does not show which they are. */
+/** The indices of the trained messages, ascending; undefined if the mask is ambiguous. */
 export const trained = (
   chat: ReadonlyArray<Message.Message>,
   mask: Uint8Array,
@@ -68,9 +67,9 @@ interface Match {
   readonly before: Match | undefined
 }
 
-/** For each span a place, later than that of the span before, so that they lie as close as they can. */
+/** Assigns each span a place after that of the previous span, minimising the total distance. */
 const matched = (spans: ReadonlyArray<Extent>, places: ReadonlyArray<Extent>): ReadonlyArray<number> | undefined => {
-  /** By the number of spans: the closest match of the first so many with the places so far. */
+  /** By number of spans: the best match of that many first spans with the places so far. */
   const best: Array<Match | undefined> = []
   for (const [place, there] of places.entries()) {
     for (let at = Math.min(spans.length - 1, place); at >= 0; at--) {
@@ -79,7 +78,7 @@ const matched = (spans: ReadonlyArray<Extent>, places: ReadonlyArray<Extent>): R
       if (at > 0 && before === undefined) continue
       const cost = (before?.cost ?? 0) + distance(span, there)
       const known = best[at]
-      // The later place where both are as close.
+      // The later place wins ties.
       if (known === undefined || cost <= known.cost) best[at] = { cost, place, before }
     }
   }
@@ -94,7 +93,7 @@ const matched = (spans: ReadonlyArray<Extent>, places: ReadonlyArray<Extent>): R
 const distance = (span: Extent, place: Extent): number =>
   Math.abs(span.start - place.start) + Math.abs(span.end - place.end)
 
-/** Whether no other place that the span could have is nearly as close. */
+/** Returns true if no other possible place for the span is nearly as close. */
 const isClear = (
   span: Extent,
   places: ReadonlyArray<Extent>,

@@ -1,4 +1,4 @@
-/** What is known of a run of a service, from its metrics, queue and environments, and how it is shown. */
+/** Tracks a run of a service from its metrics, queue and environments, and formats it. */
 import type { TrajectoryApi } from "@atropos/core"
 import * as Health from "@atropos/core/health/Health"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
@@ -8,27 +8,25 @@ import * as Board from "../train/Board.ts"
 import * as ProgressFigures from "../train/ProgressFigures.ts"
 import * as Steps from "./Steps.ts"
 
-/** One look at the service. */
 export interface Look {
   readonly run: TrajectoryApi.Run
-  /** Whether it moves, where the service knows. */
+  /** The run's activity, if the service reports it. */
   readonly activity?: TrajectoryApi.RunRow["activity"]
   readonly summary: TrajectoryApi.QueueSummary
   readonly environments: ReadonlyArray<TrajectoryApi.EnvironmentRow>
-  /** Rows that are new since the last look. */
+  /** Rows since the last poll. */
   readonly rows: ReadonlyArray<TrajectoryApi.MetricsRow>
 }
 
 export interface State {
   readonly see: (look: Look) => void
-  /** Lines for a terminal of that width. */
+  /** Terminal lines of the given width. */
   readonly board: (options: { readonly width: number; readonly colour: boolean }) => ReadonlyArray<string>
-  /** The same in one line. */
   readonly line: () => string
 }
 
 const window = 10
-/** As many as a sparkline shows. */
+/** The max length of a sparkline. */
 const kept = 1000
 
 const solvedName = "eval/percent_correct"
@@ -71,7 +69,7 @@ export const make = (): State => {
   const measured = new Map<string, string>()
   let last: Look | undefined
 
-  /** The newest evaluation of a source: the share solved, else the first component or the score. */
+  /** The latest evaluation of a source: the share solved, otherwise the first component or the score. */
   const seeEvaluation = (source: string, step: number, values: { readonly [name: string]: number }): void => {
     const share = values[solvedName]
     if (share !== undefined) return void solved.set(source, `${source} ${(100 * share).toFixed(1)}% (step ${step})`)

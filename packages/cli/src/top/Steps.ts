@@ -1,8 +1,8 @@
-/** Steps of a trainer as a service kept them: `StepMetrics` of what was recorded under its names. */
+/** Reconstructs `StepMetrics` of a trainer's steps from the metrics a service recorded. */
 import type { TrajectoryApi } from "@atropos/core"
 import * as StepMetrics from "@atropos/trainer/run/StepMetrics"
 
-/** Of figures that every step has; a trainer of another make tells fewer, and these count as nothing. */
+/** Defaults for metrics a third-party trainer may not record. */
 const none = {
   policyVersion: 0,
   updates: 0,
@@ -40,7 +40,7 @@ const skippedIn = (values: TrajectoryApi.MetricsRow["values"]): StepMetrics.Step
   return values[StepMetrics.skippedNames.any] === 1 ? "nothingToTrain" : null
 }
 
-/** The step that a trainer's row tells of; undefined where a row is of something else. */
+/** The step of a trainer's row; undefined for other rows. */
 export const ofRow = ({ step, values }: TrajectoryApi.MetricsRow): StepMetrics.StepMetrics | undefined => {
   if (values[StepMetrics.wireNames.rewardMean] === undefined) return undefined
   const told = Object.entries(StepMetrics.wireNames).flatMap(([key, name]) => {

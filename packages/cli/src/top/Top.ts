@@ -1,7 +1,6 @@
 /**
- * A run of a service as it goes on: a board on a terminal, else a line whenever a step was made, until it is stopped;
- * on a terminal `q` does too.
- * While the service does not answer, that is shown, and it is asked again.
+ * Follows a run of a service: a board on a terminal, otherwise a line per step, until stopped (`q` on a terminal). If
+ * the service does not answer, this is shown and polling continues.
  */
 import * as ServiceApi from "@atropos/core/service/ServiceApi"
 import type { TrajectoryApi, TrajectoryError } from "@atropos/core"
@@ -16,14 +15,12 @@ import * as State from "./State.ts"
 export interface Options {
   readonly url: string
   readonly token?: Redacted.Redacted
-  /** Default: the one that something happened in last. */
+  /** Default: the most recently active run. */
   readonly run: string | undefined
-  /** Shows it once and ends. */
   readonly once: boolean
 }
 
 const every = "2 seconds"
-/** Steps before the newest that are looked at to begin with. */
 const past = 200
 const pageLength = 1000
 const lineEveryMillis = 5000
@@ -33,7 +30,7 @@ const newestRun = Effect.fnUntraced(function* ({ api, call }: ServiceApi.Service
   return runs[0]?.name
 })
 
-/** Asks for what happened since it was last asked. */
+/** Fetches everything since the last call. */
 const watch = (service: ServiceApi.ServiceApi, run: string) => {
   const { api, call } = service
   const params = { run }
@@ -73,7 +70,7 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
   const state = State.make()
   state.see(yield* Effect.mapError(look, failed(url)))
   if (options.once) return yield* Console.log(`${named}  ${state.line()}`)
-  // Whoever stops looking has stopped nothing.
+  // Stopping the display is not a failure.
   yield* Report.done
   const { columns } = place
   const keys = place.isWatched ? yield* Keys.Keys : Option.none()

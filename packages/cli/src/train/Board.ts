@@ -1,9 +1,9 @@
 /**
- * A run on a terminal: how far it is, its rewards, what its policy does, how fast it goes, where the time of a step
- * goes, and its health, in a few lines that stay below whatever else is printed.
+ * Shows a run on a terminal: progress, rewards, policy metrics, speed, time breakdown of a step, and health, in a few
+ * lines below other output.
  *
- * Figures are means over the last ten steps. Health is judged by the rules of the viewer and of `stop_on`. No line is
- * wider than the terminal.
+ * Metrics are means over the last ten steps. Health uses the rules of the viewer and of `stop_on`. No line is wider
+ * than the terminal.
  */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as Health from "@atropos/core/health/Health"
@@ -18,15 +18,13 @@ import * as ProgressFigures from "./ProgressFigures.ts"
 export interface State {
   readonly done: number
   readonly total: number
-  /** Of the steps of this process. */
+  /** One per step of this process. */
   readonly rewards: ReadonlyArray<number>
-  /** The last ten. */
   readonly recent: ReadonlyArray<StepMetrics>
-  /** What is wrong with the run, in words, the gravest first. */
+  /** Health findings, most severe first. */
   readonly findings: ReadonlyArray<string>
-  /** Whether its scores are in doubt. */
   readonly isInDoubt?: boolean
-  /** How it stands, where it does not run: `stalled`. */
+  /** State other than running: `stalled`. */
   readonly standing?: string | undefined
 }
 
@@ -37,7 +35,7 @@ const percent = (share: number): string => `${Math.round(100 * share)}%`
 const sum = (steps: ReadonlyArray<StepMetrics>, of: (metrics: StepMetrics) => number): number =>
   steps.reduce((total, metrics) => total + of(metrics), 0)
 
-/** Where the time of the steps went, the longest first: what takes less than a hundredth is not told. */
+/** Time breakdown of the steps, largest first; parts below 1% are omitted. */
 const timeOf = (steps: ReadonlyArray<StepMetrics>): string => {
   const whole = sum(steps, ({ stepSeconds }) => stepSeconds)
   if (whole <= 0) return ""
@@ -54,7 +52,7 @@ const timeOf = (steps: ReadonlyArray<StepMetrics>): string => {
     .join(" | ")
 }
 
-/** Without the reward, which has a line of its own. */
+/** Omits the reward, which has its own line. */
 const policyOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt: boolean): string =>
   ProgressFigures.detailOf(steps, isInDoubt)
     .split(" | ")
@@ -68,10 +66,10 @@ const bar = (share: number, width: number): string => {
 
 const red = (text: string): string => `\u001b[31m${text}\u001b[39m`
 
-/** Of the words at the beginning of lines. */
+/** Width of the line labels. */
 export const indent = 8
 
-/** The lines, each at most `width` columns wide; longer ones are wrapped. */
+/** The lines, wrapped to at most `width` columns. */
 export const render = (
   { done, findings, isInDoubt = false, recent, rewards, standing, total }: State,
   { colour, width }: { readonly width: number; readonly colour: boolean }
@@ -79,7 +77,7 @@ export const render = (
   const seconds = sum(recent, ({ stepSeconds }) => stepSeconds)
   const each = recent.length === 0 ? undefined : seconds / recent.length
   const time = each === undefined || done >= total ? "" : `, ${Summary.time(1000 * each * (total - done))} left`
-  // Nothing is left to wait for where nothing moves.
+  // A run that does not move has no time left to show.
   const left = standing === undefined ? time : `, ${standing}`
   const reward = rewards.slice(-window)
   const mean = reward.reduce((all, one) => all + one, 0) / reward.length
@@ -102,26 +100,26 @@ export const render = (
 }
 
 const everyMillis = 250
-/** Without a step, so that what stalled is seen. */
+/** Refresh interval without steps, so that a stall is noticed. */
 const lookEvery = "10 seconds"
 
 export interface Steps {
   readonly step: (metrics: StepMetrics) => Effect.Effect<void>
 }
 
-/** Whether there is a terminal for it. */
+/** Returns true on a terminal that can show the board. */
 export const isShown: Effect.Effect<boolean> = Effect.gen(function* () {
   return (yield* Progress.Presenter) === "bar" && (yield* Terminal.Place).columns !== undefined
 })
 
-/** What is shown of a run beside its steps, as it is now. */
+/** Live state of a run, in addition to its steps. */
 export interface Watched {
   readonly cards: () => ReadonlyArray<Health.Card>
   readonly isInDoubt: () => boolean
   readonly activity: () => Health.Activity.Activity | undefined
 }
 
-/** How a run stands, in words; undefined where it runs. */
+/** Describes the state of a run; undefined while it runs. */
 export const standingOf = (activity: Health.Activity.Activity | undefined): string | undefined =>
   activity === undefined || activity.state === "running" || activity.state === "starting"
     ? undefined
@@ -129,7 +127,7 @@ export const standingOf = (activity: Health.Activity.Activity | undefined): stri
       ? "done"
       : `${activity.state} for ${Health.Activity.span(activity.idleSeconds)}`
 
-/** Until the scope closes: the board on a terminal, a line now and then elsewhere. */
+/** Shows the board on a terminal, occasional lines elsewhere, until the scope closes. */
 export const make = Effect.fn("Board.make")(function* (
   options: Pick<State, "done" | "total">,
   { activity, cards, isInDoubt }: Watched
@@ -171,7 +169,7 @@ export const make = Effect.fn("Board.make")(function* (
   }
   yield* Effect.acquireRelease(
     Effect.sync(() => place.show(lines())),
-    // The last state stays where it is.
+    // The last state remains visible.
     () => Effect.sync(leave)
   )
   yield* Effect.sync(() => {
@@ -183,7 +181,7 @@ export const make = Effect.fn("Board.make")(function* (
       recent = [...recent.slice(1 - window), metrics]
       done = metrics.step
       const now = yield* Clock.currentTimeMillis
-      // What is printed then stands below it.
+      // Later output is printed below it.
       if (done >= options.total) return leave()
       if (now - shownAt < everyMillis) return
       shownAt = now

@@ -1,4 +1,4 @@
-/** The lines of a run's summary that tell what was wrong with it: one for each cause; none where nothing was. */
+/** Formats a run's health for its summary: one line per cause, none if healthy. */
 import * as Health from "@atropos/core/health/Health"
 
 export const of = (cards: ReadonlyArray<Health.Card>): ReadonlyArray<readonly [string, string]> =>

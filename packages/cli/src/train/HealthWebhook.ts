@@ -1,6 +1,6 @@
 /**
- * Tells an address what the rules of a run's health find: one POST each. The address is a secret, for whoever knows it
- * may post there: logs, spans and records of settings have its host at most.
+ * Posts each health finding of a run to a URL. The URL is a secret, since anyone who knows it may post there: logs,
+ * spans and saved settings contain at most its host.
  */
 import * as Reason from "@atropos/core/base/Reason"
 import type * as Health from "@atropos/core/health/Health"
@@ -11,9 +11,9 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 export interface News {
   readonly run: string
   readonly finding: Health.Found
-  /** Whether it ended the run. */
+  /** True if the finding ended the run. */
   readonly stopped: boolean
-  /** What happened, in a sentence. */
+  /** One sentence about the event. */
   readonly message: string
 }
 
@@ -25,14 +25,14 @@ const bodyOf = ({ finding: { from, rule, severity, source }, message, run, stopp
   from,
   stopped,
   message,
-  // Where chat services look for it.
+  // The field that chat services display.
   text: `${run}: ${message}`
 })
 
 /** Only the host: paths and queries of webhooks are secrets. */
 const hostOf = (url: string): string => URL.parse(url)?.host ?? "(no URL)"
 
-/** An address that does not answer is told of in the log, and changes nothing. */
+/** A failure is logged and otherwise ignored. */
 export const tell = (url: string, news: News): Effect.Effect<void> =>
   HttpClientRequest.post(url).pipe(
     HttpClientRequest.bodyJsonUnsafe(bodyOf(news)),
@@ -42,13 +42,13 @@ export const tell = (url: string, news: News): Effect.Effect<void> =>
         ? Effect.void
         : Effect.logWarning("the webhook refused", { host: hostOf(url), status: response.status })
     ),
-    // A span would name the URL.
+    // A span would contain the URL.
     Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
     Effect.timeout("10 seconds"),
     Effect.catch((error) =>
       Effect.logWarning("the webhook cannot be reached", {
         host: hostOf(url),
-        // Errors of clients name the URL.
+        // Client errors contain the URL.
         reason: Reason.root(error).replaceAll(url, hostOf(url))
       })
     ),

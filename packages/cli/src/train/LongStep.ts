@@ -1,22 +1,22 @@
-/** Reports what a step is doing, every five seconds that it takes, where no board shows how far the run is. */
+/** Reports the phase of a long step every five seconds, unless the board shows the run's progress. */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import { OnPart } from "@atropos/trainer/run/Trainer"
 import { Effect, Stream } from "effect"
 import * as Heartbeat from "../base/Heartbeat.ts"
 import * as Board from "./Board.ts"
 
-/** As on the board. */
+/** Wording of the board. */
 const words: { readonly [part: string]: string } = { publish: "sync", save: "saving" }
 
 export interface Options {
-  /** Steps so far, and of the run. */
+  /** Finished steps, and total steps of the run. */
   readonly done: number
   readonly total: number
-  /** What it does without a batch, if that is to be reported. */
+  /** Text while waiting for a batch, if that is to be reported. */
   readonly waiting?: string
 }
 
-/** The same steps: one is under way while it is pulled. */
+/** Passes the steps through; a step is in progress while it is pulled. */
 export const reported =
   ({ done: before, total, waiting }: Options) =>
   <E, R>(steps: Stream.Stream<StepMetrics, E, R>): Stream.Stream<StepMetrics, E, R> =>

@@ -1,4 +1,4 @@
-/** What the plans of `up` and `train` have in common: lines about the model, memory and how it is computed. */
+/** Formats the common lines of the plans of `up` and `train`: model, memory and computation. */
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import type { Model } from "@atropos/trainer/model/Model"
 import * as Tensors from "@atropos/trainer/model/Tensors"
@@ -13,14 +13,13 @@ export const count = (value: number): string => value.toLocaleString("en-US")
 export const time = (seconds: number): string => Summary.time(1000 * seconds)
 export const rate = (value: number): string => (value < 10 ? value.toPrecision(2) : count(Math.round(value)))
 
-/** Where they differ, from the first to the last. */
 export const span = (values: ReadonlyArray<string>): string => [...new Set(values)].join(" to ")
 
-/** Of the whole model, an adapter apart. */
+/** Parameters of the whole model, without an adapter. */
 const parametersOf = ({ config }: Model): number =>
   Tensors.all(config).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0)
 
-/** Which model, and what of it is trained. */
+/** The model, and which part of it is trained. */
 export const model = (model: Model, trainer: TrainerSettings.TrainerFields): ReadonlyArray<Line> => {
   const { adapter, layout, name } = model
   const kind = adapter === undefined ? "all weights" : `an adapter of rank ${adapter.r}`
@@ -36,13 +35,12 @@ export const model = (model: Model, trainer: TrainerSettings.TrainerFields): Rea
   ]
 }
 
-/** Bytes of the process: now, and at most by the end of a step, for each that is expected. */
+/** Process memory in bytes: current, and peak of a step for each expectation. */
 export interface Memory {
   readonly now: number
   readonly later: ReadonlyArray<number>
 }
 
-/** Now, and the most there has been. */
 export const memoryNow = () => ({ now: process.memoryUsage.rss(), soFar: 1024 * process.resourceUsage().maxRSS })
 
 export const memory = ({ later, now }: Memory, what: string, there = totalmem()): Line => [
@@ -56,7 +54,7 @@ const again = {
   parts: "attention and feed-forward parts are computed again"
 } as const
 
-/** Sizes and ways that were chosen for the memory that is there, and threads. */
+/** Sizes and methods chosen for the available memory, and threads. */
 export const computing = (
   { config }: Pick<Model, "config">,
   settings: Pick<TrainerSettings.TrainerSettings, "trainer">,
@@ -74,13 +72,13 @@ export const computing = (
   ]
 }
 
-/** Beyond so many programs to a core, what was measured is not what the machine can do. */
+/** Load per core above which measurements are unreliable. */
 const busy = 2
 
-/** Programs that want a processor, this one's threads among them; 0 where that is not known. */
+/** Load average, including this process's threads; 0 if unknown. */
 export const loadNow = (): number => loadavg()[0] ?? 0
 
-/** What is said of figures that were measured beside other programs. */
+/** A caveat for measurements taken under load from other programs. */
 export const beside = (load: number): string =>
   load > busy * availableParallelism()
     ? `, beside other programs (load ${load.toFixed(0)}): without these all of it is faster`

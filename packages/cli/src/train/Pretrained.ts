@@ -1,4 +1,4 @@
-/** The model that the trainer's settings name, of a folder or the hub, with what is to be trained of it. */
+/** Loads the configured model from a folder or the hub, with the part of it to train. */
 import { type DeviceKind, Executor } from "@atropos/trainer/exec/Executor"
 import type { Model } from "@atropos/trainer/model/Model"
 import { ModelError } from "@atropos/trainer/model/ModelError"
@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import * as BundledModel from "../config/BundledModel.ts"
 
-/** What is wrong with weights in fewer bits where the model runs on this device, and with all of it trained or not. */
+/** Describes why quantized weights do not work on this device or with full training; undefined if they do. */
 const problem = ({ quantize, trains }: TrainerSettings["trainer"], device: string): string | undefined => {
   if (quantize === "none") return undefined
   if (trains === "all") {
@@ -19,7 +19,7 @@ const problem = ({ quantize, trains }: TrainerSettings["trainer"], device: strin
     : `--quantize ${quantize} runs on the CPU only, and the device is ${device}: --device cpu, or leave it out`
 }
 
-/** `check`: what speaks against it, known from the architecture alone. */
+/** `check` returns an objection based on the architecture alone. */
 export const load = Effect.fn("Pretrained.load")(function* (
   { lora, trainer }: TrainerSettings,
   check: (config: Model["config"], device: DeviceKind) => string | undefined = () => undefined

@@ -1,20 +1,18 @@
 /**
- * What the verbs that train have in common: the figures beside a progress bar.
- *
- * All are means over the steps since they were last shown, over ten at the least: of a single step they jump (tokens a
- * second tenfold, where a checkpoint falls into it). The loss of a policy says nothing where each batch is learned from
- * once: its value is 0 whatever is learned. Entropy, the share of groups that have something to teach, and the
- * divergence say what goes on; the loss of examples is shown.
+ * Computes the metrics next to the progress bar of training commands: means over the steps since last shown, at least
+ * ten, since single steps are noisy (tokens per second vary tenfold around a checkpoint). A policy's loss is not shown
+ * (0 if each batch is used once), but entropy, the share of groups with a learning signal, and the divergence; the loss
+ * of supervised examples is.
  */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 
 const fewest = 10
-/** Share of answers cut off from which on it is shown. */
+/** Min share of truncated answers to show. */
 const mentioned = 0.05
 
 export interface Figures {
   readonly add: (metrics: StepMetrics) => void
-  /** The steps since the last call. */
+  /** Formats the steps since the last call. */
   readonly detail: () => string
 }
 
@@ -35,7 +33,7 @@ export const make = (isInDoubt: () => boolean = () => false): Figures => {
 
 const sum = (values: ReadonlyArray<number>): number => values.reduce((total, value) => total + value, 0)
 
-/** Mean over the steps that measured it; none where none did. */
+/** Mean over the steps that measured it; undefined if none did. */
 const mean = (
   steps: ReadonlyArray<StepMetrics>,
   of: (metrics: StepMetrics) => number | undefined
@@ -49,7 +47,7 @@ const figure = (name: string, value: number | undefined, digits: number): Readon
 
 const percent = (share: number): string => `${Math.round(100 * share)}%`
 
-/** Figures over some steps, the last one's state at its end; nothing is called solved by scores that are in doubt. */
+/** Metrics over some steps, ending with the state of the last one; with doubtful scores nothing is called solved. */
 export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): string => {
   const of = (name: "entropy" | "kl" | "loss" | "mismatchOnPolicy" | "ratioMean" | "rewardMean" | "stalenessMean") =>
     mean(steps, (metrics) => metrics[name])
@@ -71,7 +69,7 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): 
           mean(trained, ({ loss }) => loss),
           4
         )),
-    // First: answers that never end are why scores are equal.
+    // First, because truncated answers explain equal scores.
     ...(cut >= mentioned ? [`answers cut off ${percent(cut)}`] : []),
     ...(isPolicy && groups > 0 ? [`equal scores ${percent(constant / groups)}`] : []),
     ...figure("kl", of("kl"), 4),
@@ -87,7 +85,7 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): 
   ].join(" | ")
 }
 
-/** Share from which on it explains equal scores. */
+/** Min share that explains equal scores. */
 const mostly = 0.5
 
 const skippedOf = (steps: ReadonlyArray<StepMetrics>): ReadonlyArray<string> => {

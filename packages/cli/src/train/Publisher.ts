@@ -1,4 +1,4 @@
-/** Where new weights go: the servers that `weight_sync` names, with a token where one is set. */
+/** Publishes new weights to the servers of `weight_sync`, with a token if configured. */
 import type * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import type { Model } from "@atropos/trainer/model/Model"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
@@ -7,30 +7,30 @@ import * as WeightSync from "@atropos/trainer/sync/WeightSync"
 import { Config, Effect, Option, Path, Redacted } from "effect"
 import { UsageError } from "../base/Failure.ts"
 
-/** One for all of them: a run's servers are of one owner. */
+/** A single token, since a run's servers have one owner. */
 export const tokenSetting = "ATROPOS_WEIGHT_SYNC_TOKEN"
 
 const tokenOf = Effect.gen(function* () {
   const token = yield* Config.option(Config.Redacted(tokenSetting))
   if (Option.isNone(token)) return undefined
-  // It becomes a line of a header.
+  // It becomes an HTTP header value.
   return /^\S+$/.test(Redacted.value(token.value))
     ? token.value
     : yield* new UsageError({ message: `${tokenSetting} is empty or has spaces` })
 })
 
-/** For a server to show by that it has the weights it was given: ordinary words, figures, signs. */
+/** Text by which a server proves that it has the new weights: ordinary words, numbers, punctuation. */
 const known =
   "Mira has 12 apples, and Tom brings 7 more. How many apples are there now? 12 + 7 = 19, so there are 19 apples. " +
   "The next day, they eat 4 of them; then 15 are left."
 const mostKnown = 64
 
-/** A large model is read from a disk, after what has begun there is finished. */
+/** A large model is read from disk, after running requests have finished. */
 const wholeTime = "15 minutes"
 
 /**
- * Hands weights on to all of them; undefined where none is named. What can never be handed on is refused before
- * anything is trained.
+ * Publishes weights to all servers; undefined if none is configured. Weights that can never be published are rejected
+ * before training.
  */
 export const make = Effect.fn("Publisher.make")(function* (model: Model, { trainer }: TrainerSettings) {
   const apiKey = yield* tokenOf
@@ -59,7 +59,7 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
     writeAdapter: model.write,
     ...(isWhole ? { grace: 0, attemptTime: wholeTime } : { readAdapter: yield* PolicyLayers.readAdapter(model) })
   })
-  /** Adapters that are refused leave the samplers as they were. Whole weights leave nobody to sample from. */
+  /** Rejected adapters leave the samplers as they were. Rejected full weights leave no sampler. */
   const publish: LocalLearner.Publish = (weights) =>
     Effect.gen(function* () {
       yield* sync.publish(weights)

@@ -1,6 +1,6 @@
 /**
- * Training on a Tinker server: what of the settings it can follow, and its layers. The tokenizer and the chat template
- * are this machine's, of the folder or hub id of `--model`; weights stay with the server.
+ * Trains on a Tinker server: checks the settings it supports, and builds its layers. Tokenizer and chat template are
+ * local, from the folder or hub id of `--model`; weights stay on the server.
  */
 import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import * as Address from "@atropos/trainer/tinker/client/Address"
@@ -13,10 +13,9 @@ import * as BundledModel from "../config/BundledModel.ts"
 
 export const local = "local"
 
-/** Whether training happens elsewhere. */
 export const isRemote = ({ trainer }: TrainerSettings): boolean => trainer.engine !== local
 
-/** What a server does not do. */
+/** Describes a setting that a server does not support. */
 const problem = ({ lora, trainer }: TrainerSettings): string | undefined => {
   const { engine } = trainer
   if (!Address.isAddress(engine)) {
@@ -42,13 +41,13 @@ const problem = ({ lora, trainer }: TrainerSettings): string | undefined => {
     : undefined
 }
 
-/** Fails where a setting would have no effect. */
+/** Fails if a setting would have no effect. */
 export const check = (settings: TrainerSettings): Effect.Effect<void, UsageError> => {
   const message = problem(settings)
   return message === undefined ? Effect.void : Effect.fail(new UsageError({ message }))
 }
 
-/** The model as this machine knows it, and the engine that learns and samples. */
+/** The model as described locally, and the engine that trains and samples. */
 export const make = Effect.fn("RemoteEngine.make")(function* ({ lora, trainer }: TrainerSettings) {
   const address = yield* Address.read(trainer.engine)
   const described = yield* PretrainedModel.describe(BundledModel.located(trainer.model), trainer.seqLen)

@@ -1,10 +1,7 @@
 /**
- * What a run on a model of one's own takes of memory, and how much of it caches may take: known from the model's
- * configuration and what `--memory` allows, before its weights are read. A run that cannot fit is refused with what
- * would.
- *
- * The machine's memory decides (or what its container may take), not what is free at the moment: a run is built in the
- * same way when it is resumed.
+ * Estimates the memory of a run on a custom model, and sizes its caches, from the model's configuration and `--memory`,
+ * before weights are read. A run that cannot fit is refused, with changes that would fit. Counts the total memory of
+ * the machine or container rather than the free one, so that a resumed run is built in the same way.
  */
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import * as KvShape from "@atropos/trainer/engine/KvShape"
@@ -15,29 +12,29 @@ import * as QuantizedWeights from "@atropos/trainer/model/QuantizedWeights"
 import * as Tensors from "@atropos/trainer/model/Tensors"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 
-/** Of the process without a model: the service, its database, the command. */
+/** Memory of the process without a model: the service, its database, the command. */
 export const processBytes = 600e6
 
 export const mebibyte = 2 ** 20
 
-/** Completions that are sampled at once. */
+/** Max concurrently sampled completions. */
 export const maxRows = 128
 
-/** Limits of the engine's caches: as usual, or an eighth and a thirty-second of the memory. */
+/** Cache limits: at most the defaults, an eighth and a thirty-second of the memory. */
 export const caches = (memory: number) => ({
   kvMemoryMegabytes: Math.max(64, Math.min(2048, Math.floor(memory / 8 / mebibyte))),
   prefixCacheMegabytes: Math.min(512, Math.floor(memory / 32 / mebibyte))
 })
 
-/** Bytes. */
+/** In bytes. */
 export interface Needs {
-  /** Frozen weights, as training and sampling read them: a file that is mapped once. */
+  /** Frozen weights, for training and sampling: a file mapped once. */
   readonly weights: number
-  /** The engine's copy, in the order that products read. */
+  /** The engine's copy, in the layout of matmuls. */
   readonly rearranged: number
   /** Activations, logits and optimizer. */
   readonly training: number
-  /** Keys and values, at most. */
+  /** Max KV-cache. */
   readonly caches: number
   readonly all: number
 }
@@ -45,7 +42,7 @@ export interface Needs {
 type ModelConfig = Model["config"]
 type Settings = Pick<TrainerSettings, "lora" | "trainer">
 
-/** What the frozen weights are, as graphs read them. */
+/** Sizes of the frozen weights as graphs read them. */
 export const frozenOf = (config: ModelConfig, quantize: "none" | QuantizedWeights.Kind) => {
   let bytes = 0
   let largest = 0
@@ -58,23 +55,20 @@ export const frozenOf = (config: ModelConfig, quantize: "none" | QuantizedWeight
   return { bytes, largest }
 }
 
-/** Bytes that the process may take: what it is told, or what is there. */
+/** Bytes the process may use: configured, otherwise the available memory. */
 export const memoryOf = ({ memory }: Pick<Settings["trainer"], "memory">, device: DeviceKind): number =>
   memory === null ? MemoryPlan.memoryBytes(device) : memory * 2 ** 30
 
-/** What a run computes at once, and how. */
 export interface Computing {
-  /** Most positions of a micro-batch, padding included. */
   readonly tokens: number
   readonly plan: MemoryPlan.Plan
   readonly workload: Omit<MemoryPlan.Workload, "tokens">
 }
 
-/** What is told to be computed again. */
 const rematOf = ({ remat }: Pick<Settings["trainer"], "remat">): MemoryPlan.Plan["remat"] | undefined =>
   remat === "auto" ? undefined : remat === "none" ? false : remat
 
-/** As the learner of this machine is going to be built. */
+/** Matches the local learner's own choices. */
 export const computing = (
   config: ModelConfig,
   { trainer }: Pick<Settings, "trainer">,
@@ -88,7 +82,7 @@ export const computing = (
   return { tokens, workload, plan: MemoryPlan.choose({ ...workload, tokens }, device, memory, rematOf(trainer)) }
 }
 
-/** What a run takes at most; `isSampled`: with the engine that samples in the same process. */
+/** Peak memory of a run; `isSampled`: including a sampling engine in the same process. */
 export const needs = (
   config: ModelConfig,
   settings: Settings,
@@ -100,7 +94,7 @@ export const needs = (
   const isWhole = trainer.trains === "all"
   const { bytes } = frozenOf(config, isWhole ? "none" : trainer.quantize)
   const { plan, tokens, workload } = computing(config, settings, device, memory)
-  // Loading refuses an adapter that the model cannot have.
+  // Loading rejects an adapter that does not fit the model.
   const adapted = Lora.problemOf(lora, config) === undefined ? Lora.layout(config, lora).size : 0
   const trained = isWhole ? bytes / 4 : adapted
   const peak = MemoryPlan.peakBytes({ ...workload, tokens }, plan, trained)
@@ -116,7 +110,7 @@ export const needs = (
   }
 }
 
-/** Changes that take less, in the order of what they cost. */
+/** Changes that reduce memory, cheapest first. */
 const changes = ({ trainer }: Settings): ReadonlyArray<readonly [string, Partial<Settings["trainer"]>]> => {
   const shorter = [2, 4, 8].map((part) => Math.floor(trainer.seqLen / part)).filter((length) => length >= 512)
   return [
@@ -139,11 +133,11 @@ const changes = ({ trainer }: Settings): ReadonlyArray<readonly [string, Partial
 
 export const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
 
-/** The end of a refusal: the cheapest of what fits. */
+/** The end of a refusal: the cheapest changes that fit. */
 export const wouldFit = (fitting: ReadonlyArray<string>): string =>
   `${fitting.length === 0 ? "a smaller model would" : `${fitting.slice(0, 3).join(", or ")} would`} fit`
 
-/** Why a run cannot fit, and what would; undefined where it does. */
+/** Describes why a run cannot fit and which changes would; undefined if it fits. */
 export const problem = (
   config: ModelConfig,
   settings: Settings,
@@ -151,7 +145,7 @@ export const problem = (
   memory = memoryOf(settings.trainer, device),
   isSampled = true
 ): string | undefined => {
-  // How much a GPU has is not known.
+  // The memory of a GPU is unknown.
   if (device !== "cpu") return undefined
   const { all, caches: keys, rearranged, training, weights } = needs(config, settings, device, memory, isSampled)
   if (all <= memory) return undefined
@@ -171,19 +165,15 @@ export const problem = (
   )
 }
 
-/** Sizes of a step. */
 export interface Step {
   readonly batchSize: number
-  /** Prompt and answer together, tokens. */
+  /** Prompt and answer together, in tokens. */
   readonly length: number
-  /** Positions of the micro-batch that was tried before the step. */
+  /** Positions of the trial micro-batch before the step. */
   readonly tried: number
 }
 
-/**
- * Bytes that a step takes beyond what the process had when a small one had been tried; `isSampled`: with the keys and
- * values of its answers.
- */
+/** Bytes a step adds to the memory after the trial; `isSampled`: including the KV-cache of its answers. */
 export const growth = (
   config: ModelConfig,
   settings: Pick<Settings, "trainer">,

@@ -1,9 +1,8 @@
-/** Whether a run moves, as its service knows; undefined where that does not answer, or is of another make. */
+/** Reads a run's activity from its service; undefined if that does not answer or does not support it. */
 import * as ServiceApi from "@atropos/core/service/ServiceApi"
 import { RolloutReader } from "@atropos/api"
 import { Effect, Option, type Redacted } from "effect"
 
-/** Of a service in this process. */
 export const here = Effect.fnUntraced(function* (run: string) {
   const reader = yield* RolloutReader.RolloutReader
   return reader.runs.pipe(
@@ -12,7 +11,6 @@ export const here = Effect.fnUntraced(function* (run: string) {
   )
 })
 
-/** Of a service elsewhere. */
 export const ofService = Effect.fnUntraced(function* (options: {
   readonly url: string
   readonly run: string

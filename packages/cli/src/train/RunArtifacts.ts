@@ -1,6 +1,6 @@
 /**
- * What is left of a run for those who come after it: its newest checkpoint, the words that serve it, and beside it a
- * file for `--config` of each environment, by which other verbs ask the served policy as it was trained.
+ * Writes the artifacts of a run for later use: its newest checkpoint, the command that serves it, and a `--config` file
+ * for each environment, with which other commands sample the served policy as in training.
  */
 import type { Model } from "@atropos/trainer/model/Model"
 import type { TrainerFields } from "@atropos/trainer/run/TrainerSettings"
@@ -10,33 +10,29 @@ import * as RunFolder from "./RunFolder.ts"
 
 export interface RunArtifacts {
   readonly step: number
-  /** Flags of `atropos policy`; undefined where the weights are on a server. */
+  /** Flags of `atropos policy`; undefined if the weights are on a server. */
   readonly policy: string | undefined
   readonly configs: ReadonlyArray<{ readonly environment: string; readonly word: string; readonly config: string }>
 }
 
-/** Where `atropos policy` listens unless told otherwise. */
 const servedAt = "http://localhost:9004/v1"
 
-/** A word as a shell takes it. */
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 
-/** A path from here, as a shell takes it. */
+/** A relative path, quoted for the shell. */
 const typed = Effect.fnUntraced(function* (path: string) {
   const { relative } = yield* Path.Path
   const near = relative(process.cwd(), path)
   return quoted(near === "" || near.startsWith("..") ? path : near)
 })
 
-/** Writes the files. */
 export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   readonly run: RunFolder.RunFolder
   readonly model: Pick<Model, "name">
   readonly adapter: Model["adapter"]
-  /** Whether the weights are on this machine. */
   readonly isHere: boolean
   readonly settings: ReadonlyArray<RunSettings>
-  /** Bits of the frozen weights that the adapter was trained on: it is served on the same. */
+  /** Quantization of the frozen weights under the adapter; it is served with the same. */
   readonly quantize: TrainerFields["quantize"]
 }) {
   const fs = yield* FileSystem.FileSystem
@@ -69,7 +65,6 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   } satisfies RunArtifacts
 })
 
-/** Says, when a run was interrupted, what is kept of it. */
 export const tellStopped = Effect.fn("RunArtifacts.tellStopped")(function* (folder: string, steps: number) {
   const { join } = yield* Path.Path
   const step = yield* RunFolder.stepsIn(folder)

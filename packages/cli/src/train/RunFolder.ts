@@ -1,8 +1,8 @@
 /**
- * Where a run of `up` keeps its checkpoints: `<root>/<environment>-<n>`, with `run.json` beside them.
+ * Selects the checkpoint folder of an `up` run: `<root>/<environment>-<n>`, with `run.json` in it.
  *
- * The newest run with the same settings that is not through is gone on with; else a new one begins. Settings that only
- * say how far or where to run (steps, device, threads) do not tell runs apart.
+ * The newest unfinished run with the same settings is resumed; otherwise a new one starts. Settings about length or
+ * location (steps, device, threads) do not distinguish runs.
  */
 import * as Differences from "@atropos/trainer/checkpoint/Differences"
 import * as TrainerState from "@atropos/trainer/checkpoint/TrainerState"
@@ -11,13 +11,12 @@ import { Effect, FileSystem, Option, Path, Schema } from "effect"
 export interface RunFolder {
   readonly name: string
   readonly folder: string
-  /** Steps that an earlier process has done. */
+  /** Steps done by earlier processes. */
   readonly done: number
 }
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** Steps of the newest checkpoint in a folder. */
 export const stepsIn = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -32,7 +31,7 @@ export const stepsIn = Effect.fnUntraced(function* (folder: string) {
   )
 })
 
-/** The run to go on with, or a new one. `identity` is what must be equal, `ofToday` reads that of an older version. */
+/** The run to resume, or a new one. `identity` must be equal; `ofToday` converts that of an older version. */
 export const choose = Effect.fn("RunFolder.choose")(function* (options: {
   readonly root: string
   readonly environment: string

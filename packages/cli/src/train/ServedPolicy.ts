@@ -1,4 +1,4 @@
-/** The policy of `up` over HTTP: what is being trained can be talked to. */
+/** Serves the policy of `up` over HTTP while it is being trained. */
 import type { Description } from "@atropos/trainer/model/PretrainedModel"
 import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
@@ -6,7 +6,9 @@ import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 
-/** Serves the model of the engine in the context, on another port where the wanted one is taken, and says where. */
+/**
+ * Serves the model of the engine in the context and prints the address; uses another port if the given one is taken.
+ */
 export const layer = (model: Description, { host, port }: { readonly host: string; readonly port: number }) =>
   Layer.unwrap(
     Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * What a model that is served takes of memory (`policy`, `tinker`), and how much of it its caches may take: known from
- * its configuration, before its weights are read. A model that cannot fit is refused with what would.
+ * Estimates the memory of a served model (`policy`, `tinker`), and sizes its caches, from its configuration before its
+ * weights are read. A model that cannot fit is refused, with changes that would fit.
  */
 import * as MemoryPlan from "@atropos/trainer/local/MemoryPlan"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
@@ -14,9 +14,8 @@ import * as Room from "./Room.ts"
 
 type ModelConfig = Model["config"]
 
-/** As flags say it. */
 export interface Given {
-  /** GiB. */
+  /** In GiB. */
   readonly memory: Option.Option<number>
   readonly kvMemoryMegabytes: Option.Option<number>
   readonly prefixCacheMegabytes: Option.Option<number>
@@ -25,18 +24,17 @@ export interface Given {
 export interface Serving {
   readonly device: DeviceKind
   readonly quantize: "none" | QuantizedWeights.Kind
-  /** Completions at once. */
   readonly maxRows: number
-  /** Bytes that the process may take, and whether that was told. */
+  /** Bytes the process may use, and whether that was set explicitly. */
   readonly memory: number
   readonly isMemoryTold: boolean
   readonly caches: { readonly kvMemoryMegabytes: number; readonly prefixCacheMegabytes: number }
-  /** Where adapters are trained too: positions of a micro-batch, and the rank of the one that is counted. */
+  /** If adapters are trained too: positions of a micro-batch, and the adapter rank to account for. */
   readonly training?: { readonly tokenBudget: number; readonly maxRank: number } | undefined
   readonly separator: EngineFlags.Separator
 }
 
-/** Limits of the engine's caches, and the memory they are chosen for. */
+/** Cache limits, and the memory they are based on. */
 export const chosen = (given: Given, device: DeviceKind): Pick<Serving, "caches" | "isMemoryTold" | "memory"> => {
   const memory = Room.memoryOf({ memory: Option.getOrNull(given.memory) }, device)
   const usual = Room.caches(memory)
@@ -50,7 +48,7 @@ export const chosen = (given: Given, device: DeviceKind): Pick<Serving, "caches"
   }
 }
 
-/** What a graph that trains an adapter of every linear layer takes beside the weights. */
+/** Memory of a graph that trains an adapter of every linear layer, without the weights. */
 const trainingBytes = (config: ModelConfig, { device, memory, training }: Serving): number => {
   if (training === undefined) return 0
   const { maxRank, tokenBudget: tokens } = training
@@ -61,15 +59,15 @@ const trainingBytes = (config: ModelConfig, { device, memory, training }: Servin
   return MemoryPlan.peakBytes(workload, plan, trained) - MemoryPlan.heldBytes(workload)
 }
 
-/** What it takes at most. */
 export const needs = (config: ModelConfig, serving: Serving): Room.Needs => {
   const { caches, maxRows, quantize } = serving
   const rearranged = Room.frozenOf(config, quantize).bytes
-  // Once rearranged, matrices are not read from their file any more; embeddings are, and all that graphs train on.
+  // After rearranging, matrices are no longer read from their file; embeddings are, and everything that training graphs
+  // use.
   const weights = serving.training === undefined ? 4 * config.vocabSize * config.hiddenSize : rearranged
   const training = trainingBytes(config, serving)
   const cached = (caches.kvMemoryMegabytes + caches.prefixCacheMegabytes) * Room.mebibyte
-  // As floats, as they come from the graph and as they are drawn from.
+  // Float logits: graph output plus the sampling copy.
   const logits = 2 * 4 * maxRows * config.vocabSize
   return {
     weights,
@@ -80,7 +78,7 @@ export const needs = (config: ModelConfig, serving: Serving): Room.Needs => {
   }
 }
 
-/** Changes that take less, in the order of what they cost. */
+/** Changes that reduce memory, cheapest first. */
 const changes = (serving: Serving): ReadonlyArray<readonly [string, Partial<Serving>]> => {
   const { caches, memory, quantize, separator, training } = serving
   const flag = (name: EngineFlags.Name, value: number) => `--${EngineFlags.nameOf(name, separator)} ${value}`
@@ -113,10 +111,10 @@ const changes = (serving: Serving): ReadonlyArray<readonly [string, Partial<Serv
   ]
 }
 
-/** Why it cannot fit, and what would; undefined where it does. */
+/** Describes why it cannot fit and which changes would; undefined if it fits. */
 export const problem = (name: string, config: ModelConfig, serving: Serving): string | undefined => {
   const { device, isMemoryTold, memory } = serving
-  // How much a GPU has is not known.
+  // The memory of a GPU is unknown.
   if (device !== "cpu") return undefined
   const { all, caches, rearranged, training, weights } = needs(config, serving)
   if (all <= memory) return undefined
@@ -137,7 +135,7 @@ export const problem = (name: string, config: ModelConfig, serving: Serving): st
   )
 }
 
-/** For whoever loads the model: fails before weights are read. */
+/** A check for the model loader that fails before weights are read. */
 export const check = (name: string, serving: Serving) => (config: ModelConfig) => {
   const message = problem(name, config, serving)
   return message === undefined ? Effect.void : Effect.fail(new ModelError({ reason: "settings", model: name, message }))

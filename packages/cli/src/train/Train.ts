@@ -1,8 +1,8 @@
 /**
- * The trainer alone, against a trajectory service: batches in, an adapter (or a model) out, new weights to the
- * samplers.
+ * Runs the trainer alone against a trajectory service: consumes batches, produces an adapter (or a model), and sends
+ * new weights to the samplers.
  *
- * Goes on from the newest checkpoint in `save_path`. Interrupted, it saves one and gives back what it holds.
+ * Resumes from the newest checkpoint in `save_path`. When interrupted it saves one and returns the batches it holds.
  */
 import type * as Health from "@atropos/core/health/Health"
 import { type MetricsSettings, Tokenizer, TrajectoryClientAuto } from "@atropos/core"
@@ -36,13 +36,12 @@ export interface Trained {
   readonly first: Option.Option<StepMetrics>
   readonly last: Option.Option<StepMetrics>
   readonly folder: string
-  /** What was wrong with the run. */
   readonly cards: ReadonlyArray<Health.Card>
 }
 
 /**
- * Settings that fit a model: the learning rate that suits its width, where none was set, and sequences that it has
- * positions for, unless longer ones were asked for; a shorter `seq_len` is reported.
+ * Adapts settings to a model: a learning rate for its width if none was set, and sequences no longer than its positions
+ * unless set explicitly; a reduced `seq_len` is reported.
  */
 export const fitted = Effect.fnUntraced(function* (
   given: TrainerSettings,
@@ -63,7 +62,7 @@ const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
   )
   return {
     model,
-    /** Prints the plan of what is left; what it gives is to be told of every batch. */
+    /** Prints the plan of the remaining steps; the result must be called with every batch. */
     plan: (trainer: Trainer.Trainer, settings: TrainerSettings, steps: number) =>
       TrainPlan.make({ model, trainer, settings, device: device.kind, steps }),
     engine: (settings: TrainerSettings) =>
@@ -73,7 +72,7 @@ const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
   }
 })
 
-/** A server has no address for environments: they ask this process, which asks the server. */
+/** A server has no address for environments: they sample from this process, which forwards to the server. */
 const elsewhere = Effect.fnUntraced(function* (settings: TrainerSettings) {
   const { address, engine, model } = yield* RemoteEngine.make(settings)
   yield* Console.log(`engine: ${address.url} (Tinker), model ${model.name}, adapter of rank ${settings.lora.r}`)
@@ -84,12 +83,11 @@ const elsewhere = Effect.fnUntraced(function* (settings: TrainerSettings) {
   return { model, engine: () => Layer.build(served), plan: undefined }
 })
 
-/** Runs until the steps are done. */
 export const run = Effect.fn("Train.run")(
   function* (
     given: TrainerSettings,
     metrics: MetricsSettings.MetricsSettings,
-    /** Else `seq_len` is no more than the model has positions. */
+    /** Otherwise `seq_len` is limited to the model's positions. */
     isSeqLenGiven: boolean
   ) {
     const place = {
@@ -101,7 +99,7 @@ export const run = Effect.fn("Train.run")(
     const { trainer } = asked
     const { device } = yield* Executor
     const { resolve } = yield* Path.Path
-    // Said last of all: what holds the checkpoint is closed before.
+    // Printed last, after everything that holds the checkpoint is closed.
     yield* Effect.addFinalizer((exit) =>
       Exit.hasInterrupts(exit)
         ? Effect.ignore(tellStopped(resolve(trainer.savePath), trainer.trainingSteps))
@@ -109,14 +107,14 @@ export const run = Effect.fn("Train.run")(
     )
     const objective = yield* LossFile.ofSettings(given.loss)
     const isRemote = RemoteEngine.isRemote(asked)
-    // Of a remote engine the server's is the one that counts.
+    // With a remote engine the server's device counts.
     if (!isRemote) yield* Console.log(`device: ${device.kind}, ${device.detail}`)
     const { engine, model, plan } = yield* isRemote ? elsewhere(asked) : onThisMachine(asked)
     const settings = yield* fitted(asked, model, isSeqLenGiven)
     yield* Console.log(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
     )
-    // Lives as long as the run, whatever the engine holds.
+    // Lives as long as the run, including what the engine holds.
     const made = yield* Effect.provideContext(
       Trainer.make({ settings, ...(objective && { objective }) }),
       yield* engine(settings)
@@ -145,7 +143,7 @@ export const run = Effect.fn("Train.run")(
       Stream.runFold(
         () => ({ steps: 0, first: Option.none<StepMetrics>(), last: Option.none<StepMetrics>() }),
         ({ first }, metrics) => ({
-          // Not counted one by one: a step that an engine lost with its weights comes again.
+          // Not counted individually: a step that an engine lost with its weights is repeated.
           steps: metrics.step - done,
           first: Option.orElseSome(first, () => metrics),
           last: Option.some(metrics)

@@ -1,8 +1,7 @@
 /**
- * What a run of `train` will take, told before its first step: the model, memory, how it is computed, and the time of a
- * step whose sequences are all as long as they may be; and once more when the first batch is there, at its lengths.
- *
- * Rollouts are made elsewhere, at a speed that is not known here: the times are those of training alone.
+ * Prints the plan of a `train` run before its first step: model, memory, computation, and the time of a step with
+ * sequences of max length; and again for the lengths of the first batch. Rollouts come from elsewhere at an unknown
+ * speed: the times cover training only.
  */
 import type { Batch } from "@atropos/core"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
@@ -21,21 +20,20 @@ export interface Options {
   readonly trainer: Pick<Trainer, "isSettled" | "measure">
   readonly settings: TrainerSettings
   readonly device: DeviceKind
-  /** Steps that are left. */
   readonly steps: number
 }
 
-/** Seconds of a trial that is made again at the first batch's lengths: one that took longer has to do. */
+/** Max seconds for repeating the trial at the first batch's lengths; a slower trial is reused instead. */
 const patience = 8
 
-/** Lengths of a batch, tokens: of a sequence on average, and of what is trained of it. */
+/** Total tokens of a batch, and trained ones. */
 export interface Lengths {
   readonly sequences: number
   readonly tokens: number
   readonly trained: number
 }
 
-/** None is longer than `seqLen`: such sequences are cut, or left out. */
+/** Lengths capped at `seqLen`: longer sequences are truncated or skipped. */
 export const lengthsOf = ({ groups }: Pick<Batch.Batch, "groups">, seqLen: number): Lengths => {
   let [sequences, tokens, trained] = [0, 0, 0]
   for (const { masks, tokens: ofGroup } of groups) {
@@ -50,12 +48,12 @@ export const lengthsOf = ({ groups }: Pick<Batch.Batch, "groups">, seqLen: numbe
   return { sequences, tokens: tokens / each, trained: trained / each }
 }
 
-/** Seconds of a step: of a sequence of n tokens n - 1 are computed, for each update. */
+/** Seconds of a step: a sequence of n tokens computes n - 1 positions per update. */
 const stepSeconds = (sequences: number, tokens: number, trial: Trial.Trial, { updatesPerBatch }: Updates): number =>
   (sequences * updatesPerBatch * Math.max(1, tokens - 1)) / Trial.rate(trial)
 type Updates = Pick<TrainerSettings["trainer"], "updatesPerBatch">
 
-/** The plan as pairs to be printed, before there is a batch. */
+/** The plan as pairs, before the first batch. */
 export const describe = (
   { device, model, settings, steps }: Omit<Options, "trainer">,
   trial: Trial.Trial,
@@ -83,7 +81,7 @@ export const describe = (
 
 const round = (value: number): string => PlanLines.count(Math.round(value))
 
-/** What the first batch tells. */
+/** The plan for the first batch's lengths. */
 export const ofFirst = (
   { sequences, tokens, trained }: Lengths,
   trial: Trial.Trial,
@@ -96,7 +94,7 @@ export const ofFirst = (
   )
 }
 
-/** Tries, and prints the plan; what it gives is to be told of every batch before its step. */
+/** Runs a trial and prints the plan; the result must be called with every batch before its step. */
 export const make = Effect.fn("TrainPlan.make")(function* (options: Options) {
   const { device, model, settings, trainer } = options
   const { batchSize, seqLen } = settings.trainer

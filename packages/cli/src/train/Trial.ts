@@ -1,6 +1,6 @@
 /**
- * How fast sequences are trained on this machine: made-up ones of a length are tried before a run, as many as a few
- * seconds allow. Their gradient is thrown away, so the run's weights are the same to the bit.
+ * Measures training speed on this machine with synthetic sequences before a run, as many as a few seconds allow. Their
+ * gradient is discarded, so the run's weights are unchanged to the bit.
  */
 import type * as Trainer from "@atropos/trainer/run/Trainer"
 import { Effect } from "effect"
@@ -8,7 +8,7 @@ import { Effect } from "effect"
 export type Measuring = Pick<Trainer.Trainer, "measure">
 
 export interface Trial {
-  /** Positions that were trained at once. */
+  /** Positions trained together. */
   readonly tokens: number
   readonly seconds: number
 }
@@ -17,23 +17,21 @@ export interface Sizes {
   readonly batchSize: number
   /** Positions of a sequence. */
   readonly whole: number
-  /** Of them, that are trained: 0 to 1. */
+  /** Share of them that is trained: 0 to 1. */
   readonly share: number
 }
 
 /**
- * Tokens trained to begin with: fewer are slower for each. Where they take long, what prepares the graph hardly
- * counts.
+ * Tokens of the first trial; small batches are slower per token. If they take long, preparing the graph hardly matters.
  */
 const fewTokens = 256
 const long = 2
-/** Seconds for more, each of two times: the first makes room for arrays of that size. */
+/** Seconds for each of two more trials: the first allocates arrays of that size. */
 const patience = 1.5
 
-/** Tokens trained a second. */
 export const rate = ({ seconds, tokens }: Trial): number => tokens / seconds
 
-/** Tries sequences of the length that is expected, of which a share is trained. */
+/** Measures sequences of the expected length, with a share of them trained. */
 export const run = Effect.fn("Trial.run")(function* (trainer: Measuring, { batchSize, share, whole }: Sizes) {
   const of = Effect.fnUntraced(function* (tokens: number, sequences: number) {
     const trained = Math.max(1, Math.round(share * tokens))

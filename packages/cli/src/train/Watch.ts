@@ -1,11 +1,10 @@
 /**
- * The health of a run that is trained in this process, by what its trainer records, its environments where they are
- * here too, and whether the service sees it move: for the board, for `stop_on`, for logs, and for an address that is
- * told of it (`health_webhook`).
+ * Monitors the health of a run trained in this process, from the metrics of its trainer and of environments in this
+ * process, and its activity in the service: for the board, `stop_on`, logs, and a webhook (`health_webhook`).
  *
- * Each cause is reported once during the run, without its consequences: to the address, and as a line on
- * standard error where no board shows it. What `stop_on` names is told when it ends the run, before the command fails.
- * Telling holds up no step. A resumed run begins without a past.
+ * Each cause is reported once per run, without its consequences: to the webhook, and on standard error if no board
+ * shows it. A `stop_on` finding is reported when it ends the run. Reporting never delays a step. A resumed run starts
+ * without history.
  */
 import { MetricsSink } from "@atropos/core"
 import * as Health from "@atropos/core/health/Health"
@@ -25,25 +24,25 @@ interface Options {
 
 export interface Watch {
   readonly recorder: Health.Recorder
-  /** What is wrong by all rules, by cause, the gravest first. */
+  /** Findings of all rules by cause, most severe first. */
   readonly cards: () => ReadonlyArray<Health.Card>
-  /** Whether the scores of the run are in doubt: then nothing is called solved. */
+  /** True if the run's scores are in doubt: then nothing is called solved. */
   readonly isInDoubt: () => boolean
-  /** Whether the run moves, as the service knows; undefined until it said so. */
+  /** The run's activity in the service; undefined until known. */
   readonly activity: () => Health.Activity.Activity | undefined
-  /** Asks now and then whether the run moves, until the scope closes. */
+  /** Polls the run's activity until the scope closes. */
   readonly follow: (
     activity: Effect.Effect<Health.Activity.Activity | undefined>
   ) => Effect.Effect<void, never, Scope.Scope>
-  /** The sinks, with everything that goes to them seen here. */
+  /** Wraps sinks to observe everything recorded. */
   readonly over: <E, R>(sinks: Layer.Layer<MetricsSink.MetricsSink, E, R>) => typeof sinks
-  /** To be run after each step: reports new causes. */
+  /** Reports new causes; runs after each step. */
   readonly step: Effect.Effect<void>
-  /** Tells where `stop_on` ended what is run. */
+  /** Reports the finding if `stop_on` ended the effect. */
   readonly ending: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
-/** Sinks whose sources' figures are seen as they are recorded. */
+/** Observes the metrics of all sources as they are recorded. */
 const heard = ({ open }: MetricsSink.MetricsSinkShape, { see }: Health.Recorder): MetricsSink.MetricsSinkShape => ({
   open: (source) =>
     Effect.map(open(source), (recorder) => ({
@@ -58,10 +57,10 @@ const heard = ({ open }: MetricsSink.MetricsSinkShape, { see }: Health.Recorder)
 
 const lookEvery = "10 seconds"
 
-/** Each reads all steps so far: a run of more steps is judged once in a thousandth of them. */
+/** Each judgement reads all past steps: a longer run is judged once per thousandth of its steps. */
 const judgements = 1000
 
-/** Until the scope closes, which waits for what is being told. */
+/** Runs until the scope closes, which waits for pending reports. */
 export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, stopOn }: Options) {
   const { recorded, see } = Health.recorder()
   let activity: Health.Activity.Activity | undefined
@@ -72,7 +71,7 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
   const ending = StopOn.rulesOf(stopOn)
   const others = Health.ruleNames.filter((rule) => !ending.includes(rule))
   const told = new Set<string>()
-  // Whoever knows the address may post there.
+  // Anyone who knows the URL may post there.
   if (healthWebhook !== "") (yield* Secrets).add(healthWebhook)
   const sending = yield* FiberSet.make()
   yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(sending))

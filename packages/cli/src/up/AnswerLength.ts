@@ -1,29 +1,26 @@
 /**
- * Chooses how long an answer may be, unless it is set: from the answers of a few held-out items, so that a model
- * that says little is not waited for up to the environment's own limit of thousands of tokens.
- *
- * Chosen once for a run and kept in its folder, because a resumed run has to sample as it did. Longer ones are cut, and
- * counted as such.
+ * Chooses the max answer length, unless set, from the answers to a few held-out items, so that a run does not wait for
+ * the environment's own limit of thousands of tokens. Chosen once per run and saved in its folder, since a resumed run
+ * must sample identically. Longer answers are truncated and counted as such.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import type * as Lengths from "./Lengths.ts"
 
-/** Where answers are known: so many times the longest, and no less than this. */
+/** If answers are known: this multiple of the longest, and at least this many tokens. */
 const times = 2
 const least = 64
-/** Where some have not ended in the time of the trial. */
+/** If some did not end during the trial. */
 const unended = 256
 
-/** Tokens; no more than the environment's own limit. */
+/** In tokens; at most the environment's own limit. */
 export const choose = ({ areCut, rollouts }: Lengths.Lengths, maxTokenLength: number): number => {
   const longest = Math.max(0, ...rollouts.map(({ answer }) => answer))
-  // Nothing was asked, so nothing is known.
+  // Nothing was sampled, so nothing is known.
   if (longest === 0 && !areCut) return maxTokenLength
   const needed = 2 ** Math.ceil(Math.log2(Math.max(least, times * longest)))
   return Math.min(maxTokenLength, areCut ? Math.max(unended, needed) : needed)
 }
 
-/** Why it is so long, for the plan. */
 export const reason = ({ areCut, rollouts }: Lengths.Lengths): string => {
   const longest = Math.max(0, ...rollouts.map(({ answer }) => answer))
   return areCut
@@ -34,7 +31,7 @@ export const reason = ({ areCut, rollouts }: Lengths.Lengths): string => {
 const file = "answer-length.json"
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ tokens: Schema.Natural })))
 
-/** What this run had chosen before it was interrupted. */
+/** The choice of an interrupted run. */
 export const kept = Effect.fn("AnswerLength.kept")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path

@@ -1,45 +1,39 @@
-/** What a run of `up` came to: rewards step by step, and the held-out items before and after. */
+/** Summarises a run of `up`: rewards per step, and the held-out items before and after. */
 import { Evaluation } from "@atropos/core"
 
 export interface Curve {
   readonly rewards: ReadonlyArray<number>
   readonly tokens: number
   readonly sequences: number
-  /** What its steps took, waiting included. */
+  /** Total time of its steps, waiting included. */
   readonly seconds: number
 }
 
 export const empty: Curve = { rewards: [], tokens: 0, sequences: 0, seconds: 0 }
 
-/** What held-out items came to, answered greedily. */
+/** Results on held-out items with greedy decoding. */
 export interface Solved {
-  /** How many are solved; of a measure, the sum over items. */
+  /** Number solved; for a measure, the sum over items. */
   readonly correct: number
   readonly items: number
-  /** What is measured if the environment does not say what is solved: a component of the score, or `reward`. */
+  /** The measure if the environment does not define solved: a component of the score, or `reward`. */
   readonly measure?: string
 }
 
-/** Those of one environment. */
 export interface SolvedBy extends Solved {
   readonly environment: string
 }
 
-/**
- * Over how many steps rewards are averaged, as in the viewer: shorter where there are not enough of them for two
- * windows.
- */
+/** Window for averaging rewards, as in the viewer: shorter if there are too few steps for two windows. */
 export const windowOf = ({ length }: ReadonlyArray<number>): number => Math.max(1, Math.min(10, Math.floor(length / 2)))
 
 const meanOf = (rewards: ReadonlyArray<number>): number => (rewards.length === 0 ? 0 : Evaluation.mean(rewards))
 
-/** Mean of the last window. */
 export const recent = (rewards: ReadonlyArray<number>): number => meanOf(rewards.slice(-windowOf(rewards)))
 
-/** Mean of the first. */
 export const early = (rewards: ReadonlyArray<number>): number => meanOf(rewards.slice(0, windowOf(rewards)))
 
-/** The best mean of a window, and the last of its steps, counted from the curve's first. */
+/** The best window mean, and the last step of that window, counted from the curve's first. */
 export const best = (rewards: ReadonlyArray<number>): { readonly value: number; readonly step: number } => {
   const window = windowOf(rewards)
   let found = { value: early(rewards), step: Math.min(window, rewards.length) }

@@ -1,6 +1,6 @@
 /**
- * The plan of a run, made when its parts are there, and held against the first steps once those are known: what was
- * planned wrongly is told again, rightly.
+ * Plans a run once its parts exist, and compares the plan with the first steps: wrong estimates are corrected and
+ * reported.
  */
 import type { Environment } from "@atropos/core"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
@@ -19,16 +19,16 @@ import * as Plan from "./Plan.ts"
 import type { PromptTally } from "./PromptTally.ts"
 import * as Speed from "./Speed.ts"
 
-/** Steps that are looked at, after the first: that one prepares graphs. */
+/** Number of steps compared, after the first, which prepares graphs. */
 const lookedAt = 3
-/** What a step may take beyond or below its plan before that is told. */
+/** Relative deviation from the plan that is reported. */
 const tolerance = 0.2
-/** What the service, batches and graphs of further sizes add over a run: 0.2 to 0.7 GB where measured. */
+/** Memory that the service, batches and graphs of other sizes add during a run: 0.2 to 0.7 GB as measured. */
 const gatheredBytes = 450e6
 
 const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** What a step is, of all environments together. */
+/** The workload of a step over all environments. */
 const workloadOf = ({
   environments,
   settings: { trainer },
@@ -59,24 +59,23 @@ const workloadOf = ({
   }
 }
 
-/** What environments that make their held-out items call the number of them. */
+/** The setting of generated environments for the number of held-out items. */
 const heldOutSetting = "evaluation_items"
 
-/** Measures, chooses what is not set, and prints the plan; what it returns is called with every step. */
+/** Measures, chooses unset values, and prints the plan; the result must be called with every step. */
 export const make = Effect.fn("Forecast.make")(function* (options: {
   readonly model: Model
   readonly trainer: Pick<Trainer, "measure">
   readonly environments: ReadonlyArray<Environment.EnvironmentShape>
-  /** Of the engine that the environments ask. */
+  /** From the engine the environments use. */
   readonly prompts: PromptTally
   readonly settings: TrainerSettings
-  /** Steps that are left. */
   readonly steps: number
   readonly device: DeviceKind
-  /** Where the run is kept, and which of its settings are not set. */
+  /** The run's folder, and which of its settings are unset. */
   readonly folder: string
   readonly unset: { readonly answers: boolean; readonly steps: boolean; readonly evaluations: boolean }
-  /** Sets the longest answer from now on, tokens. */
+  /** Sets the max answer length from now on, in tokens. */
   readonly limitAnswers: (tokens: number) => void
 }) {
   const { device, environments, folder, limitAnswers, model, prompts, settings, unset } = options

@@ -1,8 +1,7 @@
 /**
- * The held-out items, asked before and after training: what they came to goes where other figures go, under the
- * environment's own name, and into files where `data_dir_to_save_evals` is set.
- *
- * An item that fails is told, counted and left out; where none is left, that is a failure.
+ * Evaluates the held-out items before and after training: results go to the metrics sinks under the environment's own
+ * name, and to files if `data_dir_to_save_evals` is set. A failed item is reported, counted and excluded; if all fail,
+ * the evaluation fails.
  */
 import {
   type Environment,
@@ -19,7 +18,10 @@ import { CommandFailed } from "../base/Failure.ts"
 import * as Heartbeat from "../base/Heartbeat.ts"
 import { showSolved, type Solved } from "./Curve.ts"
 
-/** Reports how far an evaluation is: its first item at once, then every few seconds, even if no item has ended. */
+/**
+ * Reports the progress of an evaluation: its first item immediately, then every few seconds, even if no item has
+ * finished.
+ */
 const progress = Effect.fnUntraced(function* ({ name }: Environment.EnvironmentShape, total: number, step: number) {
   const when = step === 0 ? "before the first step" : `after step ${step}`
   const ended: Array<EvaluationRun.EvaluatedItem> = []
@@ -36,7 +38,7 @@ const progress = Effect.fnUntraced(function* ({ name }: Environment.EnvironmentS
     })
 })
 
-/** Asks them all with the present weights; none where the environment has no evaluation. */
+/** Evaluates all items with the current weights; none if the environment has no evaluation. */
 export const ask = Effect.fn("HeldOut.ask")(function* (
   environment: Environment.EnvironmentShape,
   { seqLen, step }: { readonly seqLen: number; readonly step: number }
@@ -84,8 +86,8 @@ export const solvedOf = ({ items }: Pick<EvaluationRun.Evaluated, "items">): Sol
 }
 
 /**
- * Records evaluations: figures with the sinks of the context, or the service; samples with the service. The run has to
- * be registered by then.
+ * Records evaluations: metrics to the sinks in the context, or the service; samples to the service. The run must be
+ * registered by then.
  */
 export const recorder = Effect.fn("HeldOut.recorder")(function* (
   { name }: Environment.EnvironmentShape,
@@ -98,11 +100,11 @@ export const recorder = Effect.fn("HeldOut.recorder")(function* (
   const { figures } = yield* open({
     kind: "environment",
     name,
-    // Of its own: while it trains, the environment's rollouts have the files of the name alone.
+    // A separate key: during training the files of the plain name belong to the environment's rollouts.
     key: `${name}-held-out`,
     isResumed,
     prefix: "",
-    // Those that its rollouts are recorded with, under the name that they are registered by.
+    // The group and project its rollouts are recorded with, under the registered name.
     config: {},
     announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
   })

@@ -1,6 +1,6 @@
 /**
- * What a run of `up` that was interrupted had come to: its rewards step by step, from the figures beside its
- * checkpoints, and the held-out items of its very beginning. So a run that was gone on with is summed up whole.
+ * Restores the state of an interrupted `up` run: its rewards per step, from the metrics next to its checkpoints, and
+ * the initial evaluation. A resumed run is thus summarised as a whole.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import type { Curve, SolvedBy } from "./Curve.ts"
@@ -30,10 +30,7 @@ const decodeHeldOut = Schema.decodeUnknownOption(
 
 const file = "held-out.json"
 
-/**
- * Steps up to `done` of the figures in a folder; a step that was taken twice counts as the second time. Empty where
- * there are none.
- */
+/** Steps up to `done` from the metrics in a folder; for a repeated step, the last one counts. Empty without metrics. */
 export const curve = Effect.fn("History.curve")(function* (folder: string, done: number) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -54,7 +51,7 @@ export const curve = Effect.fn("History.curve")(function* (folder: string, done:
   } satisfies Curve
 })
 
-/** The held-out items before the first step, where an earlier process has asked them. */
+/** The held-out results before the first step, if an earlier process evaluated them. */
 export const before = Effect.fn("History.before")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -62,7 +59,6 @@ export const before = Effect.fn("History.before")(function* (folder: string) {
   return decodeHeldOut(text)
 })
 
-/** Writes them down. */
 export const saveBefore = Effect.fn("History.saveBefore")(function* (folder: string, solved: ReadonlyArray<SolvedBy>) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path

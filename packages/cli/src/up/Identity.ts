@@ -1,4 +1,4 @@
-/** What tells runs of `up` apart: all that decides what is learned, and nothing of how far, where and for whom. */
+/** Identifies a run of `up`: everything that determines what is learned, and nothing about its length or location. */
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Option, Predicate, Struct } from "effect"
 import type { Recipe } from "./Recipe.ts"
@@ -18,7 +18,7 @@ interface Identity {
   readonly warmStart: Recipe["warmStart"] | null
 }
 
-/** As `run.json` has it. */
+/** As saved in `run.json`. */
 export const make = ({ recipe, sampling, settings, stepsAhead, trainer: { lora, loss, trainer } }: Given): Identity => {
   const [first, ...further] = settings
   return {
@@ -36,8 +36,8 @@ export const make = ({ recipe, sampling, settings, stepsAhead, trainer: { lora, 
 const record = (value: unknown): object => (Predicate.isReadonlyObject(value) ? value : {})
 
 /**
- * An identity of an older version in today's words, so that its run goes on: what it had not yet is at its default, and
- * what it told runs apart by and no longer counts is left out.
+ * Converts the identity of an older version, so that its run can be resumed: missing settings get their default, and
+ * settings that no longer count are dropped.
  */
 export const ofToday = (written: unknown): unknown => {
   if (!Predicate.isReadonlyObject(written)) return written

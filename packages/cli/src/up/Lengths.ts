@@ -1,33 +1,31 @@
 /**
- * How long rollouts are, known before a run begins: a few held-out items are asked, through the environment's own
- * template and for no longer than a few seconds, and what was sampled is counted.
- *
- * Evaluations change nothing of an environment, and the items are asked again for their score. What a slow model has
- * not ended by then is not waited for: its prompts are known all the same, its answers are not.
+ * Measures rollout lengths before a run: evaluates a few held-out items for a few seconds, and counts the sampled
+ * tokens. Has no effect on later evaluations. Answers a slow model has not finished are abandoned: only their prompt
+ * lengths are known.
  */
 import { type Environment, SequenceLimit, Trajectory } from "@atropos/core"
 import { Duration, Effect, Exit, Option, Stream } from "effect"
 import type { PromptTally } from "./PromptTally.ts"
 
-/** One rollout, tokens. */
+/** One rollout, in tokens. */
 export interface Rollout {
-  /** All that was not sampled: of several turns, what tools said too. */
+  /** Everything that was not sampled, including tool results in multi-turn rollouts. */
   readonly prompt: number
   readonly answer: number
 }
 
 export interface Lengths {
-  /** Those that ended in time. */
+  /** The rollouts that finished in time. */
   readonly rollouts: ReadonlyArray<Rollout>
-  /** Mean tokens of a prompt; undefined where none was seen. */
+  /** Mean prompt tokens; undefined if no prompt was seen. */
   readonly prompt: number | undefined
-  /** Whether some did not end in time: those that did are the shorter ones. */
+  /** True if some did not finish in time: those that did are biased towards shorter ones. */
   readonly areCut: boolean
-  /** Held-out items of all environments. */
+  /** Number of held-out items of all environments. */
   readonly heldOut: number
 }
 
-/** Asked to begin with; and where these are soon done. */
+/** The initial trial, and the larger one if that finishes soon. */
 const few = { items: 2, seconds: 3 }
 const more = { items: 30, seconds: 5 }
 const soon = 2
@@ -35,13 +33,12 @@ const soon = 2
 const meanOf = (values: ReadonlyArray<number>): number | undefined =>
   values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** What a rollout was. */
 export const rolloutOf = (trajectory: Trajectory.Trajectory): Rollout => {
   const answer = Trajectory.trainedTokens(trajectory)
   return { prompt: trajectory.tokens.length - answer, answer }
 }
 
-/** Asks some; whether all have ended in time. */
+/** Evaluates some items; returns true if all finished in time. */
 const ask = Effect.fnUntraced(function* (
   works: ReadonlyArray<Environment.EvaluationWork>,
   limit: { readonly seqLen: number; readonly seconds: number },
@@ -50,7 +47,7 @@ const ask = Effect.fnUntraced(function* (
   const all = Effect.forEach(
     works,
     ({ evaluate }) =>
-      // Of what fails the evaluation itself tells.
+      // The evaluation itself reports failures.
       Effect.map(Effect.exit(SequenceLimit.within(limit.seqLen)(evaluate)), (exit) => {
         for (const { trajectory } of Exit.isSuccess(exit) ? exit.value : []) {
           if (trajectory.tokens.length > 0) onRollout(rolloutOf(trajectory))
@@ -62,7 +59,8 @@ const ask = Effect.fnUntraced(function* (
 })
 
 /**
- * Asks a few held-out items of each environment; about eight seconds at most. `prompts`: of the engine that is asked.
+ * Evaluates a few held-out items of each environment, for at most about eight seconds. `prompts` is the tally of the
+ * engine used.
  */
 export const look = Effect.fn("Lengths.look")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,

@@ -1,4 +1,4 @@
-/** The closed loop, and the held-out items asked before, after and, where that costs little, between its steps. */
+/** Runs the closed loop, and evaluates the held-out items before, after and, if that is cheap, between its steps. */
 import { Environment } from "@atropos/core"
 import * as ClosedLoop from "@atropos/trainer/run/ClosedLoop"
 import type * as Engine from "@atropos/trainer/engine/Engine"
@@ -14,50 +14,46 @@ import * as HeldOut from "./HeldOut.ts"
 
 export interface Options {
   readonly settings: TrainerSettings
-  /** What training begins with, where that is not the engine's model as it is. */
+  /** Initial weights of training, if they differ from the engine's model. */
   readonly initial: ClosedLoop.Options["initial"]
-  /** In place of the settings' preset. */
+  /** Replaces the preset of the settings. */
   readonly objective: ClosedLoop.Options["objective"] | undefined
   readonly stepsAhead: number
-  /** Called before anything is sampled or trained. */
   readonly onReady?: (
     trainer: Trainer.Trainer,
     environments: ReadonlyArray<Environment.EnvironmentShape>
   ) => Effect.Effect<Ready, unknown, Engine.Engine | FileSystem.FileSystem | Path.Path>
   readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
   readonly health: ClosedLoop.Options["health"]
-  /**
-   * What an earlier process of the same run had come to; the items it asked before the first step are not asked again.
-   */
+  /** Results of an earlier process of the same run; an existing initial evaluation is not repeated. */
   readonly earlier: { readonly curve: Curve; readonly before: Option.Option<ReadonlyArray<SolvedBy>> }
-  /** Told of the held-out items before the first step. */
+  /** Called with the held-out results before the first step. */
   readonly onBefore: (
     solved: ReadonlyArray<SolvedBy>
   ) => Effect.Effect<void, PlatformError, FileSystem.FileSystem | Path.Path>
 }
 
-/** What is known of the run once its parts are there. */
+/** Callbacks and choices that depend on the run's parts. */
 export interface Ready {
-  /** Called after every step. */
   readonly onStep: Options["onStep"]
-  /** Steps between evaluations of the held-out items; none but before and after the run if undefined. */
+  /** Steps between evaluations of the held-out items; undefined: only before and after the run. */
   readonly evaluateEvery?: number | undefined
 }
 
 export interface Outcome {
   readonly curve: Curve
-  /** One for each environment that has held-out items. */
+  /** One for each environment with held-out items. */
   readonly before: ReadonlyArray<SolvedBy>
   readonly after: ReadonlyArray<SolvedBy>
 }
 
-/** The held-out items of all environments: asked at a step, and told to whoever records figures. */
+/** Evaluates the held-out items of all environments at a step, and records the results. */
 const heldOutOf = Effect.fnUntraced(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
   { seqLen, start }: { readonly seqLen: number; readonly start: number }
 ) {
   const all = yield* Effect.forEach(environments, (environment) =>
-    // Made with the first step: the run is registered then.
+    // Created at the first step: the run is registered by then.
     Effect.map(Effect.cached(HeldOut.recorder(environment, { isResumed: start > 0 })), (recorder) => ({
       environment,
       recorder
@@ -94,7 +90,6 @@ const print = (solved: ReadonlyArray<SolvedBy>, when: string) =>
     { discard: true }
   )
 
-/** Runs until the trainer's steps are done. */
 export const run = Effect.fn("Loop.run")(function* (
   options: Options
 ): Effect.fn.Return<Outcome, unknown, ClosedLoop.Needs | Engine.Engine | Environment.Environments | Scope.Scope> {
@@ -132,7 +127,7 @@ export const run = Effect.fn("Loop.run")(function* (
           yield* Effect.andThen(tell, print(solved, `after step ${metrics.step}`))
         }
         return {
-          // A step that an engine lost with its weights comes again.
+          // A step that an engine lost with its weights is repeated.
           rewards: [...sum.rewards.slice(0, metrics.step - 1), metrics.rewardMean],
           tokens: sum.tokens + metrics.trainedTokens,
           sequences: sum.sequences + metrics.sequences,

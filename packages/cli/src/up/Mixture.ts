@@ -1,9 +1,9 @@
-/** Several environments trained together: their recipes as one. */
+/** Combines the recipes of several environments that are trained together. */
 import type { Recipe as Shared } from "@atropos/core"
 import { Array } from "effect"
 import { type Definition, type Recipe, scratch } from "./Recipe.ts"
 
-/** Settings of the first, with the steps of all: each environment gets its part of the batches. */
+/** Settings of the first, with the sum of all steps: each environment gets its share of the batches. */
 export const settingsOf = (
   definitions: Array.NonEmptyReadonlyArray<Definition>
 ): { readonly trainer: Shared.Section; readonly loss: Shared.Section } => {
@@ -13,8 +13,8 @@ export const settingsOf = (
 }
 
 /**
- * All characters, room for the longest, and demonstrations in turn, so many that each recipe has its own number of
- * them.
+ * All characters, the max length, and alternating demonstrations, as many as needed for each recipe to get its own
+ * number.
  */
 export const recipeOf = (recipes: Array.NonEmptyReadonlyArray<Recipe>): Recipe => {
   const [first] = recipes

@@ -1,4 +1,4 @@
-/** The recipe that a file exports beside its environment (`Recipe` of core), checked where it comes in. */
+/** Validates the recipe that a file exports along with its environment (`Recipe` of core). */
 import type { Recipe as Shared } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import * as Characters from "@atropos/trainer/model/Characters"
@@ -37,14 +37,13 @@ const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
 const warmStart: Shared.WarmStart = { steps: 200, batchSize: 64, learningRate: 2e-3 }
 
-/** Demonstrations that are looked at before the first step. */
+/** Number of demonstrations checked before the first step. */
 const lookedAt = 256
 
-/** The prompt as a model of characters sees it. */
+/** The prompt as a character model sees it. */
 export const promptText = (prompt: Shared.Demonstration["prompt"]): string =>
   typeof prompt === "string" ? prompt : Characters.chat(prompt)
 
-/** The definition of a file's recipe. */
 export const definition = Effect.fn("OwnRecipe.definition")(function* (word: string, { environment, recipe }: Chosen) {
   const wrong = (message: string) => new UsageError({ message: `--env ${word}: its recipe: ${message}` })
   yield* decode(recipe).pipe(
@@ -54,7 +53,7 @@ export const definition = Effect.fn("OwnRecipe.definition")(function* (word: str
       return wrong(`${path === "" ? "" : `${path}: `}${first?.message ?? message}`)
     })
   )
-  // Checked above but for what its functions take: the settings of the very environment beside it.
+  // Checked above except for the argument of its functions: the settings of the environment in the same file.
   const own = recipe as Shared.Recipe<unknown>
   const make: Recipe.Definition["make"] = Effect.fnUntraced(function* ({ given }) {
     const settings = yield* environment.settings.decode(given)

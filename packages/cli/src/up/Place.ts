@@ -1,7 +1,4 @@
-/**
- * Where a run's model learns and is sampled from: this machine, with a model from scratch or one that was trained
- * before; or a Tinker server.
- */
+/** Builds the engine of a run: local, with a model from scratch or a pretrained one, or a Tinker server. */
 import type * as Engine from "@atropos/trainer/engine/Engine"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as KeptWeights from "@atropos/trainer/checkpoint/KeptWeights"
@@ -27,10 +24,10 @@ import * as OwnRecipe from "./OwnRecipe.ts"
 import type * as Recipe from "./Recipe.ts"
 import type * as Sampling from "./Sampling.ts"
 
-/** Nothing has to be computed again for a small model. */
+/** A small model needs no recomputation. */
 const small = { remat: false }
 
-/** A model from scratch that has seen the form of its task, now or when its run began. */
+/** A model from scratch, warm-started on the form of its task now or when its run began. */
 const fromScratch = Effect.fn("Place.fromScratch")(function* (
   recipe: Recipe.Recipe,
   { seed, seqLen }: TrainerSettings["trainer"],
@@ -67,14 +64,14 @@ const fromScratch = Effect.fn("Place.fromScratch")(function* (
   return { model, initial: Option.getOrUndefined(yield* KeptWeights.read(kept)) }
 }, Effect.scoped)
 
-/** What environments, trainer and policy server need of either. */
+/** The layers environments, trainer and policy server need from either. */
 type Parts = Layer.Layer<
   Engine.Engine | LearnerEngine | ServerManager.ServerManager | Tokenizer.Tokenizer,
   Engine.EngineFailed | TrainerError,
   Executor | FileSystem.FileSystem | Path.Path | HttpClient.HttpClient
 >
 
-/** This machine; its layers are made for the settings as they are in the end. */
+/** The local engine; its layers are built from the final settings. */
 export const here = Effect.fn("Place.here")(function* (
   settings: TrainerSettings,
   recipe: Option.Option<Recipe.Recipe>,

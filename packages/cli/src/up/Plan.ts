@@ -1,10 +1,8 @@
 /**
- * What a run on a model of one's own will take, before it starts: the time of a step and of the whole run, memory, and
- * what would make it faster where nobody wants to wait that long. Made of the lengths that rollouts have (`Lengths`),
- * and of how fast this machine is (`Speed`).
- *
- * Answers grow and shrink while a model learns, so the time is that of its first steps. Where the model is too slow for
- * its answers to be known, a step has two times: at a usual length, and at the longest that is allowed.
+ * Estimates time and memory of a run on a custom model before it starts, with changes that make a long run faster, from
+ * the lengths of rollouts (`Lengths`) and the speed of this machine (`Speed`). The times are those of the first steps:
+ * answers change length as a model learns. If answer lengths are unknown, there are two times: for a typical length,
+ * and for the max allowed.
  */
 import { Docs } from "@atropos/core"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
@@ -21,20 +19,19 @@ export interface Workload {
   readonly batchSize: number
   readonly groupSize: number
   readonly steps: number
-  /** Longest prompt and answer together, and longest answer, tokens. */
+  /** Max tokens of prompt and answer together, and of the answer. */
   readonly seqLen: number
   readonly maxTokenLength: number
-  /** Completions that are sampled at once, in training and of held-out items. */
+  /** Max concurrent completions, in training and evaluation. */
   readonly rows: number
   readonly evaluationRows: number
-  /** Updates of the weights with each batch. */
   readonly updates: number
 }
 
-/** Lengths of prompts and answers, tokens, where nobody knows better. */
+/** Assumed prompt and answer lengths in tokens if unknown. */
 const usual = { prompt: 200, answer: 200 }
 
-/** Tokens of a prompt, and of answers of which each is as likely as the others. */
+/** Tokens of a prompt, and equally likely answer lengths. */
 export interface Expected {
   readonly prompt: number
   readonly answers: ReadonlyArray<number>
@@ -42,7 +39,7 @@ export interface Expected {
 
 const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** What rollouts are expected to be: once where their lengths are known, else of usual and of the longest answers. */
+/** The expected rollouts: one entry if lengths are known, otherwise for typical and for max answers. */
 export const expected = (
   { maxTokenLength, seqLen }: Pick<Workload, "maxTokenLength" | "seqLen">,
   { areCut, prompt: seen, rollouts }: Lengths.Lengths
@@ -56,7 +53,7 @@ export const expected = (
   return least < longest ? [shorter, { prompt, answers: [longest] }] : [shorter]
 }
 
-/** Seconds to sample so many completions, at most `rows` of them at once; those that have ended leave their rows. */
+/** Seconds to sample the completions, at most `rows` concurrently; finished ones free their rows. */
 const samplingSeconds = (completions: number, rows: number, { answers }: Expected, speed: Speed.Speed): number => {
   const together = Math.min(completions, rows)
   let seconds = 0
@@ -68,7 +65,6 @@ const samplingSeconds = (completions: number, rows: number, { answers }: Expecte
   return (seconds * completions) / Math.max(1, together)
 }
 
-/** Seconds of a step. */
 export const stepSeconds = (workload: Workload, speed: Speed.Speed, lengths: Expected): number => {
   const { batchSize, groupSize, rows, updates } = workload
   const prompts = ((batchSize / groupSize) * lengths.prompt) / speed.prompts
@@ -76,25 +72,24 @@ export const stepSeconds = (workload: Workload, speed: Speed.Speed, lengths: Exp
   return prompts + samplingSeconds(batchSize, rows, lengths, speed) + training
 }
 
-/** Seconds for so many held-out items. */
 export const heldOutSeconds = (workload: Workload, speed: Speed.Speed, items: number, lengths: Expected): number =>
   items === 0
     ? 0
     : (items * lengths.prompt) / speed.prompts + samplingSeconds(items, workload.evaluationRows, lengths, speed)
 
-/** Prompt and answer together. */
+/** Prompt and mean answer together. */
 export const lengthOf = ({ answers, prompt }: Expected): number => prompt + mean(answers)
 
-/** Seconds of a whole run: its steps, and the held-out items before and after. */
+/** Seconds of a whole run: its steps, and the evaluations before and after. */
 const runSeconds = (workload: Workload, speed: Speed.Speed, items: number, lengths: Expected): number =>
   workload.steps * stepSeconds(workload, speed, lengths) + 2 * heldOutSeconds(workload, speed, items, lengths)
 
-/** What evaluations between the steps may take of a run, and how often they come at most. */
+/** Max share of a run's time for evaluations between steps, and their max number. */
 const evaluation = { share: 0.1, times: 10 }
 
 /**
- * Steps between evaluations of the held-out items, so that they take no more than a tenth of the time; undefined where
- * that would be once in a run or never.
+ * Steps between evaluations of the held-out items, so that they take at most a tenth of the time; undefined if that
+ * means at most one per run.
  */
 export const evaluateEvery = (steps: number, step: number, heldOut: number): number | undefined => {
   if (heldOut <= 0 || step <= 0) return undefined
@@ -102,16 +97,16 @@ export const evaluateEvery = (steps: number, step: number, heldOut: number): num
   return every <= steps / 2 ? every : undefined
 }
 
-/** Seconds for one run beyond which advice is given. */
+/** Seconds of a run above which advice is given. */
 const longRun = 3600
-/** Prompts of a batch that is advised: fewer compare too little. */
+/** Min prompts per batch in advice: fewer compare too little. */
 const fewestGroups = 4
-/** Of the time for a step of decoding, with weights of 8 bits: 3.1 of 4.9 s where it was measured (docs/models.md). */
+/** Relative time of a decoding step with 8-bit weights: measured 3.1 of 4.9 s (docs/models.md). */
 const ofRounded = 0.65
-/** Answers that a shorter limit may cut. */
+/** Share of answers a shorter limit may truncate. */
 const mayBeCut = 0.1
 
-/** A limit that nearly all answers keep to, where it is below the longest of them. */
+/** A limit that nearly all answers satisfy, if below the longest. */
 const shorterLimit = (answers: ReadonlyArray<number>): number | undefined => {
   const sorted = answers.toSorted((a, b) => a - b)
   const kept = sorted[Math.ceil((1 - mayBeCut) * sorted.length) - 1] ?? 0
@@ -119,7 +114,7 @@ const shorterLimit = (answers: ReadonlyArray<number>): number | undefined => {
   return limit > 0 && limit < (sorted.at(-1) ?? 0) ? limit : undefined
 }
 
-/** Changes that make a run shorter, each with what it would take then. */
+/** Changes that shorten a run, each with the resulting time. */
 const advice = (
   { heldOutSetting, lengths: known, settings: { trainer }, device, speed, workload }: Described,
   lengths: Expected
@@ -161,7 +156,7 @@ const advice = (
 
 const { count, rate, span, time } = PlanLines
 
-/** How long rollouts are, and how that is known. */
+/** Describes the expected rollout lengths and their source. */
 const lengthsLine = ({ areCut, prompt, rollouts }: Lengths.Lengths, [first]: ReadonlyArray<Expected>): string => {
   const items = `${rollouts.length} held-out ${rollouts.length === 1 ? "item" : "items"}`
   if (prompt === undefined) {
@@ -173,7 +168,7 @@ const lengthsLine = ({ areCut, prompt, rollouts }: Lengths.Lengths, [first]: Rea
     : `${prompts} and answers of ${count(Math.round(mean(first!.answers)))}, as ${items} had them`
 }
 
-/** Limits of the sampler's caches, chosen for the memory that is there. */
+/** Cache limits of the sampler for the available memory. */
 const cachesLine = (settings: Described["settings"], device: DeviceKind): PlanLines.Line => {
   const { kvMemoryMegabytes, prefixCacheMegabytes } = Room.caches(Room.memoryOf(settings.trainer, device))
   return [
@@ -191,15 +186,15 @@ export interface Described {
   readonly expected: readonly [Expected, ...ReadonlyArray<Expected>]
   readonly speed: Speed.Speed
   readonly memory: PlanLines.Memory
-  /** Programs that wanted a processor during the trial. */
+  /** Load average during the trial. */
   readonly load: number
-  /** Setting of the environment that says how many held-out items are asked. */
+  /** The environment's setting for the number of held-out items. */
   readonly heldOutSetting?: string | undefined
-  /** What was not set, and was chosen: the environment's own longest answer, the number of steps. */
+  /** Chosen because unset: the environment's own max answer length, the number of steps. */
   readonly chosen?: { readonly maxTokenLength: number | undefined; readonly steps: boolean } | undefined
 }
 
-/** What was chosen for this run, and why. */
+/** Describes the choices for this run with their reasons. */
 const chosenLines = ({ chosen, lengths, settings, workload }: Described): ReadonlyArray<PlanLines.Line> => [
   ...(chosen?.maxTokenLength === undefined || chosen.maxTokenLength === workload.maxTokenLength
     ? []
@@ -219,7 +214,6 @@ const chosenLines = ({ chosen, lengths, settings, workload }: Described): Readon
     : [])
 ]
 
-/** The plan as pairs to be printed. */
 export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
   const { device, expected, lengths, load, memory, model, settings, speed, workload } = options
   const { batchSize, maxTokenLength, rows, seqLen, steps } = workload

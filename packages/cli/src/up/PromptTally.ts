@@ -1,19 +1,18 @@
 /**
- * Counts the prompts that an engine is given, as they are asked: how long they are is known at once, however slow the
- * model is to answer them.
+ * Counts the prompts an engine receives, on request, so that prompt lengths are known immediately even with a slow
+ * model.
  */
 import * as Engine from "@atropos/trainer/engine/Engine"
 import { Effect, Layer } from "effect"
 
 export interface PromptTally {
-  /** Prompts asked so far, and their tokens. */
   requests: number
   tokens: number
 }
 
 export const make = (): PromptTally => ({ requests: 0, tokens: 0 })
 
-/** The engine in the context, counted. */
+/** Counts the prompts of the engine in the context. */
 export const layer = (tally: PromptTally): Layer.Layer<Engine.Engine, never, Engine.Engine> =>
   Layer.effect(
     Engine.Engine,

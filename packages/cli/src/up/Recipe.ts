@@ -1,10 +1,8 @@
 /**
- * How to train a model from scratch on a small task of characters, in seconds and with nothing to download: the
- * vocabulary, what is shown before reinforcement learning, and settings that were found to learn every time
- * (docs/training.md has the curves).
- *
- * What stands here lies below a file and flags. A recipe is for its own model: for a model that the user names there is
- * `ownModel` alone, and the trainer's defaults (an adapter, `TrainerSettings`).
+ * Defines recipes for training a model from scratch on a small character task in seconds, without downloads: the
+ * vocabulary, demonstrations before reinforcement learning, and settings found to learn reliably (docs/training.md has
+ * the curves). File and flags take precedence. A recipe only suits its own model: for a user's model only `ownModel`
+ * and the trainer's defaults apply.
  */
 import type { Recipe as Shared } from "@atropos/core"
 import { Addition, Blackjack, LetterCounting, Mcqa, SortLetters, TextReversal } from "@atropos/envs"
@@ -14,43 +12,42 @@ import type { RunSettings } from "../config/RunSettings.ts"
 
 type Values = { readonly [name: string]: unknown }
 
-/** The word for a model that is made from scratch, in the place of a folder. */
+/** The value of `--model` for a model from scratch. */
 export const scratch = "scratch"
 
-/** A recipe for certain settings of its environment. */
+/** A recipe for specific settings of its environment. */
 export interface Recipe {
   readonly characters: string
-  /** Longest prompt and completion, tokens. */
+  /** Max tokens of prompt and completion. */
   readonly longest: number
-  /** Of the model's first embeddings, where the usual one is too small. */
+  /** Standard deviation of the initial embeddings, if the default is too small. */
   readonly embeddingDeviation?: number
   readonly demonstration: (index: number) => Shared.Demonstration
   readonly warmStart: Shared.WarmStart
 }
 
-/** A recipe as it is declared: how to make it for an environment as set, and the settings that go with it. */
+/** A recipe as declared: a function of the environment's settings, and the settings that go with it. */
 export interface Definition<Needs = RunSettings> {
-  /** For an environment as it is set. */
   readonly make: (settings: Needs) => Effect.Effect<Recipe, unknown, Command.Environment>
   readonly env: Values
   readonly trainer: Values
   readonly loss: Values
 }
 
-/** All rollouts count, those of groups without a difference too: a batch is a fixed number of items. */
+/** All rollouts count, including those of groups without differences: a batch is a fixed number of items. */
 export const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_workers: 64, steps_per_eval: 0 }
 
 /**
- * What differs from an environment's defaults for a model of the user's: a step takes what its items give, also where
- * all answers are scored alike and teach nothing. Dropped, they would keep a model that solves none from ever ending a
- * step. Of the trainer's defaults 10 steps show nothing; held-out items are asked between steps by `Loop`.
+ * Changes to an environment's defaults for a user's model: a step uses all groups, even those with equal scores that
+ * teach nothing. If they were dropped, a model that solves none would never finish a step. The trainer's default of 10
+ * steps is too short to see progress; `Loop` evaluates held-out items between steps.
  */
 export const ownModel: Pick<Definition, "env" | "trainer"> = {
   env: { ensure_scores_are_not_same: false, steps_per_eval: 0 },
   trainer: { training_steps: 40, warmup_steps: 2 }
 }
 
-/** Settings of an environment for the model that comes with the command; there is nothing to be made or shown. */
+/** Settings of an environment for the bundled model, which needs no demonstrations. */
 export type Bundled = Pick<Definition, "env" | "trainer" | "loss"> & { readonly lora: Values }
 
 /** Advantages r - mean without a deviation (Dr. GRPO), DAPO's asymmetric clip and mean over tokens; no reference. */
@@ -74,13 +71,12 @@ export const trainer: Values = {
   checkpoint_interval: 50
 }
 
-/** Small embeddings look alike: 600 supervised steps of letter-counting solve 70% with 0.02, 96% with this. */
+/** Small embeddings are too similar: 600 supervised steps of letter-counting solve 70% with 0.02, 96% with this. */
 export const toldApart = 0.25
 
-/** Answers at random, shown until they have the form: all that is right is left to the reward. */
+/** Random answers, shown until the model has the format: correctness is left to the reward. */
 const formAlone: Recipe["warmStart"] = { steps: 50, batchSize: 64, learningRate: 2e-3 }
 
-/** The recipes of the built-in environments. */
 export const definitions: { readonly [environment: string]: Definition<Pick<RunSettings, "given">> } = {
   "sort-letters": {
     make: ({ given }) =>
@@ -117,7 +113,7 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
       })),
     env: { ...env, prompt_style: "compact" },
     trainer: { ...trainer, batch_size: 512, training_steps: 300 },
-    // Without a KL penalty it settles for never taking a card before it has told the hands apart.
+    // Without a KL penalty it settles on never taking a card before it can distinguish hands.
     loss: { ...loss, kl: "k3", kl_coef: 0.02 }
   },
   "letter-counting": {
@@ -130,12 +126,11 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
         demonstration: (index) => LetterCounting.demonstration({ seed, index, tier: startTier, accuracy: 0 }),
         warmStart: formAlone
       })),
-    // One tier: a vocabulary of characters and a small model get no further in minutes. Many words teach more than many
-    // answers to one.
+    // One tier: a small character model gets no further within minutes. Many words teach more than many answers to one.
     env: { ...env, group_size: 4, prompt_style: "compact", start_tier: 1, max_tier: 1, skip_easy_and_hard: false },
     trainer: { ...trainer, batch_size: 512, lr: 3e-3, training_steps: 800 },
-    // Half of the answers are 1: without a strong KL penalty towards the even start it settles there before it has
-    // found out how to look.
+    // Half of the answers are 1: without a strong KL penalty towards the uniform start it settles there before it
+    // learns to count.
     loss: { ...loss, kl: "k2", kl_coef: 0.3 }
   },
   mcqa: {
@@ -165,7 +160,6 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
   }
 }
 
-/** The recipes of the bundled model. */
 export const bundled: { readonly [environment: string]: Bundled } = {
   "arithmetic-stories": {
     env: {

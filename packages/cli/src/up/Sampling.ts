@@ -1,9 +1,9 @@
 /**
- * How the engine of this process samples while it trains: how far it may run ahead, what becomes of answers when new
- * weights come, and whether it guesses tokens.
+ * Configures sampling during in-process training: how far it may run ahead, the handling of in-flight answers on new
+ * weights, and speculative decoding.
  *
- * At 0 steps ahead every answer is of the weights that it trains and the same seed gives the same run, to the bit; so
- * it does with guessed tokens, which change logprobs by rounding.
+ * With 0 steps ahead every answer comes from the weights it trains, and the same seed gives a bit-identical run;
+ * speculative decoding keeps this, but changes logprobs by rounding.
  */
 import type { EngineSettings } from "@atropos/trainer/engine/EngineSettings"
 import { type TrainerSettings, waitAtStaleness } from "@atropos/trainer/run/TrainerSettings"
@@ -14,10 +14,10 @@ import * as RemoteEngine from "../train/RemoteEngine.ts"
 
 export type Sampling = Pick<EngineSettings, "speculativeTokens" | "weightUpdates">
 
-/** Before it could be told: no token is guessed, and answers end on the weights that they began with. */
+/** The behaviour before these settings existed: no speculation, and answers finish on the weights they began with. */
 export const asEver: Sampling = { speculativeTokens: 0, weightUpdates: "pinned" }
 
-/** How far sampling runs ahead, where `on_stale wait` may say it too. */
+/** Number of steps sampling runs ahead, which `on_stale wait` may also set. */
 export const stepsAheadOf = Effect.fnUntraced(function* ({ trainer }: TrainerSettings, given: Option.Option<number>) {
   const bound = waitAtStaleness(trainer)
   const stepsAhead = Option.getOrElse(given, () => bound ?? 0)
@@ -32,7 +32,7 @@ export interface Flags {
   readonly weightUpdates: "pinned" | "in-flight"
 }
 
-/** What flags say; fails where that would have no effect. */
+/** Reads the flags; fails if one would have no effect. */
 export const of = Effect.fnUntraced(function* (
   settings: TrainerSettings,
   { speculativeTokens, weightUpdates }: Flags,

@@ -1,10 +1,9 @@
 /**
- * A recipe for an environment that has none (`--model scratch`): characters from the prompts of its items and the gold
- * answers of its claims, and demonstrations of gold answers, most of them to another item's prompt. They teach what an
- * answer looks like; which one is right is left to the reward, but for the few that are right.
+ * Creates a recipe for an environment without one (`--model scratch`): characters from the prompts of its items and the
+ * gold answers of its claims, and demonstrations of gold answers, mostly for another item's prompt, which teach the
+ * format and leave correctness to the reward.
  *
- * It learns where a short answer follows from a short prompt. What a good guess looks like is better known to whoever
- * wrote the environment: a file that exports a recipe is trained by that.
+ * Works if a short answer follows from a short prompt. A recipe exported by the environment's file takes precedence.
  */
 import { Environment, SeededRandom } from "@atropos/core"
 import type { ScriptedRequest } from "@atropos/core/inference/backend/Scripted"
@@ -15,19 +14,18 @@ import * as Services from "../config/Services.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Recipe from "./Recipe.ts"
 
-/** Items that are looked at, and the time for it. */
+/** Number of items read, and the time limit. */
 const lookedAt = 512
 const lookedAtHeldOut = 64
 const lookingMillis = 20_000
 
-/** Share of the demonstrations that are right. */
+/** Share of correct demonstrations. */
 const right = 0.1
 
-/** Room for an answer of which no gold one is known, tokens. */
+/** Answer tokens to allow if no gold answer is known. */
 const unknownAnswer = 16
 
 interface Seen {
-  /** The first prompt of the item. */
   readonly prompt: string
   readonly gold: string | undefined
 }
@@ -35,7 +33,7 @@ interface Seen {
 const promptOf = (request: ScriptedRequest): string =>
   "prompt" in request ? request.prompt : Characters.chat(request.messages)
 
-/** What the environment asks, with a policy that answers nothing. */
+/** Collects the prompts of the environment with a policy that answers nothing. */
 const look = Effect.fnUntraced(function* (settings: RunSettings) {
   const asked: Array<string> = []
   const all: Array<string> = []
@@ -51,7 +49,7 @@ const look = Effect.fnUntraced(function* (settings: RunSettings) {
     })
     const until = (yield* Clock.currentTimeMillis) + lookingMillis
     const isLate = Effect.map(Clock.currentTimeMillis, (now) => now > until)
-    // What becomes of the empty answers does not matter.
+    // The fate of the empty answers does not matter.
     const ask = <E>(effect: Effect.Effect<unknown, E>) =>
       Effect.exit(Effect.timeoutOption(effect, "5 seconds")).pipe(Effect.map(() => asked.splice(0)))
     const seen = yield* environment.work(0).pipe(
@@ -83,7 +81,6 @@ const isAscii = (character: string): boolean => character <= "\x7f"
 
 const wrong = (message: string) => new UsageError({ message: `--model scratch: ${message}` })
 
-/** The recipe of an environment as it is set. */
 const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
   const { prompts, seen } = yield* look(settings)
   if (seen.length === 0)
@@ -96,7 +93,7 @@ const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
     )
   }
   const texts = [...prompts, ...shown.map(({ gold }) => gold)].join("")
-  // Where no answer is known, those that count may have digits that no prompt had.
+  // Without known answers, correct ones may contain digits that no prompt has.
   const more = shown.length === 0 && /\d/.test(texts) ? "0123456789" : ""
   const characters = Array.from(new Set(texts + more))
     .filter(isAscii)
@@ -123,6 +120,6 @@ export const definition: Recipe.Definition = {
   make,
   env: Recipe.env,
   trainer: { ...Recipe.trainer, training_steps: 400 },
-  // Without a KL penalty it settles for the answers that are often right.
+  // Without a KL penalty it settles on the most frequent answers.
   loss: { ...Recipe.loss, kl: "k2", kl_coef: 0.1 }
 }

@@ -1,6 +1,6 @@
 /**
- * How fast this machine is with a model: prompts read, steps of decoding, sequences trained on. Each is tried at the
- * sizes that a run will have, as far as that takes a few seconds.
+ * Measures this machine's speed with a model: prefill, decoding steps, training. Each is measured at the sizes of the
+ * run, as far as a few seconds allow.
  */
 import type { Model } from "@atropos/trainer/model/Model"
 import * as Engine from "@atropos/trainer/engine/Engine"
@@ -8,43 +8,39 @@ import { Clock, Effect, Stream } from "effect"
 import * as Trial from "../train/Trial.ts"
 
 export interface Speed {
-  /** Tokens of prompts a second. */
+  /** Prompt tokens per second. */
   readonly prompts: number
-  /** Seconds of one step of decoding, which gives each row a token: at all, and for each row. */
+  /** Seconds of one decoding step, which gives each row a token: constant part, and per row. */
   readonly decoding: { readonly step: number; readonly row: number }
-  /** Tokens trained a second. */
+  /** Trained tokens per second. */
   readonly training: number
-  /** Positions that were trained at once in the trial. */
+  /** Positions trained together in the trial. */
   readonly triedTokens: number
 }
 
-/** Sizes of a step, tokens and numbers. */
 export interface Sizes {
   readonly batchSize: number
   readonly seqLen: number
-  /** Completions that are sampled at once. */
+  /** Concurrently sampled completions. */
   readonly rows: number
   readonly prompt: number
   readonly answer: number
 }
 
-/** Seconds that a step of decoding takes. */
 export const decodingSeconds = ({ decoding: { row, step } }: Speed, rows: number): number => step + row * rows
 
-/** Steps of decoding that are timed, and seconds for them. */
+/** Max decoding steps to measure, and seconds for them. */
 const decoded = { most: 24, seconds: 1.5 }
-/** Fewer rows of a second trial. */
+/** Divisor for the rows of a second trial. */
 const fewerRows = 8
-/** Longest prompt that is tried. */
 const longestPrompt = 512
-/** Enough of a prompt for the first run. */
 const shortPrompt = 8
 
 const seconds = (from: bigint, to: bigint): number => Number(to - from) / 1e9
 
 /**
- * One prompt and its completions: seconds for the prompt, and for a step of decoding. The engine tells of the prompt's
- * end with the step after it, so two tokens come first.
+ * Samples one prompt with its completions and returns the seconds for the prompt and for a decoding step. The engine
+ * reports the end of the prompt with the following step, so two tokens come first.
  */
 const sample = Effect.fnUntraced(function* (promptTokens: ReadonlyArray<number>, rows: number, maxTokens: number) {
   const engine = yield* Engine.Engine
@@ -60,7 +56,7 @@ const sample = Effect.fnUntraced(function* (promptTokens: ReadonlyArray<number>,
         events++
         if (events <= 2 * rows) first = now
         last = now
-        // At least one step, whatever it takes.
+        // At least one step, regardless of its duration.
         return events >= 3 * rows && events % rows === 0 && seconds(first, now) > decoded.seconds
       }),
       Stream.runDrain
@@ -70,7 +66,7 @@ const sample = Effect.fnUntraced(function* (promptTokens: ReadonlyArray<number>,
   return { prompt: Math.max(0, seconds(begun, first) - (steps <= 0 ? 0 : step)), step }
 })
 
-/** Times all three; changes nothing. */
+/** Measures all three; changes nothing. */
 export const measure = Effect.fn("Speed.measure")(function* (
   { config }: Model,
   trainer: Trial.Measuring,
@@ -80,12 +76,12 @@ export const measure = Effect.fn("Speed.measure")(function* (
   const length = Math.max(1, Math.min(longestPrompt, Math.round(prompt), room - 1))
   const maxTokens = Math.max(1, Math.min(decoded.most, room - length))
   let seen = 0
-  /** Each another one, so that none begins as one that is known already. */
+  /** Distinct prompts, so that none hits the prefix cache. */
   const next = () => {
     const at = 1 + seen++
     return Array.from({ length }, (_, i) => (at * 104_729 + i * 7919) % config.vocabSize)
   }
-  // Prepares what the first run has to prepare.
+  // Warm-up.
   yield* sample(next().slice(0, shortPrompt), 1, 1)
   const all = yield* sample(next(), rows, maxTokens)
   const less = Math.max(1, Math.floor(rows / fewerRows))

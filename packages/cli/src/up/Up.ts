@@ -1,10 +1,9 @@
 /**
- * The main job in one process, on embedded parts: the trajectory service with its HTTP endpoints, an environment, a
- * policy that is sampled from and served, and the trainer.
+ * Runs everything in one process with embedded parts: the trajectory service with its HTTP endpoints, an environment, a
+ * policy that is sampled and served, and the trainer.
  *
- * For the built-in tasks of characters the model is made from scratch and shown demonstrations first (`Recipe`); for
- * everything else `--model` names one. A run that was interrupted is gone on with by the next start with the same
- * settings.
+ * For the built-in character tasks the model is made from scratch and warm-started with demonstrations (`Recipe`);
+ * otherwise `--model` names one. An interrupted run is resumed by the next start with the same settings.
  */
 import { Environment, type MetricsSettings, SequenceLimit } from "@atropos/core"
 import {
@@ -45,22 +44,21 @@ import * as RunActivity from "../train/RunActivity.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
 
 export interface UpOptions {
-  /** One for each environment. */
   readonly settings: Arr.NonEmptyReadonlyArray<RunSettings>
   readonly trainer: TrainerSettings
   readonly metrics: MetricsSettings.MetricsSettings
   readonly recipe: Option.Option<Recipe.Recipe>
-  /** Else `seq_len` is no more than the model has positions. */
+  /** Otherwise `seq_len` is limited to the model's positions. */
   readonly isSeqLenGiven: boolean
-  /** Else the number of steps is a default. */
+  /** Otherwise the number of steps is a default. */
   readonly areStepsGiven: boolean
   readonly stepsAhead: number
   readonly sampling: Sampling.Sampling
   readonly fresh: boolean
   readonly policyPort: number
-  /** Whether its pages stay after the last step, until the command is stopped. */
+  /** Keeps the viewer up after the last step, until the command is stopped. */
   readonly stays: boolean
-  /** Told of the result while its pages are still there. */
+  /** Called with the result while the viewer is still up. */
   readonly onResult: (result: UpResult) => Effect.Effect<void>
   readonly host: string
   readonly port: number
@@ -70,9 +68,7 @@ export interface UpResult extends Loop.Outcome {
   readonly run: RunFolder.RunFolder
   readonly seconds: number
   readonly trained: RunArtifacts.RunArtifacts
-  /** What was wrong with the run. */
   readonly cards: ReadonlyArray<Health.Card>
-  /** Whether its scores are in doubt. */
   readonly isInDoubt: boolean
 }
 
@@ -83,7 +79,7 @@ interface Chosen extends UpOptions {
 /** The store on the configured database, and the HTTP service over it, whose page opens the run. */
 const service = (options: Pick<Chosen, "chosen" | "host" | "port">) =>
   TrajectoryService.serve(options).pipe(
-    // The port may be taken, by `atropos api` for one: the figures are worth a link all the same.
+    // The port may be taken, for example by `atropos api`: any other port will do for the viewer.
     Layer.catchTag("ListenError", () => TrajectoryService.serve({ ...options, port: 0 })),
     Layer.provide(Layer.succeed(ViewerPage.Opens, options.chosen.name)),
     Layer.provideMerge(PgTrajectoryStore.layer),
@@ -92,22 +88,21 @@ const service = (options: Pick<Chosen, "chosen" | "host" | "port">) =>
     Layer.provideMerge(Database.layerConfig)
   )
 
-/** Models made from scratch are small: for them one thread of the CPU is fastest. */
+/** Models from scratch are small: a single CPU thread is fastest. */
 const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
   Option.isSome(recipe) && trainer.device === "auto"
     ? OrtWorker.layer({ device: "cpu", threads: trainer.threads || 1 })
     : OrtWorker.layer({ device: trainer.device, threads: trainer.threads })
 
-/** Which settings of a run on a model of the user's own are not set. */
+/** Determines which settings of a run on a user's model are unset. */
 const unsetIn = ({ areStepsGiven, settings, trainer: { trainer } }: UpOptions) => ({
   answers: settings.every(({ given }) => !("max_token_length" in given)),
-  // A recipe's are its own.
+  // A recipe sets its own number of steps.
   steps: !areStepsGiven && trainer.trainingSteps === Recipe.ownModel.trainer["training_steps"],
-  // As `ownModel` sets it: else the environment has evaluations of its own.
+  // As `ownModel` sets it: otherwise the environment runs its own evaluations.
   evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
 })
 
-/** Runs until all steps are done. */
 const train = Effect.fn("Up.train")(
   function* (options: Chosen) {
     const { chosen, recipe, settings, stepsAhead } = options
@@ -125,7 +120,7 @@ const train = Effect.fn("Up.train")(
         : `run ${chosen.name}, checkpoints in ${chosen.folder}`
     )
     let isOver = false
-    // Said last of all: what holds the checkpoint is closed before.
+    // Printed last, after everything that holds the checkpoint is closed.
     yield* Effect.addFinalizer((exit) =>
       !isOver && Exit.hasInterrupts(exit)
         ? Effect.ignore(RunArtifacts.tellStopped(chosen.folder, trainingSteps))
@@ -133,7 +128,7 @@ const train = Effect.fn("Up.train")(
     )
     const longest = Option.match(recipe, { onNone: () => 0, onSome: (given) => given.longest })
     const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
-    // Asked for by word only: a first try should go nowhere by itself.
+    // Only if requested explicitly: a first try should not upload anything.
     const useWandb = options.trainer.trainer.useWandb || settings.some(({ given }) => given["use_wandb"] === true)
     const place = { folder: chosen.folder, useWandb: { value: useWandb, isGiven: useWandb } }
     const asked = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
@@ -230,9 +225,9 @@ const train = Effect.fn("Up.train")(
     )
 )
 
-/** Makes its run, or resumes one, and trains it on a service in this process. */
+/** Creates or resumes a run, and trains it on a service in this process. */
 export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
-  // A mistake in the file is reported before anything starts.
+  // A mistake in the loss file is reported before anything starts.
   yield* LossFile.ofSettings(options.trainer.loss)
   yield* Console.log("starting the service (the first time, its database takes some seconds)")
   const chosen = yield* RunFolder.choose({

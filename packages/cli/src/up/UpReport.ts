@@ -1,4 +1,4 @@
-/** What `up` says at its end: what the run came to, and the lines that use what was trained. */
+/** Prints the final report of `up`: the results of the run, and commands to use the trained policy. */
 import { Docs } from "@atropos/core"
 import { Console, Effect } from "effect"
 import * as CommandLine from "../base/CommandLine.ts"
@@ -9,7 +9,7 @@ import * as Table from "../base/Table.ts"
 import * as Curve from "./Curve.ts"
 import type { UpResult } from "./Up.ts"
 
-/** A line for each environment that has held-out items. */
+/** A line for each environment with held-out items. */
 const solvedOf = ({ after, before, isInDoubt }: UpResult): ReadonlyArray<readonly [string, string]> =>
   after.map((last, index) => {
     const first = before.find(({ environment }) => environment === last.environment)
@@ -22,19 +22,16 @@ const solvedOf = ({ after, before, isInDoubt }: UpResult): ReadonlyArray<readonl
   })
 
 export interface Ran {
-  /** The words that start a policy server of what was trained, if there is one. */
+  /** The command that starts a policy server with the result, if any. */
   readonly policy: string | undefined
-  /** The environments as they were named. */
   readonly words: ReadonlyArray<string>
-  /** Those that have held-out items, and the files with their settings. */
+  /** Environments with held-out items, and the files with their settings. */
   readonly evaluated: ReadonlyArray<{ readonly config: string; readonly word: string }>
-  /** Whether its health found anything. */
   readonly hasFindings: boolean
-  /** Whether its reward rose. */
   readonly hasLearned: boolean
 }
 
-/** Lines for what can be done with a run, and only with that: what each does. */
+/** Suggested commands that apply to this run, with their purpose. */
 export const next = ({
   evaluated,
   hasFindings,
@@ -67,16 +64,15 @@ export const next = ({
   ]
 }
 
-/** Prints it. */
 export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
   const { after, cards, curve, run, seconds, trained } = result
-  // Of the others `evaluate` would only say that there is nothing to evaluate.
+  // `evaluate` has nothing to evaluate for the others.
   const evaluated = trained.configs.filter(({ environment }) => after.some((one) => one.environment === environment))
   const words = trained.configs.map(({ word }) => word)
   const { rewards, sequences, tokens } = curve
   const best = Curve.best(rewards)
   const window = Curve.windowOf(rewards)
-  // The viewer's figure of the same name is the same; all that this process did has its own.
+  // Matches the viewer's metric of the same name; the total time of this process is separate.
   const took = Summary.time(curve.seconds * 1000)
   const inAll = Summary.time(seconds * 1000)
   const steps =

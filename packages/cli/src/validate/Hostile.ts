@@ -1,6 +1,6 @@
 /**
- * Texts a scoring function was not written for: empty, huge, malformed, deeply nested, in other scripts, and random
- * ones.
+ * Generates adversarial texts for scoring functions: empty, huge, malformed, deeply nested, in other scripts, and
+ * random ones.
  */
 import { Effect, Random } from "effect"
 
@@ -78,10 +78,10 @@ const malformed: ReadonlyArray<string> = [
   `\\boxed{${" ".repeat(40_000)}}`
 ]
 
-/** The same every time; each also behind a think block, where graders look that want one. */
+/** Always the same; each also after a think block, for graders that require one. */
 export const fixed: ReadonlyArray<string> = malformed.flatMap((text) => [text, `<think></think>${text}`])
 
-/** Random texts of pieces that parsers stumble over. */
+/** Random texts made of fragments that often break parsers. */
 export const random = Effect.fn("Hostile.random")(function* (count: number) {
   const texts: Array<string> = []
   for (let made = 0; made < count; made++) {

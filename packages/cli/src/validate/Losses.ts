@@ -1,6 +1,6 @@
 /**
- * `atropos validate --loss`: a loss held to the laws of objectives (`ObjectiveLaws` of trainer), on made-up tokens.
- * Prints a table with the worst value of each law, and what is wrong where one is broken.
+ * Implements `atropos validate --loss`: checks a loss against the laws of objectives (`ObjectiveLaws` of trainer) on
+ * synthetic tokens. Prints the worst value of each law, and the violation if one is broken.
  */
 import * as Reason from "@atropos/core/base/Reason"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
@@ -27,7 +27,7 @@ const asked = {
   preference: "needsPairs"
 } as const
 
-/** What the loss may have read without asking for it: such a value is undefined. */
+/** Values the loss may have read without declaring them; they are undefined. */
 const undeclared = (cause: Cause.Cause<unknown>, objective: Objective): string => {
   if (!(Cause.squash(cause) instanceof TypeError)) return ""
   const missing = Object.entries(asked).filter(([, field]) => !objective[field])
@@ -42,7 +42,7 @@ export const run = Effect.fn("Losses.run")(function* (settings: LossSettings) {
   const verdicts = yield* ObjectiveLaws.check(objective).pipe(
     Effect.scoped,
     Effect.provide(OrtWorker.layer({ threads: 1 })),
-    // What the loss's own code throws while its graph is built is a defect there, and an answer here.
+    // An exception of the loss's own code while its graph is built is a defect there, but a result here.
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt

@@ -1,13 +1,12 @@
 /**
- * An environment held to its own laws, on some of its items (`Laws` of core): gold answers get the top of the range and
- * wrong ones less, permuting a group permutes its scores, the same group gets the same scores, scores are finite and in
- * range, the same settings give the same items, and text of any kind neither fails nor takes over a second to score.
- * Where an episode has several turns, such text is scored as its last turn too.
+ * Checks an environment's laws on some of its items (`Laws` of core): gold answers get the top of the range and wrong
+ * ones less, permuting a group permutes its scores, the same group gets the same scores, scores are finite and in
+ * range, the same settings give the same items, and any text is scored without failure within a second, in multi-turn
+ * episodes also as the last turn.
  *
- * Needs `claims` in the environment's definition; one that says why it can make none is held to everything but gold and
- * wrong answers, on rollouts with scripted answers if its scores need what only a rollout leaves. Everything random is
- * drawn from a seed, so that a violation is found again. A score that never comes back cannot be interrupted where it
- * computes without pause; one that waits ends after the limit, and the checks with it.
+ * Requires `claims` in the environment's definition. If it declares them impossible, gold and wrong answers are not
+ * checked, and rollouts have scripted answers if scores need data from a rollout. All randomness is seeded. A score
+ * that computes synchronously forever cannot be interrupted; one that waits ends after the limit, and ends the checks.
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -17,25 +16,24 @@ import * as Hostile from "./Hostile.ts"
 
 export interface ValidateOptions {
   readonly items: number
-  /** Random texts to be scored, over all items. */
+  /** Total random texts to score, over all items. */
   readonly texts: number
   readonly seed: number
 }
 
-/** One law and how it fared. */
 export interface Verdict {
   readonly law: string
   readonly checks: number
   readonly violations: number
-  /** The first violation: the item and what happened. */
+  /** The first violation: the item and the observation. */
   readonly first: string | undefined
 }
 
 export interface Validated {
   readonly items: number
-  /** Why nothing is known of right and wrong answers, where nothing is. */
+  /** Why right and wrong answers cannot be tested, if they cannot. */
   readonly untestable: string | undefined
-  /** Checks that the environment declined to score, and why the first of them. */
+  /** Number of checks the environment declined to score, and the first reason. */
   readonly unscorable: number
   readonly firstUnscorable: string
   readonly verdicts: ReadonlyArray<Verdict>
@@ -57,10 +55,10 @@ type LawName = keyof typeof laws
 
 const scoreLimit = Duration.seconds(1)
 
-/** For scores that never come: one that runs programs takes its time where the machine has other work. */
+/** Timeout of a law: scores that run programs are slow on a busy machine. */
 const lawLimit = Duration.minutes(2)
 
-/** Rollouts that fail before no more are tried: each may take as long as a law. */
+/** Max failed rollouts before none are tried: each may take as long as a law. */
 const maxFailedSamples = 3
 
 type ScoreError = Environment.EnvironmentError | Environment.Unscorable | Cause.TimeoutError
@@ -70,7 +68,6 @@ const isTooSlow = (took: Duration.Duration): boolean => Duration.isGreaterThan(t
 const short = (text: string): string =>
   text.length > 120 ? `${text.slice(0, 120)}… (${text.length} characters)` : text
 
-/** The episode with another last answer. */
 const endingWith = (episode: Trajectory.Trajectory, text: string): Trajectory.Trajectory => ({
   ...episode,
   completion: text,
@@ -92,7 +89,7 @@ const noClaims = ({ name }: { readonly name: string }) =>
 const noItems = ({ name }: { readonly name: string }) =>
   new CommandFailed({ message: `the environment ${name} has no items` })
 
-/** What holds for scores by themselves, of scores that are known. */
+/** Checks of single scores, for scores that are known. */
 const soundness = (
   components: Environment.EnvironmentShape["components"],
   range: Laws.Range
@@ -113,7 +110,6 @@ const soundness = (
 type Item = Environment.ClaimedItem
 type Group = ReadonlyArray<Trajectory.Trajectory>
 
-/** What was checked so far. */
 const makeRecord = () => {
   const verdicts = new Map<LawName, Verdict>()
   const unscorable = { count: 0, first: "" }
@@ -136,7 +132,7 @@ const makeRecord = () => {
   }
 }
 
-/** Rollouts of an item; none after a few items whose rollouts failed. */
+/** Rollouts of an item; none after several items whose rollouts failed. */
 const sampling = (declined: (item: Item, why: string) => void) => {
   let failed = 0
   return (item: Item): Effect.Effect<Group> =>
@@ -149,7 +145,6 @@ const sampling = (declined: (item: Item, why: string) => void) => {
     )
 }
 
-/** Checks every law on the first items. */
 export const run = Effect.fn("Validate.run")(
   function* (options: ValidateOptions) {
     const environment = yield* Environment.Environment
@@ -178,10 +173,10 @@ export const run = Effect.fn("Validate.run")(
       )
     )
 
-    /** A score did not come within the limit, so each further one would take as long. */
+    /** A score exceeded the limit; each further one would take as long. */
     let isStuck = false
 
-    /** Whether the environment gave scores at all. */
+    /** Returns true if the environment returned scores. */
     const check = Effect.fnUntraced(function* (
       item: Environment.ClaimedItem,
       checked: ReadonlyArray<LawName>,
@@ -212,7 +207,7 @@ export const run = Effect.fn("Validate.run")(
     const hold = Effect.fnUntraced(function* (item: Item, group: Group) {
       if (group.length === 0) return
       const order = yield* Random.shuffle(group.map((_, index) => index))
-      // Scored once for all laws, and once more for the one that is about that: a score may be a run of a program.
+      // Scored once for all laws, and once more for the law about repeatability: scoring may run a program.
       const judged = yield* Effect.exit(Effect.timeout(item.judge(group), lawLimit))
       const scored = Exit.map(judged, scoresOf)
       const known: Laws.ScoreGroup<ScoreError, never> = (given) =>
@@ -235,7 +230,7 @@ export const run = Effect.fn("Validate.run")(
       const scoring = Effect.flatMap(item.judge(group), sound.check(group))
       let [took, isScored] = yield* Effect.timed(check(item, ["robustness", ...sound.laws], scoring))
       if (!isScored || isStuck) return
-      // A machine that is busy elsewhere makes anything slow once.
+      // Retried, since a busy machine can make anything slow once.
       for (let again = 0; again < 2 && isTooSlow(took); again++)
         [took] = yield* Effect.timed(Effect.exit(Effect.timeout(scoring, lawLimit)))
       note(
@@ -252,7 +247,8 @@ export const run = Effect.fn("Validate.run")(
       const group = claimed.length > 0 ? claimed : yield* sampleOf(item)
       yield* hold(item, group)
       if (isStuck) break
-      // Two at a time, as some scores compare. The fixed texts do not depend on the item: a few items see them all.
+      // Two texts per group, since some scores compare. The fixed texts do not depend on the item: the first items get
+      // them all.
       const fixed = index < 2 ? Hostile.fixed : []
       const random = yield* Hostile.random(2 * pairsPerItem)
       for (const texts of Array.chunksOf([...fixed, ...random], 2))

@@ -1,4 +1,4 @@
-/** Opens an address or a file with whatever this machine opens such things with. */
+/** Opens a URL or file with the system's default program. */
 import { Console, Effect } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 
@@ -7,7 +7,7 @@ const commands: { readonly [platform: string]: readonly [string, ...ReadonlyArra
   win32: ["cmd", "/c", "start", ""]
 }
 
-/** Where nothing can be opened, says so; that is no failure. */
+/** If nothing can be opened, this is reported but not a failure. */
 export const open = Effect.fn("Browser.open")(function* (target: string) {
   const [command, ...words] = commands[process.platform] ?? ["xdg-open"]
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner

@@ -1,6 +1,6 @@
 /**
- * Evaluations in files, for the viewer: each file with samples (`samples.jsonl` of `evaluate`) is an evaluation, its id
- * the file's place from 1. Lines are known as they are read.
+ * Serves evaluations in files to the viewer: each file with samples (`samples.jsonl` of `evaluate`) is an evaluation
+ * whose id is the file's position from 1. Lines become visible as they are read.
  */
 import * as EvaluationStore from "@atropos/api/store/EvaluationStore"
 import { StoreError } from "@atropos/api/store/TrajectoryStore"
@@ -18,11 +18,10 @@ type Sample = SamplePage["samples"][number]
 export interface Options {
   readonly files: ReadonlyArray<string>
   readonly index: FileIndex.FileIndex
-  /** Of the files, as runs. */
   readonly names: ReadonlyArray<string>
 }
 
-/** What a list shows of samples: their figures are not recorded, and made of them. */
+/** The list row of an evaluation: metrics are not recorded but computed from the samples. */
 export const rowOf = (
   { file, id, name }: { readonly file: string; readonly id: string; readonly name: string },
   samples: ReadonlyArray<Sample>

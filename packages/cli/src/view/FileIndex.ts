@@ -1,4 +1,4 @@
-/** The index of some files, kept by a thread of its own: questions to it, and what it sends unasked. */
+/** Provides the index of some files, which a separate thread maintains: queries, and notifications. */
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, PubSub, type Scope, Stream } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
@@ -19,15 +19,14 @@ export interface FileIndex {
     page: { readonly from: number; readonly limit: number }
   ) => Effect.Effect<LineIndex.SamplePage, CommandFailed>
   readonly sample: (file: number, number: number) => Effect.Effect<unknown, CommandFailed>
-  /** Groups of each file, as far as is known. */
+  /** Number of groups in each file, as far as known. */
   readonly sizes: Effect.Effect<ReadonlyArray<number>, CommandFailed>
-  /** Emits when a file has new lines. */
   readonly grown: (file: number) => Stream.Stream<void>
 }
 
 export interface Options {
   readonly files: ReadonlyArray<string>
-  /** Sees every line that is not a group, and what else there is to report. */
+  /** Receives every line that is not a group, and other notes. */
   readonly onFault: (fault: string) => void
   readonly onNote: (note: string) => void
 }
@@ -72,7 +71,7 @@ export const make = Effect.fn("FileIndex.make")(function* ({
     Effect.callback((resume) => {
       if (death !== undefined) return resume(Effect.fail(death))
       const id = ++last
-      // The thread answers each question with what the index gives for it.
+      // The thread answers each query with the matching result type.
       waiting.set(id, (answer) => resume(answer as Effect.Effect<A, CommandFailed>))
       thread.postMessage({ ...question, id })
       return Effect.sync(() => void waiting.delete(id))

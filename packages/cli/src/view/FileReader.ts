@@ -1,8 +1,6 @@
 /**
- * Saved groups in JSON Lines files as rollouts to look at: each file is a run, each line a group with the line's number
- * as its id.
- *
- * Files know nothing of steps, environments, batches and metrics: those are empty.
+ * Serves saved groups in JSON Lines files as rollouts for the viewer: each file is a run, each line a group with its
+ * line number as id. Files have no steps, environments, batches or metrics: those are empty.
  */
 import * as RolloutReader from "@atropos/api/store/RolloutReader"
 import * as TrajectoryStore from "@atropos/api/store/TrajectoryStore"
@@ -13,7 +11,7 @@ import type { CommandFailed } from "../base/Failure.ts"
 import type * as FileIndex from "./FileIndex.ts"
 import type { IndexedRow } from "./LineSearch.ts"
 
-/** Names of runs for some files: their own, as far as a name may have such characters, and different ones. */
+/** Run names for some files: their own, restricted to valid characters and made unique. */
 export const runNames = (files: ReadonlyArray<string>): ReadonlyArray<string> => {
   const taken = new Set<string>()
   return files.map((file) => {
@@ -40,7 +38,7 @@ const toRow = ({ at, number, ...row }: IndexedRow): TrajectoryApi.RolloutRow => 
 const unreadable = (error: CommandFailed) =>
   new TrajectoryStore.StoreError({ message: error.message, isTransient: false, cause: error })
 
-/** Text of token ids, as far as one id has a text. */
+/** Text of token ids, as far as single ids have a text. */
 const piecesBy =
   (tokenizer: Option.Option<Tokenizer.TokenizerShape>) =>
   (ids: ReadonlyArray<number> = []): ReadonlyMap<number, string> =>

@@ -1,12 +1,11 @@
 /**
- * The thread of the index: answers questions as they come, and in between looks at the files and reads on, a few
- * milliseconds at a time, so that no question waits for long.
+ * Runs the index thread: answers queries as they arrive, and in between scans and reads the files a few milliseconds at
+ * a time, so that no query waits long.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import * as LineIndex from "./LineIndex.ts"
 import type * as LineSearch from "./LineSearch.ts"
 
-/** What the thread is started with. */
 export interface Setup {
   readonly files: ReadonlyArray<string>
 }
@@ -23,10 +22,7 @@ export type Question =
   | { readonly id: number; readonly ask: "sample"; readonly file: number; readonly number: number }
   | { readonly id: number; readonly ask: "sizes" }
 
-/**
- * What it sends: answers, and unasked that files have grown, what is not a group, and when all that there was has been
- * read.
- */
+/** Messages it sends: answers, and notifications about grown files, invalid lines, and the end of initial reading. */
 export type ThreadMessage =
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly error: string }
@@ -35,7 +31,7 @@ export type ThreadMessage =
   | { readonly notes: ReadonlyArray<string> }
   | { readonly readAll: true }
 
-/** Work between questions, and the pause between looks at files that have nothing new, in milliseconds. */
+/** Milliseconds of work between queries, and pause between scans of unchanged files. */
 const slice = 20
 const pause = 500
 
@@ -62,14 +58,14 @@ if (port !== null) {
   }
   const handle = (question: Question): void => {
     const { id } = question
-    // What fails is this question, not the thread.
+    // An error fails only this query, not the thread.
     try {
       send({ id, answer: answer(question) })
     } catch (error) {
       send({ id, error: error instanceof Error ? error.message : String(error) })
     }
   }
-  /** Questions from before the files were looked through once: their newest lines are not known. */
+  /** Queries received before the first scan: the newest lines are not known yet. */
   let early: Array<Question> | undefined = []
   port.on("message", (question: Question) => {
     if (early === undefined) handle(question)

@@ -1,24 +1,22 @@
 /**
- * A file of lines that may grow: where its lines are, found part by part, and their bytes.
- *
- * Lines count from 1. The end of a file without a line break is a line once it is whole; until then somebody may be
- * writing it. A file that was shortened, or whose name another one has now, is begun anew. Everything is done at once,
- * for a thread of its own.
+ * Finds the lines of a growing file part by part, and reads their bytes. Lines count from 1; a last line without a line
+ * break counts once it is complete. A file that shrinks or is replaced is scanned again. All calls are synchronous, for
+ * use in a separate thread.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs"
 
 export interface FoundLine {
   readonly number: number
-  /** Its first byte, and how many it has without its line break. */
+  /** Its first byte, and its length without the line break. */
   readonly start: number
   readonly bytes: number
 }
 
 export interface Part {
   readonly lines: ReadonlyArray<FoundLine>
-  /** Whether it is worth looking again at once. */
+  /** True if another part can be read immediately. */
   readonly hasMore: boolean
-  /** What was found before is void: this is another file, or a shorter one. */
+  /** Previous lines are void: the file was replaced or truncated. */
   readonly isAnew: boolean
 }
 
@@ -26,11 +24,11 @@ export interface LineFile {
   readonly path: string
   /** The lines of the next part, some MB of them. */
   readonly next: () => Part
-  /** Some bytes; fewer where the file ends. */
+  /** Bytes of a range; fewer at the end of the file. */
   readonly bytes: (start: number, length: number) => Uint8Array
-  /** When it was last written, milliseconds since the epoch. */
+  /** Last modification, milliseconds since the epoch. */
   readonly writtenAt: () => number
-  /** Number of the line at the end that is not whole, where nobody went on with it between two looks; told once. */
+  /** Number of an incomplete last line that did not grow between two scans; returned once. */
   readonly abandoned: () => number | undefined
   readonly close: () => void
 }
@@ -42,16 +40,16 @@ const chunkBytes = 1024 * 1024
 const chunksPerPart = 16
 const newline = 0x0a
 
-/** `isWhole` tells of the bytes at the end of the file whether they are a line, though no line break follows. */
+/** `isWhole` decides if the bytes at the end of the file are a complete line despite the missing line break. */
 export const open = (path: string, isWhole: (bytes: Uint8Array) => boolean): LineFile => {
   let descriptor = openSync(path, "r")
   let inode = fstatSync(descriptor).ino
-  /** Bytes and lines that were looked through. */
+  /** Bytes and lines scanned. */
   let offset = 0
   let count = 0
-  /** The last line had no line break: what comes next may be that alone. */
+  /** The last line had no line break, so the next bytes may be just that. */
   let isOpenEnded = false
-  /** Size of the file when its end was no line; how often it was found so. */
+  /** File size when its end was incomplete; number of scans that found it so. */
   let unfinishedSize = -1
   let unfinishedLooks = 0
 
@@ -75,7 +73,7 @@ export const open = (path: string, isWhole: (bytes: Uint8Array) => boolean): Lin
     return true
   }
 
-  /** Lines from `offset` on, until some part of the file is done. */
+  /** Lines from `offset` on, up to the end of a part. */
   const cut = (size: number): ReadonlyArray<FoundLine> => {
     const lines: Array<FoundLine> = []
     const end = offset + chunksPerPart * chunkBytes

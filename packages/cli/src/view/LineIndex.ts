@@ -1,18 +1,13 @@
 /**
- * An index of the groups in JSON Lines files, for looking at them: where each line is, what a list shows of it, and its
- * words.
+ * Indexes the groups in JSON Lines files for the viewer in a temporary SQLite database on disk with full-text search,
+ * which the system removes with the process; memory holds its page cache and one line at a time, regardless of file
+ * size.
  *
- * The index is a temporary database on disk (SQLite, with its full-text search), which the system removes with the
- * process; in memory are its page cache and one line at a time, whatever the size of the files. A file is first looked
- * through for its lines, which is quick; then its lines are read from the newest back. What a page shows is read at
- * once when it was not its turn yet, so the first page needs no waiting; searches find what has been read so far, and
- * tell how much has not.
- *
- * Files may grow while they are looked at. One that was replaced or shortened is looked at anew.
- *
- * Everything here computes at once and holds up whoever calls it: it is meant for a thread of its own (`IndexThread`).
+ * A file is first scanned for its lines, which is fast; then its lines are read from the newest back, those of a page
+ * on demand. Searches cover the lines read so far, and report how many are not. A replaced or truncated file is scanned
+ * again. All calls are synchronous and block the caller: use a separate thread (`IndexThread`).
  */
-// Module by module: the thread that this runs in should not load all of core before it answers.
+// Imported individually: this thread should not load all of core before it answers.
 import type { SampleHead } from "@atropos/core/evaluation/SampleHead"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import type { TrainedLogprobs } from "@atropos/core/TrainedLogprobs"
@@ -23,7 +18,6 @@ import * as LineTable from "./LineTable.ts"
 export interface SamplePage {
   readonly samples: ReadonlyArray<SampleHead & { readonly number: number }>
   readonly next: number | null
-  /** Of the whole file. */
   readonly total: number
 }
 
@@ -34,25 +28,23 @@ export interface IndexedGroup {
 }
 
 export interface LineIndex {
-  /** Looks for new lines for some milliseconds: in which files there were any, and whether there may be more. */
+  /** Scans for new lines for some milliseconds; returns the files with new ones, and whether there may be more. */
   readonly scan: (millis: number) => { readonly grown: ReadonlyArray<number>; readonly isDone: boolean }
   /** Reads lines for some milliseconds; false when all are read. */
   readonly read: (millis: number) => boolean
   readonly page: (file: number, filter: LineSearch.IndexFilter) => LineSearch.IndexedPage
-  /** The group of a line, packed, and what its trainer computed of it; undefined where the line is none. */
+  /** The packed group of a line with its trainer's logprobs; undefined if the line is not a group. */
   readonly group: (file: number, number: number) => IndexedGroup | undefined
-  /** Samples of evaluations among a file's lines, from a line on, in their order, as far as they have been read. */
+  /** Evaluation samples of a file from a line on, in order, as far as read. */
   readonly samples: (file: number, page: { readonly from: number; readonly limit: number }) => SamplePage
-  /** The whole of a sample. */
   readonly sample: (file: number, number: number) => unknown
-  /** Groups of a file that are known so far. */
+  /** Number of groups in a file known so far. */
   readonly size: (file: number) => number
-  /** Since the last call. */
   readonly news: () => LineReader.News
   readonly close: () => void
 }
 
-/** Steps until there are no more (false), or the time is over (true). */
+/** Steps until done (false), or until the time is over (true). */
 const untilLate = (millis: number, step: () => boolean): boolean => {
   const end = performance.now() + millis
   while (step()) if (performance.now() >= end) return true

@@ -1,17 +1,17 @@
 /**
- * Fills the table of an index from its files: first where their lines are, then, line by line, what lists show of a
- * group and its words. Lines that are no groups are marked so, and reported.
+ * Fills the index table from its files: first the positions of lines, then, line by line, the list columns and words of
+ * groups. Lines that are not groups are marked and reported.
  */
 import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
-// Module by module: the thread that this runs in should not load all of core before it answers.
+// Imported individually: this thread should not load all of core before it answers.
 import * as SampleHead from "@atropos/core/evaluation/SampleHead"
 import * as SavedGroup from "@atropos/core/service/SavedGroup"
 import * as ScoredGroup from "@atropos/core/ScoredGroup"
 import * as LineFile from "./LineFile.ts"
 import * as LineTable from "./LineTable.ts"
 
-/** What there is to report of lines, each with its file and number. */
+/** Reports about lines, each with its file and number. */
 export interface News {
   /** Lines that are not groups. */
   readonly faults: ReadonlyArray<string>
@@ -19,36 +19,34 @@ export interface News {
 }
 
 export interface LineReader {
-  /** Writes down the lines of the next part of a file; whether there were any, and whether there may be more. */
+  /** Indexes the lines of the next part of a file; returns whether there were any, and whether there may be more. */
   readonly scan: (file: number) => { readonly hasMore: boolean; readonly hasNews: boolean }
-  /** Reads a line and writes down what lists and searches want of it. */
+  /** Reads a line and stores its list columns and words. */
   readonly read: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => void
-  /** The group of a line and what its trainer computed of it, undefined where it is none. */
+  /** The group of a line with its trainer's logprobs; undefined if it is not a group. */
   readonly group: (
     line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">
   ) => Pick<SavedGroup.Saved, "group" | "trained"> | undefined
-  /** The whole of a line that is a sample of an evaluation, undefined where it is none. */
+  /** The complete sample of a line; undefined if it is not an evaluation sample. */
   readonly sample: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => unknown
-  /** Since the last call. */
   readonly news: () => News
   readonly close: () => void
 }
 
-/** Between the messages of a group, so that no phrase goes across. */
+/** Separates the messages of a group, so that no phrase spans two. */
 const separator = " \uE000 "
 
 const decoder = new TextDecoder()
 
 const isWholeGroup = (bytes: Uint8Array): boolean => "success" in SavedGroup.parse(decoder.decode(bytes))
 
-/** The oldest policy of a group's sequences, null where none is known. */
+/** The oldest policy version of a group's sequences; null if unknown. */
 const oldest = (versions: ScoredGroup.ScoredGroup["policyVersions"]): number | null =>
   (versions ?? []).reduce(
     (least, version) => (least === null || (version !== null && version < least) ? version : least),
     null
   )
 
-/** Removes a file's lines and their words. */
 const forget = ({ prepared }: LineTable.LineTable, file: number): void => {
   const range = LineTable.rangeOf(file)
   prepared("delete from words where rowid in (select id from line where id > ? and id < ? and state = 1)").run(...range)
@@ -56,7 +54,6 @@ const forget = ({ prepared }: LineTable.LineTable, file: number): void => {
   prepared("delete from line where id > ? and id < ?").run(...range)
 }
 
-/** Writes down a group. */
 const insert = (
   { prepared }: LineTable.LineTable,
   id: number,

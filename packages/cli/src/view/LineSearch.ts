@@ -1,4 +1,4 @@
-/** Pages of an index: the newest lines of a file, read where they were not yet, or those that a filter finds. */
+/** Queries pages of an index: the newest lines of a file, reading them if necessary, or those matching a filter. */
 import type * as RolloutText from "@atropos/api/rollout/RolloutText"
 import type { RolloutFilter } from "@atropos/api/store/RolloutReader"
 import type { TrajectoryApi } from "@atropos/core"
@@ -6,9 +6,8 @@ import type { Sort } from "@atropos/core/service/api/RolloutOrder"
 import type { LineReader } from "./LineReader.ts"
 import * as LineTable from "./LineTable.ts"
 
-/** What a list shows of a group. */
+/** The list row of a group. */
 export interface IndexedRow {
-  /** The line's number. */
   readonly number: number
   readonly sequences: number
   readonly tokens: number
@@ -16,12 +15,12 @@ export interface IndexedRow {
   readonly envId: number | null
   readonly policyStep: number | null
   readonly preview: string | null
-  /** When the file was last written, as of the reading. */
+  /** Modification time of the file when the line was read. */
   readonly at: number
   readonly figures: TrajectoryApi.GroupFigures
 }
 
-/** `before` is a line's number; with `sort`, that of the rows before the page. */
+/** `before` is a line number; with `sort`, the number of rows before the page. */
 export type IndexFilter = Omit<RolloutFilter, "before"> & { readonly before?: number }
 
 export interface IndexedPage {
@@ -31,7 +30,7 @@ export interface IndexedPage {
   readonly unindexed: number | null
 }
 
-/** The search for some words: every term, each as its own words, the last of them as a beginning unless it is whole. */
+/** The full-text query: every term as a phrase, its last word as a prefix unless the term is whole. */
 const matchOf = (query: RolloutText.Query): string =>
   query.map(({ isWhole, words }) => `"${words.join(" ")}"${isWhole ? "" : " *"}`).join(" AND ")
 
@@ -39,7 +38,7 @@ export const toRow = (record: LineTable.LineRecord): IndexedRow => ({
   number: LineTable.numberOf(record.id),
   sequences: record.sequences,
   tokens: record.tokens,
-  // The reader wrote them.
+  // Written by the reader.
   scores: JSON.parse(record.scores) as ReadonlyArray<number>,
   envId: record.env_id,
   policyStep: record.policy_step,
@@ -53,14 +52,14 @@ export const toRow = (record: LineTable.LineRecord): IndexedRow => ({
     toolErrors: record.tool_errors,
     surprise: record.surprise,
     surpriseBest: record.surprise_best,
-    // The reader wrote them.
+    // Written by the reader.
     components: JSON.parse(record.components) as TrajectoryApi.GroupFigures["components"],
     lengths: JSON.parse(record.lengths) as ReadonlyArray<number>,
     answers: JSON.parse(record.answers) as ReadonlyArray<string>
   }
 })
 
-/** The newest lines between two ids, read where they were not. */
+/** The newest lines between two ids, read on demand. */
 export const newest = (
   table: LineTable.LineTable,
   reader: LineReader,
@@ -87,7 +86,7 @@ export const newest = (
   return rows
 }
 
-/** What orders the lines; all are consumed, and of no step. */
+/** Sort keys; lines are all consumed and have no step. */
 const keys: { readonly [S in Exclude<Sort, "component">]: string } = {
   mean: "mean",
   best: "best",
@@ -106,11 +105,11 @@ const keys: { readonly [S in Exclude<Sort, "component">]: string } = {
 
 const component = "(select value from json_each(line.components) where key = ?)"
 
-/** A condition with its values, none where it is not asked for. */
+/** A condition with its values; empty if a value is undefined. */
 const condition = (sql: string, ...values: ReadonlyArray<string | number | undefined>) =>
   values.every((value) => value !== undefined) ? [{ sql, values }] : []
 
-/** A line's number is its place in the file. */
+/** The line number determines the order in the file. */
 const newlySolved = `line.id in (
   select id from (
     select id, best, max(best) over (
@@ -120,7 +119,7 @@ const newlySolved = `line.id in (
   ) where best > 0 and before <= 0
 )`
 
-/** With a rollout whose value is within the bounds; nobody tells the advantages of a file. */
+/** Requires a rollout with a value within the bounds; advantages are not known for files. */
 const withValue = ({ value, valueBelow, valueFrom, valueTo }: IndexFilter) => {
   if (value === undefined) return []
   if (value === "advantage") return condition("false")
@@ -139,7 +138,7 @@ const withValue = ({ value, valueBelow, valueFrom, valueTo }: IndexFilter) => {
 
 const conditionsOf = (above: number, below: number, end: number, filter: IndexFilter) => {
   const { environment, scoreFrom, scoreTo, state, stepFrom, stepTo, text } = filter
-  // Lines of a file have none.
+  // Lines of files have none of these.
   const isNowhere =
     [environment, stepFrom, stepTo, filter.stalenessFrom, filter.stalenessTo].some((value) => value !== undefined) ||
     (state ?? "consumed") !== "consumed"
@@ -167,7 +166,7 @@ const conditionsOf = (above: number, below: number, end: number, filter: IndexFi
   ]
 }
 
-/** Lines read so far that a filter finds, and how many there are. */
+/** The matching lines read so far, and their number. */
 const search = (table: LineTable.LineTable, [above, end]: readonly [number, number], filter: IndexFilter) => {
   const { before, limit, sort, text } = filter
   const isSorted = sort !== undefined && (sort !== "component" || filter.component !== undefined)
@@ -194,10 +193,10 @@ const search = (table: LineTable.LineTable, [above, end]: readonly [number, numb
   }
 }
 
-/** Whether rows are counted, not told by their ids. */
+/** True if `before` counts rows instead of naming a line. */
 const isOrdered = ({ sort }: IndexFilter): boolean => sort !== undefined
 
-/** A page of a file's groups; only the first one, without `before`, counts them. */
+/** A page of a file's groups; only the first page, without `before`, counts them. */
 export const page = (
   table: LineTable.LineTable,
   reader: LineReader,
@@ -208,7 +207,7 @@ export const page = (
   const { before, limit, order: _, ...asked } = filter
   const isFirst = before === undefined
   const isFiltered = Object.values(asked).some((one) => one !== undefined)
-  // One more than a page has: whether there is another page.
+  // One row more than a page, to detect a next page.
   const { rows, total } = isFiltered
     ? search(table, [above, end], { ...filter, limit: limit + 1 })
     : {
@@ -226,6 +225,6 @@ export const page = (
   }
 }
 
-/** Groups of a file, and lines that may be ones. */
+/** Number of groups of a file, including lines not read yet. */
 export const size = (table: LineTable.LineTable, file: number): number =>
   table.count("select count(*) as n from line where id > ? and id < ? and state < 2", ...LineTable.rangeOf(file))

@@ -1,12 +1,11 @@
 /**
- * The table of an index's lines and the words of their groups: a temporary database on disk (SQLite, with its full-text
- * search), which the system removes with the process.
- *
- * Lines of all files are in one table: an id is the file's index and the line's number.
+ * Stores an index's lines and the words of their groups in a temporary SQLite database on disk with full-text search,
+ * which the system removes with the process. Lines of all files share one table: an id combines the file's index and
+ * the line number.
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite"
 
-/** Files and lines in one number: room for 8000 files of 10^12 lines. */
+/** Id layout: room for 8000 files of 10^12 lines. */
 const linesPerFile = 2 ** 40
 
 const schema = `
@@ -22,7 +21,7 @@ const schema = `
   create virtual table words using fts5(body, content='', contentless_delete=1, prefix='1 2 3', tokenize='ascii');
 `
 
-/** A line's `state`; the statements of these modules name them by number. */
+/** Values of a line's `state`; SQL statements in these modules use the numbers. */
 export const unread = 0
 export const isGroup = 1
 export const isNotGroup = 2
@@ -54,7 +53,6 @@ export interface LineRecord {
 }
 
 export interface LineTable {
-  /** A statement, prepared once. */
   readonly prepared: (sql: string) => StatementSync
   readonly records: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<LineRecord>
   /** The column `n` of the only row. */
@@ -63,7 +61,7 @@ export interface LineTable {
   readonly close: () => void
 }
 
-/** Ids of a file's lines: above the first, below the second. */
+/** Id range of a file's lines, both ends exclusive. */
 export const rangeOf = (file: number): readonly [number, number] => [file * linesPerFile, (file + 1) * linesPerFile]
 
 export const fileOf = (id: number): number => Math.floor(id / linesPerFile)
@@ -71,7 +69,7 @@ export const fileOf = (id: number): number => Math.floor(id / linesPerFile)
 export const numberOf = (id: number): number => id % linesPerFile
 
 export const open = (): LineTable => {
-  // No name: a file of its own, gone with the connection.
+  // Without a name: a temporary file, removed with the connection.
   const database = new DatabaseSync("")
   database.exec(
     "pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -16384; pragma temp_store = file"
@@ -85,7 +83,7 @@ export const open = (): LineTable => {
   }
   return {
     prepared,
-    // The columns are those of the table.
+    // The columns match the table.
     records: (sql, ...values) => prepared(sql).all(...values) as unknown as ReadonlyArray<LineRecord>,
     count: (sql, ...values) => Number(prepared(sql).get(...values)?.["n"] ?? 0),
     transaction: (work) => {

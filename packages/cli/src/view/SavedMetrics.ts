@@ -1,16 +1,16 @@
 /**
- * Curves for a saved page: the lines of `metrics.jsonl` and `<name>.metrics.jsonl` (`metrics/FileSink`) as the rows
- * that the service would have of them. Of a step that stands there twice, as after a crash, the page shows the last.
+ * Reads curves for a saved page: the lines of `metrics.jsonl` and `<name>.metrics.jsonl` (`metrics/FileSink`) as the
+ * service's rows. For a repeated step, as after a crash, the page shows the last one.
  *
- * Lines have no times. Those of the trainer are the sums of its steps' seconds (`train/step_time`), those of others
- * the trainer's of the same step; where nobody tells them, all are that of the file.
+ * Lines have no times. The trainer's are cumulative sums of `train/step_time`; other sources use the trainer's time of
+ * the same step; without these, all have the file's time.
  */
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import * as Readings from "@atropos/core/service/Readings"
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import { UsageError } from "../base/Failure.ts"
 
-/** As the viewer reads it (`Wire.MetricsRow`). */
+/** In the viewer's format (`Wire.MetricsRow`). */
 export interface Row {
   readonly id: string
   readonly source: string
@@ -21,7 +21,7 @@ export interface Row {
 
 const expected = "figures of a step, as metrics.jsonl has them"
 
-/** What a line has beside its figures. */
+/** Fields of a line that are not metrics. */
 const labels: ReadonlySet<string> = new Set(["step", "policy_version", "batch"])
 
 interface Point {
@@ -48,7 +48,7 @@ const pointOf = (source: string, text: string): Point | undefined => {
 /** `runs/a/metrics.jsonl` is the trainer's, `runs/a/sums.metrics.jsonl` that of `sums`. */
 const sourceOf = (name: string): string => name.replace(/\.?metrics\.jsonl$/, "").replace(/\.jsonl$/, "") || "trainer"
 
-/** Milliseconds from the first step to each of them. */
+/** Milliseconds from the first step to each step. */
 const clockOf = (points: ReadonlyArray<Point>): ReadonlyMap<number, number> => {
   const seconds = new Map<number, number>()
   for (const { source, step, values } of points) {
@@ -66,7 +66,7 @@ const clockOf = (points: ReadonlyArray<Point>): ReadonlyMap<number, number> => {
   )
 }
 
-/** The rows of all files, in their order; a line that is none is told. */
+/** The rows of all files, in order; invalid lines are reported. */
 export const read = Effect.fn("SavedMetrics.read")(function* (
   files: ReadonlyArray<string>,
   onFault: (fault: string) => Effect.Effect<void>

@@ -1,6 +1,6 @@
 /**
- * A group as a saved page has it (`PackedPage`): numbers that are only looked at rounded to three digits, what the
- * trainer computed as its difference from what the sampler told.
+ * Converts a group for a saved page (`PackedPage`): display-only numbers are rounded to three digits, and the trainer's
+ * logprobs become differences from the sampler's.
  */
 import type * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as GroupFigures from "@atropos/api/rollout/GroupFigures"
@@ -23,12 +23,10 @@ const rounded = (rows: ReadonlyArray<Float32Array> | undefined) =>
 
 const plain = (rows: ReadonlyArray<Int32Array>) => rows.map((row) => Array.from(row))
 
-/** Stands for "not recorded" among differences, nats. */
+/** Marks "not recorded" among differences, in nats. */
 const unrecorded = 1000
 
-/**
- * (G) trainer's minus sampler's logprobs: of each by itself three digits would leave nothing of what they differ by.
- */
+/** (G) trainer's minus sampler's logprobs: rounding each separately would lose their difference. */
 const differencesOf = (
   { inferenceLogprobs = [] }: ScoredGroup.ScoredGroup,
   { rows }: TrainedLogprobs.TrainedLogprobs
@@ -43,7 +41,7 @@ const differencesOf = (
     return differences
   })
 
-/** A group as the page has it: what it lacks is left out. */
+/** A group for the page; missing fields are omitted. */
 export const groupOf = (
   { group, trained }: Pick<SavedGroup.Saved, "group" | "trained">,
   { decimals, masks, texts, tokens }: PackedPage.Writer
@@ -73,7 +71,7 @@ export const groupOf = (
 
 const encodeFigures = Schema.encodeSync(TrajectoryApi.GroupFigures)
 
-/** What lists show of it. */
+/** The list row of a group. */
 export const rowOf = (id: string, group: ScoredGroup.ScoredGroup, createdAt: number) => ({
   id,
   environment: null,

@@ -1,11 +1,10 @@
 /**
- * Saved groups in one HTML file that needs nothing else: the viewer's page with the groups in it (`StaticData` of the
- * viewer). It opens from disk, without a network.
+ * Writes saved groups to one self-contained HTML file, the viewer's page with `StaticData` of the viewer, which opens
+ * from disk without a network.
  *
- * The data are base64 of gzipped parts, a line each: the JSON, and the columns of numbers per token (`PackedPage`).
- * Numbers that are only looked at are rounded: logprobs and advantages to three digits. A page ends at a size that
- * browsers still open at once: what is beyond is counted and left out, in the order of the files. The file is whole or
- * absent.
+ * The data are base64 of gzipped parts, one per line: the JSON, and the columns of per-token numbers (`PackedPage`).
+ * Logprobs and advantages are rounded to three digits. Groups beyond a size that browsers open quickly are counted and
+ * skipped, in file order. The file is complete or absent.
  */
 import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as ViewerPage from "@atropos/api/ViewerPage"
@@ -23,15 +22,13 @@ export interface PageOptions {
   readonly title: string
   readonly files: ReadonlyArray<string>
   readonly out: string
-  /** Curves, of the first file's run. */
+  /** Curves of the first file's run. */
   readonly metrics?: ReadonlyArray<SavedMetrics.Row>
-  /** Gives tokens their text, where it is known. */
   readonly tokenizer: Option.Option<Tokenizer.TokenizerShape>
-  /** Of the first file: what scoring its groups again came to (`Reverified` of the viewer). */
+  /** Re-scoring results of the first file's groups (`Reverified` of the viewer). */
   readonly reverified?: object
-  /** Sees every line that is no group. */
+  /** Receives every line that is not a group. */
   readonly onFault: (fault: string) => Effect.Effect<void>
-  /** Sees what else there is to tell. */
   readonly onNote: (note: string) => Effect.Effect<void>
 }
 
@@ -39,11 +36,10 @@ export interface WrittenPage {
   readonly path: string
   readonly bytes: number
   readonly groups: number
-  /** Groups that had no room. */
+  /** Groups that did not fit. */
   readonly leftOut: number
 }
 
-/** What was written, in a line. */
 export const summary = ({ bytes, groups, leftOut, path }: WrittenPage): string => {
   const size = `${(bytes / 1024 ** 2).toFixed(1)} MB`
   const rest =
@@ -51,12 +47,12 @@ export const summary = ({ bytes, groups, leftOut, path }: WrittenPage): string =
   return `${path} (${groups.toLocaleString("en-US")} groups, ${size})${rest}`
 }
 
-/** Bytes of compressed groups in a page: a browser shows the first of them after a second or two. */
+/** Max bytes of compressed groups: a browser shows the first of them after a second or two. */
 const room = 24 * 1024 * 1024
 
 const emptyData = /<script\b[^>]*\bid="atropos-data"[^>]*>(?=<\/script>)/
 
-/** Compresses what is written to it, and keeps it: a page has little room. */
+/** Compresses everything written to it, and keeps it in memory: a page is small. */
 const compressor = Effect.fnUntraced(function* () {
   const gzip = yield* Effect.acquireRelease(
     Effect.sync(() => createGzip({ level: 9, memLevel: 9 })),
@@ -74,7 +70,7 @@ const compressor = Effect.fnUntraced(function* () {
       Effect.callback<void>((resume) => {
         gzip.write(data, () => resume(Effect.void))
       }),
-    /** All of it, in base64 and in pieces. */
+    /** The complete output, as base64 chunks. */
     end: Stream.unwrap(
       Effect.callback<Stream.Stream<string>>((resume) => {
         gzip.on("end", () => resume(Effect.succeed(inBase64(Buffer.concat(chunks)))))
@@ -84,7 +80,7 @@ const compressor = Effect.fnUntraced(function* () {
   }
 })
 
-/** Cut at multiples of three. */
+/** Split at multiples of three bytes. */
 const inBase64 = (bytes: Buffer): Stream.Stream<string> => {
   const piece = 3 * 2 ** 18
   return Stream.fromIterable(Array.from({ length: Math.ceil(bytes.length / piece) }, (_, index) => index * piece)).pipe(
@@ -92,7 +88,7 @@ const inBase64 = (bytes: Buffer): Stream.Stream<string> => {
   )
 }
 
-/** The built page, in two parts, between which the data belong. */
+/** The built page, in two parts around the data. */
 const template = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const file = yield* ViewerPage.PageFile
@@ -114,7 +110,7 @@ const template = Effect.gen(function* () {
   return { before: html.slice(0, middle), after: html.slice(middle) }
 })
 
-/** A file that is there is replaced only where it is such a page. */
+/** An existing file is only replaced if it is such a page. */
 const mayWrite = Effect.fnUntraced(function* (out: string) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* fs.exists(out).pipe(Effect.mapError(cannot("look at", out))))) return
@@ -124,7 +120,6 @@ const mayWrite = Effect.fnUntraced(function* (out: string) {
   }
 })
 
-/** Writes the page. */
 export const write = Effect.fn("StaticPage.write")(function* (
   options: PageOptions
 ): Effect.fn.Return<WrittenPage, Failure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
@@ -193,7 +188,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
             onSome: ({ decode }) => Object.fromEntries([...used].map((id) => [id, decode([id])]))
           })
           const again = index === 0 && reverified !== undefined ? `,"reverified":${JSON.stringify(reverified)}` : ""
-          // Newest first, as the service has them.
+          // Newest first, as in the service.
           return Stream.succeed(
             `},"rows":${JSON.stringify(rows.toReversed())},"pieces":${JSON.stringify(pieces)}${curves}${again}}`
           )
@@ -231,7 +226,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
   return { path: out, bytes: Number(size), groups, leftOut }
 }, Effect.scoped)
 
-/** What the groups refer to, text by text: together they are long. */
+/** The shared tables of the groups, streamed text by text because they are large. */
 const endOf = ({ ids, texts }: PackedPage.Tables, evaluations: ReadonlyArray<object>): Stream.Stream<string> =>
   Stream.fromIterable(texts.entries()).pipe(
     Stream.map(([index, text]) => `${index === 0 ? "" : ","}${JSON.stringify(text)}`),

@@ -1,4 +1,4 @@
-/** Evaluations in a saved page: what lists show of each sample, and whose group has its chat. */
+/** Converts evaluations for a saved page: the list row of each sample, and the group with its chat. */
 import { type SavedGroup, TrajectoryApi } from "@atropos/core"
 import * as SampleHead from "@atropos/core/evaluation/SampleHead"
 import { Schema } from "effect"
@@ -6,7 +6,7 @@ import * as FileEvaluations from "./FileEvaluations.ts"
 
 export interface StaticSample {
   readonly head: TrajectoryApi.EvaluationSampleRow
-  /** Its chat is that of this group. */
+  /** The group with its chat. */
   readonly group: string
   readonly fields: object
 }
@@ -14,7 +14,7 @@ export interface StaticSample {
 const encodeRow = Schema.encodeSync(TrajectoryApi.EvaluationRow)
 const encodeHead = Schema.encodeSync(TrajectoryApi.EvaluationSampleRow)
 
-/** None of a line that is no sample. */
+/** Empty if the line is not a sample. */
 export const ofLine = ({ line, sample }: Pick<SavedGroup.Saved, "line" | "sample">): ReadonlyArray<StaticSample> => {
   const head = SampleHead.of(sample)
   if (head === undefined) return []
@@ -22,7 +22,7 @@ export const ofLine = ({ line, sample }: Pick<SavedGroup.Saved, "line" | "sample
   return [{ head: { ...head, number: line }, group: String(line), fields }]
 }
 
-/** None of a file without samples. */
+/** Empty if the file has no samples. */
 export const evaluationOf = (
   { file, index, name }: { readonly file: string; readonly name: string; readonly index: number },
   samples: ReadonlyArray<StaticSample>

@@ -1,8 +1,6 @@
 /**
- * The viewer over saved groups, served on this machine: the page, what it reads, and a word whenever a file has grown.
- *
- * The page looks for new groups when the summary of a run changes. Files have no queue: their summary is that of an
- * empty one.
+ * Serves the viewer over saved groups on this machine: the page, its data, and notifications about grown files. The
+ * page looks for new groups when a run's summary changes. Files have no queue: their summary is that of an empty one.
  */
 import * as Auth from "@atropos/api/http/Auth"
 import * as HttpServer from "@atropos/api/http/HttpServer"

@@ -1,8 +1,7 @@
 /**
- * Who wants to know of changes of a run, in this process and in others on the same database.
- *
- * Conflated: a listener that is busy gets one element for many changes, and other processes are told at most ten times
- * a second.
+ * Notifies listeners of changes of a run, in this process and in others on the same database. Notifications are
+ * conflated: a busy listener gets one element for many changes, and other processes are notified at most ten times a
+ * second.
  */
 import { Uuid } from "@atropos/core"
 import * as PgClient from "@effect/sql-pg/PgClient"
@@ -12,21 +11,19 @@ import * as Failure from "./Failure.ts"
 import type { Views } from "./Views.ts"
 
 export interface Changes {
-  /** This process has changed the run. */
   readonly changed: (run: string) => void
-  /** This process has changed how much waits, or who has which batch, and nothing else of the run. */
+  /** This process has only changed queue counts or leases of the run. */
   readonly counted: (run: string) => void
-  /** This process has recorded metrics of the run. */
   readonly measured: (run: string) => void
-  /** How often any run was changed by this process: whether it stands still tells who has time. */
+  /** Number of changes by this process to any run, from which idle work knows if the service is busy. */
   readonly count: () => number
-  /** Of a run, or of what `metricsOf` names. */
+  /** Changes of a run, or of the topic of `metricsOf`. */
   readonly stream: (run: string) => Stream.Stream<void>
 }
 
 const channel = "atropos"
 
-/** What listeners to a run's metrics listen to; no name of a run has a slash. */
+/** The topic of a run's metrics; names of runs have no slash. */
 export const metricsOf = (run: string): string => `${run}/metrics`
 
 export const make = Effect.fnUntraced(function* (
@@ -74,7 +71,7 @@ export const make = Effect.fnUntraced(function* (
       })
     )
 
-  // The embedded database has one process and one connection, which LISTEN would take for itself.
+  // The embedded database has a single process and connection, which LISTEN would block.
   if (database.kind === "postgres") {
     const tell = Effect.gen(function* () {
       yield* Queue.take(wake)
@@ -91,7 +88,7 @@ export const make = Effect.fnUntraced(function* (
     const hear = Effect.scoped(
       Effect.gen(function* () {
         const notifications = yield* pg.listen(channel)
-        // What happened before the connection stood is unknown.
+        // Changes from before the connection are unknown.
         views.invalidateAll()
         for (const run of topics.keys()) publish(run)
         yield* Stream.runForEach(Stream.fromQueue(notifications), ({ payload }) =>

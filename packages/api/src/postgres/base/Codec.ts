@@ -1,4 +1,4 @@
-/** Payloads as stored: zstd level 1, on the thread pool; tiny ones as they are. */
+/** Encodes payloads for storage: zstd level 1 on the thread pool; tiny ones uncompressed. */
 import { Effect } from "effect"
 import type { Payload, PayloadFormat } from "../../store/TrajectoryStore.ts"
 import * as Zstd from "./Zstd.ts"

@@ -1,4 +1,4 @@
-/** Failures of the database as the store reports them. */
+/** Maps failures of the database to those of the store. */
 import * as Reason from "@atropos/core/base/Reason"
 import { Cause, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -10,7 +10,7 @@ export const text = (error: SqlError): string => {
   return cause instanceof Error && cause.message !== "" ? cause.message : error.message
 }
 
-/** Classes of SQLSTATE that pass: connection, rolled back for others, no room or memory, an operator's doing. */
+/** Transient SQLSTATE classes: connection, rollback due to others, out of disk or memory, operator intervention. */
 const passing = new Set(["08", "40", "53", "57"])
 
 const classOf = (error: SqlError): string => {
@@ -18,10 +18,10 @@ const classOf = (error: SqlError): string => {
   return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code.slice(0, 2) : ""
 }
 
-/** The same may work a while later. */
+/** A retry may succeed later. */
 export const isTransient = (error: SqlError): boolean => error.isRetryable || passing.has(classOf(error))
 
-/** The same may work at once: what is full or exhausted takes longer. */
+/** An immediate retry may succeed; exhausted resources take longer. */
 export const isWorthRepeating = (error: SqlError): boolean => isTransient(error) && classOf(error) !== "53"
 
 export const storeError = (error: SqlError): StoreError =>
@@ -31,18 +31,17 @@ export const storeError = (error: SqlError): StoreError =>
     cause: error
   })
 
-/** Turns failures of the database into `StoreError`; others pass. */
+/** Maps SQL errors to `StoreError`; others are unchanged. */
 export const orStoreError = <A, E, R>(
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, Exclude<E, SqlError> | StoreError, R> =>
   Effect.mapError(effect, (error) =>
-    // What is no SqlError stays as it is.
+    // Other errors are unchanged.
     isSqlError(error) ? storeError(error) : (error as Exclude<E, SqlError>)
   )
 
 /**
- * A transaction whose rollback or commit may fail too, when the connection is gone: that is a failure of the database
- * as any other.
+ * A transaction whose rollback or commit may fail too if the connection is lost: that is an ordinary database failure.
  */
 export const inTransaction = <A, E, R>(
   sql: SqlClient.SqlClient,
@@ -55,7 +54,7 @@ export const inTransaction = <A, E, R>(
     return broken[0] === undefined ? Effect.failCause(cause) : Effect.fail(broken[0])
   })
 
-/** One line for what passes, all there is to know for what should not be. */
+/** Logs one line for transient failures, all details for others. */
 export const warn =
   (message: string) =>
   (error: SqlError): Effect.Effect<void> =>

@@ -1,11 +1,10 @@
 /**
- * Payloads in object storage. A row has in place of the payload's bytes a reference to an object, which is written
- * before the row is: the hour of writing, the SHA-256 of the stored bytes, and their number. Two equal payloads of an
- * hour are one object.
+ * Stores payloads in object storage. A row has a reference instead of the bytes: the hour of writing, the SHA-256 of
+ * the stored bytes, and their number. The object is written before its row; equal payloads of the same hour share one.
  *
- * The hour is what makes sweeping safe: objects are only ever written into the hour that is, so one of an hour long
- * past that no row refers to is an orphan, and no row can come that does (`ObjectSweep`). Names begin with an id of the
- * database, for several of them may share a bucket.
+ * Objects are only written to the current hour, so that an unreferenced object of a long past hour can be swept: no
+ * later row can refer to it (`ObjectSweep`). Names begin with an id of the database, since databases may share a
+ * bucket.
  */
 import { Uuid } from "@atropos/core"
 import { Clock, Effect } from "effect"
@@ -16,13 +15,12 @@ import { StoreError } from "../../store/TrajectoryStore.ts"
 import type { Stored } from "./Codec.ts"
 
 export interface Objects {
-  /** Writes the bytes into object storage where they are large and there is one. */
+  /** Moves large payloads to object storage, if configured. */
   readonly outsource: (stored: Stored) => Effect.Effect<Stored, StoreError | SqlError>
-  /** Reads the bytes from there where they are not in the row. */
+  /** Fetches a payload that is not in its row. */
   readonly bring: <Row extends StoredRow>(row: Row) => Effect.Effect<Row, StoreError | SqlError>
 }
 
-/** What `grp` has of a payload. */
 export interface StoredRow {
   readonly encoding: number
   readonly payload: Uint8Array
@@ -32,25 +30,25 @@ export interface StoredRow {
 const outside = 4
 const hourMillis = 3_600_000
 
-/** What an object's name and a row's reference have in common: 4 bytes of hours since 1970, 32 of digest. */
+/** The identity in an object's name and a row's reference: 4 bytes of hours since 1970, 32 of digest. */
 const identityBytes = 36
-/** And 8 of the number of bytes. */
+/** Followed by 8 bytes for the number of stored bytes. */
 const referenceBytes = identityBytes + 8
 
 export const isOutside = (encoding: number): boolean => encoding >= outside
 
-/** The number of stored bytes, wherever they are. */
+/** The number of stored bytes, in the row or in object storage. */
 export const bytesOf = ({ bytes, encoding }: Stored): number =>
   isOutside(encoding) ? Number(Buffer.from(bytes).readBigUInt64BE(identityBytes)) : bytes.length
 
-/** `<hour>/<digest>`, in the order of hours. */
+/** `<hour>/<digest>`, sorted by hour. */
 export const nameOf = (identity: Uint8Array): string => {
   const at = Buffer.from(identity)
   const hour = new Date(at.readUInt32BE(0) * hourMillis).toISOString().slice(0, 13)
   return `${hour}/${at.subarray(4, identityBytes).toString("hex")}`
 }
 
-/** The identity in a name; undefined where it is no name of ours. */
+/** Parses the identity from a name; undefined for foreign names. */
 export const identityIn = (name: string): Uint8Array | undefined => {
   const [, hour, digest] = /^(\d{4}-\d\d-\d\dT\d\d)\/([0-9a-f]{64})$/.exec(name) ?? []
   const millis = Date.parse(`${hour}:00:00Z`)
@@ -61,7 +59,7 @@ export const identityIn = (name: string): Uint8Array | undefined => {
   return identity
 }
 
-/** When it was written, to the hour. */
+/** Time of writing, to the hour. */
 export const hourOf = (identity: Uint8Array): number => Buffer.from(identity).readUInt32BE(0) * hourMillis
 
 const digestOf = (bytes: Uint8Array) =>
@@ -73,13 +71,13 @@ const unreachable = new StoreError({
   cause: undefined
 })
 
-/** What the names of this database's objects begin with; made when it is first asked for. */
+/** The name prefix of this database's objects; created on first use. */
 export const home = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ home: string }>`
     insert into object_home (id, home) values (1, ${Uuid.v7()}::uuid)
     on conflict (id) do update set home = object_home.home returning home::text as home`
-  // A statement with one row.
+  // The statement always returns one row.
   return `${row!.home}/`
 })
 

@@ -1,9 +1,7 @@
 /**
- * Payloads of queued groups in memory, so that a claim in the same process need not read and decompress what was just
- * sent.
- *
- * The queue is first in, first out: when the cache is full the new ones stay out and the old ones, whose turn is next,
- * stay in. A group's payload never changes, so an entry is always right.
+ * Caches payloads of queued groups, so that a claim in the same process need not read and decompress what was just
+ * sent. The queue is FIFO: a full cache rejects new payloads and keeps the old ones, which are needed next. Payloads
+ * never change, so entries are always valid.
  */
 import type { Payload } from "../../store/TrajectoryStore.ts"
 
@@ -19,7 +17,7 @@ export const make = (maxBytes: number): PayloadCache => {
   let bytes = 0
   return {
     add: (id, payload) => {
-      // A view of a larger buffer would keep all of it in memory.
+      // A view keeps its whole underlying buffer in memory.
       const held = payload.bytes.buffer.byteLength
       if (bytes + held > maxBytes || payloads.has(id)) return
       payloads.set(id, payload)

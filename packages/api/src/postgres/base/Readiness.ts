@@ -1,8 +1,7 @@
 /**
- * Whether the database can be worked with: it answers, and there is room on its disk.
- *
- * Of the embedded database the disk is looked at. Of a server it is known by what failed: after a write for which there
- * was no room the next look tries one of its own, which leaves nothing behind.
+ * Checks that the database is usable: it answers, and its disk has space. For the embedded database the disk is
+ * checked. For a server, a write that failed for lack of space makes the next check try a write that leaves nothing
+ * behind.
  */
 import { Deferred, Effect, Exit, Option, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
@@ -12,9 +11,8 @@ import { fullDisk } from "../../database/PgliteThread.ts"
 import * as Failure from "./Failure.ts"
 
 export interface Readiness extends Pick<TrajectoryStoreShape, "ready"> {
-  /** Fails while the disk of the embedded database is full: what is there can still be taken out then. */
+  /** Fails while the disk of the embedded database is full; reads still work then. */
   readonly refuseWhenFull: Effect.Effect<void, StoreError>
-  /** What became of a write. */
   readonly wrote: (exit: Exit.Exit<unknown, StoreError>) => void
 }
 
@@ -43,7 +41,7 @@ export const make = Effect.gen(function* (): Effect.gen.Return<
     Option.isSome(full) ? Effect.fail(unavailable(full.value)) : Effect.void
   )
 
-  /** As much as takes pages that are not there yet. */
+  /** Large enough to allocate new pages. */
   const write = Failure.inTransaction(
     sql,
     sql`create temp table room on commit drop as select repeat('x', 1000) as filling from generate_series(1, 1000)`
@@ -58,7 +56,7 @@ export const make = Effect.gen(function* (): Effect.gen.Return<
     isWriteDue = false
   }).pipe(Failure.orStoreError)
 
-  /** One look at a time, whoever asks: where the database hangs, they must not gather. */
+  /** Concurrent callers share one check, so that they do not pile up if the database hangs. */
   const ready = Effect.gen(function* () {
     const current = looking
     const pending = current ?? (yield* Deferred.make<void, StoreError>())

@@ -1,27 +1,27 @@
-/** Rows as the database gives them, and as the store hands them on. */
+/** Converts between database rows and the store's values. */
 import { Effect, Result } from "effect"
 import { PgTypes } from "@effect/sql-pg"
 import type { RegisteredEnvironment, Run, StoredGroup } from "../../store/TrajectoryStore.ts"
 import * as Codec from "./Codec.ts"
 
-/** In place of an environment id where the sender gave none: keeps the column in plain indexes. */
+/** Stored instead of null for a missing environment id, so that the column works in plain indexes. */
 export const noEnvironment = -2147483648
 
-/** Ids beyond a 32-bit number belong to no environment. */
+/** Ids beyond 32 bits belong to no environment. */
 export const toEnvColumn = (envId: number | null): number =>
   envId === null || !Number.isInteger(envId) || Math.abs(envId) > 2147483647 ? noEnvironment : envId
 
 export const fromEnvColumn = (envId: number): number | null => (envId === noEnvironment ? null : envId)
 
-/** An array parameter; inference fails on empty ones and on nulls. */
+/** An array parameter; type inference fails on empty arrays and nulls. */
 export const array = (type: keyof typeof PgTypes.OID, values: ReadonlyArray<unknown>): PgTypes.Parameter =>
   Result.getOrThrow(PgTypes.array(values, PgTypes.OID[type]))
 
-/** As JSON holds it: beyond that a number is the largest it can say, so that one odd row hides no others. */
+/** Clamps to the range of safe integers in JSON, so that one odd row does not fail a whole result. */
 export const toInt = (value: number | bigint): number =>
   Number.isSafeInteger(Number(value)) ? Number(value) : value < 0 ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER
 
-/** Columns that make a `Run`, numbers as JSON numbers. */
+/** The columns of a `Run`, with JSON numbers. */
 export interface RunJson {
   readonly id: number
   readonly name: string
@@ -82,7 +82,6 @@ export const toEnvironment = (row: EnvironmentJson): RegisteredEnvironment => ({
   lastSeen: Date.parse(row.last_seen)
 })
 
-/** Columns of a group without its payload. */
 export interface EnvelopeRow {
   readonly id: bigint
   readonly env_id: number

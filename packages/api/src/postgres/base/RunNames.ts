@@ -1,4 +1,4 @@
-/** Which runs a name stands for when somebody reads: the current one, and those of that name that have ended. */
+/** Resolves a run name for readers: the current run, and ended ones of that name. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -7,13 +7,12 @@ import { UnknownRun } from "../../store/TrajectoryStore.ts"
 export interface RunIds {
   /** Newest first, at least one. */
   readonly ids: ReadonlyArray<number>
-  /** Undefined where all have ended. */
+  /** Undefined if all have ended. */
   readonly current: number | undefined
-  /** The current one, or the one that ended last. */
+  /** The current run, or the last that ended. */
   readonly latest: number
 }
 
-/** The newest of them alone. */
 export const newestOf = ({ current, latest }: RunIds): RunIds => ({ ids: [latest], current, latest })
 
 export interface RunNames {

@@ -1,25 +1,25 @@
-/** Bounds and habits of the store. */
+/** Configures limits and timings of the store. */
 import { Context, type Duration } from "effect"
 
 export interface Settings {
-  /** Sequences waiting in a run's queue beyond which submissions are refused for a while. */
+  /** Queued sequences of a run above which submissions are temporarily refused. */
   readonly maxQueuedSequences: number
-  /** Stored bytes waiting in a run's queue beyond which submissions are refused for a while. */
+  /** Queued bytes of a run above which submissions are temporarily refused. */
   readonly maxQueuedBytes: number
   /**
    * How long odd-sized groups wait to be combined to their environment's group size before they are queued as they are.
    */
   readonly bufferPatience: Duration.Input
   /**
-   * Stored bytes of consumed groups kept for browsing, a KiB for each group's row and indexes among them; the oldest
-   * batches are dropped beyond it.
+   * Stored bytes of consumed groups kept for browsing, including a KiB per group for its row and indexes; the oldest
+   * batches are dropped above it.
    */
   readonly retainedBytes: number
-  /** Stored bytes of evaluations' samples kept; those of the oldest evaluations are dropped beyond it. */
+  /** Stored bytes of evaluation samples kept; those of the oldest evaluations are dropped above it. */
   readonly retainedSampleBytes: number
-  /** How long the keys of dropped groups are remembered, so that a late repetition is recognised. */
+  /** How long the keys of dropped groups are remembered, to recognise late duplicates. */
   readonly keyMemory: Duration.Input
-  /** How old what this process knows of other processes' writes may be where no notification came. */
+  /** Max age of cached knowledge about other processes' writes without a notification. */
   readonly viewLifetime: Duration.Input
   /** Payload bytes of queued groups kept in memory, so that a claim need not read them back. */
   readonly cacheBytes: number
@@ -36,7 +36,6 @@ export const defaults: Settings = {
   cacheBytes: 128 * 1024 ** 2
 }
 
-/** Settings of the store, with defaults. */
 export const StoreSettings = Context.Reference<Settings>("@atropos/api/PgTrajectoryStore/Settings", {
   defaultValue: () => defaults
 })

@@ -1,6 +1,6 @@
 /**
- * What an environment is told of the queue: the original's formulas (`get_status_env` in atroposlib/api/server.py),
- * pure.
+ * Computes the queue status of an environment by the original's formulas (`get_status_env` in
+ * atroposlib/api/server.py). Pure.
  */
 import { StalenessBound, type TrajectoryApi } from "@atropos/core"
 import type { RegisteredEnvironment, Run } from "../../store/TrajectoryStore.ts"
@@ -17,11 +17,14 @@ export interface QueueView {
   readonly run: Run
   readonly environments: ReadonlyArray<RegisteredEnvironment>
   readonly queued: ReadonlyArray<QueuedCount>
-  /** Batches that samplers have no weights of, and sequences that environments have under way. */
+  /** Batches whose weights samplers do not have yet, and sequences in progress at environments. */
   readonly ahead: { readonly untrained: number; readonly underWay: number }
 }
 
-/** What the run's environments have begun, and how much more they may; null where they do not wait. */
+/**
+ * The sequences in progress at the run's environments, and how many more they may start; null without a staleness
+ * bound.
+ */
 export const bound = ({ ahead, queued, run }: QueueView): NonNullable<TrajectoryApi.QueueSummary["bound"]> | null => {
   const { batchSize, waitAtStaleness = null } = run
   if (waitAtStaleness === null) return null
@@ -64,14 +67,14 @@ export const status = (
     }
   }
   let otherSequences = 0
-  // As the original: where every group has one sequence, the others' data is not counted.
+  // As in the original: if every group has one sequence, the data of others is not counted.
   if (maxGroupSize > 1) {
     for (const [envId, sequences] of others) {
       const packed = Math.ceil(sequences / maxGroupSize) * maxGroupSize
       otherSequences += Math.max(0, packed - (envId === null ? 0 : (floors.get(envId) ?? 0)))
     }
   }
-  // The original divides by zero where no connected environment has a weight; equal shares instead.
+  // The original divides by zero if no connected environment has a weight; here they get equal shares.
   const share =
     totalWeight > 0
       ? (environment.maxTokenLength * environment.weight) / totalWeight

@@ -1,7 +1,6 @@
 /**
- * The time that leases are told by: the database's, so that all who share one agree, and so that a clock of this
- * machine that is set anew neither ends nor prolongs a lease. Between two looks at the database's clock it goes on by
- * elapsed time, which nobody sets.
+ * Provides the clock used for leases: the database's, so that all processes agree and adjusting this machine's clock
+ * neither ends nor extends a lease. Between reads of the database's clock it advances by monotonic time.
  */
 import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -12,22 +11,22 @@ export interface StoreClock {
   readonly now: Effect.Effect<number, SqlError>
 }
 
-/** Clocks of machines drift apart by a few milliseconds in this time. */
+/** Clocks drift apart by a few milliseconds in this time. */
 const trusted = Duration.toMillis("10 minutes")
 
-/** An answer that took longer says nothing of the time at which it came. */
+/** A slower answer does not determine the current time. */
 const longestAnswer = 1000
 
 /**
- * How far this machine's two clocks part by being adjusted. Further, and one was set, or the machine slept, in which no
- * time elapses.
+ * Max adjustment of the wall clock against monotonic time. Above it the clock was set or the machine slept, during
+ * which monotonic time stops.
  */
 const adjusted = 1000
 
 const elapsedMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1000n) / 1000)
 
 interface Known {
-  /** The database's time, and this machine's two, at one moment. */
+  /** The database's time, and this machine's two clocks, at one moment. */
   readonly millis: number
   readonly elapsed: number
   readonly wall: number
@@ -49,7 +48,7 @@ export const make = Effect.gen(function* (): Effect.gen.Return<StoreClock, never
       }
       const [row] = yield* sql<{ millis: number }>`
         select (extract(epoch from clock_timestamp()) * 1000)::float8 as millis`
-      // A statement with one row.
+      // The statement always returns one row.
       const { millis } = row!
       const elapsed = yield* elapsedMillis
       known = elapsed - asked <= longestAnswer ? { millis, elapsed, wall: yield* Clock.currentTimeMillis } : undefined

@@ -1,10 +1,9 @@
 /**
- * What this process knows of a run: its row, environments, queue counts and open batches, read in one statement and
- * kept until something changes. After a write of this process the next reader reads anew; writes of others show after a
- * notification, or when the view is too old.
+ * Caches the state of runs: row, environments, queue counts and open batches, read in one statement. This process's
+ * writes invalidate it immediately; those of others with a notification, or when the view expires.
  *
- * Submissions and claims change counts alone, hundreds of times a second. Whoever needs the run and its environments,
- * and the counts only roughly, takes a `recent` view and pays for no reading.
+ * Submissions and claims only change counts, hundreds of times a second. Callers that need counts only roughly use a
+ * `recent` view, which does not reload for them.
  */
 import { Clock, Deferred, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -14,23 +13,22 @@ import * as Rows from "./Rows.ts"
 import type { Settings } from "./Settings.ts"
 import type { QueueView } from "./Status.ts"
 
-/** Of an environment that was not heard of for so long, what it had under way no longer counts. It reports every 5. */
+/** Work in progress of an environment silent for this long no longer counts. Environments report every 5 seconds. */
 export const silenceMillis = 30_000
 
 export interface RunView extends QueueView {
-  /** When each open batch becomes free; null where it is free already. */
+  /** Expiry of each open batch's lease; null if it is free. */
   readonly leases: ReadonlyArray<number | null>
   readonly hasBuffered: boolean
 }
 
 export interface Views {
-  /** The current run of that name; undefined where there is none. */
+  /** The current run of that name; undefined if there is none. */
   readonly get: (name: string) => Effect.Effect<RunView | undefined, SqlError>
-  /** The same, but that queue counts, leases and the run's number of batches may be a moment old; `isCurrent` tells. */
+  /** Like `get`, but queue counts, leases and the number of batches may be slightly stale unless `isCurrent`. */
   readonly recent: (name: string) => Effect.Effect<Recent, SqlError>
-  /** What is known of the run is out of date. */
   readonly invalidate: (name: string) => void
-  /** Its counts, leases and number of batches are out of date. */
+  /** Invalidates its counts, leases and number of batches. */
   readonly invalidateCounts: (name: string) => void
   readonly invalidateAll: () => void
 }
@@ -40,7 +38,7 @@ export interface Recent {
   readonly isCurrent: boolean
 }
 
-/** The view of a run that is there. */
+/** The view of a run; fails if it is unknown. */
 export const viewOf = (views: Views, name: string): Effect.Effect<RunView, SqlError | UnknownRun> =>
   views.get(name).pipe(
     Effect.filterOrFail(
@@ -49,7 +47,7 @@ export const viewOf = (views: Views, name: string): Effect.Effect<RunView, SqlEr
     )
   )
 
-/** An environment that is there, and the view of its run. */
+/** An environment and the view of its run; fails if either is unknown. */
 export const environmentOf = Effect.fnUntraced(function* (
   views: Views,
   name: string,
@@ -62,7 +60,7 @@ export const environmentOf = Effect.fnUntraced(function* (
   const view = yield* viewOf(views, name).pipe(Effect.catchTag("UnknownRun", () => Effect.fail(unknown)))
   const environment = view.environments[envId]
   if (environment !== undefined) return { view, environment }
-  // Perhaps it registered with another process a moment ago.
+  // It may just have registered with another process.
   views.invalidate(name)
   const fresh = yield* views.get(name)
   const registered = fresh?.environments[envId]
@@ -77,9 +75,9 @@ interface Loaded {
 }
 
 interface Entry {
-  /** Grows with every change. */
+  /** Incremented on every change. */
   version: number
-  /** Grows with every change but those of counts. */
+  /** Incremented on every change except those of counts. */
   structure: number
   loaded: Loaded | undefined
   loading: { readonly version: number; readonly result: Deferred.Deferred<RunView | undefined, SqlError> } | undefined
@@ -160,12 +158,12 @@ export const make = Effect.fnUntraced(function* (
     if (loading !== undefined && loading.version === version) return yield* Deferred.await(loading.result)
     const result = yield* Deferred.make<RunView | undefined, SqlError>()
     entry.loading = { version, result }
-    // Detached: whoever asked first may go away while others wait for the same answer.
+    // Detached: the first caller may be interrupted while others wait for the same result.
     yield* load(name, now).pipe(
       Effect.tap((view) =>
         Effect.sync(() => {
           entry.loaded = { version, structure, at: now, view }
-          // Names of runs that are not there must not pile up.
+          // Names of unknown runs must not accumulate.
           if (view === undefined && entry.version === version) entries.delete(name)
         })
       ),

@@ -1,16 +1,16 @@
 /**
- * zstd on the thread pool with contexts that are used again: making one for every payload costs as much as compressing
- * it, and the memory it takes (megabytes, outside the heap) makes the garbage collector run all the time.
+ * Compresses with zstd on the thread pool and reuses contexts: creating one per payload costs as much as compressing
+ * it, and its memory (megabytes outside the heap) would trigger constant garbage collection.
  *
- * Each call makes, or reads, one whole frame. Where a frame ends exactly with a context's buffer, an empty one follows
- * it: Node asks for what may be left to write, and gets a frame of nothing. So reading goes on after a frame.
+ * Each call writes or reads one whole frame. If a frame ends exactly at a context's buffer boundary, Node adds an empty
+ * frame; therefore decompression continues after a frame.
  */
 import { Effect } from "effect"
 import * as zlib from "node:zlib"
 
 type Context = zlib.ZstdCompress | zlib.ZstdDecompress
 
-// As many as the thread pool has threads, twice over: one works while another's result is picked up.
+// Twice the number of threads in the pool: one context works while another's result is picked up.
 const mostIdle = 8
 
 const pool = (create: () => Context) => {
@@ -20,15 +20,15 @@ const pool = (create: () => Context) => {
     const context = idle.pop() ?? create()
     const before = context.bytesWritten
     const collect = (part: Uint8Array) => void parts.push(part)
-    // Compression has no failure but lack of memory; what cannot be decompressed comes from a damaged database.
+    // Compression only fails for lack of memory; undecodable data comes from a damaged database.
     const fail = (error: Error) => resume(Effect.die(error))
     context.on("data", collect).once("error", fail)
-    // The context flushes after every write: one turn of the thread pool for a frame.
+    // The context flushes after every write: one thread pool turn per frame.
     context.write(bytes, () => {
       context.off("data", collect).off("error", fail)
       const taken = context.bytesWritten - before
       const isWhole = taken === bytes.length
-      // A context that leaves something is at its end, and would give nothing for what is written to it next.
+      // A context with unread input has ended, and would produce nothing for further writes.
       if (isWhole && idle.length < mostIdle) idle.push(context)
       else context.destroy()
       if (!isWhole) return pass(bytes.subarray(taken), parts, resume)
@@ -37,13 +37,11 @@ const pool = (create: () => Context) => {
   }
 
   return (bytes: Uint8Array): Effect.Effect<Uint8Array> =>
-    // Not interruptible: a context is free when its frame is done.
+    // Uninterruptible: a context is only free once its frame is done.
     Effect.uninterruptible(Effect.callback<Uint8Array>((resume) => pass(bytes, [], resume)))
 }
 
-/** Contexts of one's own. */
 export const make = () => ({
-  /** A frame of level 1. */
   compress: pool(() =>
     zlib.createZstdCompress({
       params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 },
@@ -51,7 +49,7 @@ export const make = () => ({
       chunkSize: 128 * 1024
     })
   ),
-  /** The bytes of a frame; dies on bytes that are none. */
+  /** The content of a frame; dies on invalid bytes. */
   decompress: pool(() => zlib.createZstdDecompress({ flush: zlib.constants.ZSTD_e_flush, chunkSize: 160 * 1024 }))
 })
 

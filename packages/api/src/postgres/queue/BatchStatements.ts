@@ -1,4 +1,4 @@
-/** The statements of claims (`Batches`): look, hand out again, make, and read what a batch has. */
+/** Defines the SQL statements of claims (`Batches`): look up, hand out again, form, and read a batch. */
 import { Uuid } from "@atropos/core"
 import type { PgTypes } from "@effect/sql-pg"
 import { Effect } from "effect"
@@ -13,19 +13,19 @@ export interface LeasedRow {
   readonly deliveries: number
 }
 
-/** A run at the moment of a look. */
+/** A run at the time of the lookup. */
 export interface LookRow {
   readonly batch_size: number
-  /** Batches made so far: grows with each. */
+  /** Batches formed so far; increments with each. */
   readonly batches: bigint
   readonly has_free: boolean
-  /** Of each environment and size, the oldest groups that could fit into a batch, in queue order. */
+  /** The oldest groups of each environment and size that could fit a batch, in queue order. */
   readonly ids: ReadonlyArray<bigint> | null
   readonly env_ids: ReadonlyArray<number> | null
   readonly sequences: ReadonlyArray<number> | null
 }
 
-/** A group of a batch that was just made, with the batch beside it. */
+/** A group of a newly formed batch, together with the batch. */
 export interface FormedRow extends Rows.EnvelopeRow {
   readonly batch: bigint
   readonly step: bigint
@@ -67,7 +67,7 @@ export const make = Effect.gen(function* () {
     where run.id = ${runId} and ended_at is null`
 
   /**
-   * Makes the batch of these groups; no rows where the run has had another one since it was looked at, or has ended.
+   * Forms the batch of these groups; returns no rows if the run has formed another one since the lookup, or has ended.
    */
   const form = (
     runId: number,

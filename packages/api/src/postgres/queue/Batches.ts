@@ -1,20 +1,18 @@
 /**
- * Batches: formed when they are claimed, leased, and handed out again when a lease runs out or they were given back
- * (`Leases`).
+ * Forms batches when they are claimed, leases them, and hands them out again if a lease expired or they were requeued
+ * (`Leases`), before new ones.
  *
- * A claim takes two statements, and a third where payloads are not in memory. The first looks: what waits, and how many
- * batches the run has had. The second makes the batch if that number still is the same; if another process was faster,
- * the claim looks again. So steps are handed out in order and without gaps, whichever process claims, and nobody waits
- * with a lock in hand. A batch that came back goes out before a new one is formed.
+ * A claim looks up the queue and the number of batches formed, then forms the batch if that number is unchanged,
+ * otherwise starts over; a third statement fetches payloads that are not in memory. So steps are handed out in order
+ * without gaps by all processes, and no claim waits while holding a lock.
  *
- * A claim does not wait for the disk. Where Postgres or its machine goes down before it is there, or before any later
- * write of the service is, it never was: its groups wait as before, its lease is lost, its step is handed out again. An
- * ack is on disk when it is answered, and with it the claim that it ends. The embedded database forces nothing to the
- * disk, and its log would wait in the memory of this process: there a claim is handed to the operating system as all
- * else is, and outlives the process.
+ * A claim does not wait for the disk. If Postgres or its machine fails before it (or any later write of the service) is
+ * on disk, it is undone: its groups are queued as before, its lease is lost, its step is handed out again. An ack is on
+ * disk when it is answered, together with its claim. The embedded database never syncs, and its unflushed log would be
+ * in this process's memory: there a claim is handed to the operating system like every write, and survives the process.
  *
- * A group whose payload is gone from the object storage is left out of its batch, logged and counted; a batch of which
- * nothing is left is acknowledged here, and the next one goes out.
+ * A group whose payload is missing from the object storage is dropped from its batch, logged and counted; a batch
+ * without remaining groups is acknowledged here, and the next one goes out.
  */
 import { Packing } from "@atropos/core"
 import { Clock, Duration, Effect, Option, Semaphore } from "effect"
@@ -47,12 +45,11 @@ interface Leased extends BatchStatements.LeasedRow {
   readonly envelopes: ReadonlyArray<Rows.EnvelopeRow>
 }
 
-/** Whether a look into the database could find a batch, by a view that is current. */
+/** Returns true if a lookup could find a batch, according to a current view. */
 const canClaim = ({ leases, queued, run }: RunView, now: number): boolean =>
   leases.some((until) => until === null || until <= now) ||
   queued.reduce((sum, { groups, sequences }) => sum + groups * sequences, 0) >= run.batchSize
 
-/** Shares that connected environments are promised. */
 const minimumShares = ({ environments }: RunView): Packing.MinimumShares =>
   new Map(
     environments.flatMap(({ connected, envId, minBatchAllocation }) =>
@@ -60,7 +57,7 @@ const minimumShares = ({ environments }: RunView): Packing.MinimumShares =>
     )
   )
 
-/** Payloads by the ids of their groups; undefined for those that are lost. */
+/** Payloads by group id; undefined for lost ones. */
 const decodedOf = Effect.fnUntraced(function* (
   objects: Objects,
   run: string,
@@ -90,11 +87,11 @@ export const make = Effect.fnUntraced(function* (
   leases: Pick<Leases, "ack" | "nack">,
   clock: StoreClock,
   objects: Objects,
-  /** A trainer asked for a batch of the run. */
+  /** Records that a trainer requested a batch of the run. */
   noteTrainer: (runId: number, at: number) => void
 ): Effect.fn.Return<Batches, never, SqlClient.SqlClient | Database> {
   const statements = yield* BatchStatements.make
-  // Claims wait for each other here, and not with a connection in their hands.
+  // Claims wait for each other here rather than while holding a connection.
   const turns = new Map<string, Semaphore.Semaphore>()
 
   const turnOf = (run: string): Semaphore.Semaphore => {
@@ -105,7 +102,7 @@ export const make = Effect.fnUntraced(function* (
     return turn
   }
 
-  /** A batch that came back, or a new one; none where neither is to be had. */
+  /** A requeued batch, or a new one; undefined if there is neither. */
   const lease = Effect.fnUntraced(function* (
     view: RunView,
     owner: string,
@@ -140,7 +137,7 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
-  /** The groups of a batch, with their payloads, from memory where they are there; without those that are lost. */
+  /** The groups of a batch with their payloads, from memory if cached; without lost ones. */
   const groupsOf = Effect.fnUntraced(function* (
     run: string,
     envelopes: ReadonlyArray<Rows.EnvelopeRow>
@@ -151,7 +148,7 @@ export const make = Effect.fnUntraced(function* (
     const decoded = yield* decodedOf(objects, run, rows)
     return envelopes.flatMap((row, i): ReadonlyArray<StoredGroup> => {
       const envelope = Rows.toEnvelope(row)
-      // Its turn has come; should the batch come back, the database has it.
+      // No longer needed here; if the batch is requeued, the payload is read from the database.
       cache.remove(envelope.id)
       const payload = cached[i] ?? decoded.get(row.id)
       return payload === undefined ? [] : [{ ...envelope, payload }]
@@ -180,11 +177,11 @@ export const make = Effect.fnUntraced(function* (
     if (leased === undefined) return Option.none<ClaimedBatch>()
     const { row, until } = leased
     const batch = { id: String(row.id), leaseToken: row.lease_token }
-    // A claimer that goes away before it has the groups must not keep others waiting for the lease to run out.
+    // A claimer interrupted before it has the groups must not make others wait for the lease to expire.
     const groups = yield* groupsOf(name, row.envelopes).pipe(Effect.onError(() => Effect.ignore(leases.nack(batch))))
     if (groups.length === 0 && row.envelopes.length > 0) {
       yield* Effect.logError("batch dropped: all its payloads are lost", { run: name, step: Rows.toInt(row.step) })
-      // Whoever has it by now finds the same.
+      // If another claimer has it by now, that one finds the same.
       yield* Effect.catchTag(leases.ack(batch), "LeaseLost", () => Effect.void)
       return yield* claim(name, options)
     }

@@ -1,9 +1,8 @@
 /**
- * One write of groups into a run, which is made where nobody has registered it yet.
+ * Writes groups to a run, which is created if no trainer has registered it yet.
  *
- * Groups of the size their environment registered, and those of unknown environments, go into the queue
- * (`InsertQueued`). Others go into their environment's buffer until some of them add up to its group size
- * (`InsertMixed`), as in the original.
+ * Groups of their environment's registered size, and those of unknown environments, are queued (`InsertQueued`). Others
+ * are buffered per environment until some of them add up to its group size (`InsertMixed`), as in the original.
  */
 import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect } from "effect"
@@ -55,11 +54,11 @@ export const make = Effect.fnUntraced(function* (
     items: ReadonlyArray<Item>
   ): Effect.fn.Return<ReadonlyArray<Outcome>, SqlError | StoreError> {
     const now = new Date(yield* Clock.currentTimeMillis)
-    // Reset may end the run between our look at it and our write: then once more, into its successor.
+    // A reset may end the run between lookup and write: then retry with its successor.
     for (let attempt = 0; attempt < 5; attempt++) {
       let view = yield* currentView(name, now)
       if (view !== undefined && items.some(({ envColumn }) => envColumn >= view!.environments.length)) {
-        // Perhaps it registered with another process a moment ago.
+        // It may just have registered with another process.
         views.invalidate(name)
         view = yield* views.get(name)
       }

@@ -1,13 +1,12 @@
-/** Submissions as columns: what the statements that insert groups take. */
+/** Converts submissions to column arrays for the insert statements. */
 import type { Submission } from "../../store/TrajectoryStore.ts"
 import type { Stored } from "../base/Codec.ts"
 import * as Rows from "../base/Rows.ts"
 
-/** A submission, ready to be written. */
 export interface Item {
   readonly submission: Submission
   readonly stored: Stored
-  /** The sender's key, or one of our own, so that a write can be repeated after a lost connection. */
+  /** The sender's key or a generated one, so that a write can be retried after a lost connection. */
   readonly key: string
   readonly envColumn: number
 }
@@ -15,7 +14,6 @@ export interface Item {
 const mean = (scores: ReadonlyArray<number>): number | null =>
   scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
 
-/** The columns of the rows to insert, as arrays. */
 export const columns = (items: ReadonlyArray<Item>) => ({
   env: Rows.array(
     "int4",
@@ -29,7 +27,7 @@ export const columns = (items: ReadonlyArray<Item>) => ({
     "int8",
     items.map(({ submission }) => BigInt(submission.tokens))
   ),
-  // Arrays of arrays must be rectangular: each as its text.
+  // Nested arrays must be rectangular, so each is passed as text.
   scores: Rows.array(
     "text",
     items.map(({ submission }) => `{${submission.scores.join(",")}}`)

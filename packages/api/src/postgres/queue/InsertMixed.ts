@@ -1,5 +1,5 @@
 /**
- * Groups of odd sizes: they wait in their environment's buffer until some of them add up to its group size
+ * Inserts groups of odd sizes: they are buffered per environment until some of them add up to its group size
  * (`Packing.findGroups`), as in the original.
  */
 import { Packing, type TrajectoryApi } from "@atropos/core"
@@ -19,13 +19,13 @@ interface Inserted {
   readonly payloads: ReadonlyArray<readonly [id: string, payload: Submission["payload"]]>
 }
 
-/** What a group waiting in its environment's buffer is to the rule that combines them. */
+/** A buffered group, as input of the combination rule. */
 interface Buffered {
   readonly id: bigint
   readonly sequences: number
 }
 
-/** Where each group ends up, as the original decides one after the other; `buffers` are changed. */
+/** Places groups one after the other, as the original does; mutates `buffers`. */
 const place = (
   fresh: ReadonlyArray<{ readonly id: bigint; readonly item: Item }>,
   groupSizes: ReadonlyMap<number, number>,
@@ -57,7 +57,7 @@ const place = (
 export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
   const sql = yield* SqlClient.SqlClient
 
-  /** The environments' rows are locked, and each group goes to the buffer or the queue in turn. */
+  /** Locks the environments' rows, and buffers or queues each group in turn. */
   const insert = Effect.fnUntraced(function* (
     runId: number,
     items: ReadonlyArray<Item>,
@@ -129,7 +129,6 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
     }
   })
 
-  /** Buffered groups enter the queue in the order given. */
   const enqueue = (runId: number, ids: ReadonlyArray<bigint>) => sql`
     with placed as (
       update grp set place = entering.place
@@ -147,10 +146,10 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
     on conflict (run_id, env_id, sequences)
     do update set groups = queued.groups + excluded.groups, bytes = queued.bytes + excluded.bytes`
 
-  /** Undefined where the run has ended meanwhile. */
+  /** Undefined if the run has ended meanwhile. */
   return (runId: number, items: ReadonlyArray<Item>, now: Date) =>
     Effect.map(Failure.inTransaction(sql, insert(runId, items, now)), (inserted) => {
-      // What was not committed nobody would ever ask for: it would fill the cache for good.
+      // Uncommitted payloads would never be requested and stay in the cache forever.
       for (const [id, payload] of inserted?.payloads ?? []) cache.add(id, payload)
       return inserted?.outcomes
     })

@@ -1,4 +1,4 @@
-/** Groups that go straight into the queue: one statement for all of them. */
+/** Inserts groups directly into the queue, all in one statement. */
 import type { TrajectoryApi } from "@atropos/core"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,7 +13,7 @@ const duplicate: Outcome = { status: "duplicate" }
 export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
   const sql = yield* SqlClient.SqlClient
 
-  /** Undefined where the run has ended meanwhile. */
+  /** Undefined if the run has ended meanwhile. */
   return Effect.fnUntraced(function* (runId: number, items: ReadonlyArray<Item>, now: Date) {
     const values = columns(items)
     const rows = yield* sql<{ id: bigint; is_stored: boolean; is_current: boolean }>`

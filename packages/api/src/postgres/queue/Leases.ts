@@ -1,7 +1,7 @@
 /**
- * Leases on batches, for whoever holds one: ack, give back, extend, tell that it was learned from. A holder is known by
- * the token of its claim; with another token, or after the lease has gone to somebody else, all of these fail with
- * `LeaseLost` and change nothing.
+ * Manages leases on batches for their holder: ack, requeue, extend, mark as trained. The holder is identified by the
+ * token of its claim; with another token, or after the lease went to another trainer, all fail with `LeaseLost` and
+ * change nothing.
  */
 import { TrajectoryApiError } from "@atropos/core"
 import { Clock, Duration, Effect } from "effect"
@@ -18,7 +18,7 @@ const lost = (id: string) =>
 
 export type Leases = Pick<TrajectoryStoreShape, "ack" | "nack" | "trained" | "extendLease">
 
-/** Whether these can be the id and the lease token of a batch. */
+/** Validate the format of a batch id and of a lease token. */
 export const isId = (id: string) => /^\d{1,18}$/.test(id)
 export const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
 
@@ -29,7 +29,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Leases, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
-  /** Runs `statement`, which names the run and the groups of the batch where the lease still holds. */
+  /** Runs `statement`, which returns the run and groups of the batch if the lease is valid. */
   const withLease = Effect.fnUntraced(function* (
     batch: { readonly id: string; readonly leaseToken: string },
     statement: Effect.Effect<ReadonlyArray<{ readonly name: string }>, SqlError>

@@ -1,6 +1,6 @@
 /**
- * How much may wait in the queue of a run: sequences and bytes. What waits is what the database had when it was last
- * read, what was written since, and what is about to be written.
+ * Bounds the queue of a run by sequences and bytes. The amount queued is that of the last database read, plus later
+ * writes, plus pending writes.
  */
 import { TrajectoryApiError } from "@atropos/core"
 import { Effect } from "effect"
@@ -16,10 +16,10 @@ export interface Amount {
 }
 
 export interface QueueBound {
-  /** Something is about to be written; `settled` when it has been, or has failed. */
+  /** Adds a pending write; call `settled` once it has been written or has failed. */
   readonly waits: (amount: Amount) => void
   readonly settled: (amount: Amount) => void
-  /** Something was written that this view does not have. */
+  /** Adds a write that this view does not include. */
   readonly written: (view: RunView, amount: Amount) => void
   readonly refuseWhenFull: (run: string) => Effect.Effect<void, SqlError | TrajectoryApiError.QueueFull>
 }
@@ -41,7 +41,7 @@ const queuedIn = (view: RunView): Amount =>
 
 export const make = (settings: Settings, views: Views): QueueBound => {
   let waiting = none
-  /** By view: what was written since it was read. */
+  /** By view: the amount written since it was read. */
   const writtenSince = new WeakMap<RunView, Amount>()
 
   const inQueue = (view: RunView | undefined): Amount =>
@@ -63,7 +63,7 @@ export const make = (settings: Settings, views: Views): QueueBound => {
     refuseWhenFull: Effect.fnUntraced(function* (name: string) {
       const { isCurrent, view } = yield* views.recent(name)
       if (!isFull(inQueue(view))) return
-      // What was claimed since that view is not in it.
+      // Claims since that view are not included.
       const amount = inQueue(isCurrent ? view : yield* views.get(name))
       if (!isFull(amount)) return
       return yield* new TrajectoryApiError.QueueFull({

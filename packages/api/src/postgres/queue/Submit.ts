@@ -1,6 +1,6 @@
 /**
- * Submissions, written together: what arrives while a write is under way goes into the next one, one statement for all,
- * so that durability costs one flush per write and not per group.
+ * Batches submissions: those arriving during a write go into the next one, in a single statement, so that durability
+ * costs one flush per write instead of per group.
  */
 import { type TrajectoryApi, type TrajectoryApiError, Uuid } from "@atropos/core"
 import { Cause, Deferred, Effect, Exit, Queue, Schedule, type Scope } from "effect"
@@ -35,15 +35,14 @@ export interface Submit {
   ) => Effect.Effect<ReadonlyArray<Outcome>, StoreError | TrajectoryApiError.QueueFull>
 }
 
-// One write: more would hold up those behind it, and memory.
+// Limits of one write; larger ones would delay others and take memory.
 const mostBytes = 8 * 1024 ** 2
 const mostSubmissions = 256
 
-/** It failed for what was written, and not for the state of the database. */
+/** Returns true if the content caused the failure, rather than the state of the database. */
 const isOfTheirs = (exit: Exit.Exit<unknown, StoreError>): boolean =>
   Exit.isFailure(exit) && exit.cause.reasons.some((reason) => !Cause.isFailReason(reason) || !reason.error.isTransient)
 
-/** Runs apart, and no more bytes in one write than is good. */
 const portions = (all: ReadonlyArray<Pending>): ReadonlyArray<ReadonlyArray<Pending>> => {
   const portions: Array<Array<Pending>> = []
   const open = new Map<string, { bytes: number; readonly portion: Array<Pending> }>()
@@ -104,7 +103,7 @@ export const make = Effect.fnUntraced(function* (
   const writeTogether = Effect.fnUntraced(function* (name: string, group: ReadonlyArray<Pending>) {
     const exit = yield* attempt(name, group)
     if (group.length === 1 || !isOfTheirs(exit)) return settle(group, exit)
-    // One of them cannot be written: the others must not pay for it.
+    // One of them cannot be written: retried separately, so that the others succeed.
     for (const pending of group) settle([pending], yield* attempt(name, [pending]))
   })
 

@@ -1,4 +1,4 @@
-/** The state of a run's queue for people: counts, and what waits in vain. */
+/** Summarises a run's queue for the viewer: counts, and groups that are stuck. */
 import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -9,7 +9,7 @@ import * as Status from "../base/Status.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
 import type { Views } from "../base/Views.ts"
 
-/** Sums up to `limit` that groups of these sizes can make, any number of each. */
+/** Sums up to `limit` that any number of groups of these sizes can make. */
 const reachable = (sizes: ReadonlyArray<number>, limit: number): Uint8Array => {
   const sums = new Uint8Array(limit + 1)
   sums[0] = 1
@@ -20,7 +20,10 @@ const reachable = (sizes: ReadonlyArray<number>, limit: number): Uint8Array => {
   return sums
 }
 
-/** Why groups of this size cannot leave the queue, however many more of these sizes come; undefined where they can. */
+/**
+ * The reason why groups of this size can never leave the queue, however many more of these sizes arrive; undefined if
+ * they can.
+ */
 const reasonStuck = (sequences: number, sums: Uint8Array, batchSize: number): string | undefined => {
   if (sequences < 1) return "the group has no sequences"
   if (sequences > batchSize) return `${sequences} sequences are more than a batch of ${batchSize}`

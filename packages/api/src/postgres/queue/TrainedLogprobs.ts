@@ -1,6 +1,6 @@
 /**
- * What trainers computed of the sequences of their batches, written and read. A batch has one record: the last that
- * whoever holds or acknowledged it sent. Its bytes count among those of the batch, so that what is kept stays bounded.
+ * Writes and reads the logprobs trainers computed of their batches. A batch has one record: the last sent by the
+ * trainer that held or acknowledged it. Its bytes count towards those of the batch, so that retention stays bounded.
  */
 import { PackedLogprobs, type TrainedLogprobs, TrajectoryApiError } from "@atropos/core"
 import { Effect } from "effect"
@@ -12,7 +12,7 @@ import * as Rows from "../base/Rows.ts"
 import * as Leases from "./Leases.ts"
 
 export interface LogprobRecords extends Pick<TrajectoryStoreShape, "recordLogprobs"> {
-  /** Of a group of so many sequences; undefined where nothing was recorded of it. */
+  /** The record of a group with this many sequences; undefined if there is none. */
   readonly ofGroup: (
     id: bigint,
     sequences: number
@@ -34,7 +34,7 @@ export const make: Effect.Effect<LogprobRecords, never, SqlClient.SqlClient> = E
     const starts: Array<number> = []
     let bytes = 0
     for (const { logprobs } of rows) {
-      // Places of SQL count from 1.
+      // SQL positions count from 1.
       starts.push(bytes + 1)
       bytes += logprobs.byteLength
     }
@@ -53,7 +53,7 @@ export const make: Effect.Effect<LogprobRecords, never, SqlClient.SqlClient> = E
         const gone = yield* sql<{ bytes: number }>`
           delete from trained_logprob using grp where grp.id = group_id and grp.batch_id = ${id}::bigint
           returning octet_length(logprobs) as bytes`
-        // As much as fits the sequences that there are: a place that the batch has not got is of nobody.
+        // Only what fits the stored sequences: positions outside the batch are ignored.
         const kept = yield* sql<{ bytes: number }>`
           insert into trained_logprob (group_id, sequence, policy_version, first, logprobs)
           select member.id, given.sequence, ${policyVersion}, given.first,

@@ -1,4 +1,4 @@
-/** Whether runs move, by the newest traces of their trainers and environments. */
+/** Determines if runs are making progress, from the latest traces of their trainers and environments. */
 import type { TrajectoryApi } from "@atropos/core"
 import { Activity } from "@atropos/core/health/Health"
 import { Clock, Effect } from "effect"
@@ -8,15 +8,14 @@ import * as Rows from "../base/Rows.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
 import type { LastSeen } from "../runs/LastSeen.ts"
 
-/** Of the runs with these ids. */
 export type Activities = (
   ids: ReadonlyArray<number>
 ) => Effect.Effect<ReadonlyMap<number, (typeof TrajectoryApi.RunActivity)["Type"]>, SqlError>
 
-/** Environments tell one row a step each: the trainer's are among so many, unless there are dozens. */
+/** Environments record one row per step, so the trainer's are among these unless there are dozens of environments. */
 const newestRows = 64
 const newestBatches = 16
-/** An environment that starts again registers anew. */
+/** An environment that restarts registers again. */
 const newestEnvironments = 50
 
 interface Traces {
@@ -46,14 +45,14 @@ interface Traces {
   }> | null
 }
 
-/** `skew`: how far the clock of leases is ahead of the one that all other times are from. */
+/** `skew`: how far the clock of leases is ahead of the clock of all other times. */
 const signsOf = (traces: Traces, skew: number, lastSeen: LastSeen): Activity.Signs => {
   const rows = traces.rows ?? []
   const batches = traces.batches ?? []
   const trained = rows.filter(({ source }) => source === "trainer")
   const open = batches.find(({ acked, until }) => acked === null && until !== null)
   const acked = batches.filter((batch) => batch.acked !== null)
-  // Trainers of other makes record nothing: their batches are their steps.
+  // Third-party trainers record no metrics: their batches count as steps.
   const steps =
     trained.length > 0
       ? trained.map(({ at, step }) => ({ at, step }))

@@ -1,4 +1,4 @@
-/** Stored groups for browsing, those of ended runs too, where they were consumed. */
+/** Queries stored groups for browsing, including consumed groups of ended runs. */
 import type { TrajectoryApi } from "@atropos/core"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -22,9 +22,9 @@ interface BrowseRow extends Rows.EnvelopeRow {
   readonly state: TrajectoryApi.RolloutRow["state"]
   readonly preview: string | null
   readonly item_id: string | null
-  /** It may have a preview that was not found yet. */
+  /** Its text may not have been extracted yet. */
   readonly is_unread: boolean
-  /** Of its figures, null all where there are none. */
+  /** Its metrics, all null if not extracted. */
   readonly prompt: string | null
   readonly length: number | null
   readonly longest_best: number
@@ -65,13 +65,12 @@ const toRow = (row: BrowseRow): TrajectoryApi.RolloutRow => ({
 
 const isId = (id: string) => /^\d{1,18}$/.test(id)
 
-/** Phrases: what the words alone do not tell. */
 const phrasesOf = (query: RolloutText.Query | undefined): ReadonlyArray<string> =>
   (query ?? []).filter(({ words }) => words.length > 1).map(RolloutText.needleOf)
 
 /**
- * Of so many groups that have a phrase's words the text is read, to count those that have the phrase: in a tenth of a
- * second. Where there are more, only so many are read as the page takes, and nobody counts.
+ * Max groups whose text is read to count phrase matches, in a tenth of a second. Above it only as many are read as the
+ * page needs, without a count.
  */
 const mostRead = 2000
 
@@ -97,13 +96,13 @@ export const make = Effect.fnUntraced(function* (
   const rollouts: Browse["rollouts"] = Effect.fn("RolloutReader.rollouts")(function* (name, filter) {
     const { before, limit, sort, text } = filter
     const runs = yield* names.idsOf(name)
-    // As distributions, which count the newest run alone.
+    // As distributions, which only cover the newest run.
     const run = filter.newestRun !== undefined || filter.value !== undefined ? RunNames.newestOf(runs) : runs
     if (before !== undefined && !isId(before)) return { rows: [], next: null, total: null, unindexed: null }
     const isFirst = before === undefined
     const phrases = phrasesOf(text)
     const values = filter.value === undefined ? undefined : yield* RolloutValues.of(sql, filter.value, run.latest)
-    // In another order than by id, what was seen is counted.
+    // When not ordered by id, `before` is an offset.
     const offset = sort === undefined ? 0 : Number(before ?? 0)
     const last = offset + limit + 1
     const order = RolloutConditions.order(sql, filter)
@@ -111,19 +110,19 @@ export const make = Effect.fnUntraced(function* (
       select grp.id, row_number() over (order by ${order}) as place
       from grp left join batch on batch.id = grp.batch_id left join grp_figure as fig on fig.group_id = grp.id
       where ${RolloutConditions.conditions(sql, run, filter, values)} order by place`
-    // The first page also counts: all that match are looked for once, and the page is taken from them.
+    // The first page also counts: all matches are materialized once, and the page is taken from them.
     const candidates = phrases.length > 0 || isFirst ? matching : sql`${matching} limit ${last}`
     const withPhrases =
       phrases.length === 0
         ? sql`select id, place from matching`
-        : // One group after the other, first ones first, until there are enough.
+        : // Groups one by one, in order, until there are enough.
           sql`select id, place from matching
             where (
               select bool_and(strpos(body, phrase) > 0)
               from grp_text cross join unnest(${Rows.array("text", phrases)}::text[]) as phrase where group_id = matching.id
             )
             limit case when ${isFirst} and (select count(*) <= ${mostRead} from matching) then null else ${last}::bigint end`
-    // Before it is searched: what is indexed in between may be found and counted here, but is never missing from both.
+    // Before the search: groups indexed in between may be both found and counted here, but never neither.
     const unindexed = isFirst ? yield* index.unindexed(run.ids) : null
     const rows = yield* sql<BrowseRow & { readonly total: number; readonly is_counted: boolean }>`
       with matching as materialized (${candidates}),
@@ -142,7 +141,7 @@ export const make = Effect.fnUntraced(function* (
     return {
       rows: page,
       next: !hasMore ? null : sort === undefined ? (page.at(-1)?.id ?? null) : String(offset + limit),
-      // None found are counted, and so are all that are on the page.
+      // An empty result is counted, and so is one that fits on the page.
       total: !isFirst || first === undefined ? (isFirst ? 0 : null) : first.is_counted || !hasMore ? first.total : null,
       unindexed
     }

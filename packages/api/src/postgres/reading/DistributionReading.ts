@@ -1,4 +1,4 @@
-/** How scores, advantages and lengths are spread over the steps of a run, counted by the database. */
+/** Computes histograms of scores, advantages and lengths over a run's steps in the database. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RolloutReaderShape } from "../../store/RolloutReader.ts"
@@ -9,9 +9,9 @@ import * as RolloutValues from "./RolloutValues.ts"
 
 export type DistributionReading = Pick<RolloutReaderShape, "distribution">
 
-/** Of more groups the newest are counted: in tenths of a second. */
+/** Max groups counted, the newest ones: takes tenths of a second. */
 const mostGroups = 10_000
-/** Several steps share a column where there are more. */
+/** Max columns; above it several steps share one. */
 const mostColumns = 120
 const bins = 24
 
@@ -21,7 +21,6 @@ interface Cell {
   readonly groups: number
   readonly first: bigint
   readonly last: bigint
-  /** Steps of a column. */
   readonly per: bigint
   readonly place: bigint
   readonly bin: number
@@ -72,7 +71,7 @@ export const make = Effect.fnUntraced(function* (
     for (const { bin, count, place } of cells) {
       const counts = columns.get(place) ?? Array<number>(bins).fill(0)
       columns.set(place, counts)
-      // Where all values are equal there is nothing to divide by.
+      // If all values are equal, the bin is null.
       counts[bin ?? 0]! += count
     }
     const { first, groups, high, last, low, per } = one

@@ -1,4 +1,4 @@
-/** The environments of a run as people read them: with their last reports, shares of the batches and rates. */
+/** Reads the environments of a run for the viewer: last reports, batch shares and rates. */
 import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -11,10 +11,9 @@ import type { RunNames } from "../base/RunNames.ts"
 
 export type EnvironmentReading = Pick<RolloutReaderShape, "environments">
 
-/** Batches that an environment's share is of. */
 const recentBatches = 20
 const rateMillis = 60_000
-/** Groups looked at for the rate: where there are more in a minute, it is that of the last so many. */
+/** Max groups for the rate; above it, the rate is that of the last ones. */
 const rateGroups = 5000
 interface EnvironmentRead {
   readonly env: Rows.EnvironmentJson
@@ -28,7 +27,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<EnvironmentReading, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
-  /** Of the last batches, sequences by environment. */
+  /** Sequences by environment over the last batches. */
   const sharesOf = (run: number): Effect.Effect<ReadonlyMap<number, number>, SqlError> =>
     sql<{ env_id: number; sequences: number }>`
       select env_id, sum(grp.sequences)::int as sequences
@@ -41,7 +40,7 @@ export const make = Effect.fnUntraced(function* (
       })
     )
 
-  /** Sequences a minute, by environment. */
+  /** Sequences per minute by environment. */
   const ratesOf = (run: number, now: number): Effect.Effect<ReadonlyMap<number, number>, SqlError> =>
     sql<{ env_id: number; sequences: number; groups: number; oldest: Date }>`
       select env_id, sum(sequences)::int as sequences, count(*)::int as groups, min(created_at) as oldest
@@ -65,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
       from env left join env_report using (run_id, env_id) where run_id = ${latest} order by env_id`
     const shares = yield* sharesOf(latest)
     const rates = yield* ratesOf(latest, now)
-    // This process knows better when it heard of an environment last.
+    // This process has a more recent time of last contact in memory.
     const heard = current === undefined ? [] : yield* store.environments(name)
     return rows.map(({ env, report, reported_at }): TrajectoryApi.EnvironmentRow => {
       const row = Rows.toEnvironment(env)

@@ -1,4 +1,4 @@
-/** Evaluations, read and recorded: a head and its samples, each sample compressed beside what lists show of it. */
+/** Reads and records evaluations: a head and its samples, each compressed next to its list columns. */
 import type { TrajectoryApi } from "@atropos/core"
 import * as SampleHead from "@atropos/core/evaluation/SampleHead"
 import { Clock, Effect, Option } from "effect"
@@ -34,7 +34,7 @@ const toRow = ({ id, recorded_at, run_name: run, step, ...row }: EvaluationRead)
   at: recorded_at.getTime()
 })
 
-/** What Postgres keeps in no text. */
+/** Replaces NUL, which Postgres text cannot hold. */
 const storable = (text: string): string => text.replaceAll("\0", "\u2400")
 
 export const make = Effect.fnUntraced(function* ({
@@ -93,7 +93,7 @@ export const make = Effect.fnUntraced(function* ({
 
   const record: EvaluationStoreShape["record"] = Effect.fn("EvaluationStore.record")(function* (spec) {
     const now = new Date(yield* Clock.currentTimeMillis)
-    // An update that changes nothing gives the row that is there.
+    // A no-op update, which returns the existing row.
     const [row] = yield* sql<EvaluationRead>`
       insert into evaluation (key, run_name, name, model, step, seconds, figures, samples, recorded_at)
       values (${spec.key}::uuid, ${spec.run}::text, ${storable(spec.name)}, ${storable(spec.model)}, ${spec.step}::bigint,
@@ -138,7 +138,7 @@ export const make = Effect.fnUntraced(function* ({
             rows.map(({ payload }) => payload)
           )}::bytea[]
         ) on conflict do nothing`
-    // Those of the newest stay, however large they are.
+    // Samples of the newest evaluation are kept regardless of size.
     yield* sql`
         delete from evaluation_sample using (
           select evaluation_id, sum(sum(octet_length(payload))) over (order by evaluation_id desc) as newer

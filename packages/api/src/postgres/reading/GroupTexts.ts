@@ -1,4 +1,4 @@
-/** The texts of stored groups: found in a thread (`TextWorker`), and written beside the groups. */
+/** Extracts the texts of stored groups in a thread (`TextWorker`) and writes them next to the groups. */
 import { Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -11,13 +11,13 @@ export type StoredRow = Pick<Rows.GroupRow, "id" | "encoding" | "payload">
 export type GroupText = Reply & { readonly id: bigint }
 
 export interface GroupTexts {
-  /** A group whose text cannot be found has none, and holds up no other. */
+  /** A group whose text cannot be extracted has none, and does not block others. */
   readonly find: (rows: ReadonlyArray<StoredRow>) => Effect.Effect<ReadonlyArray<GroupText>>
-  /** In portions that hold the database up for some milliseconds. */
+  /** Writes in portions that occupy the database for some milliseconds. */
   readonly write: (texts: ReadonlyArray<GroupText>) => Effect.Effect<void, SqlError>
 }
 
-/** Each different word of a group is an entry of the index: so many are written in a few milliseconds. */
+/** Max distinct words per write: each is an index entry, and these take a few milliseconds. */
 const wordsAtOnce = 3000
 
 const nothing: Reply = { preview: null, body: null, count: 0, figures: null }
@@ -25,7 +25,7 @@ const nothing: Reply = { preview: null, body: null, count: 0, figures: null }
 export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.Scope> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ask = yield* Thread.make<ReadonlyArray<Reply>>("TextWorker", import.meta.url)
-  // Groups were checked when they came, and are few at a time.
+  // Groups were validated on arrival, and there are few at a time.
   const textsOf = (tasks: ReadonlyArray<Task>) => Effect.orDie(ask(tasks))
 
   const find = Effect.fnUntraced(function* (
@@ -37,7 +37,7 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
         rows.length > 1
           ? Effect.undefined
           : textsOf([]).pipe(
-              // The thread works: it is this group.
+              // The thread works, so this group is the cause.
               Effect.andThen(
                 Effect.logWarning("the text of a group cannot be extracted; searches skip it", {
                   group: rows[0]?.id,
@@ -72,7 +72,7 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
       "int8",
       figures.map(({ id }) => id)
     )
-    // Groups that were dropped meanwhile are left out. Nobody waits for the disk: what a crash takes is found anew.
+    // Skips groups dropped meanwhile. Does not wait for the disk: texts lost in a crash are extracted again.
     return sql`
       with texts as (
         insert into grp_text (group_id, preview, body)

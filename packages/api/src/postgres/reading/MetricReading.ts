@@ -1,4 +1,4 @@
-/** Metrics of a run, those that are there and those to come. */
+/** Reads the metrics of a run, existing and future rows. */
 import type { TrajectoryApi } from "@atropos/core"
 import * as Readings from "@atropos/core/service/Readings"
 import { Effect, Option, Stream } from "effect"
@@ -11,7 +11,6 @@ import type { RunNames } from "../base/RunNames.ts"
 
 export type MetricReading = Pick<RolloutReaderShape, "metrics" | "metricsToCome">
 
-/** Rows of metrics in one event. */
 const rowsAtOnce = 500
 
 interface MetricRow {
@@ -58,7 +57,7 @@ export const make = Effect.fnUntraced(function* (
     run,
     after
   ) {
-    // Listens before it looks for the last row: what comes in between is told.
+    // Subscribes before reading the last row, so that rows in between are not missed.
     const notices = changes.stream(metricsOf(run))
     const { latest } = yield* names.idsOf(run)
     const [newest] =

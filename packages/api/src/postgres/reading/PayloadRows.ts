@@ -1,11 +1,11 @@
-/** Stored groups for the search of their text: with their payloads, wherever these are; without those that are lost. */
+/** Fetches the payloads of stored groups for text extraction, from the row or object storage, without lost ones. */
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 import type { StoreError } from "../../store/TrajectoryStore.ts"
 import type { Objects } from "../base/Objects.ts"
 import type { StoredRow } from "./GroupTexts.ts"
 
-/** Fails where a payload cannot be had now. */
+/** Fails if a payload is temporarily unavailable. */
 export const bring = (
   objects: Objects,
   rows: ReadonlyArray<StoredRow>

@@ -1,4 +1,4 @@
-/** The text and the figures of a group as it is stored, in either form; apart from what browsers import too. */
+/** Extracts text and metrics of a stored group in either format; separate from the code that browsers import too. */
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import { Result } from "effect"
 import type { TrajectoryApi } from "@atropos/core"
@@ -39,11 +39,11 @@ const sentOf = ({ bytes, format }: Payload): Result.Result<GroupFigures.Sent, un
       })
 
 export interface Told extends RolloutText.GroupText {
-  /** Null where the group cannot be read. */
+  /** Null if the group cannot be read. */
   readonly figures: TrajectoryApi.GroupFigures | null
 }
 
-/** The text of a stored group; none where it cannot be read. Takes milliseconds where the group is large. */
+/** The text of a stored group; empty if it cannot be read. Takes milliseconds for large groups. */
 export const payloadText = (payload: Payload): Told => {
   const sent = Result.getOrElse(sentOf(payload), () => undefined)
   return {

@@ -1,4 +1,4 @@
-/** What people read beside the groups: runs, batches, the text of tokens. */
+/** Reads runs, batches, settings and token text for the viewer. */
 import type { TrajectoryApi } from "@atropos/core"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -12,9 +12,9 @@ import type { Activities } from "./Activities.ts"
 export type Reading = Pick<RolloutReaderShape, "runs" | "pieces" | "settings" | "batches">
 
 const mostBatches = 100
-/** Of the runs in which something happened last it is known whether they move. */
+/** Max runs, the most recently active ones, whose activity is determined. */
 const maxActivities = 100
-/** Environments that come and go register anew each time. */
+/** Environments that reconnect register again each time. */
 const mostSources = 200
 
 interface BatchRead {

@@ -1,4 +1,4 @@
-/** Which stored groups somebody looks for, and in what order, as parts of a statement over `grp`. */
+/** Builds SQL conditions and orders over `grp` for queries of stored groups. */
 import type { Sort } from "@atropos/core/service/api/RolloutOrder"
 import type { SqlClient } from "effect/sql"
 import type { Fragment } from "effect/sql/Statement"
@@ -7,13 +7,13 @@ import type * as RolloutText from "../../rollout/RolloutText.ts"
 import * as Rows from "../base/Rows.ts"
 import type { RunIds } from "../base/RunNames.ts"
 
-/** As Postgres writes it; words have no character that would have to be escaped. */
+/** In Postgres syntax; words contain no characters that need escaping. */
 const toTsquery = (query: RolloutText.Query): string =>
   query
     .flatMap(({ isWhole, words }) => words.map((word, i) => `'${word}'${isWhole || i < words.length - 1 ? "" : ":*"}`))
     .join(" & ")
 
-/** How far a group has come, over `grp` and its `batch`. */
+/** The state of a group, over `grp` and its `batch`. */
 export const state = `case
   when batch.acked_at is not null then 'consumed'
   when batch.lease_until is not null then 'leased'
@@ -22,12 +22,12 @@ export const state = `case
   else 'queued'
 end`
 
-/** Of an item without a lasting id, its prompt. */
+/** The prompt stands in for a missing item id. */
 const item = "coalesce(grp.item_id, fig.prompt)"
 
 const best = "(select max(score) from unnest(grp.scores) as score)"
 
-/** What groups are ordered and bounded by, over `grp`, its `batch` and its figures `fig`. */
+/** Sort and filter keys, over `grp`, its `batch` and its metrics `fig`. */
 const keys: { readonly [S in Exclude<Sort, "component">]: string } = {
   mean: "grp.score_mean",
   best,
@@ -47,7 +47,7 @@ const keys: { readonly [S in Exclude<Sort, "component">]: string } = {
 const ofComponent = (sql: SqlClient.SqlClient, component: string): Fragment =>
   sql`(fig.components ->> ${component})::float8`
 
-/** Inclusive, as far as they are given; what is unknown is within none. */
+/** Inclusive bounds as given; unknown values match no bound. */
 const bounded = (
   sql: SqlClient.SqlClient,
   key: Fragment,
@@ -58,13 +58,13 @@ const bounded = (
   ...(to === undefined ? [] : [sql`${key} <= ${to}::float8`])
 ]
 
-/** Of these runs, the current one's groups all, of the others those that were consumed. */
+/** All groups of the current run, and the consumed ones of the other runs. */
 export const within = (sql: SqlClient.SqlClient, { current, ids }: RunIds): Fragment =>
   ids.length === 1 && current !== undefined
     ? sql`grp.run_id = ${current}`
     : sql`grp.run_id = any(${Rows.array("int4", ids)}::int[]) and (grp.run_id = ${current ?? -1} or grp.batch_id is not null)`
 
-/** Those with a rollout whose value, one of `values`, is within the bounds; none where nobody tells the values. */
+/** Groups with a rollout whose value, one of `values`, is within the bounds; none if the values are unknown. */
 const withValue = (
   sql: SqlClient.SqlClient,
   { valueBelow, valueFrom, valueTo }: RolloutFilter,
@@ -79,7 +79,7 @@ const withValue = (
         ...(valueTo === undefined ? [] : [sql`val::float8 <= ${valueTo}::float8`])
       ])})`
 
-/** `values` are those that `value` of the filter names, where it names any (`RolloutValues`). */
+/** `values` are those named by the filter's `value`, if any (`RolloutValues`). */
 export const conditions = (
   sql: SqlClient.SqlClient,
   run: RunIds,
@@ -88,12 +88,12 @@ export const conditions = (
 ): Fragment => {
   const { before, component, componentFrom, componentTo, environment, stepFrom, stepTo, text } = filter
   const ids = Rows.array("int4", run.ids)
-  // "is true" keeps these from becoming joins, whose order would be guessed: few databases here have been analyzed.
+  // "is true" keeps these from becoming joins in a guessed order: few databases here have been analyzed.
   const hasStep = stepFrom !== undefined || stepTo !== undefined
   const by = (key: keyof typeof keys, from: number | undefined, to: number | undefined) =>
     bounded(sql, sql`(${sql.literal(keys[key])})`, from, to)
   return sql.and([
-    // A batch has groups of its own run alone.
+    // A batch only has groups of its own run.
     hasStep
       ? sql`grp.batch_id in (
           select id from batch
@@ -135,12 +135,12 @@ export const conditions = (
             ) as tried where best > 0 and before <= 0
           )`
         ]),
-    // Rows of another order are counted, not compared.
+    // In other orders rows are skipped by count rather than compared.
     ...(before === undefined || filter.sort !== undefined ? [] : [sql`grp.id < ${before}::bigint`])
   ])
 }
 
-/** Newest first where nothing else is asked for, and among equals. */
+/** Newest first by default, and among equals. */
 export const order = (sql: SqlClient.SqlClient, { component, order, sort }: RolloutFilter): Fragment => {
   if (sort === undefined || (sort === "component" && component === undefined)) return sql.literal("grp.id desc")
   const key = sort === "component" ? ofComponent(sql, component ?? "") : sql`${sql.literal(keys[sort])}`

@@ -1,4 +1,4 @@
-/** What is counted and looked for among the rollouts of a group: scores, advantages, lengths. */
+/** Builds SQL expressions for per-rollout values of a group: scores, advantages, lengths. */
 import type { TrajectoryApi } from "@atropos/core"
 import * as ScoreAdvantage from "@atropos/core/ScoreAdvantage"
 import { Effect } from "effect"
@@ -9,12 +9,12 @@ import * as Rows from "../base/Rows.ts"
 
 type Measure = TrajectoryApi.DistributionQuery["measure"]
 
-/** The original's trainers do not tell their rule: it is that of the original. */
+/** The original's trainers do not announce their rule; this is the original's. */
 const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
 
 /**
- * The values of a group, as an array, over its columns `scores` and `lengths`; `ScoreAdvantage.ofScores` says
- * what advantages are, and a test holds both equal. Undefined where a group alone does not tell them.
+ * The values of a group as an array, over its columns `scores` and `lengths`. `ScoreAdvantage.ofScores` defines
+ * advantages, and a test checks that both agree. Undefined if a single group does not determine them.
  */
 const expressionOf = (
   sql: SqlClient.SqlClient,
@@ -47,7 +47,7 @@ const expressionOf = (
   )`)
 }
 
-/** The same by the rule of a run. */
+/** The equivalent by the rule of a run. */
 export const of = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   measure: Measure,

@@ -1,6 +1,6 @@
 /**
- * How far the texts of groups are: all ids up to the frontier are settled. It follows the newest id at a distance in
- * time: an id below the newest may still be on its way.
+ * Tracks the progress of text extraction: all ids up to the frontier are settled. It follows the newest id with a
+ * delay, since a lower id may not be committed yet.
  */
 import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -8,21 +8,21 @@ import type { SqlError } from "effect/sql/SqlError"
 
 export interface TextFrontier {
   readonly at: () => bigint
-  /** Never goes back. */
+  /** Never decreases. */
   readonly advance: (id: bigint) => void
-  /** Begins below the oldest group. */
+  /** Starts below the oldest group. */
   readonly toOldest: Effect.Effect<void, SqlError>
-  /** The newest id, and up to where ids have been seen, if they ever will be. */
+  /** The newest id, and the id up to which all groups are visible. */
   readonly survey: Effect.Effect<{ readonly last: bigint; readonly settled: bigint }, SqlError>
 }
 
-/** A group is seen by everybody so long after it got its id. */
+/** A group is visible to all this long after it got its id. */
 const settling = Duration.toMillis("15 seconds")
 
 export const make: Effect.Effect<TextFrontier, never, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   let frontier = 0n
-  /** The newest id at times past, oldest first. */
+  /** Past values of the newest id, oldest first. */
   const newest: Array<{ readonly at: number; readonly id: bigint }> = []
 
   return {

@@ -1,10 +1,9 @@
 /**
- * The text of groups, found and stored after the groups are, so that nobody who sends or fetches waits for it.
+ * Extracts and stores the text of groups in the background, so that neither senders nor readers wait for it.
  *
- * One process at a time works through the groups that have no text yet, oldest first, a few at once: reads them, finds
- * their text in a thread (`TextWorker`), and writes it in portions that hold the database up for some milliseconds.
- * While groups are sent and fetched it rests four times as long as it works. Groups that are known to have no messages
- * are passed over unread.
+ * One process at a time takes groups without text, oldest first, extracts their text in a thread (`TextWorker`), and
+ * writes it in portions that occupy the database for some milliseconds. While groups are submitted and claimed it rests
+ * four times as long as it works. Groups known to have no messages are skipped unread.
  */
 import { Uuid } from "@atropos/core"
 import { Clock, Duration, Effect, type Scope } from "effect"
@@ -20,11 +19,9 @@ import type { Objects } from "../base/Objects.ts"
 import * as TextFrontier from "./TextFrontier.ts"
 
 export interface TextIndex {
-  /** Groups of these runs that may have text, and are not searched yet. */
+  /** Number of groups of these runs that may have text but are not searchable yet. */
   readonly unindexed: (runs: ReadonlyArray<number>) => Effect.Effect<number, SqlError>
-  /**
-   * The previews of groups that are looked at before their turn: of the first of them, as far as they are read quickly.
-   */
+  /** Previews of groups not extracted yet: of the first ones, as far as they can be read quickly. */
   readonly previews: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyMap<bigint, string | null>, SqlError>
 }
 
@@ -33,17 +30,16 @@ interface Waiting {
   readonly bytes: number
 }
 
-/** Ids that are looked through in one statement, and groups and stored bytes that are worked on at once. */
+/** Ids scanned per statement, and groups and stored bytes processed together. */
 const idsAtOnce = 10_000n
 const groupsAtOnce = 64
 const bytesAtOnce = 2 * 1024 ** 2
 
-/** As many as somebody sees at once, and stored bytes that are read in some hundredths of a second. */
+/** A screenful, and stored bytes that are read in hundredths of a second. */
 const previewsAtOnce = 40
 const previewBytes = 512 * 1024
 
 const pause: Duration.Input = "1 second"
-/** However long a piece of work was held up. */
 const longestRest = 1000
 const leaseMillis = Duration.toMillis("30 seconds")
 
@@ -61,7 +57,7 @@ export const make = Effect.fnUntraced(function* (
     "has_messages is distinct from false and not exists (select from grp_text where group_id = grp.id)"
   )
 
-  /** The oldest that wait, few enough to be worked on at once. */
+  /** The oldest groups without text, within the limits above. */
   const look = Effect.fnUntraced(function* (from: bigint) {
     const rows = yield* sql<Waiting>`
       select id, stored_bytes(encoding, payload)::int as bytes from grp
@@ -77,7 +73,7 @@ export const make = Effect.fnUntraced(function* (
       (rows) => PayloadRows.bring(objects, rows)
     )
 
-  /** Whether this process may work: of several on one database one does. */
+  /** Returns true if this process may work: one of those on the same database does. */
   const isMine = Effect.fnUntraced(function* (now: number) {
     if (database.kind === "pglite") return true
     const held = yield* sql`
@@ -89,10 +85,10 @@ export const make = Effect.fnUntraced(function* (
     return held.length > 0
   })
 
-  /** Works until nothing waits, or somebody else works. */
+  /** Works until nothing is left, or another process works. */
   const round = Effect.gen(function* () {
     const { last, settled } = yield* frontier.survey
-    // What is below this has text, needs none, or is not to be seen yet.
+    // Everything below this has text, needs none, or is not visible yet.
     let done = frontier.at()
     while (done < last) {
       const started = yield* Clock.currentTimeMillis
@@ -107,7 +103,7 @@ export const make = Effect.fnUntraced(function* (
       frontier.advance(done < settled ? done : settled)
       if (waiting.length === 0) continue
       const elapsed = (yield* Clock.currentTimeMillis) - started
-      // Where nobody else had anything to do there is no need to rest.
+      // No rest if the service was otherwise idle.
       yield* Effect.sleep(changes.count() === changed ? 1 : Math.min(longestRest, Math.max(20, 4 * elapsed)))
     }
   })
@@ -139,7 +135,7 @@ export const make = Effect.fnUntraced(function* (
           select id, encoding, payload, sum(stored_bytes(encoding, payload)) over (order by id desc) as bytes
           from grp where id = any(${first}::bigint[])
         ) as grp where bytes <= ${previewBytes} order by id desc`
-      // A page is worth showing without them.
+      // A page is useful without previews.
       const previews = yield* texts.find(
         yield* Effect.catchTag(PayloadRows.bring(objects, rows), "StoreError", () => Effect.succeed([]))
       )

@@ -1,24 +1,19 @@
-/**
- * The thread that finds the text of stored groups: takes some of them as they are stored, answers with the text of
- * each.
- */
+/** Extracts the text of stored groups in a thread: receives groups as stored, answers with their texts. */
 import { parentPort } from "node:worker_threads"
 import { zstdDecompressSync } from "node:zlib"
 import type { TrajectoryApi } from "@atropos/core"
 import { payloadText } from "./PayloadText.ts"
 
-/** A group as it is stored (`Codec`). */
+/** A group as stored (`Codec`). */
 export interface Task {
   readonly encoding: number
   readonly bytes: Uint8Array
 }
 
-/** Columns of its row. */
 export interface Reply {
   readonly preview: string | null
-  /** Null where there is no text. */
+  /** Null if there is no text. */
   readonly body: string | null
-  /** Number of different words. */
   readonly count: number
   readonly figures: TrajectoryApi.GroupFigures | null
 }

@@ -1,7 +1,7 @@
 /**
- * Deletes runs: the current one of a name and those of it that have ended, with their evaluations and saved states.
- * Nobody finds them from then on; groups, metrics and batches are removed later, in portions (`Retention`), and objects
- * that no group refers to with the next sweeps (`ObjectSweep`).
+ * Deletes runs: the current one of a name and its ended ones, with their evaluations and saved states. They disappear
+ * immediately; groups, metrics and batches are removed later in portions (`Retention`), and unreferenced objects with
+ * the next sweeps (`ObjectSweep`).
  */
 import { TrajectoryApiError } from "@atropos/core"
 import { Clock, Duration, Effect } from "effect"
@@ -15,7 +15,7 @@ import type { LastSeen } from "./LastSeen.ts"
 
 export type Deletion = Pick<TrajectoryStoreShape, "deleteRun">
 
-/** Who was heard of since then is at work: trainers record every step, environments ask for their status. */
+/** More recent activity means that the run is in use: trainers record every step, environments poll their status. */
 const quiet = Duration.toMillis("1 minute")
 
 const ago = (millis: number): string => `${Math.max(0, Math.round(millis / 1000))} s ago`
@@ -36,7 +36,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Deletion, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
-  /** What is going on in the current run, in words; undefined where nothing is. */
+  /** Describes the use of the current run; undefined if it is unused. */
   const useOf = ({ environments, id, lease_owner, recorded, source }: Signs, now: number): string | undefined => {
     if (lease_owner !== null) return `${lease_owner === "" ? "a trainer" : lease_owner} holds a batch of it`
     for (const one of environments ?? []) {
@@ -78,7 +78,7 @@ export const make = Effect.fnUntraced(function* (
         yield* sql`
           update run set deleted_at = ${now}, ended_at = coalesce(ended_at, greatest(${now}, created_at))
           where name = ${name} and deleted_at is null`
-        // A batch that is still open counts as consumed, and its token for nothing.
+        // An open batch counts as consumed, and its token becomes invalid.
         yield* sql`
           update batch set acked_at = ${now}, lease_until = null, lease_token = gen_random_uuid()
           from run where run.id = batch.run_id and run.name = ${name} and run.deleted_at is not null and acked_at is null`

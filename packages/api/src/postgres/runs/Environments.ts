@@ -1,4 +1,4 @@
-/** The environments registered with a run. */
+/** Manages the environments registered with a run. */
 import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -30,7 +30,7 @@ export const make = Effect.fnUntraced(function* (
       const registration = yield* Failure.inTransaction(
         sql,
         Effect.gen(function* () {
-          // Ids and names are counted: one registration after the other.
+          // Ids and names are numbered, so registrations are serialised.
           const [current] = yield* sql<{ run: Rows.RunJson }>`
             select to_json(run) as run from run where id = ${run.id} and ended_at is null for no key update`
           if (current === undefined) return undefined

@@ -1,9 +1,8 @@
 /**
- * Work beside the hot path, now and then and in small portions: releases what waited in a buffer too long, wakes
- * claimers when a lease has run out, drops the oldest consumed groups beyond the bound, removes what a reset or
- * a deletion left behind, and objects that no group refers to.
- *
- * Several processes may do it at once: every step is one statement, and rows that another one works on are skipped.
+ * Runs periodic background work in small portions: releases buffered groups after their max wait, wakes claimers when a
+ * lease expires, drops the oldest consumed groups above the limit, and removes the remains of resets and deletions and
+ * unreferenced objects. Safe to run in several processes: every step is one statement, and rows locked by another
+ * process are skipped.
  */
 import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
@@ -19,7 +18,7 @@ import type { StoreClock } from "../base/StoreClock.ts"
 
 const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<void, SqlError | StoreError>) =>
   Effect.suspend(() => {
-    // An outage is told once.
+    // An outage is reported once.
     let hasFailed = false
     return Clock.currentTimeMillis.pipe(
       Effect.flatMap(work),

@@ -1,4 +1,4 @@
-/** When environments and trainers were last heard of: noted in memory, written to the database now and then. */
+/** Tracks when environments and trainers were last in contact: kept in memory, written to the database periodically. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -6,12 +6,11 @@ import * as Rows from "../base/Rows.ts"
 
 export interface LastSeen {
   readonly note: (runId: number, envId: number, at: number) => void
-  /** A trainer asked for a batch. */
+  /** Records that a trainer requested a batch. */
   readonly noteTrainer: (runId: number, at: number) => void
-  /** Milliseconds since the epoch; 0 where nothing was heard since the last writing. */
+  /** Milliseconds since the epoch; 0 without contact since the last write. */
   readonly of: (runId: number, envId: number) => number
   readonly ofTrainer: (runId: number) => number
-  /** Writes down what was noted. */
   readonly flush: Effect.Effect<void, SqlError>
 }
 
@@ -55,7 +54,7 @@ export const make: Effect.Effect<LastSeen, never, SqlClient.SqlClient> = Effect.
         )}::timestamptz[]
       ) as heard (run_id, env_id, at)
       where env.run_id = heard.run_id and env.env_id = heard.env_id`
-    // Only now: whoever asks meanwhile finds them here.
+    // Removed only after the write, so that concurrent readers still find them here.
     for (const { at, envId, runId } of noted) {
       const key = keyOf(runId, envId)
       if (entries.get(key)?.at === at) entries.delete(key)

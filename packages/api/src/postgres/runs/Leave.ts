@@ -1,6 +1,6 @@
 /**
- * Leave to begin rollouts, where a run's environments wait at a bound of staleness (`StalenessBound`). One asks after
- * the other, whatever processes they ask: together they never get more than there is.
+ * Grants permits to start rollouts if a run's environments wait at a staleness bound (`StalenessBound`). Requests are
+ * serialised across processes, so that together they never get more than the bound allows.
  */
 import { StalenessBound } from "@atropos/core"
 import { Clock, Effect } from "effect"
@@ -29,7 +29,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Leave, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
-  /** What the bound goes by, once nobody else can be given leave at the same time. */
+  /** Reads the state of the bound under a lock that serialises permits. */
   const look = Effect.fnUntraced(function* (runId: number, envId: number, now: number) {
     yield* sql`select from run where id = ${runId} for no key update`
     const [row] = yield* sql<BoundRow>`

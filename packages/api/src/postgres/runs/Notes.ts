@@ -1,4 +1,4 @@
-/** Notes on rollouts, read and written. */
+/** Reads and writes notes on rollouts. */
 import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -7,7 +7,6 @@ import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import type { RunNames } from "../base/RunNames.ts"
 
-/** A run has no more. */
 const most = 10_000
 
 /** Stands for the group as a whole. */
@@ -52,7 +51,7 @@ export const make = Effect.fnUntraced(function* (
     const runs = Rows.array("int4", ids)
     const now = new Date(yield* Clock.currentTimeMillis)
     const rollout = change.rollout ?? whole
-    // Ids have at most 18 digits here: longer ones would not fit the column.
+    // Ids have at most 18 digits; longer ones would overflow the column.
     const [known] = /^\d{1,18}$/.test(group)
       ? yield* sql<{ run_id: number; sequences: number; others: number }>`
           select run_id, sequences, (
@@ -66,7 +65,7 @@ export const make = Effect.fnUntraced(function* (
       yield* sql`delete from note where group_id = ${group}::bigint and rollout = ${rollout}`
       return
     }
-    // One that is there may be changed however many there are.
+    // An existing note may be changed even at the limit.
     if (known.others >= most) return yield* new TooManyNotes({ most })
     yield* sql`
       insert into note (group_id, rollout, run_id, is_bookmarked, labels, body, changed_at)

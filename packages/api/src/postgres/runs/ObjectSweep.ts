@@ -1,6 +1,6 @@
 /**
- * Removes objects that no group refers to: of groups that were dropped, and of writes that never became a row. Only
- * those of hours long past are looked at, into which nobody writes any more (`Objects`).
+ * Removes unreferenced objects: those of dropped groups, and of writes that never became a row. Only objects of long
+ * past hours are checked, to which nothing is written any more (`Objects`).
  */
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -10,7 +10,7 @@ import type { StoreError } from "../../store/TrajectoryStore.ts"
 import * as Objects from "../base/Objects.ts"
 import * as Rows from "../base/Rows.ts"
 
-/** A write takes seconds, clocks differ by less than minutes, and who read a row fetches its object at once. */
+/** A write takes seconds, clocks differ by less than minutes, and a reader of a row fetches its object immediately. */
 const patience = Duration.toMillis("2 hours")
 const removedAtOnce = 8
 
@@ -34,7 +34,7 @@ export const make: Effect.Effect<
         const identity = Objects.identityIn(name.slice(prefix.length))
         return identity !== undefined && Objects.hourOf(identity) <= now - patience ? [{ name, identity }] : []
       })
-      // Names are in the order of their hours.
+      // Names are sorted by hour.
       if (old.length === 0) return
       const referred = yield* sql<{ identity: Uint8Array }>`
         select substring(payload for 36) as identity from grp

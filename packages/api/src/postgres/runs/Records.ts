@@ -1,6 +1,5 @@
 /**
- * What is kept beside the queue: environments' saved state and reports, metrics, the text of tokens, the latest
- * example.
+ * Stores records outside the queue: saved state and reports of environments, metrics, token text, the latest example.
  */
 import { MetricsSink } from "@atropos/core"
 import * as Readings from "@atropos/core/service/Readings"
@@ -50,8 +49,7 @@ export const make = Effect.fnUntraced(function* (
     { source, step, values }
   ) {
     const now = new Date(yield* Clock.currentTimeMillis)
-    // One after the other within a run: who reads after a row must not miss one with a lower id that is committed
-    // later.
+    // Serialised within a run: a reader that resumes after a row must not miss a lower id committed later.
     yield* sql`
         with target as materialized (
           select id, pg_advisory_xact_lock(${metricsLock}, id) from run where name = ${run} and ended_at is null
@@ -66,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
     { kind, settings, source }
   ) {
     const now = new Date(yield* Clock.currentTimeMillis)
-    // Whoever sent them may not have looked. JSON escapes every NUL, which Postgres takes in json but in no text.
+    // The sender may not have removed secrets. JSON escapes NUL, which Postgres accepts in json but not in text.
     const clean = JSON.stringify(MetricsSink.withoutSecrets(settings)).replaceAll("\\u0000", "\\u2400")
     yield* sql`
       insert into run_setting (run_id, source, kind, settings, recorded_at)
@@ -92,7 +90,7 @@ export const make = Effect.fnUntraced(function* (
     report
   ) {
     const now = new Date(yield* Clock.currentTimeMillis)
-    // In the middle of long rollouts an environment asks for nothing: that it lives is known from its reports alone.
+    // During long rollouts an environment sends nothing but reports, so these count as contact.
     const kept = yield* sql`
       with heard as (
         update env set last_seen = greatest(last_seen, ${now}) from run
@@ -107,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
   }, Failure.orStoreError)
 
   const latest: Records["latest"] = Effect.fn("PgTrajectoryStore.latest")(function* (run) {
-    // Also of an earlier run of this name: the original's reset keeps its latest example.
+    // Includes earlier runs of this name: the original's reset keeps its latest example.
     const [row] = yield* sql<Rows.GroupRow>`
       select newest.* from run cross join lateral (
         select id, env_id, sequences, tokens, scores, policy_step, grp.created_at, encoding, payload
@@ -120,5 +118,5 @@ export const make = Effect.fnUntraced(function* (
   return { loadState, saveState, recordMetrics, recordSettings, recordPieces, recordReport, latest } satisfies Records
 })
 
-/** Postgres has no NUL in a text. */
+/** Postgres text cannot hold NUL. */
 const storable = (text: string): string => text.replaceAll("\0", "\u2400")

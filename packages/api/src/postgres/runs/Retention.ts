@@ -1,7 +1,7 @@
 /**
- * What is kept and what goes: the oldest consumed groups beyond the bound, what a reset or a deletion left behind, keys
- * of groups and batches that are long gone. In small portions: rows with large payloads are slow to remove, and nobody
- * waits long for them. So that the files do not grow, the space of what went is made free as it goes (`Vacuum`).
+ * Removes old data: the oldest consumed groups above the limit, the remains of resets and deletions, and keys and
+ * batches of long dropped groups. Works in small portions, since rows with large payloads are slow to delete and other
+ * work must not wait long. Freed space is reclaimed meanwhile, so that files do not grow (`Vacuum`).
  */
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -10,13 +10,11 @@ import type { Settings } from "../base/Settings.ts"
 import * as Vacuum from "./Vacuum.ts"
 
 export interface Retention {
-  /** Removes the oldest consumed groups beyond `retainedBytes`. */
+  /** Removes the oldest consumed groups above `retainedBytes`. */
   readonly dropConsumed: (now: number) => Effect.Effect<void, SqlError>
-  /**
-   * Removes what waited when its run was reset, but for the last that had entered the queue: it still is the example.
-   */
+  /** Removes groups left queued by a reset, except the last one queued, which remains the latest example. */
   readonly dropUnreachable: (now: number) => Effect.Effect<void, SqlError>
-  /** Removes what deleted runs have left, their own rows last. */
+  /** Removes the data of deleted runs, their own rows last. */
   readonly dropDeleted: (now: number) => Effect.Effect<void, SqlError>
   /** Removes keys older than `keyMemory`, and batches whose groups were dropped before that. */
   readonly forgetKeys: (now: number) => Effect.Effect<void, SqlError>
@@ -24,13 +22,13 @@ export interface Retention {
 
 const portion = 64
 const batchesAtOnce = 4
-/** What a group takes beside its payload: its row and its places in the indexes. */
+/** Size of a group besides its payload: its row and index entries. */
 const rowBytes = 1024
-/** The newest batches of a run are shown with their times, whether or not their groups are there. */
+/** The newest batches of a run are shown with their times even after their groups are gone. */
 const batchesShown = 100
-/** Rows without payloads go faster. */
+/** Rows without payloads are faster to delete. */
 const smallRows = 2000
-/** A submission under way when its run was deleted is through by then, or never will be. */
+/** A submission in progress when its run was deleted has ended by then. */
 const settled = Duration.toMillis("1 minute")
 const breather: Duration.Input = "20 millis"
 
@@ -40,7 +38,6 @@ export const make = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const vacuum = yield* Vacuum.make
 
-  /** Removes groups and remembers their keys. */
   const forget = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>, now: number) {
     const text = `{${ids.join(",")}}`
     yield* sql`
@@ -50,7 +47,7 @@ export const make = Effect.fnUntraced(function* (
     vacuum.dropped(ids.length)
   })
 
-  /** One statement for a few batches: their groups, the groups' keys, the mark that they are gone. */
+  /** One statement for a few batches: deletes their groups, saves the keys, marks the batches. */
   const dropConsumed = Effect.fnUntraced(function* (now: number) {
     for (;;) {
       const [dropped] = yield* sql<{ batches: number; groups: number }>`

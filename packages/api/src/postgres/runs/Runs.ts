@@ -1,4 +1,4 @@
-/** Runs: registered by their trainers, started, reset. */
+/** Manages runs: registration by trainers, start, reset. */
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Run, type TrajectoryStoreShape, UnknownRun } from "../../store/TrajectoryStore.ts"
@@ -45,7 +45,8 @@ export const make = Effect.fnUntraced(function* (
         changes.changed(spec.name)
         return Rows.toRun(rows[0].run)
       }
-      // The rest stays as it is; whoever trains now says how, and may train on: environments end with the run's steps.
+      // Other fields are unchanged. The current trainer announces its rule, and may extend the run: environments stop
+      // at the run's number of steps.
       const updated = yield* sql`
         update run set num_steps = greatest(num_steps, ${spec.numSteps}), advantages = coalesce(${advantages}::json, advantages),
           wait_at_staleness = ${waitAtStaleness}::int
@@ -79,8 +80,8 @@ export const make = Effect.fnUntraced(function* (
 
   const reset: Runs["reset"] = Effect.fn("PgTrajectoryStore.reset")(function* (name) {
     const now = new Date(yield* Clock.currentTimeMillis)
-    // A batch that is with a trainer counts as consumed, and its token for nothing. What waits is removed later: nobody
-    // can reach it.
+    // A batch held by a trainer counts as consumed, and its token becomes invalid. Queued groups are removed later:
+    // they are no longer reachable.
     yield* Failure.inTransaction(
       sql,
       Effect.gen(function* () {

@@ -1,24 +1,21 @@
 /**
- * Makes the space of removed groups free for new ones, so that files end growing once as many groups go as come.
- *
- * The embedded database has nobody else to do it. A server's autovacuum comes once a minute, or never where somebody
- * has switched it off, and leaves a fifth of a table to be cleaned up: a minute's groups would be a minute's growth.
+ * Reclaims the space of removed groups, so that files stop growing once removals match arrivals. The embedded database
+ * has no autovacuum. A server's runs once a minute, or never if disabled, and tolerates a fifth of a table as dead
+ * rows: a minute's groups would be a minute's growth.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 
 export interface Vacuum {
-  /** So many groups were removed by this process. */
   readonly dropped: (groups: number) => void
-  /** Cleans up where enough was removed to be worth it. */
   readonly run: Effect.Effect<void, SqlError>
 }
 
-/** Every index is walked through, however little went: so many groups at least, and this share of all there are. */
+/** Every vacuum scans all indexes, so at least this many groups and this share of all must have been removed. */
 const leastGroups = 256
 const share = 0.05
-/** The index of words takes a tenth of a second or two: seldom. */
+/** The word index takes tenths of a second, so it is vacuumed rarely. */
 const leastTexts = 2048
 
 export const make: Effect.Effect<Vacuum, never, SqlClient.SqlClient> = Effect.gen(function* () {
@@ -26,7 +23,7 @@ export const make: Effect.Effect<Vacuum, never, SqlClient.SqlClient> = Effect.ge
   let groups = 0
   let texts = 0
 
-  // Another process, or autovacuum, may be at it.
+  // Skips tables locked by another process or autovacuum.
   const clean = (table: string) => sql.unsafe(`vacuum (skip_locked) ${table}`)
 
   return {

@@ -1,4 +1,4 @@
-/** The cells of a distribution: where they are, what they say, which groups are behind them. Pure. */
+/** Computes the cells of a distribution: positions, descriptions, and filters for the groups behind them. Pure. */
 import * as Guilty from "../health/Guilty.ts"
 import * as Filter from "../groups/list/Filter.ts"
 import type * as Wire from "../source/Wire.ts"
@@ -7,7 +7,7 @@ import * as Format from "../ui/Format.ts"
 export type Measure = Wire.DistributionQuery["measure"]
 
 export interface Cell {
-  /** Place of its column, and of its bin from below. */
+  /** Index of its column, and of its bin from the bottom. */
   readonly column: number
   readonly bin: number
 }
@@ -24,13 +24,13 @@ export const boundsOf = ({ bins, high, low }: Wire.Distribution, bin: number): B
 
 const sum = (counts: ReadonlyArray<number>): number => counts.reduce((all, count) => all + count, 0)
 
-/** Of the rollouts of its column, 0 to 1. */
+/** Share of the rollouts of its column, 0 to 1. */
 export const shareOf = ({ columns }: Wire.Distribution, { bin, column }: Cell): number => {
   const counts = columns[column]?.counts ?? []
   return (counts[bin] ?? 0) / Math.max(1, sum(counts))
 }
 
-/** The largest share there is: the strongest colour. */
+/** The share with the strongest colour. */
 export const largestShare = (distribution: Wire.Distribution): number =>
   Math.max(0, ...distribution.columns.map(({ counts }) => Math.max(0, ...counts) / Math.max(1, sum(counts))))
 
@@ -49,7 +49,7 @@ export const words = (distribution: Wire.Distribution, measure: Measure, { bin, 
 
 const within = (value: number, count: number): number => Math.max(0, Math.min(count - 1, value))
 
-/** Where an arrow key leads; undefined: it is no such key. */
+/** The cell an arrow key moves to; undefined for other keys. */
 export const moved = ({ bins, columns }: Wire.Distribution, { bin, column }: Cell, key: string): Cell | undefined => {
   switch (key) {
     case "ArrowLeft":
@@ -67,11 +67,11 @@ export const moved = ({ bins, columns }: Wire.Distribution, { bin, column }: Cel
   }
 }
 
-/** Whether nothing is in a cell: it opens nothing. */
+/** Empty cells open nothing. */
 export const isEmpty = ({ columns }: Wire.Distribution, { bin, column }: Cell): boolean =>
   (columns[column]?.counts[bin] ?? 0) === 0
 
-/** The groups behind a cell: those of its steps that have a rollout in it, the most telling first. */
+/** The groups behind a cell: those of its steps with a rollout in it, most relevant first. */
 export const filterOf = (
   distribution: Wire.Distribution,
   measure: Measure,
@@ -89,7 +89,7 @@ export const filterOf = (
     stepTo: columns[column]!.to,
     value: measure,
     valueFrom: from,
-    // Where all values are equal, the first bin has them all.
+    // If all values are equal, the first bin has them all.
     valueBelow: isLast || from === to ? null : to,
     valueTo: isLast || from === to ? to : null,
     ...(measure === "length" && { sort: "length", isAscending: !isUpper }),
@@ -100,7 +100,6 @@ export const filterOf = (
 
 export const address = (run: string, ...of: Parameters<typeof filterOf>): string => Guilty.address(run, filterOf(...of))
 
-/** A row for each cell that has rollouts. */
 export const table = (distribution: Wire.Distribution) => ({
   columns: ["step_from", "step_to", "from", "to", "rollouts"],
   rows: distribution.columns.flatMap(({ counts, from, to }) =>

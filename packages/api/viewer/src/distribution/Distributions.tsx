@@ -1,6 +1,6 @@
 /**
- * How scores, advantages and lengths are spread over the steps of a run: heat maps, made by the service when they come
- * into view, and anew as the run grows.
+ * Shows the distributions of scores, advantages and lengths over a run's steps as heat maps, requested from the service
+ * when they come into view, and again as the run grows.
  */
 import { useEffect, useRef, useState } from "react"
 import { useLocation } from "wouter"
@@ -16,7 +16,6 @@ import "./distribution.css"
 interface DistributionsProps {
   readonly run: string
   readonly environments: ReadonlyArray<string>
-  /** The newest that is known. */
   readonly step: number
 }
 
@@ -32,7 +31,7 @@ const nothing: { readonly [M in Cells.Measure]: string } = {
   length: "None yet: no group that is in a batch has been read."
 }
 
-/** Changes whenever a run is a twentieth longer. */
+/** Changes whenever a run is 5% longer. */
 const growthOf = (step: number): number => Math.floor(Math.log(step + 1) / Math.log(1.05))
 
 export const Distributions = ({ environments, run, step }: DistributionsProps) => {
@@ -82,7 +81,7 @@ interface OneProps {
   readonly help: string
   readonly run: string
   readonly environment: string | null
-  /** Null: not looked at yet. */
+  /** Null: not in view yet. */
   readonly growth: number | null
 }
 
@@ -98,7 +97,7 @@ const One = ({ environment, growth, help, measure, run, title }: OneProps) => {
       distribution: await source.distribution(run, { measure, ...(environment !== null && { environment }) }, signal)
     })
   )
-  // Of another run or environment it is no longer shown.
+  // Hidden after switching to another run or environment.
   const distribution = value?.of === of ? value.distribution : undefined
   return (
     <figure className="chart heat-figure" aria-label={name}>

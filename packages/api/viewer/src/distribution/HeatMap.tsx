@@ -1,6 +1,6 @@
 /**
- * A distribution over steps: the more of a step's rollouts have a value, the stronger its cell. Cells open
- * their groups.
+ * Draws a distribution over steps: the higher the share of a step's rollouts with a value, the stronger its cell. Cells
+ * open their groups.
  */
 import { type KeyboardEvent, type MouseEvent, useMemo, useState } from "react"
 import type * as Wire from "../source/Wire.ts"
@@ -20,7 +20,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
   const first = columns[0]!.from
   const last = columns.at(-1)!.to
   const width = last - first + 1
-  // A cell that is gone after new steps came is no longer chosen.
+  // A cell that no longer exists after new steps is deselected.
   const cell = chosen !== null && chosen.column < columns.length ? chosen : null
   const cells = useMemo(() => {
     const most = Math.max(Number.MIN_VALUE, Cells.largestShare(distribution))

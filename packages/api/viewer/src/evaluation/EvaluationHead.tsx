@@ -1,4 +1,4 @@
-/** What an evaluation came to, or by how much two differ: whole, by score and by category. */
+/** Shows the results of an evaluation, or the differences of two: overall, by score and by category. */
 import type * as Comparison from "@atropos/core/evaluation/Comparison"
 import * as Summary from "@atropos/core/evaluation/Summary"
 import { type ReactNode, useMemo } from "react"
@@ -56,7 +56,7 @@ export const EvaluationHead = ({
   </>
 )
 
-/** Samples that were announced and are not there. */
+/** Samples that were announced but are not stored. */
 const Missing = ({ rows }: { readonly rows: ReadonlyArray<Wire.EvaluationRow> }) =>
   rows.map((row) => {
     const failed = figureOf(row, "failed_items") ?? 0
@@ -164,7 +164,7 @@ const Categories = ({
   rows,
   table
 }: {
-  /** Of what is saved. */
+  /** Name of the saved file. */
   readonly name: string
   readonly table: () => Save.Table
   readonly heads: ReadonlyArray<string>

@@ -1,6 +1,6 @@
 /**
- * One evaluation, or two joined by item: figures, the list of items, and one of them whole. The address says what is
- * shown (`?with=7&show=broken&item=…`).
+ * Shows one evaluation, or two joined by item: metrics, the list of items, and one item in full. The address holds the
+ * selection (`?with=7&show=broken&item=…`).
  */
 import * as Comparison from "@atropos/core/evaluation/Comparison"
 import { useEffect, useMemo, useRef } from "react"
@@ -53,7 +53,7 @@ const Evaluation = ({ after, before }: { readonly before: Loaded; readonly after
   const searchField = useRef<HTMLInputElement>(null)
   const { run } = before.row
   const isOfOther = run !== null && search.get("run") !== run
-  // The run that the header names is the evaluation's.
+  // Switches the header to the evaluation's run.
   useEffect(() => {
     if (isOfOther) setSearch({ run }, { replace: true })
   })

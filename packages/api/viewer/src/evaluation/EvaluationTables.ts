@@ -1,4 +1,4 @@
-/** What an evaluation shows, or two joined by item, as tables to save: items in the order shown, categories. Pure. */
+/** Converts an evaluation, or two joined by item, to tables for saving: items in the shown order, categories. Pure. */
 import type * as Comparison from "@atropos/core/evaluation/Comparison"
 import type * as Summary from "@atropos/core/evaluation/Summary"
 import type * as Save from "../save/Save.ts"
@@ -14,7 +14,7 @@ const ofSide = ({ isJudged, samples, share }: Items.Side): ReadonlyArray<Save.Va
 
 const answered = ["correct", "score", "answer"]
 
-/** Of several samples of an item the share that is correct, the mean score and all answers. */
+/** For several samples of an item: the share correct, the mean score and all answers. */
 export const ofItems = (items: ReadonlyArray<Items.Item>, isComparison: boolean): Save.Table => ({
   columns: [
     "item",
@@ -51,7 +51,7 @@ export const ofCategories = (categories: Categories): Save.Table => ({
 const countOf = (changes: ReadonlyArray<Comparison.Change>, name: string): number =>
   changes.filter(({ category }) => category === name).length
 
-/** How many items of each category were fixed and how many broke, and by how much the share that is correct differs. */
+/** Fixed and broken items per category, and the difference of the shares correct. */
 export const ofCompared = ({ broken, categories, fixed }: Comparison.Comparison): Save.Table => {
   return {
     columns: ["category", "items", "fixed", "broken", "before", "after", "difference", "lower", "upper", "p"],

@@ -1,6 +1,6 @@
 /**
- * The evaluations of the run that is looked at, or of all runs and of none, newest first: each leads to its samples,
- * two of them to what changed. Files belong to no run: all of theirs are listed.
+ * Lists the evaluations of the current run, or all including those without a run, newest first: each links to its
+ * samples, and two can be compared. Files have no runs: all of theirs are listed.
  */
 import { useState } from "react"
 import { Link, useLocation } from "wouter"
@@ -40,7 +40,7 @@ export const EvaluationsPage = () => {
     return error === null ? <Loading what="evaluations" /> : <Failure error={error} onRetry={remote.reload} />
   const own = value.filter((row) => row.run === run)
   const rows = isOfAll ? value : own
-  // The older one first: what changed since.
+  // The older one first.
   const pair = value.filter(({ id }) => chosen.includes(id)).toReversed()
   const [before, after] = pair
   const compare = () => {

@@ -1,11 +1,11 @@
-/** Shares and means with their intervals, in words. */
+/** Formats shares and means with their intervals. */
 import type { Compared } from "@atropos/core/evaluation/Comparison"
 import type { Estimate } from "@atropos/core/evaluation/Summary"
 import { number } from "../ui/Format.ts"
 
 export const percent = (share: number): string => `${(100 * share).toFixed(1)}%`
 
-/** In points of a hundred, with its sign. */
+/** In signed percentage points. */
 const points = (difference: number): string => `${difference < 0 ? "−" : "+"}${(100 * Math.abs(difference)).toFixed(1)}`
 
 const signed = (value: number): string => `${value < 0 ? "−" : "+"}${number(Math.abs(value), 3)}`
@@ -31,7 +31,7 @@ export const Mean = ({ estimate: { interval, value } }: { readonly estimate: Est
   </>
 )
 
-/** Whether chance alone makes such a difference now and then. */
+/** True if the interval of the difference excludes zero. */
 const isClear = ({ interval }: Compared): boolean => interval !== undefined && (interval[0] > 0 || interval[1] < 0)
 
 export const Difference = ({ compared, isShare }: { readonly compared: Compared; readonly isShare: boolean }) => {

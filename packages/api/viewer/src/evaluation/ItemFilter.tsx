@@ -1,4 +1,4 @@
-/** Which items the list shows. */
+/** Filters the list of items. */
 import type { RefObject } from "react"
 import { SaveMenu } from "../save/SaveMenu.tsx"
 import { count } from "../ui/Format.ts"
@@ -7,12 +7,11 @@ import * as EvaluationTables from "./EvaluationTables.ts"
 import * as Items from "./Items.ts"
 
 interface Props {
-  /** Of what is saved. */
+  /** Name of the saved file. */
   readonly name: string
   readonly filter: Items.Filter
   readonly isComparison: boolean
   readonly items: ReadonlyArray<Items.Item>
-  /** Those that the filter leaves, in their order. */
   readonly matching: ReadonlyArray<Items.Item>
   readonly searchField: RefObject<HTMLInputElement | null>
   readonly onChange: (changes: { readonly [name: string]: string | null }) => void

@@ -1,4 +1,4 @@
-/** The items as a list of which only what is in view exists. One link at a time is in the tab order. */
+/** Renders the items as a virtual list. One link at a time is in the tab order. */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { useEffect, useRef } from "react"
 import { Link } from "wouter"
@@ -58,7 +58,6 @@ export const ItemList = ({ current, emptyText, hasCategories, items }: Props) =>
   )
 }
 
-/** The present address with this item in it. */
 const pathOf = (id: string): string => {
   const { path, search } = parse(window.location.hash)
   const parameters = new URLSearchParams(search)

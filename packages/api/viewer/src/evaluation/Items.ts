@@ -1,10 +1,10 @@
-/** The items of an evaluation, or of two joined, as their list shows them; pure. */
+/** Prepares the items of an evaluation, or of two joined, for their list. Pure. */
 import * as Comparison from "@atropos/core/evaluation/Comparison"
 import type * as Wire from "../source/Wire.ts"
 
 export type Sample = Wire.EvaluationSampleRow
 
-/** As comparisons and summaries take it. */
+/** In the form of comparisons and summaries. */
 export interface Answer extends Comparison.Answer {
   readonly sample: Sample
 }
@@ -20,13 +20,12 @@ export const answerOf = (sample: Sample): Answer => ({
   sample
 })
 
-/** What became of an item from the first evaluation to the second. */
+/** The change of an item from the first evaluation to the second. */
 export type Course = "fixed" | "broken" | "unchanged"
 
-/** The item in one evaluation. */
 export interface Side {
   readonly samples: ReadonlyArray<Sample>
-  /** The share that is correct; the mean score if the environment does not say what is. */
+  /** The share correct; the mean score if the environment does not define correct. */
   readonly share: number
   readonly isJudged: boolean
 }
@@ -53,7 +52,7 @@ export const group = (samples: ReadonlyArray<Sample>): Items => Comparison.byIte
 const courseOf = (before: number, after: number): Course =>
   after === before ? "unchanged" : after > before ? "fixed" : "broken"
 
-/** Items of one evaluation, or those that both have. */
+/** Items of one evaluation, or those common to both. */
 export const join = (first: Items, second: Items | null): ReadonlyArray<Item> =>
   [...first].flatMap(([id, answers]) => {
     const others = second?.get(id)
@@ -73,7 +72,6 @@ export const join = (first: Items, second: Items | null): ReadonlyArray<Item> =>
     ]
   })
 
-/** What a model answered, in a line. */
 export const shownAnswer = ({ ending, parsed }: Sample): string =>
   parsed === undefined || parsed === "" ? ending || "(nothing)" : (parsed ?? "(not read)")
 
@@ -119,7 +117,7 @@ export const isShow = (word: string | null): word is Show => word !== null && wo
 const textOf = ({ gold, id, label, sides }: Item): string =>
   [id, label, gold, ...sides.flatMap(({ samples }) => samples.map(shownAnswer))].join("\n").toLowerCase()
 
-/** Every word of the text occurs somewhere in what the list shows. */
+/** Each word of the text must occur somewhere in the list row. */
 export const select = (items: ReadonlyArray<Item>, { category, show, text }: Filter): ReadonlyArray<Item> => {
   const words = text
     .toLowerCase()

@@ -1,12 +1,11 @@
-/** Which evaluation a point of a run's curves is of. Pure. */
+/** Finds the evaluation behind a point of a run's curves. Pure. */
 import type * as Wire from "../source/Wire.ts"
 
-/** Whether the metric is of evaluations. */
 export const isEvaluated = (metric: string): boolean => metric.startsWith("eval/")
 
 /**
- * The evaluation of `run` at `step`, of several the one that bears the name of the metric's source, else the newest;
- * undefined where the service has none.
+ * The evaluation of `run` at `step`; of several the one named like the metric's source, otherwise the newest; undefined
+ * if the service has none.
  */
 export const find = (
   evaluations: ReadonlyArray<Wire.EvaluationRow>,

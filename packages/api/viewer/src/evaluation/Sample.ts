@@ -1,23 +1,22 @@
-/** A sample as its page shows it. Lines may be anyone's: what is not known is shown as it is. */
+/** Parses a sample for its page. Lines may come from third parties: unknown fields are shown as they are. */
 import * as Predicate from "effect/Predicate"
 import { type Message, read as readMessage } from "../groups/message/Message.ts"
 
 export interface Sample {
   readonly gold: ReadonlyArray<string>
-  /** Undefined where nobody reads answers, null where none could be read. */
+  /** Undefined if answers are not parsed, null if this one could not be. */
   readonly parsed: string | null | undefined
   readonly score: number | null
-  /** Undefined if the environment does not say what is. */
+  /** Undefined if the environment does not define correct. */
   readonly correct: boolean | undefined
   readonly rewards: ReadonlyArray<readonly [name: string, value: number]>
   readonly messages: ReadonlyArray<Message>
-  /** Why it has its score, as the environment, the suite or a judge says it. */
+  /** The explanation of its score by the environment, the suite or a judge. */
   readonly explanation: ReadonlyArray<readonly [name: string, value: unknown]>
   readonly isCut: boolean
   readonly tokens: number | null
 }
 
-/** Keys that are shown elsewhere. */
 const told = new Set([
   "item",
   "label",

@@ -1,4 +1,4 @@
-/** An item whole: what was asked, what is right, what each evaluation's model said, and why it has its score. */
+/** Shows an item in full: prompt, expected answer, each evaluation's answer, and the explanation of its score. */
 import { useState } from "react"
 import { Reading } from "../groups/message/Reading.ts"
 import { Markdown, PlainText } from "../groups/message/Markdown.tsx"

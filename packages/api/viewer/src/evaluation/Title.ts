@@ -1,4 +1,4 @@
-/** What an evaluation is called. */
+/** Formats the title of an evaluation. */
 import type * as Wire from "../source/Wire.ts"
 import { time } from "../ui/Format.ts"
 
@@ -10,12 +10,11 @@ export const titleOf = ({ at, model, name, run, step }: Row): string => {
   return where === "" ? `${name}, ${time(at)}` : `${name}, ${where}`
 }
 
-/** Of one evaluation, or of two. */
 export const titlesOf = (before: Row, after: Row | undefined): string =>
   after === undefined ? titleOf(before) : `${titleOf(before)} and ${titleOf(after)}`
 
 const finite = (value: number | undefined): number | null =>
   value !== undefined && Number.isFinite(value) ? value : null
 
-/** A recorded figure by its name in `docs/metrics.md`, without `eval/`. */
+/** A recorded metric by its name in `docs/metrics.md`, without `eval/`. */
 export const figureOf = ({ figures }: Row, name: string): number | null => finite(figures[`eval/${name}`])

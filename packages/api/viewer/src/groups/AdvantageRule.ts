@@ -1,7 +1,6 @@
 /**
- * Advantages of scores as the run's trainer makes them, by its own function, and how to say so.
- *
- * Where nobody told the rule (the original's trainers, files), it is that of the original's trainer, and is called so.
+ * Computes and describes advantages by the rule of the run's trainer. If the rule is unknown (the original's trainers,
+ * files), the rule of the original's trainer is used and labelled as such.
  */
 import * as ScoreAdvantage from "@atropos/core/ScoreAdvantage"
 import type { AdvantageRecipe } from "../source/Wire.ts"
@@ -11,18 +10,15 @@ const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "populat
 const ruleOf = (recipe: AdvantageRecipe | null): ScoreAdvantage.Rule =>
   recipe === null ? usual : { baseline: recipe.baseline, advantageScale: recipe.advantage_scale }
 
-/**
- * Whether the page can make them: not where the loss looks at none, the program has its own
- * function, or the whole batch decides.
- */
+/** False if the loss uses no advantages, the program has a custom function, or the whole batch is needed. */
 const isKnown = (recipe: AdvantageRecipe | null): boolean =>
   recipe === null || (recipe.is_used && recipe.computed_by === undefined && !ScoreAdvantage.needsBatch(ruleOf(recipe)))
 
-/** One for each score; null where the run's loss looks at none, or where they are not known here. */
+/** One per score; null if the run's loss uses none, or they cannot be computed here. */
 export const ofScores = (
   scores: ReadonlyArray<number>,
   recipe: AdvantageRecipe | null,
-  /** Which rollout each sequence belongs to; undefined: it is one of its own. */
+  /** The rollout of each sequence; undefined: a rollout of its own. */
   sessions: ReadonlyArray<unknown> = []
 ): Float64Array | null => (!isKnown(recipe) ? null : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe)))
 
@@ -41,7 +37,7 @@ const scales: { readonly [S in ScoreAdvantage.Scale]: string | null } = {
 }
 
 /**
- * The rule in words: `(score − mean of the group) / sample standard deviation of the group: the rule of this run
+ * The rule as text: `(score − mean of the group) / sample standard deviation of the group: the rule of this run
  * (grpo)`.
  */
 export const formula = (recipe: AdvantageRecipe | null): string => {
@@ -57,7 +53,7 @@ export const formula = (recipe: AdvantageRecipe | null): string => {
   return `advantage = ${rule}: the rule of this run (${recipe.loss})${shown}`
 }
 
-/** Whose rule it is, in few words. */
+/** Short label of the rule. */
 export const name = (recipe: AdvantageRecipe | null): string =>
   recipe === null
     ? "adv (s − mean) / std, rule not known"

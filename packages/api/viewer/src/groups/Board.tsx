@@ -1,5 +1,6 @@
 /**
- * The rollouts of a group side by side, best first, under the prompt they share. Columns out of view are not drawn.
+ * Shows the rollouts of a group side by side, best first, under their shared prompt. Columns out of view are not
+ * rendered.
  */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { type ReactNode, useEffect, useLayoutEffect, useMemo, useState } from "react"
@@ -23,22 +24,19 @@ interface Props {
   readonly raw: unknown
   readonly group: Group
   readonly recipe: AdvantageRecipe | null
-  /** In the order shown. */
   readonly rollouts: ReadonlyArray<Rollout>
-  /** Place of the rollout that is looked at; null: none in particular. */
+  /** Index of the selected rollout; null: none. */
   readonly current: number | null
 }
 
 const gap = 12
 const widest = 880
 
-/**
- * The width at which an answer of so many characters of JSON can be read; on a phone there is nothing to win by less.
- */
+/** Min width to read an answer of this many JSON characters; a narrower one has no benefit on a phone. */
 const narrowest = (characters: number, width: number): number =>
   characters < 120 ? 156 : characters < 400 && width > 700 ? 240 : 330
 
-/** Columns share the width while each can be read; on a phone one fills it, and the next one shows its edge. */
+/** Columns share the width while each is readable; on a phone one fills it, with the edge of the next visible. */
 const columnWidth = (width: number, count: number, least: number): number =>
   count === 1
     ? Math.min(width - 2 * gap, widest)
@@ -128,15 +126,13 @@ export const Board = ({ current, group, id, raw, recipe, rollouts, run }: Props)
   )
 }
 
-/**
- * Pixels that are always shown of the question and of what stands before it, and how many more are not worth a button.
- */
+/** Pixels always shown of the question and of its context, and the excess too small for an expand button. */
 const questionHeight = 240
 const contextHeight = 112
 const slack = 48
 
 /**
- * A long prompt shows its beginning, and the beginning of its last message, which asks: the answers are what differs.
+ * Collapses a long prompt to its beginning and that of its last message, the question: the answers are what differs.
  */
 const Prompt = ({
   messages,

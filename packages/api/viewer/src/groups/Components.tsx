@@ -1,14 +1,14 @@
 /**
- * What a rollout's score is made of: one bar of stacked parts, what adds to it to the right of zero and what takes from
- * it to the left, on one scale for the whole group; and the values in words.
+ * Shows the components of a rollout's score as one stacked bar, positive parts right of zero and negative parts left,
+ * on a common scale for the group; and their values.
  */
 import { number } from "../ui/Format.ts"
 import type { Rollout } from "./Group.ts"
 
 export interface ComponentScale {
-  /** In the order in which they first come: each has its colour. */
+  /** In order of first appearance: each has its colour. */
   readonly names: ReadonlyArray<string>
-  /** The furthest that parts go to the left and to the right, as sizes. */
+  /** Max extents to the left and right, as absolute values. */
   readonly left: number
   readonly right: number
 }

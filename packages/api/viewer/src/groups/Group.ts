@@ -1,9 +1,7 @@
 /**
- * A group as the viewer shows it, read from the original's object of 14 keys (and `policy_versions`, `timings`,
- * `trainer_logprobs`).
- *
- * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field
- * never hides the rest. G sequences; arrays per token may be shorter than the tokens.
+ * Parses a group for the viewer from the original's object of 14 keys (and `policy_versions`, `timings`,
+ * `trainer_logprobs`). Third-party data is used as far as it is valid: a field of another type counts as absent, so
+ * that one odd field never hides the rest. G sequences; per-token arrays may be shorter than the tokens.
  */
 import * as Predicate from "effect/Predicate"
 import * as Prompt from "@atropos/api/rollout/Prompt"
@@ -16,50 +14,48 @@ import { type Message, read as readMessage } from "./message/Message.ts"
 type Numbers = ReadonlyArray<number>
 type Fields = { readonly [key: string]: unknown }
 
-/** The trainer's logprobs of a sequence. */
 export interface TrainedRow {
-  /** Version of the weights that computed them; null where nobody told. */
+  /** Version of the weights that computed them; null if unknown. */
   readonly version: number | null
-  /** Nats; above 0.5 where the token was not recorded. Null where `differences` say it. */
+  /** Nats; above 0.5 if the token was not recorded. Null if `differences` has them. */
   readonly logprobs: Numbers | null
-  /** Trainer - sampler, nats, as saved pages have it: 1000 where the token was not recorded. */
+  /** Trainer - sampler, nats, as in saved pages: 1000 if the token was not recorded. */
   readonly differences: Numbers | null
 }
 
-/** One sequence of the group. */
 export interface Rollout {
-  /** Its place in the group, from 0. */
+  /** Index in the group, from 0. */
   readonly index: number
   readonly score: number | null
   /**
-   * What its score is worth by the rule of the run; what the group says of the whole sequence comes first. Null where
-   * there is none, or each token has its own.
+   * Its advantage by the rule of the run, unless the group has one for the whole sequence. Null if there is none, or
+   * each token has its own.
    */
   readonly advantage: number | null
   readonly tokens: Numbers
   readonly mask: Numbers
-  /** Nats under the sampling policy; above 0.5 where the token was not sampled. */
+  /** Nats under the sampling policy; above 0.5 if the token was not sampled. */
   readonly logprobs: Numbers | null
   readonly refLogprobs: Numbers | null
-  /** What its trainer computed before it learned from it; null where nothing was recorded. */
+  /** The trainer's logprobs before the update; null if not recorded. */
   readonly trained: TrainedRow | null
   /** Advantages the environment gave per token. */
   readonly advantages: Numbers | null
   /** The teacher's candidates for each position. */
   readonly teacher: { readonly ids: ReadonlyArray<Numbers>; readonly logprobs: ReadonlyArray<Numbers> } | null
-  /** Null where it came without a chat. */
+  /** Null if it has no chat. */
   readonly messages: ReadonlyArray<Message> | null
   readonly images: ReadonlyArray<Image>
   /** Trainer step whose weights sampled it. */
   readonly policyVersion: number | null
-  /** What its score is made of, where the environment keeps that apart: raw values, before any weight. */
+  /** Score components, if recorded separately: raw, unweighted values. */
   readonly rewards: ReadonlyArray<readonly [component: string, value: number]>
-  /** The answer as its score read it: null if it could read none, undefined if unknown. */
+  /** The parsed answer: null if parsing failed, undefined if unknown. */
   readonly parsed: string | null | undefined
-  /** Why it was scored so, in the words of whoever scored it. */
+  /** The explanation of its score. */
   readonly rationale: string | null
   readonly overrides: Fields
-  /** When its turns happened; null where nobody wrote it down. */
+  /** Times of its turns; null if not recorded. */
   readonly timings: Timings.Timings | null
   /** `stop`, `length`, … */
   readonly finishReason: string | null
@@ -67,17 +63,17 @@ export interface Rollout {
 
 export interface Group {
   readonly rollouts: ReadonlyArray<Rollout>
-  /** Pictures that belong to the item rather than to one rollout. */
+  /** Pictures of the item rather than of one rollout. */
   readonly images: ReadonlyArray<Image>
   readonly generationParams: Fields
   readonly groupOverrides: Fields
-  /** Answers that are right; empty if unknown. */
+  /** Expected answers; empty if unknown. */
   readonly gold: ReadonlyArray<string>
   readonly mean: number | null
   readonly std: number | null
 }
 
-/** Reads a group; null where it is no object with sequences. `recipe` is the run's; null where nobody told it. */
+/** Parses a group; null if it is not an object with sequences. `recipe` is the run's; null if unknown. */
 export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Group | null => {
   if (!Predicate.isReadonlyObject(value)) return null
   const tokens = rows(value["tokens"])
@@ -102,7 +98,7 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
     const isZero = Boolean(own["set_advantage_to_zero"])
     const given = advantages[index] ?? null
     const perToken = isZero || given === null || given.length <= 1 ? null : given
-    // A row of one entry stands for the whole sequence.
+    // A row of one entry applies to the whole sequence.
     const ofSequence = given?.length === 1 ? given[0]! : (ofScores?.[index] ?? null)
     const chat = list(chats[index])
     const teacherIds = list(list(value["distill_token_ids"])[index])
@@ -148,8 +144,8 @@ export const ordered = (group: Group): ReadonlyArray<Rollout> =>
   group.rollouts.toSorted((a, b) => (b.score ?? -Infinity) - (a.score ?? -Infinity) || a.index - b.index)
 
 /**
- * How many leading messages are the item's prompt, the same for all rollouts: none that the policy made, though all
- * began with the same one. At least one message is left to each rollout.
+ * Number of leading messages that form the item's prompt: none written by the policy, even if identical in all
+ * rollouts. Leaves at least one message to each rollout.
  */
 export const sharedMessages = ({ rollouts }: Group): number => {
   const chats = rollouts.map(({ messages }) => (messages ?? []).map(({ raw }) => raw))
@@ -164,15 +160,14 @@ export const sharedMessages = ({ rollouts }: Group): number => {
 export const hasReasoning = ({ rollouts }: Group): boolean =>
   rollouts.some(({ messages }) => messages?.some(({ parts }) => parts.some(({ kind }) => kind === "reasoning")))
 
-/** Pictures to show beside the messages. */
 export interface Pictures {
-  /** Those of the item, under the prompt. */
+  /** Those of the item, shown with the prompt. */
   readonly shared: ReadonlyArray<Image>
   /** Those of each rollout, in the group's order. */
   readonly own: ReadonlyArray<ReadonlyArray<Image>>
 }
 
-/** Each picture once: none that the messages show, and what all rollouts have with the prompt. */
+/** Lists each picture once: without those in messages; those of all rollouts are shown with the prompt. */
 export const picturesOf = ({ images, rollouts }: Group): Pictures => {
   const inMessages = rollouts.map(({ messages }) => new Set((messages ?? []).flatMap(picturesIn)))
   const own = rollouts.map((rollout, place) => rollout.images.filter(({ src }) => !inMessages[place]!.has(src)))
@@ -182,11 +177,11 @@ export const picturesOf = ({ images, rollouts }: Group): Pictures => {
   return isShared ? { shared: [...ofItem, ...own[0]!], own: own.map(() => []) } : { shared: ofItem, own }
 }
 
-/** What its parts show; an address that is only named is none. */
+/** Pictures shown by its parts; unloaded URLs do not count. */
 const picturesIn = ({ parts }: Message): ReadonlyArray<string | null> =>
   parts.flatMap((part) => (part.kind === "image" && part.image.src !== null ? [part.image.src] : []))
 
-/** Characters of the longest answer: of what stands behind the messages that all rollouts have in common. */
+/** Characters of the longest answer, after the shared messages. */
 export const longestAnswer = ({ rollouts }: Group, shared: number): number =>
   rollouts.reduce(
     (most, { messages, tokens }) =>
@@ -199,7 +194,7 @@ export const longestAnswer = ({ rollouts }: Group, shared: number): number =>
     0
   )
 
-/** The group's object cut down to one rollout: of every field with an entry per sequence, that entry. */
+/** Reduces the group's object to one rollout: per-sequence fields keep only its entry. */
 export const jsonOfRollout = (group: unknown, index: number): unknown => {
   if (!Predicate.isReadonlyObject(group)) return group
   const size = Math.max(list(group["tokens"]).length, list(group["scores"]).length)
@@ -229,7 +224,7 @@ const trainedOf = (group: Fields) => {
   }
 }
 
-/** None where it is anything but numbers by name. */
+/** Empty unless all values are numbers. */
 const components = (value: unknown): Rollout["rewards"] => {
   const all = Object.entries(fields(value))
   return all.every((one): one is [string, number] => number(one[1]) !== null) ? all : []
@@ -239,7 +234,7 @@ const fields = (value: unknown): Fields => (Predicate.isReadonlyObject(value) ? 
 const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null)
 
-/** The array itself where it holds numbers: sequences can be long. */
+/** The array itself if it holds numbers, since sequences can be long. */
 const numbers = (value: unknown): Numbers | null =>
   Array.isArray(value) && value.every((entry) => typeof entry === "number") ? value : null
 

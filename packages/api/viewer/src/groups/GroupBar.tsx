@@ -1,9 +1,8 @@
-/** Above a group's rollouts: which view, how the text is shown, which rollout, and what can be copied. */
+/** Shows the toolbar above a group's rollouts: view, text mode, rollout selection, and copying. */
 import { CopyButton, type CopyState } from "../ui/Copy.tsx"
 import type { Rollout } from "./Group.ts"
 import { RolloutPicker } from "./RolloutPicker.tsx"
 
-/** How a group is looked at. */
 export type GroupView = "messages" | "tokens" | "compare" | "times"
 
 const views: ReadonlyArray<readonly [view: GroupView, label: string]> = [
@@ -15,18 +14,17 @@ const views: ReadonlyArray<readonly [view: GroupView, label: string]> = [
 
 interface GroupBarProps {
   readonly rollouts: ReadonlyArray<Rollout>
-  /** Index of the rollout that is chosen. */
+  /** Index of the selected rollout. */
   readonly current: number | null
   readonly view: GroupView
   readonly onView: (view: GroupView) => void
   readonly reading: { readonly isSource: boolean; readonly unfolds: boolean }
-  /** Null where no message has any. */
+  /** Null if no message has reasoning. */
   readonly onReasoning: (() => void) | null
   readonly onSource: () => void
   readonly onChoose: (place: number) => void
-  /** The group as it is stored. */
   readonly raw: unknown
-  /** What became of the last copy of a rollout. */
+  /** Result of the last copy of a rollout. */
   readonly copied: CopyState
 }
 

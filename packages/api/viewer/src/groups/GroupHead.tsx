@@ -1,6 +1,4 @@
-/**
- * Which group it is, the way back to the list and to its neighbours in it, and what is known of the group as a whole.
- */
+/** Shows the group's id, links to the list and to its neighbours, and statistics of the group. */
 import { Link, useLocation } from "wouter"
 import { groupPath, groupsPath, reverifiedPath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
@@ -15,7 +13,6 @@ import * as Remembered from "./list/Remembered.ts"
 import { policyTitle } from "./RolloutHead.tsx"
 import { Settings, Short } from "./Settings.tsx"
 
-/** Characters of an item's id: enough to tell items apart. */
 const shownOfItem = 16
 
 export const GroupHead = ({

@@ -1,5 +1,5 @@
 /**
- * One group: its rollouts side by side, or one of them token by token, or by the time it took. The address says which
+ * Shows one group: its rollouts side by side, or one by tokens or times. The address holds the selection
  * (`?rollout=2&view=tokens&token=40`).
  */
 import { useMemo, useState } from "react"
@@ -162,7 +162,7 @@ interface ShownProps {
   readonly recipe: AdvantageRecipe | null
   /** In the order shown. */
   readonly rollouts: ReadonlyArray<Rollout>
-  /** Of the one that the address names; -1: none. */
+  /** Index of the rollout in the address; -1: none. */
   readonly place: number
   readonly view: GroupView
   readonly reading: { readonly isSource: boolean; readonly unfolds: boolean }

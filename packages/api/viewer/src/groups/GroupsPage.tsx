@@ -1,4 +1,4 @@
-/** The groups of a run: filters, search, and a list that takes you to each. */
+/** Lists the groups of a run, with filters and search. */
 import { useEffect, useMemo, useRef } from "react"
 import { format } from "../route/Location.ts"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
@@ -26,7 +26,7 @@ export const GroupsPage = () => {
   const { hasService } = source
   const filter = useMemo(() => {
     const asked = Filter.fromSearch(search)
-    // Of a file's name there is one run.
+    // A file's name belongs to a single run.
     return hasService ? asked : { ...asked, isNewestRun: false }
   }, [search, hasService])
   const query = useMemo(() => Filter.toQuery(filter), [filter])
@@ -41,7 +41,7 @@ export const GroupsPage = () => {
     () => [...new Set(rollouts.rows.flatMap(({ figures }) => Object.keys(figures?.components ?? {})))].sort(),
     [rollouts.rows]
   )
-  // Of files and of what they were saved to neither is known.
+  // Groups from files have neither.
   const isPlain =
     !hasService &&
     Filter.active({ ...filter, text: "", scoreFrom: null, scoreTo: null }) === 0 &&

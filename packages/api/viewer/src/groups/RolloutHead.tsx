@@ -1,4 +1,4 @@
-/** The numbers of a rollout, and what can be done with it. */
+/** Shows the numbers of a rollout and its actions. */
 import { Link } from "wouter"
 import { groupPath } from "../route/Location.ts"
 import { NoteText, NoteTools } from "../notes/NoteTools.tsx"
@@ -14,23 +14,21 @@ import { Settings, Short } from "./Settings.tsx"
 interface Props {
   readonly run: string
   readonly id: string
-  /** The group as it came. */
   readonly raw: unknown
   readonly recipe: AdvantageRecipe | null
   readonly rollout: Rollout
-  /** Of the group's components. */
   readonly components: ComponentScale
-  /** What it is worth today, where it was scored again and differs. */
+  /** Its re-scored value, if different. */
   readonly now: number | null
 }
 
-/** Steps that teach nothing, and so change no weights, make the version fall behind the step. */
+/** Steps without a learning signal do not update the weights, so the version lags behind the step. */
 export const policyTitle = "version of the weights that sampled it: how often they had been updated"
 
 export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: Props) => {
   const { advantage, finishReason, index, parsed, policyVersion, rationale, rewards, score, tokens } = rollout
   const { finish_reason: _, parsed: ___, rewards: given, truncated: __, ...others } = rollout.overrides
-  // What is no components is shown as it is.
+  // Values that are not components are shown as they are.
   const shown = given === undefined || rewards.length > 0 ? others : { ...others, rewards: given }
   const settings = rationale === null ? shown : { ...shown, rationale: null }
   const isCut = finishReason === "length" || rollout.overrides["truncated"] === true
@@ -94,7 +92,6 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
   )
 }
 
-/** So many characters need no folding. */
 const short = 160
 
 const Rationale = ({ text }: { readonly text: string }) =>

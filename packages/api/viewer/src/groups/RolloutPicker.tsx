@@ -1,4 +1,4 @@
-/** All rollouts of a group, best first, each one click away. */
+/** Selects a rollout of a group, best first. */
 import { useEffect, useRef } from "react"
 import { number } from "../ui/Format.ts"
 import type { Rollout } from "./Group.ts"
@@ -9,7 +9,6 @@ export const RolloutPicker = ({
   rollouts
 }: {
   readonly rollouts: ReadonlyArray<Rollout>
-  /** Index of the rollout that is looked at. */
   readonly current: number | null
   readonly onChoose: (place: number) => void
 }) => {

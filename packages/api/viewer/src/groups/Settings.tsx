@@ -1,10 +1,10 @@
 /**
- * Switches and parameters a group came with: `temperature 0.7`, `limits {"turns":3}`, `tokenizer bytes`; long ones are
- * whole where they are pointed at.
+ * Shows a group's parameters: `temperature 0.7`, `limits {"turns":3}`, `tokenizer bytes`; long values are complete in
+ * the tooltip.
  */
 import * as Predicate from "effect/Predicate"
 
-/** Of what has a name beside digests and the like, the name. */
+/** The name of an object that has one. */
 const shownOf = (value: unknown): string =>
   Predicate.isReadonlyObject(value) && typeof value["name"] === "string" ? value["name"] : textOf(value)
 
@@ -26,7 +26,7 @@ const longest = 80
 
 const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest - 1)}…` : text)
 
-/** An answer in a line, whole where it is pointed at. */
+/** An answer in one line, complete in the tooltip. */
 export const Short = ({ text }: { readonly text: string }) => (
   <code className="short-answer" title={text.length > longest ? text : undefined}>
     {text === "" ? "(empty)" : cut(text)}

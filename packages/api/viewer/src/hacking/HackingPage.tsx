@@ -1,6 +1,6 @@
 /**
- * Signs of reward hacking in a run: what is found, in words and with the way to the rollouts; length against score,
- * repeated answers, and phrases that go with a high score.
+ * Shows signs of reward hacking in a run with links to the rollouts: length against score, repeated answers, and
+ * phrases linked to high scores.
  */
 import { useMemo, useState } from "react"
 import { Link, useLocation } from "wouter"
@@ -97,7 +97,7 @@ const charts: ReadonlyArray<Chart> = [
   )
 ]
 
-/** How groups behind a sign are ordered: those first that show it best. */
+/** Order of the groups behind a sign: the clearest first. */
 const orders: { readonly [S in Signs.Sign]: Pick<Filter.Filter, "sort" | "isAscending"> } = {
   correlation: { sort: "longest_best", isAscending: false },
   length: { sort: "length", isAscending: false },

@@ -1,37 +1,32 @@
 /**
- * Phrases that go with a high score: word sequences that answers above their group's mean have more often than the
- * others, and late ones no less often than early ones. Pure.
- *
- * Counted is in how many answers a phrase occurs, not how often. A phrase is counted only where the two shorter ones in
- * it are frequent, so that long answers cost little.
+ * Finds phrases linked to high scores: n-grams more frequent in answers above their group's mean than in others, and
+ * not less frequent in late answers than in early ones. Pure. Counts answers that contain a phrase, not occurrences. A
+ * phrase is only counted if its two sub-phrases are frequent, so that long answers stay cheap.
  */
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
 
 export interface Answer {
   readonly text: string
-  /** Whether its score is above the mean of its group. */
+  /** True if its score is above the mean of its group. */
   readonly isBetter: boolean
-  /** Whether it is of the last steps. */
   readonly isLate: boolean
 }
 
 export interface Phrase {
   readonly text: string
-  /** Answers that have it. */
   readonly answers: number
-  /** Shares of the answers that have it. */
+  /** Shares of the answers that contain it. */
   readonly better: number
   readonly worse: number
   readonly early: number
   readonly late: number
-  /** How sure the difference of better and worse ones is, in standard errors. */
+  /** Difference of the shares in better and worse answers, in standard errors. */
   readonly sureness: number
 }
 
 const longest = 8
 const fewest = 5
 const surest = 3
-/** Words of an answer that are looked at. */
 const mostWords = 800
 
 interface Count {
@@ -48,7 +43,7 @@ const countOf = (answers: ReadonlyArray<Answer>): Count => ({
   late: answers.filter(({ isLate }) => isLate).length
 })
 
-/** A number for each different key, from 0, in the order in which they come. */
+/** Assigns consecutive numbers from 0 to distinct keys. */
 const numbering = () => {
   const numbers = new Map<string | number, number>()
   return (key: string | number): number => {
@@ -59,15 +54,18 @@ const numbering = () => {
   }
 }
 
-/** Phrases of one length: which begins at each place of each answer (-1: none), and in how many answers each is. */
+/**
+ * Phrases of one length: which one starts at each position of each answer (-1: none), and how many answers contain
+ * each.
+ */
 interface Level {
   readonly places: ReadonlyArray<Int32Array>
   readonly counts: ReadonlyArray<Count>
-  /** An answer and a place where each is. */
+  /** An example position of each. */
   readonly found: ReadonlyArray<readonly [answer: number, place: number]>
 }
 
-/** Counts each phrase once an answer, and forgets those that few have. */
+/** Counts each phrase once per answer, and drops rare ones. */
 const counted = (answers: ReadonlyArray<Answer>, places: ReadonlyArray<Int32Array>): Level => {
   const counts: Array<Count> = []
   const found: Array<readonly [number, number]> = []
@@ -91,7 +89,7 @@ const counted = (answers: ReadonlyArray<Answer>, places: ReadonlyArray<Int32Arra
   }
 }
 
-/** Phrases of one word more: two that overlap, both frequent. */
+/** Phrases one word longer: two overlapping frequent ones. */
 const longer = (answers: ReadonlyArray<Answer>, { counts, places }: Level): Level => {
   const numberOf = numbering()
   return counted(
@@ -121,10 +119,10 @@ const phraseOf = (text: string, { better, early, late, worse }: Count, all: Coun
   }
 }
 
-/** Words in a row that two phrases share where they say the same of the answers. */
+/** Min consecutive words two equivalent phrases share. */
 const shared = 3
 
-/** Whether a phrase is in another one, or overlaps it, and about as many answers have it. */
+/** True if a phrase overlaps another that about as many answers contain. */
 const isToldBy = (phrase: Phrase, other: Phrase): boolean => {
   if (phrase.answers > 1.2 * other.answers || other.answers > 1.2 * phrase.answers) return false
   const words = phrase.text.split(" ")
@@ -134,7 +132,7 @@ const isToldBy = (phrase: Phrase, other: Phrase): boolean => {
   )
 }
 
-/** The surest first; of equally sure ones the longest; what another phrase tells as well is left to that. */
+/** Largest difference first, then the longest; equivalent phrases are dropped. */
 export const find = (answers: ReadonlyArray<Answer>, most = 30): ReadonlyArray<Phrase> => {
   const words = answers.map(({ text }) => RolloutText.wordsOf(text).slice(0, mostWords))
   const numberOf = numbering()
@@ -154,7 +152,7 @@ export const find = (answers: ReadonlyArray<Answer>, most = 30): ReadonlyArray<P
     level = longer(answers, level)
   }
   const kept: Array<Phrase> = []
-  // The surest of many: each is compared with all that are kept.
+  // Limited, since each is compared with all kept ones.
   const candidates = rising
     .sort((left, right) => right.sureness - left.sureness || right.text.length - left.text.length)
     .slice(0, 40 * most)

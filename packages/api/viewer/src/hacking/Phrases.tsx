@@ -1,4 +1,4 @@
-/** Phrases that go with a high score, each with the way to the groups that have it. */
+/** Lists phrases linked to high scores, with links to their groups. */
 import { useMemo, useState } from "react"
 import { Link } from "wouter"
 import * as Filter from "../groups/list/Filter.ts"

@@ -1,4 +1,4 @@
-/** Length against score of single rollouts: those of the first steps pale, those of the last ones strong. */
+/** Plots length against score of single rollouts: first steps in a pale colour, last steps in a strong one. */
 import { useRef } from "react"
 import { drawElements } from "../save/ElementPicture.ts"
 import { SaveMenu } from "../save/SaveMenu.tsx"

@@ -1,22 +1,19 @@
 /**
- * What signs of reward hacking are read from: the rows of groups by environment and step, in the order in which they
- * came. Pure.
- *
- * Length and score are compared within groups: both less the mean of their group, so that hard items, which need long
- * answers, say nothing. Answers that the token limit cut off have no length of their own, and are left out there; of a
- * group they are its longest ones. Rows without figures per rollout (not read yet) are left out.
+ * Aggregates rows of groups by environment and step for the signs of reward hacking. Pure. Lengths and scores are
+ * compared within groups, as differences from the group mean, so that hard items with long answers have no effect.
+ * Truncated answers, the longest of a group, have no natural length and are excluded there. Rows without per-rollout
+ * metrics (not read yet) are skipped.
  */
 import * as Health from "@atropos/core/health/Health"
 import { itemOf } from "../source/RowFilter.ts"
 import type * as Wire from "../source/Wire.ts"
 
-/** The source of groups without the name of an environment. */
+/** The source of groups without an environment name. */
 export const unnamed = "trainer"
 
-/** Before the fingerprint of an answer that says what was expected (`GroupFigures`). */
+/** Prefix of the fingerprint of an answer that matches the expected one (`GroupFigures`). */
 const expected = "="
 
-/** How the answers to what was asked were scored. */
 interface Sum {
   sum: number
   count: number
@@ -27,23 +24,22 @@ interface Step {
   readonly step: number
   readonly at: number
   readonly lengths: Array<number>
-  /** Less the means of their groups. */
+  /** Differences from the means of their groups. */
   readonly ownLengths: Array<number>
   readonly ownScores: Array<number>
-  /** Of each answer. */
+  /** By answer. */
   readonly answers: Map<string, { rollouts: number; readonly items: Set<string> }>
   told: number
-  /** Answers that another rollout of the group gave too, with less than the best score of the run. */
+  /** Answers also given by another rollout of the group, with less than the best score of the run. */
   repeated: number
-  /** Answers that were given to the same item before, and those of them with quite another score than then. */
+  /** Answers given to the same item before, and those of them with a very different score than then. */
   known: number
   contradicted: number
-  /** Scores of answers that say what was expected, and of the others. */
+  /** Scores of answers that match the expected one, and of the others. */
   readonly right: Sum
   readonly other: Sum
 }
 
-/** What holds for an environment over the whole run. */
 interface Whole {
   lowest: number
   highest: number
@@ -51,15 +47,15 @@ interface Whole {
   readonly first: Map<string, number>
 }
 
-/** Where no group has a step, their order takes its place: so many parts of equal size. */
+/** Number of equal parts that replace steps if no group has one. */
 const parts = 30
 
-/** Of the run's range of scores: an answer that was worth so much more or less before. */
+/** Share of the run's score range that counts as a very different score. */
 const quiteAnother = 0.5
 
 const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** The step of each row; the rows are the newest first. */
+/** The step of each row; rows are newest first. */
 const stepsOf = (rows: ReadonlyArray<Wire.RolloutRow>): ((row: Wire.RolloutRow, place: number) => number | null) => {
   if (rows.some(({ step }) => step !== null)) return ({ step }) => step
   return (_, place) => 1 + Math.floor(((rows.length - 1 - place) * Math.min(parts, rows.length)) / rows.length)
@@ -71,7 +67,7 @@ const wholeOf = (wholes: Map<string, Whole>, source: string): Whole => {
   return known
 }
 
-/** Places of a group's answers that ended by themselves. */
+/** Indices of a group's answers that were not truncated. */
 const wholeAnswers = (lengths: ReadonlyArray<number>, truncated: number): ReadonlyArray<number> => {
   const cut = Math.round(truncated * lengths.length)
   const places = Array.from(lengths.keys())
@@ -125,7 +121,7 @@ interface Collected {
   readonly wholes: ReadonlyMap<string, Whole>
 }
 
-/** `rows` are the newest first, as the service lists them. */
+/** `rows` are newest first, as in the service. */
 export const collect = (rows: ReadonlyArray<Wire.RolloutRow>): Collected => {
   const steps = new Map<string, Step>()
   const wholes = new Map<string, Whole>()
@@ -166,7 +162,7 @@ export const collect = (rows: ReadonlyArray<Wire.RolloutRow>): Collected => {
   return { steps: [...steps.values()].sort((left, right) => left.step - right.step), wholes }
 }
 
-/** The share of the answer that most rollouts of a step gave to different items. */
+/** The share of a step's most common answer that was given to different items. */
 export const commonestOf = ({ answers, told }: Step): number =>
   Math.max(0, ...[...answers.values()].map(({ items, rollouts }) => (items.size > 1 ? rollouts / told : 0)))
 
@@ -175,8 +171,8 @@ export const lengthOf = ({ lengths }: Step): number => mean(lengths)
 export const tieOf = ({ ownLengths, ownScores }: Step): number | undefined => Health.correlation(ownLengths, ownScores)
 
 /**
- * How much more the answers that say what was expected are worth than the others, as a share of the run's range of
- * scores; undefined where there are not both.
+ * By how much answers matching the expected one score higher than others, as a share of the run's score range;
+ * undefined unless both exist.
  */
 export const gainOf = ({ other, right, source }: Step, wholes: Collected["wholes"]): number | undefined => {
   const { highest = 0, lowest = 0 } = wholes.get(source) ?? {}

@@ -1,10 +1,8 @@
 /**
- * Signs that a reward is had by something else than the task (by length, by saying the same again), and that a grader
- * is broken: it pays what is wrong, or now one thing and now another. Found in the rows of groups, of each environment
- * and step. Pure.
- *
- * What a policy that has learned its task does as well is no sign: short answers that are all alike where they are
- * right, an answer that is as frequent as it is right, a length that stays as it was.
+ * Detects signs of reward hacking (by length or repetition) and of a broken grader (rewards wrong answers, or
+ * contradicts itself), from the rows of groups per environment and step. Pure. Behaviour expected of a policy that has
+ * learned its task is not a sign: short identical answers that are right, an answer as frequent as it is right, an
+ * unchanged length.
  */
 import * as Health from "@atropos/core/health/Health"
 import * as MetricTable from "../run/MetricTable.ts"
@@ -22,7 +20,7 @@ export const metrics = {
 
 export type Sign = keyof typeof metrics
 
-/** By environment and step, as metrics are. */
+/** By environment and step, like metrics. */
 export const tableOf = (rows: ReadonlyArray<Wire.RolloutRow>): MetricTable.MetricTable => {
   const { steps, wholes } = SignSteps.collect(rows)
   return MetricTable.make(
@@ -48,18 +46,17 @@ export const tableOf = (rows: ReadonlyArray<Wire.RolloutRow>): MetricTable.Metri
   )
 }
 
-/** What was found, in words. */
 export interface Found {
   readonly sign: Sign
   readonly title: string
-  /** An environment; null where groups have none. */
+  /** An environment; null if groups have none. */
   readonly environment: string | null
   readonly from: number
   readonly to: number
   readonly says: string
 }
 
-/** Means over the last steps of an environment, and over the first where those are others. */
+/** Means over the last steps of an environment, and over the first if those are different. */
 interface Means {
   readonly now: number
   readonly first: number | undefined
@@ -69,17 +66,16 @@ interface Means {
 }
 
 const paid = 0.4
-/** So closely tied that the length need not have changed. */
+/** A correlation this strong counts even if the length has not changed. */
 const closely = 0.7
-/** By this much longer, or shorter. */
 const grown = 1.25
-/** Tokens: answers that are shorter throughout differ in length as they differ in words, and few are possible. */
+/** Tokens: lengths of shorter answers mostly reflect their wording. */
 const short = 16
 const often = 0.5
 const nearlyAlways = 0.9
 const more = 0.2
 const contradicting = 0.2
-/** Shares of the range of scores: what right answers must be worth more. */
+/** Share of the score range by which right answers must score higher. */
 const least = 0.1
 
 const before = (first: number | undefined, written: (value: number) => string): string =>
@@ -94,7 +90,7 @@ interface Rule {
   readonly says: (means: Means) => string
 }
 
-/** Whether length goes where it is paid to go; or is paid so clearly that it will. */
+/** True if lengths follow the reward, or the correlation is so strong that they will. */
 const isFollowed = ({ firstLength, length, now }: Means): boolean => {
   if (Math.max(length, firstLength ?? 0) < short) return false
   if (Math.abs(now) >= closely) return true
@@ -153,7 +149,6 @@ const rules: ReadonlyArray<Rule> = [
   }
 ]
 
-/** The rules in words, with their thresholds. */
 export const rulesInWords = [
   `Signs are judged by means over the last ${Health.window} steps of an environment.`,
   `Right answers: worth less than ${Health.percent(least)} of the range of scores more than the others.`,
@@ -171,7 +166,7 @@ export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
     table.sourcesOf(metrics[sign]).flatMap((source) => {
       const series = Health.finite(table.points(source, metrics[sign]))
       const lengths = Health.finite(table.points(source, metrics.length))
-      // A figure that begins later says nothing of the first steps.
+      // A metric that starts later says nothing about the first steps.
       const isFromStart = (series.steps[0] ?? Infinity) <= (lengths.steps[Health.window - 1] ?? Infinity)
       const known = {
         first: isFromStart ? Health.atFirst(series) : undefined,
@@ -194,7 +189,7 @@ export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
     })
   )
 
-/** Length and score of rollouts, some of the first third of the steps and some of the last. */
+/** Length and score of some rollouts from the first third of the steps and from the last. */
 export const pairs = (
   rows: ReadonlyArray<Wire.RolloutRow>,
   most: number

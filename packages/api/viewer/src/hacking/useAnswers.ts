@@ -1,4 +1,4 @@
-/** The answers of some groups, early ones and late ones, read one after the other once somebody wants them. */
+/** Loads the answers of some early and late groups one after the other, on demand. */
 import { useEffect, useState } from "react"
 import * as Group from "../groups/Group.ts"
 import type { Source } from "../source/Source.ts"
@@ -6,9 +6,9 @@ import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"
 import type { Answer } from "./Ngrams.ts"
 
-/** Groups of the first and of the last third that are read. */
+/** Max groups loaded from the first and from the last third. */
 const ofEach = 40
-/** Where they have more tokens than this, they are read only when somebody says so. */
+/** Groups with more tokens in total are only loaded after confirmation. */
 export const fewTokens = 400_000
 const atOnce = 4
 
@@ -22,7 +22,7 @@ interface Sampled {
   readonly isLate: boolean
 }
 
-/** Groups whose scores differ, evenly over the first and the last third of them; `rows` are the newest first. */
+/** Groups with differing scores, evenly over their first and last third; `rows` are newest first. */
 export const sampleOf = (rows: ReadonlyArray<Wire.RolloutRow>): ReadonlyArray<Sampled> => {
   const telling = rows
     .filter(({ preview, scores }) => preview !== null && scores.some((score) => score !== scores[0]))
@@ -91,7 +91,7 @@ export interface Answers {
   readonly problem: string | null
 }
 
-/** `key` says of what; null: of nothing yet. */
+/** `key` identifies the sample; null: none yet. */
 export const useAnswers = (run: string, key: string | null, sample: ReadonlyArray<Sampled>): Answers => {
   const source = useSource()
   const [state, setState] = useState<Answers & { readonly key: string | null }>({
@@ -115,7 +115,7 @@ export const useAnswers = (run: string, key: string | null, sample: ReadonlyArra
       (cause: unknown) => tell(null, cause instanceof Error ? cause.message : String(cause))
     )
     return () => abort.abort()
-    // The sample is of the key.
+    // The sample is determined by the key.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [source, run, key])
   return state.key === key ? state : { answers: null, done: 0, problem: null }

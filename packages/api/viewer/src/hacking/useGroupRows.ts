@@ -1,18 +1,17 @@
-/** All rows of a run's groups, or the newest of them, page after page; told after each. */
+/** Loads the rows of a run's groups, at most the newest ones, page by page, with an update after each. */
 import { useEffect, useState } from "react"
 import { SourceError } from "../source/Source.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useSession, useSource } from "../state/SourceContext.tsx"
 
-/** Of more groups the newest are looked at. */
+/** Max groups, the newest ones. */
 export const mostRows = 10_000
 const pageRows = 1000
 
 export interface GroupRows {
-  /** The newest first. */
+  /** Newest first. */
   readonly rows: ReadonlyArray<Wire.RolloutRow>
   readonly total: number
-  /** Groups that are not read yet. */
   readonly unindexed: number
   readonly isDone: boolean
   readonly error: SourceError | null

@@ -1,4 +1,4 @@
-/** The groups behind a finding: the filter of the list that has them first. Pure. */
+/** Maps a finding to a list filter that has the groups behind it first. Pure. */
 import { window } from "@atropos/core/health/Health"
 import * as Filter from "../groups/list/Filter.ts"
 import { format } from "../route/Location.ts"
@@ -10,7 +10,6 @@ type Order = Pick<Filter.Filter, "sort" | "isAscending">
 const highest = (sort: Filter.Sort): Order => ({ sort, isAscending: false })
 const lowest = (sort: Filter.Sort): Order => ({ sort, isAscending: true })
 
-/** Which groups come first. */
 const orders: { readonly [R in Finding["rule"]]: Order } = {
   stalled: lowest("mean"),
   grader: lowest("mean"),
@@ -35,7 +34,7 @@ const orders: { readonly [R in Finding["rule"]]: Order } = {
   truncation: highest("truncated")
 }
 
-/** What broke at one moment is looked for right after it. */
+/** Rules about a single moment, whose groups come right after it. */
 const ofMoment: ReadonlySet<Finding["rule"]> = new Set(["collapse", "fall", "grader", "learning_rate"])
 
 export const filterOf = (finding: Finding): Filter.Filter => {
@@ -50,15 +49,15 @@ export const filterOf = (finding: Finding): Filter.Filter => {
   }
 }
 
-/** Of the run whose curves are shown: a name's newest. Earlier runs of the name had these steps too. */
+/** Uses the newest run of the name, whose curves are shown: earlier runs had these steps too. */
 export const address = (run: string, filter: Filter.Filter): string =>
   format("/groups", { run, ...Filter.toSearch({ ...filter, isNewestRun: true }) })
 
-/** The groups of a finding; of single steps those of the step. */
+/** The groups of a finding, or of one of its steps. */
 export const groupsOf = (run: string, finding: Finding, step?: number): string =>
   address(run, { ...filterOf(finding), ...(step !== undefined && { stepFrom: step, stepTo: step }) })
 
-/** By what the groups behind a metric's point come: what moved it first. */
+/** The order of the groups behind a metric's point: those that moved it most first. */
 const orderOf = (metric: string): Partial<Filter.Filter> =>
   metric.startsWith("train/completion_lengths")
     ? highest("length")
@@ -68,7 +67,6 @@ const orderOf = (metric: string): Partial<Filter.Filter> =>
         ? highest("staleness")
         : {}
 
-/** The groups of a point of a curve. */
 export const ofPoint = (metric: string, source: string, step: number): Filter.Filter => {
   const component = RewardNames.componentOf(metric)
   return {

@@ -1,6 +1,5 @@
 /**
- * What is wrong with a run, in words: a card for each cause, with the way to the groups behind it and what follows from
- * it; and by which rules it is judged.
+ * Shows the health findings of a run: a card per cause, with links to its groups and its consequences; and the rules.
  */
 import * as Health from "@atropos/core/health/Health"
 import { Link } from "wouter"
@@ -48,7 +47,7 @@ export const HealthStrip = ({ findings, run }: HealthStripProps) => {
   )
 }
 
-/** What follows from a cause: told below it, in the rules' own words. */
+/** Consequences of a cause, as worded by the rules. */
 const Consequences = ({ findings }: { readonly findings: ReadonlyArray<Finding> }) =>
   findings.length > 0 && (
     <details className="consequences">
@@ -63,10 +62,10 @@ const Consequences = ({ findings }: { readonly findings: ReadonlyArray<Finding> 
     </details>
   )
 
-/** Rules whose trouble no group shows: the service page has errors, queue and servers. */
+/** Rules without groups to show: the service page has errors, queue and servers. */
 const withoutGroups: ReadonlySet<Finding["rule"]> = new Set(["stalled", "failures"])
 
-/** Single steps that are offered; more are in the list of all. */
+/** Max single steps linked; the list of all has the rest. */
 const mostSteps = 6
 
 const Ways = ({ finding, run }: { readonly run: string; readonly finding: Finding }) => {

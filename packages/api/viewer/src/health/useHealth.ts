@@ -1,4 +1,4 @@
-/** What is wrong with a run, as its metrics come: the same array until something else is. */
+/** Judges a run's health as its metrics arrive; returns the same array until something changes. */
 import * as Health from "@atropos/core/health/Health"
 import { useMemo, useSyncExternalStore } from "react"
 import type { RunMetrics } from "../run/RunMetrics.ts"
@@ -32,7 +32,7 @@ const follow = (metrics: RunMetrics, run: string, activity: Wire.Run["activity"]
   }
 }
 
-/** Of a run, of whose moving the service said this last. */
+/** `activity` is the last one reported by the service. */
 export const useHealth = (metrics: RunMetrics, run: string, activity: Wire.Run["activity"]): ReadonlyArray<Finding> => {
   const findings = useMemo(() => follow(metrics, run, activity), [metrics, run, activity])
   return useSyncExternalStore(metrics.subscribe, findings)

@@ -1,4 +1,4 @@
-/** A page that breaks says so in its place; the rest of the viewer lives on. */
+/** Shows an error instead of a page that throws; the rest of the viewer keeps working. */
 import { Component, type ReactNode } from "react"
 
 interface Props {

@@ -1,4 +1,4 @@
-/** Brand, run chooser, pages, theme and help. */
+/** Shows brand, run chooser, pages, theme and help. */
 import { Link, useLocation } from "wouter"
 import {
   evaluationsPath,
@@ -59,7 +59,7 @@ const PageLink = (props: { readonly href: string; readonly label: string; readon
   </Link>
 )
 
-/** Files may have evaluations in them; mostly they have none. */
+/** Files rarely have evaluations. */
 const EvaluationsLink = ({ isHere, run }: { readonly run: string | null; readonly isHere: boolean }) => {
   const { hasService } = useSource()
   const { value } = useRemote(hasService ? null : "evaluations", (source, signal) => source.evaluations(signal))
@@ -68,7 +68,7 @@ const EvaluationsLink = ({ isHere, run }: { readonly run: string | null; readonl
   ) : null
 }
 
-/** Of pages that `reverify` wrote. */
+/** Only in pages written by `reverify`. */
 const ReverifiedLink = ({ isHere }: { readonly isHere: boolean }) => {
   const { run } = useRuns()
   const { value } = useReverified(run)

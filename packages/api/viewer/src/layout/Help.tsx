@@ -1,4 +1,4 @@
-/** The keys that are in force on the page behind it, and the licences of what is bundled. */
+/** Lists the active keyboard shortcuts of the current page, and the licences of bundled software. */
 import { Modal } from "../ui/Modal.tsx"
 import { useListedShortcuts } from "../ui/useShortcuts.tsx"
 
@@ -11,11 +11,10 @@ const names: { readonly [key: string]: string } = {
   " ": "Space"
 }
 
-/** What holds everywhere comes last. */
 const byPlace = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number =>
   Number(a === "Everywhere") - Number(b === "Everywhere")
 
-/** Every copy of the page brings them; only while the viewer is developed there are none. */
+/** Included in every built page; missing only in development. */
 const licences = (): string => document.querySelector("#atropos-licences")?.textContent ?? ""
 
 export const Help = ({ onClose }: { readonly onClose: () => void }) => (

@@ -1,4 +1,4 @@
-/** What surrounds every page: header, landmarks, help, the prompt for a token. */
+/** Wraps every page: header, landmarks, help, the token prompt. */
 import { type ReactNode, useState } from "react"
 import { useLocation } from "wouter"
 import { useSession } from "../state/SourceContext.tsx"

@@ -1,4 +1,4 @@
-/** Waits for the source: a saved page has to be unpacked first. */
+/** Waits for the source: a saved page must be unpacked first. */
 import { type ReactNode, useEffect, useState } from "react"
 import { type Source, SourceError } from "../source/Source.ts"
 import { Failure, Loading } from "../ui/Note.tsx"

@@ -1,4 +1,4 @@
-/** Says over every page that the service does not answer: what is shown then is the last that came. */
+/** Shows a banner while the service does not answer and the data is the last received. */
 import { useSource } from "../state/SourceContext.tsx"
 import { useIsAway } from "../state/useReach.ts"
 import { useIsDone, useRuns } from "../state/useRun.tsx"

@@ -1,7 +1,4 @@
-/**
- * Shows a page once the run it is of is there; until then says what is missing, and nothing on it can be done.
- * Evaluations need no run.
- */
+/** Shows a page once its run exists; until then explains what is missing. Evaluations need no run. */
 import type { ReactNode } from "react"
 import { Link, useLocation } from "wouter"
 import { runPath } from "../route/Location.ts"
@@ -16,7 +13,7 @@ export const RunGate = ({ children }: { readonly children: ReactNode }) => {
   if (path.startsWith("/evaluations")) return children
   if (run !== null) {
     const isMissing = hasService && runs.value !== null && !runs.value.some(({ name }) => name === run)
-    // One that was there before has been deleted.
+    // A run that existed before has been deleted.
     const isStarting = run === opens && stepOf(run) === null
     return isMissing ? <Missing run={run} isStarting={isStarting} newest={runs.value[0]?.name} /> : children
   }
@@ -44,7 +41,7 @@ const Missing = ({
   run
 }: {
   readonly run: string
-  /** Whether the service's own process is about to train it. */
+  /** True if the service's own process is about to train it. */
   readonly isStarting: boolean
   readonly newest: string | undefined
 }) => (

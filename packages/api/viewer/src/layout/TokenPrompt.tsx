@@ -1,4 +1,4 @@
-/** Asks for the service's token, once, whichever request was refused. */
+/** Asks for the service's token once, whichever request was refused. */
 import { type FormEvent, useState } from "react"
 import { useSession } from "../state/SourceContext.tsx"
 import * as Token from "../source/Token.ts"

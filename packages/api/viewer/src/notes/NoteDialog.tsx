@@ -1,9 +1,9 @@
-/** What somebody has to say of a rollout: labels and words. */
+/** Edits the labels and text of a rollout's note. */
 import { type FormEvent, useMemo, useState } from "react"
 import { Modal } from "../ui/Modal.tsx"
 import { useNotes } from "./NotesContext.tsx"
 
-/** As the service takes them. */
+/** Limits of the service. */
 const mostLabels = 20
 const longestLabel = 64
 const longestText = 4096

@@ -1,4 +1,4 @@
-/** The keys by which the rollout that is looked at gets a bookmark or a note. */
+/** Provides shortcuts to bookmark or annotate the current rollout. */
 import { useState } from "react"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { NoteDialog } from "./NoteDialog.tsx"

@@ -1,4 +1,4 @@
-/** On a rollout: its bookmark, its labels and its note. */
+/** Shows a rollout's bookmark, labels and note. */
 import { useState } from "react"
 import { Icon } from "../ui/Icon.tsx"
 import { NoteDialog } from "./NoteDialog.tsx"
@@ -41,7 +41,6 @@ export const NoteTools = ({ group, rollout }: NoteToolsProps) => {
   )
 }
 
-/** Labels and words, where there are any. */
 export const NoteText = ({ group, rollout }: NoteToolsProps) => {
   const { labels, text } = useNotes().of(group, rollout)
   if (labels.length === 0 && text === "") return null

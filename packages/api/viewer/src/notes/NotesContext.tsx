@@ -1,6 +1,6 @@
 /**
- * The notes of the run that is looked at: read once somebody wants them, the same everywhere on the page, changed at
- * once and written to the service.
+ * Holds the notes of the current run: loaded on first use, shared by the whole page, updated immediately and then
+ * written to the service.
  */
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react"
 import type * as Wire from "../source/Wire.ts"
@@ -11,14 +11,12 @@ import { useRuns } from "../state/useRun.tsx"
 export type Change = Pick<Wire.Note, "bookmarked" | "labels" | "text">
 
 export interface Notes {
-  /** Whether anybody keeps them. */
   readonly isKept: boolean
-  /** The one that was changed last first; null while they are on their way. */
+  /** Most recently changed first; null while loading. */
   readonly all: ReadonlyArray<Wire.Note> | null
-  /** What a change failed with. */
   readonly problem: string | null
   readonly of: (group: string, rollout: number | null) => Change
-  /** How many there are of a group and its rollouts. */
+  /** Number of notes on a group and its rollouts. */
   readonly countOf: (group: string) => number
   readonly write: (group: string, rollout: number | null, change: Change) => void
 }

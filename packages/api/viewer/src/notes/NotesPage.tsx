@@ -1,4 +1,4 @@
-/** All notes of a run, each with the way to its rollout. */
+/** Lists all notes of a run with links to their rollouts. */
 import { useMemo, useState } from "react"
 import { Link } from "wouter"
 import { groupPath } from "../route/Location.ts"

@@ -1,4 +1,4 @@
-/** Columns of the table of old scores against new ones. */
+/** Defines the columns of the table of old and new scores. */
 import { Link } from "wouter"
 import { groupPath } from "../route/Location.ts"
 import type { Column } from "../service/DataTable.tsx"
@@ -26,7 +26,6 @@ const item: Column<Change> = {
   cell: ({ label }) => <span className="reverified-item">{short(label)}</span>
 }
 
-/** Each rollout that changed, with the way to it; the others are counted. */
 const Scores = ({ change, run }: { readonly change: Change; readonly run: string }) => {
   const { after, before, places } = change
   const changed = after.flatMap((now, index) => (now === before[index] ? [] : [{ index, now, old: before[index]! }]))
@@ -68,7 +67,7 @@ const parts: Column<Change> = {
   cell: (change) => <Parts {...change} />
 }
 
-/** Reasons, or scores; components where some changed. */
+/** Reasons, or scores; components if some changed. */
 export const columnsOf = (
   run: string,
   { hasComponents, isUnscored }: { readonly isUnscored: boolean; readonly hasComponents: boolean }

@@ -1,13 +1,12 @@
-/** Old scores against new ones: which rows there are, in what order, and what one rollout has now. Pure. */
+/** Prepares re-scoring results: rows, their order, and the new scores of a rollout. Pure. */
 import type * as Wire from "../source/Wire.ts"
 
 export const filters = ["changed", "higher", "lower", "not scored"] as const
 export type Filter = (typeof filters)[number]
 
 export interface Change {
-  /** The first, or only one. */
+  /** The first or only group. */
   readonly group: string
-  /** Groups and rollouts, one for each score. */
   readonly places: ReadonlyArray<{ readonly group: string; readonly rollout: number }>
   readonly item: string | null
   readonly label: string
@@ -18,7 +17,7 @@ export interface Change {
     readonly before: number | null
     readonly after: number | null
   }>
-  /** Of the mean score; 0 where it could not be scored. */
+  /** Change of the mean score; 0 if not scored. */
   readonly difference: number
   readonly reason: string | null
 }
@@ -47,7 +46,7 @@ export const of = (row: Wire.ReverifiedRow): Change => {
   }
 }
 
-/** Largest sum of differences: one rollout up and one down is a change of both. */
+/** Sum of absolute differences, so that opposite changes do not cancel. */
 const size = ({ after, before }: Change): number =>
   after.reduce((sum, score, index) => sum + Math.abs(score - before[index]!), 0)
 
@@ -58,18 +57,17 @@ const keeps: { readonly [F in Filter]: (change: Change) => boolean } = {
   "not scored": ({ reason }) => reason !== null
 }
 
-/** What changed most comes first. */
+/** Largest change first. */
 export const select = (changes: ReadonlyArray<Change>, filter: Filter): ReadonlyArray<Change> =>
   changes.filter(keeps[filter]).toSorted((left, right) => size(right) - size(left))
 
-/** What the rollouts of a group have now; null where nothing changed. */
+/** The new scores of a group's rollouts; null if unchanged. */
 export const scoresOf = ({ rows }: Wire.Reverified, group: string): ReadonlyArray<number> | null => {
   const row = rows.find(({ groups }) => groups.includes(group))
   if (row?.after === undefined) return null
   return row.groups.length === 1 ? row.after : row.after.slice(row.groups.indexOf(group)).slice(0, 1)
 }
 
-/** In a sentence. */
 export const told = ({ environment, rows, same }: Wire.Reverified): string => {
   const changes = rows.map(of)
   const changed = changes.filter(keeps.changed)

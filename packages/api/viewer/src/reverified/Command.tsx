@@ -1,4 +1,4 @@
-/** Which command scores a run's rollouts again, and shows that here. */
+/** Shows the command that re-scores a run's rollouts and opens the result here. */
 import { useSource } from "../state/SourceContext.tsx"
 import { useRemote } from "../state/useRemote.ts"
 import { CopyButton } from "../ui/Copy.tsx"
@@ -9,7 +9,7 @@ export const Command = ({ run }: { readonly run: string }) => {
     source.environmentNames(run, signal)
   )
   const [name = "NAME", ...others] = names ?? []
-  // A service numbers those of one name.
+  // The service numbers environments of the same name.
   const environment = others.length > 0 ? "NAME" : hasService ? name.replace(/_\d+$/, "") : name
   const command = `npx @atropos/cli reverify groups.jsonl --env ${environment} --page again.html --open`
   return (

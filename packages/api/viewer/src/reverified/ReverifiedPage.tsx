@@ -1,4 +1,4 @@
-/** A run's groups scored again: old scores beside today's, what changed most first; else which command makes it. */
+/** Shows the re-scored groups of a run: old and new scores, largest changes first; otherwise the command for it. */
 import { useMemo } from "react"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
 import { DataTable } from "../service/DataTable.tsx"
@@ -13,7 +13,6 @@ import { Command } from "./Command.tsx"
 import { useReverified } from "./useReverified.ts"
 import "./reverified.css"
 
-/** Rows that are drawn: the others changed less. */
 const most = 300
 
 export const ReverifiedPage = () => {

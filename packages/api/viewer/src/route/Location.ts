@@ -1,5 +1,5 @@
 /**
- * The viewer's addresses, all behind `#`, so that they work on a service, on a file and in a bookmark.
+ * Parses and builds the viewer's addresses, all behind `#`, so that they work with a service, a file and bookmarks.
  *
  * `#/?run=r`, `#/groups?run=r&<filter>`, `#/groups/r/17?rollout=2&view=tokens&token=40`, `#/service?run=r`,
  * `#/evaluations/3?with=7&sample=12`.
@@ -11,13 +11,13 @@ export interface Location {
   readonly search: string
 }
 
-/** `#/groups?run=a` as `{ path: "/groups", search: "run=a" }`. */
+/** Parses `#/groups?run=a` to `{ path: "/groups", search: "run=a" }`. */
 export const parse = (hash: string): Location => {
   const [path = "", ...search] = hash.replace(/^#?\/?/, "").split("?")
   return { path: `/${path}`, search: search.join("?") }
 }
 
-/** A part of a path as it was before it was written into one; as it stands where nobody wrote it so. */
+/** Decodes a path segment; unchanged if it is not validly encoded. */
 export const decode = (part: string): string => {
   try {
     return decodeURIComponent(part)
@@ -26,7 +26,7 @@ export const decode = (part: string): string => {
   }
 }
 
-/** An address of the viewer; parameters that are null, undefined or empty are left out. */
+/** Builds an address; null, undefined and empty parameters are omitted. */
 export const format = (
   path: string,
   parameters: { readonly [name: string]: string | number | null | undefined } = {}
@@ -44,15 +44,15 @@ export const groupsPath = (run: string | null, item: string | null = null): stri
 export const hackingPath = (run: string | null): string => format("/hacking", { run })
 export const reverifiedPath = (run: string | null): string => format("/reverified", { run })
 export const notesPath = (run: string | null): string => format("/notes", { run })
-/** Those of a run, or of all runs and of none: what `evaluate` sends without a run is listed there alone. */
+/** Evaluations of a run, or all including those without a run, which are only listed there. */
 export const evaluationsPath = (run: string | null = null, isOfAll = false): string =>
   format("/evaluations", { run, of: isOfAll ? "all" : null })
-/** An evaluation, or two compared: the second with the first. */
+/** An evaluation, or a comparison of two. */
 export const evaluationPath = (id: string, compared: string | null = null): string =>
   format(`/evaluations/${encodeURIComponent(id)}`, { with: compared })
 export const servicePath = (run: string | null): string => format("/service", { run })
 
-/** Where to look in a group: which rollout (its place in the group, from 0), which token of it. */
+/** Selection within a group: the rollout (index in the group, from 0), and one of its tokens. */
 export interface GroupFocus {
   readonly rollout?: number | null
   readonly view?: "tokens" | "compare" | "times" | null

@@ -1,5 +1,5 @@
 /**
- * The part of the page's address behind `#` as wouter's location (`useHashLocation`) and as its parameters
+ * Provides the part of the page's address after `#` as wouter's location (`useHashLocation`) and as its parameters
  * (`useSearch`).
  */
 import { useMemo, useSyncExternalStore } from "react"
@@ -17,7 +17,7 @@ const subscribe = (onChange: () => void): (() => void) => {
 
 const useHash = () => useSyncExternalStore(subscribe, () => window.location.hash)
 
-/** Goes to an address of the viewer; `replace` leaves no entry in the browser's history. */
+/** Navigates to an address of the viewer; `replace` adds no entry to the browser's history. */
 export const navigate = (to: string, { replace = false }: { readonly replace?: boolean } = {}): void => {
   const hash = `#${to}`
   if (hash === window.location.hash) return
@@ -35,7 +35,7 @@ export const useSearch = (): URLSearchParams => {
   return useMemo(() => new URLSearchParams(search), [search])
 }
 
-/** Changes some parameters of the present address and keeps the others; null takes one out. */
+/** Changes some parameters of the current address and keeps the others; null removes one. */
 export const useSetSearch = () => {
   const [path] = useLocation()
   return (changes: { readonly [name: string]: string | number | null }, options?: { readonly replace?: boolean }) => {

@@ -1,4 +1,4 @@
-/** Every metric by its own name, grouped by prefix: charts are made for the groups that are open. */
+/** Shows every metric under its own name, grouped by prefix; only open groups have charts. */
 import { useMemo, useState } from "react"
 import * as Catalog from "./Catalog.ts"
 import * as Format from "../ui/Format.ts"
@@ -36,7 +36,7 @@ export const AllMetrics = ({ names, ...props }: AllMetricsProps) => {
 
 interface GroupProps extends Omit<ChartCardProps, "chart"> {
   readonly title: string
-  /** What is searched for is shown at once, unless it is half of everything. */
+  /** Search results are shown immediately unless there are too many. */
   readonly isSearched: boolean
   readonly charts: ReadonlyArray<Catalog.Chart>
 }

@@ -1,19 +1,18 @@
 /**
- * The charts of the run page in the order of their weight: what says first how a run fares, then the sections. Each
- * chart stands once, and one that another tells as well does not. Pure.
+ * Orders the charts of the run page by importance: the main charts first, then the sections. Each chart appears once,
+ * and redundant ones are dropped. Pure.
  */
 import type { Chart, Section } from "./Catalog.ts"
 import type { RunData } from "./Curves.ts"
 
 export interface Arranged extends Section {
-  /** What is looked at first: larger. */
   readonly isMain: boolean
 }
 
-/** In this order; of the evaluations the first. */
+/** In this order; only the first chart of evaluations. */
 const mainIds: ReadonlyArray<string> = ["reward", "scores", "eval/", "kl", "entropy", "lengths"]
 
-/** Of the trainer's reward and the one environment's scores the first is enough. */
+/** With a single environment its scores duplicate the trainer's reward. */
 const isToldTwice = ({ id, traces }: Chart, runs: ReadonlyArray<Pick<RunData, "table">>): boolean =>
   id === "scores" &&
   runs.every(

@@ -1,21 +1,20 @@
 /**
- * Where a curve is interrupted: steps that were not recorded, and pauses of a run that was stopped and
- * resumed. A line over them would show values that were not measured. Pure.
- *
- * Most sources record every so many steps: then one step without a row is a break. Of irregular sources (an environment
- * records when it has sent enough) only a distance far beyond the usual one is. A pause breaks curves over time alone.
+ * Finds interruptions of a curve, across which a line would show unmeasured values: steps that were not recorded, and
+ * pauses of a run that was stopped and resumed. Pure. Most sources record at regular steps: there a single missing row
+ * is a break. For irregular sources (an environment records once it has sent enough) only a much larger distance is. A
+ * pause only breaks curves over time.
  */
 import type { Line } from "./Line.ts"
 import type { Points } from "./MetricTable.ts"
 
-/** From this share of equal distances on, rows come regularly. */
+/** Min share of equal distances for a regular source. */
 const mostly = 0.9
-/** Usual distances of an irregular source that its rows may lie apart. */
+/** Max multiple of the usual distance for an irregular source. */
 const wide = 4
-/** Usual distances, and seconds, from which on nothing was going on. */
+/** Multiple of the usual distance, and min seconds, of a pause. */
 const pause = 20
 const leastPause = 60
-/** Fewer say nothing of what is usual. */
+/** Min number of points to determine the usual distance. */
 const fewest = 4
 
 const distancesOf = (xs: Float64Array): Float64Array => xs.subarray(1).map((x, index) => x - xs[index]!)
@@ -25,7 +24,7 @@ const where = (distances: Float64Array, is: (distance: number) => boolean): Read
 
 const none: ReadonlySet<number> = new Set()
 
-/** Indices behind which steps are missing. */
+/** Indices followed by missing steps. */
 const missingIn = (steps: Float64Array): ReadonlySet<number> => {
   if (steps.length < fewest) return none
   const distances = distancesOf(steps)
@@ -34,7 +33,7 @@ const missingIn = (steps: Float64Array): ReadonlySet<number> => {
   return where(distances, (distance) => distance > (isRegular ? usual : wide * usual))
 }
 
-/** Indices behind which nothing came for long; `xs` in seconds. */
+/** Indices followed by a pause; `xs` in seconds. */
 const pausesIn = (xs: Float64Array): ReadonlySet<number> => {
   if (xs.length < fewest) return none
   const distances = distancesOf(xs)
@@ -42,7 +41,7 @@ const pausesIn = (xs: Float64Array): ReadonlySet<number> => {
   return where(distances, (distance) => distance > Math.max(leastPause, pause * usual))
 }
 
-/** The line with a gap behind each of these indices. */
+/** The line with a gap after each of these indices. */
 const broken = ({ xs, ys }: Line, after: ReadonlySet<number>): Line => {
   if (after.size === 0) return { xs, ys }
   const gapped = { xs: new Float64Array(xs.length + after.size), ys: new Float64Array(xs.length + after.size) }
@@ -57,10 +56,9 @@ const broken = ({ xs, ys }: Line, after: ReadonlySet<number>): Line => {
   return gapped
 }
 
-/** A line over steps. */
 export const overSteps = (line: Line): Line => broken(line, missingIn(line.xs))
 
-/** A line over seconds; of a run whose steps went back, missing ones are not known. */
+/** A line over seconds; missing steps are unknown if the run's steps went back. */
 export const overTime = (line: Line, { steps, times }: Points): Line => {
   const isAscending =
     steps.length === line.xs.length && times.every((time, index) => index === 0 || time >= times[index - 1]!)

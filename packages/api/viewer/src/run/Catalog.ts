@@ -1,25 +1,23 @@
 /**
- * Which charts there are, and of which metrics (docs/metrics.md): plain values.
- *
- * A chart has a line per trace, source and run with the metric; without one it is not shown. Below, all have names.
+ * Defines the charts and their metrics (docs/metrics.md) as plain values. A chart has a line per trace, source and run
+ * with the metric; without any it is hidden. Metrics without a chart here are listed by name below.
  */
 import type { MetricTable } from "./MetricTable.ts"
 import * as RewardNames from "./RewardNames.ts"
 import * as Temperatures from "./Temperatures.ts"
 
-/** How values are written: shares as percent, rates and durations with their unit. */
+/** Format of values: shares as percent, rates and durations with their unit. */
 export type Unit = "number" | "share" | "seconds" | "perSecond" | "nats" | "tokens"
 
-/** What is drawn around a line to tell how far values lie apart, or how sure their mean is. */
+/** The band around a line: the spread of values, or the uncertainty of their mean. */
 export type Spread =
   | { readonly kind: "range"; readonly low: string; readonly high: string; readonly label: string }
   | { readonly kind: "standardError"; readonly metric: string; readonly label: string }
 
-/** One line of a chart. */
 export interface Trace {
   readonly label: string
   readonly metric: string
-  /** The values are divided by those of this metric, step by step. */
+  /** Values are divided by those of this metric, step by step. */
   readonly per?: string
   readonly spread?: Spread
 }
@@ -27,15 +25,14 @@ export interface Trace {
 export interface Chart {
   readonly id: string
   readonly title: string
-  /** What it tells, in a sentence. */
+  /** A one-sentence explanation. */
   readonly help: string
   readonly unit: Unit
-  /** `stacked`: the traces are parts of a whole; `points`: few measurements, each shown, none smoothed. */
+  /** `stacked`: the traces are parts of a whole; `points`: few measurements, each drawn, not smoothed. */
   readonly kind: "lines" | "stacked" | "points"
   readonly traces: ReadonlyArray<Trace>
-  /** Of this source alone. */
   readonly source?: string
-  /** Metrics of the queue are not recorded: they are watched while the page is open. */
+  /** Queue metrics are not recorded but observed while the page is open. */
   readonly isWatched?: boolean
 }
 
@@ -189,7 +186,7 @@ const speed: Section = {
   ]
 }
 
-/** What evaluations record beside their scores. */
+/** Metrics of evaluations other than scores. */
 const counts = new Set(["eval/items", "eval/failed_items", "eval/seconds", "eval/temperature"])
 const bounds = /_(stderr|ci_low|ci_high)$/
 
@@ -199,11 +196,11 @@ const titleOf = (metric: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** By its name: rates of success and fractions are shares. */
+/** By name: success rates and fractions are shares. */
 export const unitOf = (metric: string): Unit =>
   /percent|fraction|pass@|accuracy|_rate$/.test(metric) ? "share" : "number"
 
-/** A chart for each score that was evaluated, with its 95% confidence interval where that is known. */
+/** A chart for each evaluated score, with its 95% confidence interval if known. */
 const evaluation = (names: ReadonlyArray<string>, sampled: string): Section => ({
   title: "Evaluation",
   charts: names
@@ -229,7 +226,7 @@ const spreadOf = (name: string, names: ReadonlyArray<string>): Spread | undefine
   return names.includes(`${name}_stderr`) ? { kind: "standardError", metric: `${name}_stderr`, label } : undefined
 }
 
-/** A chart for each environment whose reward has components, with a curve each. */
+/** A chart for each environment with reward components, one curve each. */
 const components = (runs: ReadonlyArray<Tables>): ReadonlyArray<Chart> => {
   const sources = new Map<string, Set<string>>()
   for (const { table } of runs) {
@@ -250,17 +247,17 @@ const components = (runs: ReadonlyArray<Tables>): ReadonlyArray<Chart> => {
   }))
 }
 
-/** Runs with their metrics; the queue's are told apart, as they are known only since the page was opened. */
+/** Runs with their metrics; those of the queue are separate, since they are only known since the page was opened. */
 interface Tables {
   readonly table: MetricTable
   readonly watched: MetricTable
 }
 
-/** The sections of charts for what is recorded of the runs; charts of which there is nothing are left out. */
+/** The sections of charts with data for the runs. */
 export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> => {
   const names = namesOf(runs)
   const recorded = new Set(names)
-  // One state of the queue is no curve.
+  // A single state of the queue is not a curve.
   const watched = new Set(runs.flatMap(({ watched }) => (isCurve(watched) ? watched.names() : [])))
   const scored: Section = { ...reward, charts: [...reward.charts, ...components(runs)] }
   return [scored, evaluation(names, Temperatures.sampledAt(runs)), learning, rollouts, speed]
@@ -274,13 +271,12 @@ export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> =>
     .filter(({ charts }) => charts.length > 0)
 }
 
-/** Whether there is more than one step. */
 export const isCurve = (table: MetricTable): boolean => {
   const steps = table.steps()
   return steps !== null && steps.last > steps.first
 }
 
-/** Metrics by what stands before the last slash of their names: `server/server_0_failures` under `server`. */
+/** Metrics by the prefix before the last slash: `server/server_0_failures` under `server`. */
 export const byPrefix = (
   names: ReadonlyArray<string>,
   search: string
@@ -295,6 +291,5 @@ export const byPrefix = (
 const single = (name: string): Chart =>
   lines(`metric:${name}`, name, unitOf(name), "", [trace(name.slice(name.lastIndexOf("/") + 1), name)])
 
-/** What is recorded of any of the runs, sorted. */
 export const namesOf = (runs: ReadonlyArray<Tables>): ReadonlyArray<string> =>
   [...new Set(runs.flatMap(({ table }) => table.names()))].sort()

@@ -1,10 +1,7 @@
 /**
- * The curves of a chart: which there are (`layout`), what they are called and drawn with, and where they run (`draw`).
- * Pure.
- *
- * Runs are told apart first, then sources, then traces: the first of these of which there are several has the colours;
- * curves of one colour have dashes. `layout` is cheap and changes seldom; `draw` goes through all points that are new
- * since the last time.
+ * Computes the curves of a chart: which exist with their labels and styles (`layout`), and their points (`draw`). Pure.
+ * The first of runs, sources and traces that has several values determines colours; curves of the same colour differ in
+ * dashes. `layout` is cheap and rarely changes; `draw` processes all points added since the last call.
  */
 import * as Breaks from "./Breaks.ts"
 import type { Chart, Trace } from "./Catalog.ts"
@@ -17,10 +14,10 @@ export { gapsTold } from "./Gaps.ts"
 
 export interface RunData {
   readonly name: string
-  /** Place among the runs that are compared: its colour everywhere. */
+  /** Index among the compared runs, which determines its colour everywhere. */
   readonly tone: number
   readonly table: MetricTable
-  /** The queue as seen while the page is open, from the source `queue`. */
+  /** The queue as observed while the page is open, from the source `queue`. */
   readonly watched: MetricTable
 }
 
@@ -28,23 +25,22 @@ export type Axis = "step" | "time"
 
 export interface View {
   readonly axis: Axis
-  /** 0: none, below 1. */
+  /** 0: none; below 1. */
   readonly smoothing: number
 }
 
 /** A curve without its points. */
 export interface Entry {
   readonly key: string
-  /** As short as tells it apart from the others of its chart. */
+  /** As short as possible while unique within its chart. */
   readonly label: string
   readonly run: RunData
   readonly source: string
   readonly trace: Trace
-  /** Whether the spread of the trace is recorded too. */
   readonly hasSpread: boolean
-  /** Number of its colour, from 0. */
+  /** Colour index, from 0. */
   readonly tone: number
-  /** Number of its dashes, from 0: a whole line. */
+  /** Dash index, from 0: solid. */
   readonly dash: number
 }
 
@@ -52,21 +48,18 @@ export interface Curve {
   readonly entry: Entry
   /** Its values, smoothed. */
   readonly line: Line.Line
-  /** Its values as recorded, where they are smoothed. */
+  /** Its recorded values, if smoothed. */
   readonly raw: Line.Line | null
   readonly band: Line.Band | null
   /**
-   * Where it is drawn: on top of the curves below it in a stacked chart, else where its values are, with a gap wherever
-   * steps are missing.
+   * The drawn line: stacked on the curves below in a stacked chart, otherwise its values with gaps at missing steps.
    */
   readonly drawn: Line.Line
-  /** Where its values are not finite. */
   readonly gaps: ReadonlyArray<Gap>
 }
 
 const tableOf = (chart: Chart, run: RunData): MetricTable => (chart.isWatched === true ? run.watched : run.table)
 
-/** A point that somebody wants to know more of. */
 export interface Picked {
   readonly run: string
   readonly source: string
@@ -74,7 +67,7 @@ export interface Picked {
   readonly step: number
 }
 
-/** The recorded step at `x`, or next to it. */
+/** The recorded step nearest to `x`. */
 const stepAt = ({ run, source, trace }: Entry, x: number, axis: Axis): number => {
   const { steps, times } = run.table.points(source, trace.metric)
   if (steps.length === 0) return Math.round(x)
@@ -92,7 +85,6 @@ export const picked = (entry: Entry, x: number, axis: Axis): Picked => ({
   step: stepAt(entry, x, axis)
 })
 
-/** Where a step is on the axis. */
 export const xOf = ({ run, source, trace }: Entry, step: number, axis: Axis): number => {
   if (axis === "step") return step
   const { steps, times } = run.table.points(source, trace.metric)
@@ -100,7 +92,7 @@ export const xOf = ({ run, source, trace }: Entry, step: number, axis: Axis): nu
   return at === null || at === undefined ? 0 : (times[at]! - (run.table.times()?.first ?? 0)) / 1000
 }
 
-/** The trainer's steps within a range of the axis; null where there are none. */
+/** The trainer's steps within a range of the axis; null if none. */
 export const stepsWithin = (
   { table }: RunData,
   [from, to]: readonly [number, number],
@@ -114,7 +106,7 @@ export const stepsWithin = (
   return within.length === 0 ? null : [within[0]!, within.at(-1)!]
 }
 
-/** The curves there are now, without those of which nothing is recorded. */
+/** The current curves, without those that have no data. */
 export const layout = (chart: Chart, runs: ReadonlyArray<RunData>): ReadonlyArray<Entry> => {
   const found = runs.flatMap((run) => {
     const table = tableOf(chart, run)
@@ -155,7 +147,7 @@ export const layout = (chart: Chart, runs: ReadonlyArray<RunData>): ReadonlyArra
   })
 }
 
-/** Colours of curves that there are (`--series-1` …): what comes after them begins anew, with other dashes. */
+/** Number of curve colours (`--series-1` …), which are then reused with other dashes. */
 export const colors = 8
 
 const spreadNames = ({ spread }: Trace): ReadonlyArray<string> =>
@@ -163,7 +155,7 @@ const spreadNames = ({ spread }: Trace): ReadonlyArray<string> =>
 
 const isSeveral = (values: Iterable<unknown>): boolean => new Set(values).size > 1
 
-/** Sources that say nothing beside the title of the chart. */
+/** Sources that add nothing to the chart's title. */
 export const unnamed: ReadonlySet<string> = new Set(["trainer", "queue"])
 
 const numbered = (numbers: Map<string, number>, name: string): number => {
@@ -173,7 +165,7 @@ const numbered = (numbers: Map<string, number>, name: string): number => {
   return numbers.size - 1
 }
 
-/** Whether two layouts look the same and draw from the same tables. */
+/** True if two layouts look the same and use the same tables. */
 export const isSameLayout = (left: ReadonlyArray<Entry>, right: ReadonlyArray<Entry>): boolean =>
   left.length === right.length &&
   left.every((entry, index) => {
@@ -185,7 +177,7 @@ export const isSameLayout = (left: ReadonlyArray<Entry>, right: ReadonlyArray<En
     )
   })
 
-/** The curves of the entries, by their points now. */
+/** The curves of the entries with their current points. */
 export const draw = (chart: Chart, entries: ReadonlyArray<Entry>, view: View): ReadonlyArray<Curve> => {
   const smoothing = chart.kind === "points" ? 0 : view.smoothing
   const curves = entries.map((entry) => curveOf(chart, entry, view.axis, smoothing))
@@ -262,7 +254,7 @@ const smoothed = remembered((line: Line.Line, weight: number) =>
   weight === 0 ? line : { xs: line.xs, ys: Line.smooth(line.ys, weight) }
 )
 
-/** The least and the greatest value drawn of curves in a range of x, bounds included; null where there is none. */
+/** Min and max of drawn values in a range of x, bounds included; null if none. */
 export const extent = (
   curves: ReadonlyArray<Curve>,
   range: readonly [number, number],
@@ -285,7 +277,7 @@ export const extent = (
   return least <= greatest ? [least, greatest] : null
 }
 
-/** The range of x over all that is recorded of the runs; null where nothing is. */
+/** The range of x over all data of the runs; null without data. */
 export const domain = (runs: ReadonlyArray<RunData>, axis: Axis): readonly [number, number] | null => {
   const ranges = runs.flatMap(({ table }) => {
     const times = table.times()

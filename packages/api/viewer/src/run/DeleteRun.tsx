@@ -1,7 +1,4 @@
-/**
- * Deletes the run that is looked at, once somebody has said so in a dialog that names it. Only where the service lets
- * whoever looks do it.
- */
+/** Deletes the current run after confirmation in a dialog that names it. Hidden unless the service permits it. */
 import { useState } from "react"
 import { useLocation } from "wouter"
 import { runPath } from "../route/Location.ts"
@@ -48,7 +45,7 @@ const Confirmation = ({ deleteRun, onClose, run }: ConfirmationProps) => {
       () => {
         onClose()
         runs.reload()
-        // The list that is known still has it.
+        // The loaded list still contains it.
         navigate(runPath(runs.value?.find(({ name }) => name !== run)?.name ?? null))
       },
       (cause: unknown) => {

@@ -1,24 +1,23 @@
 /**
- * Which charts are drawn as small multiples, and of what: a facet for each environment where several runs have several
- * of them, or a chart would have too many curves to follow; a facet for each trace where runs of one environment would.
- * Within facets a run has its colour, a trace its dashes. Pure.
+ * Decides which charts become small multiples: one facet per environment if several runs have several environments, or
+ * if a chart would have too many curves; one per trace if runs of a single environment would. Within facets a run has
+ * its colour, a trace its dashes. Pure.
  */
 import type { Chart } from "./Catalog.ts"
 import { type Entry, unnamed } from "./Curves.ts"
 
 export interface Facet {
-  /** An environment, or a trace. */
+  /** An environment or a trace. */
   readonly name: string
-  /** Of equal labels in all facets the curves look alike. */
+  /** Curves with equal labels look alike in all facets. */
   readonly entries: ReadonlyArray<Entry>
 }
 
-/** More curves than this are not followed in one chart. */
 const mostCurves = 6
 
 const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(values)]
 
-/** The facets of a chart by its curves (`Curves.layout`); null where it is one chart. */
+/** The facets of a chart by its curves (`Curves.layout`); null for a single chart. */
 export const of = (
   chart: Pick<Chart, "kind" | "traces">,
   entries: ReadonlyArray<Entry>
@@ -44,7 +43,7 @@ export const of = (
   }))
 }
 
-/** As it is told apart from the others of its facet. */
+/** Restyles an entry to be distinct within its facet. */
 const restyled = (
   entry: Entry,
   { runs, traces }: { readonly runs: ReadonlyArray<string>; readonly traces: ReadonlyArray<string> }

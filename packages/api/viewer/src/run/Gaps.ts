@@ -1,4 +1,4 @@
-/** Where curves have values that are no numbers, in words. Pure. */
+/** Describes the non-finite values of curves. Pure. */
 
 export interface Gap {
   readonly x: number
@@ -11,10 +11,10 @@ interface Gapped {
   readonly gaps: ReadonlyArray<Gap>
 }
 
-/** Steps that are named; of more, only the number is given. */
+/** Max steps listed; above it only their number is given. */
 const namedSteps = 3
 
-/** Where the curves have no number, in a sentence; empty where they all have. */
+/** One sentence per affected curve; empty if all values are finite. */
 export const gapsTold = (curves: ReadonlyArray<Gapped>): string =>
   curves
     .flatMap(({ entry: { label }, gaps }) => {

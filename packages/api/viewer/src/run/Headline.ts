@@ -1,38 +1,35 @@
-/**
- * The figures at the head of a run: where it is, how it fares, how fast it goes. Pure; null where nothing is known yet.
- */
+/** Computes the headline metrics of a run: progress, reward, speed. Pure; null while unknown. */
 import * as Health from "@atropos/core/health/Health"
 import type { MetricTable, Points } from "./MetricTable.ts"
 
 export interface Headline {
   readonly step: number | null
-  /** Steps the trainer means to take. */
+  /** Total steps planned by the trainer. */
   readonly totalSteps: number | null
   readonly reward: Health.Course | null
-  /** Steps that left the weights alone, and those of them in which something was not a number. */
+  /** Steps that did not update the weights, and how many of them were due to NaN or infinity. */
   readonly skipped: { readonly steps: number; readonly notFinite: number } | null
   /**
-   * Tokens trained by the time of their steps, waiting included, as the console has it; of a trainer that counts none,
-   * what it says itself.
+   * Trained tokens per second of step time, waiting included, as in the console; for a trainer without token counts,
+   * its own metric.
    */
   readonly tokensPerSecond: number | null
-  /** Seconds that all steps took, as the console sums them; of a trainer that times none, from first to last row. */
+  /** Total seconds of all steps, as in the console; for a trainer without step times, from first to last row. */
   readonly elapsed: number | null
   /** Seconds, waiting included. */
   readonly stepTime: number | null
-  /** Seconds until the last step, at the pace of the last ones; null where the end is unknown or reached. */
+  /** Seconds until the last step at the recent pace; null if the end is unknown or reached. */
   readonly remaining: number | null
-  /** The latest evaluation of each score, best known first. */
+  /** The latest evaluation, by the first available score. */
   readonly evaluation: { readonly name: string; readonly value: number; readonly step: number } | null
 }
 
-/** Over how many steps figures are averaged. */
 export const recentSteps = Health.window
 
-/** Which of the evaluations' scores stands for them. */
+/** Scores that represent evaluations, in order of preference. */
 const scores = ["eval/percent_correct", "eval/mean_score"]
 
-/** `totalSteps` is the run's; -1 or 0 where it did not say. */
+/** `totalSteps` is the run's; -1 or 0 if unknown. */
 export const of = (table: MetricTable, totalSteps: number): Headline => {
   const reward = firstOf(table, ["reward/mean", "train/scores_mean"])
   const stepTime = mean(recent(firstOf(table, ["train/step_time"])))
@@ -65,11 +62,11 @@ const elapsedOf = (table: MetricTable): number | null => {
   return times === null || times.last === times.first ? null : (times.last - times.first) / 1000
 }
 
-/** The trainer's step; while it has none, the environments'. */
+/** The trainer's step; the environments' until it has one. */
 const lastStep = (table: MetricTable): number | null =>
   firstOf(table, ["reward/mean", "train/loss"]).steps.at(-1) ?? table.steps()?.last ?? null
 
-/** Of the first of the metrics that is recorded, the first source; without what is not finite. */
+/** The first source of the first recorded metric, without non-finite values. */
 const firstOf = (table: MetricTable, names: ReadonlyArray<string>): Points => {
   const name = names.find((name) => table.sourcesOf(name).length > 0) ?? ""
   return finiteOf(table, table.sourcesOf(name)[0] ?? "", name)
@@ -95,7 +92,7 @@ const skippedOf = (table: MetricTable): Headline["skipped"] => {
   return steps === 0 ? null : { steps, notFinite: stepsOf("train/skipped_not_finite") }
 }
 
-/** Of all that evaluate: the highest step, and of evaluations of one step the one that came last. */
+/** Over all sources: the highest step, and among evaluations of that step the latest. */
 const latest = (table: MetricTable, names: ReadonlyArray<string>): Headline["evaluation"] => {
   for (const name of names) {
     const [newest] = table

@@ -1,4 +1,4 @@
-/** The figures at the head of the page: of one run as tiles, of several as a table that compares them. */
+/** Shows the headline metrics: tiles for one run, a comparison table for several. */
 import * as Health from "@atropos/core/health/Health"
 import type { ReactNode } from "react"
 import { type Column, DataTable } from "../service/DataTable.tsx"
@@ -21,7 +21,7 @@ interface HeadlinesProps {
 
 interface Row {
   readonly run: RunState
-  /** Whether it moves, as the service said last; undefined where it does not say. */
+  /** The last activity reported by the service; undefined if unsupported. */
   readonly activity: Wire.Run["activity"]
   readonly color: string
   readonly headline: Headline.Headline
@@ -95,7 +95,7 @@ const Tile = ({
   </div>
 )
 
-/** Rewards of training and evaluations are not sampled alike. */
+/** Training and evaluation rewards are sampled at different temperatures. */
 const Temperatures = ({ run }: Pick<Row, "run">) => {
   const evaluated = SampledAt.temperatureOf([run], "eval/temperature")
   const trained = SampledAt.temperatureOf([run], "train/temperature")
@@ -126,11 +126,11 @@ const words: { readonly [State in RunState["live"]]: string } = {
   static: "saved"
 }
 
-/** Whether steps are to be expected: none where nothing moves, or where that is unknown. */
+/** True if steps are expected. */
 const isMoving = (run: RunState, activity: Wire.Run["activity"]): boolean =>
   run.live !== "waiting" && (activity === undefined || activity.state === "running" || activity.state === "starting")
 
-/** How a run stands, in words: how long ago it last moved where it does not. */
+/** Describes the state of a run, with the time since it last moved. */
 const standing = ({ idle_seconds, state }: NonNullable<Wire.Run["activity"]>): string =>
   state === "stalled" || state === "stopped"
     ? `${state} ${Health.Activity.span(idle_seconds)}${state === "stopped" ? " ago" : ""}`
@@ -138,7 +138,7 @@ const standing = ({ idle_seconds, state }: NonNullable<Wire.Run["activity"]>): s
 
 const Liveness = ({ activity, headline: { step, totalSteps }, run }: Pick<Row, "run" | "headline" | "activity">) => {
   const { stepOf } = useSource()
-  // The last rows may not have come before the service ended.
+  // The last rows may not have arrived before the service ended.
   const last = run.live === "waiting" ? Math.max(step ?? 0, stepOf(run.name) ?? 0) : step
   const isDone = last !== null && totalSteps !== null && last >= totalSteps
   if (run.phase === "failed") return <span className="falling">{run.error?.message ?? "failed"}</span>

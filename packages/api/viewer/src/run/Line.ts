@@ -1,8 +1,6 @@
 /**
- * Lines to draw: points by ascending x, and what is done to them before they are drawn. Everything here is pure.
- *
- * `x` is a step, or seconds since the run's first row. A `y` that is not finite is a gap: it is kept in its place, and
- * counts for no mean and no extreme.
+ * Prepares lines for drawing: points by ascending x. Pure. `x` is a step, or seconds since the run's first row. A
+ * non-finite `y` is a gap: it keeps its place, and is ignored in means and extremes.
  */
 import type { Points } from "./MetricTable.ts"
 
@@ -11,7 +9,6 @@ export interface Line {
   readonly ys: Float64Array
 }
 
-/** A line's lower and upper bound. */
 export interface Band {
   readonly low: Line
   readonly high: Line
@@ -22,8 +19,8 @@ export const empty: Line = { xs: new Float64Array(), ys: new Float64Array() }
 export const byStep = ({ steps, values }: Points): Line => ({ xs: steps, ys: values })
 
 /**
- * By seconds since `start` (milliseconds since the epoch). Steps that a resumed run has not reached again are older
- * than the steps before them: points are put in the order of time.
+ * By seconds since `start` (milliseconds since the epoch). Points are sorted by time: steps a resumed run has not
+ * reached again are older than their predecessors.
  */
 export const byTime = ({ times, values }: Points, start: number): Line => {
   const order = Uint32Array.from(times.keys())
@@ -37,8 +34,8 @@ export const byTime = ({ times, values }: Points, start: number): Line => {
 }
 
 /**
- * Exponential moving average without the bias of its start: the mean of the values so far, weighted by `weight ** age`.
- * 0 leaves the values as they are. As TensorBoard's smoothing.
+ * Exponential moving average with bias correction: the mean of the values so far, weighted by `weight ** age`. 0 leaves
+ * the values unchanged. Equals TensorBoard's smoothing.
  */
 export const smooth = (ys: Float64Array, weight: number): Float64Array => {
   if (weight <= 0) return ys
@@ -58,23 +55,23 @@ export const smooth = (ys: Float64Array, weight: number): Float64Array => {
   return smoothed
 }
 
-/** The part of the x axis that is drawn, and how fine. */
+/** The visible part of the x axis, and its resolution. */
 export interface Window {
   readonly from: number
   readonly to: number
-  /** Equal parts of the axis, one for each pixel or two. */
+  /** Number of equal parts of the axis, one for each pixel or two. */
   readonly buckets: number
-  /** Whether the axis is logarithmic; `from` is above 0 then. */
+  /** True if the axis is logarithmic; `from` is then above 0. */
   readonly isLog: boolean
 }
 
 /**
- * At most two points for each bucket of the window, its smallest and its largest value in the order in which they came:
- * drawn, the line looks as if all points were. One point on either side of the window stays, so that the line reaches
- * the edges. A bucket with a gap has it as a third.
+ * Reduces to at most two points per bucket, its min and max in their original order, so that the line looks unchanged.
+ * One point on either side of the window is kept, so that the line reaches the edges. A bucket with a gap has a third
+ * point.
  *
- * They stand at the beginning, in the middle and at three quarters of their bucket, so that lines of one chart share
- * their `xs`; lines that are sparse enough keep their points where they are.
+ * Points are placed at the beginning, the middle and three quarters of their bucket, so that lines of one chart share
+ * their `xs`; sparse lines keep their original points.
  */
 export const thin = ({ xs, ys }: Line, { buckets, from, isLog, to }: Window): Line => {
   const start = lowerBound(xs, from)
@@ -119,8 +116,8 @@ export const thin = ({ xs, ys }: Line, { buckets, from, isLog, to }: Window): Li
 }
 
 /**
- * The lines over all their `xs`: `undefined` where a line has no point, `null` in a gap. Of points with the same x the
- * last counts.
+ * Aligns lines over the union of their `xs`: `undefined` if a line has no point, `null` in a gap. For repeated x the
+ * last point counts.
  */
 export const align = (
   lines: ReadonlyArray<Line>
@@ -148,7 +145,7 @@ export const align = (
   }
 }
 
-/** The index of the point nearest to `x`; undefined where there is none. Of two as near, the earlier. */
+/** The index of the point nearest to `x`; undefined without points. The earlier one wins ties. */
 export const nearest = ({ xs }: Line, x: number): number | undefined => {
   if (xs.length === 0) return undefined
   const after = Math.min(xs.length - 1, lowerBound(xs, x))
@@ -156,7 +153,7 @@ export const nearest = ({ xs }: Line, x: number): number | undefined => {
   return x - xs[before]! <= xs[after]! - x ? before : after
 }
 
-/** Sums up to each line, over the points that all of them have: the edges of a stacked chart. */
+/** Cumulative sums of lines over their common points: the edges of a stacked chart. */
 export const stack = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> => {
   const [head, ...rest] = lines
   if (head === undefined) return []
@@ -178,10 +175,13 @@ export const stack = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> => {
   })
 }
 
-/** `top / bottom` wherever both have a point and the divisor is not 0; a gap where one of them has. */
+/** `top / bottom` at common points with a non-zero divisor; gaps are propagated. */
 export const divide = (top: Points, bottom: Points): Points => combine(top, bottom, (a, b) => a / b)
 
-/** A line's bounds from its standard error: the 95% confidence interval of a mean of many; a share is from 0 to 1. */
+/**
+ * Bounds from the standard error: the 95% confidence interval of a mean (normal approximation); shares are clamped to
+ * [0, 1].
+ */
 export const confidence = (
   mean: Points,
   standardError: Points,
@@ -217,8 +217,8 @@ const combine = (left: Points, right: Points, by: (left: number, right: number) 
 }
 
 /**
- * First, last, smallest and largest value, with where they are, and how many gaps; null without points. Extremes are
- * the first's in nothing but gaps.
+ * First, last, smallest and largest value with their positions, and the number of gaps; null without points. If all
+ * values are gaps, the extremes are at the first.
  */
 export const summary = ({ xs, ys }: Line): Summary | null => {
   if (ys.length === 0) return null
@@ -258,7 +258,6 @@ const lowerBound = (xs: Float64Array, x: number): number => {
   return low
 }
 
-/** The first index whose value is above `x`. */
 const upperBound = (xs: Float64Array, x: number): number => {
   let low = 0
   let high = xs.length

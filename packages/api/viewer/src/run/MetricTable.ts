@@ -1,11 +1,11 @@
 /**
- * The metrics of one run, by source, step and name, as they come in.
+ * Stores the metrics of one run by source, step and name as they arrive.
  *
- * Rows may come in any order and more than once. Per source, step and name the value that came last counts: a resumed
- * run records some steps a second time, and figures of an evaluation come in a row of their own. NaN and the infinities
- * are values too, as numbers or by their names (`"NaN"`, `"Infinity"`, `"-Infinity"`; `null` is NaN). Kept as one array
- * per name beside the steps of its source (`NaN` where a step lacks it, or has what is not finite: that lies apart):
- * 10,000 steps of 40 names are 3 MB.
+ * Rows may arrive in any order and repeatedly. For each source, step and name the last value counts: a resumed run
+ * records some steps again, and evaluation metrics arrive in separate rows. NaN and infinities are values too, as
+ * numbers or names (`"NaN"`, `"Infinity"`, `"-Infinity"`; `null` is NaN). Stored as one array per name next to the
+ * steps of its source (`NaN` if a step lacks it or its value is non-finite, which is stored separately): 10,000 steps
+ * of 40 names take 3 MB.
  */
 import type * as Wire from "../source/Wire.ts"
 
@@ -21,26 +21,23 @@ export interface Points {
 
 export interface MetricTable {
   readonly add: (rows: Iterable<MetricsRow>) => void
-  /** In the order in which they appeared. */
+  /** In order of first appearance. */
   readonly sources: () => ReadonlyArray<string>
-  /** Names that at least one source has, sorted. */
   readonly names: () => ReadonlyArray<string>
-  /** Sources that have the metric, in the order in which they appeared. */
+  /** Sources with the metric, in order of first appearance. */
   readonly sourcesOf: (name: string) => ReadonlyArray<string>
-  /** The same object as before where nothing was added to the metric. */
+  /** Returns the same object until points of the metric are added. */
   readonly points: (source: string, name: string) => Points
-  /** Smallest and largest step of all sources; null without rows. */
+  /** Min and max step of all sources; null without rows. */
   readonly steps: () => { readonly first: number; readonly last: number } | null
-  /** Smallest and largest time of all rows; null without rows. */
+  /** Min and max time of all rows; null without rows. */
   readonly times: () => { readonly first: number; readonly last: number } | null
-  /** How often rows came in. */
   readonly version: () => number
 }
 
 interface Column {
   /** May be shorter than the steps: the rest is `NaN`. */
   values: Array<number>
-  /** What is not finite, by step. */
   readonly odd: Map<number, number>
   points: Points | null
 }
@@ -109,7 +106,7 @@ export const make = (rows: Iterable<MetricsRow> = []): MetricTable => {
 
 const none: Points = { steps: new Float64Array(), times: new Float64Array(), values: new Float64Array() }
 
-/** Where `step` is, or where it belongs if that is the end; undefined if it belongs between others. */
+/** The index of `step`, or its insertion index if that is at the end; undefined if it belongs between others. */
 const indexOf = (steps: ReadonlyArray<number>, step: number): number | undefined => {
   if (steps.length === 0 || step > steps.at(-1)!) return steps.length
   let low = 0
@@ -135,7 +132,7 @@ const write = (source: SourceTable, index: number, { at, step, values }: Metrics
 
 const numberOf = (value: number | string | null): number => (value === null ? Number.NaN : Number(value))
 
-/** What belongs into the column's array for a step; what is not finite is put apart. */
+/** The array value for a step; non-finite values are stored separately. */
 const placed = ({ odd }: Column, step: number, value: number): number => {
   if (Number.isFinite(value)) {
     odd.delete(step)
@@ -153,7 +150,7 @@ const columnOf = (source: SourceTable, name: string): Column => {
   return made
 }
 
-/** Keeps a row that belongs between others, so that all of them go in at once. */
+/** Keeps a row that belongs between others, so that these are inserted together. */
 const setAside = (
   late: Map<SourceTable, Map<number, LateRow>>,
   source: SourceTable,

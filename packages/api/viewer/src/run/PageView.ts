@@ -1,15 +1,14 @@
-/** How the run page looks at its curves, and how the address tells it: a link shows what its sender saw. Pure. */
+/** Defines the view settings of the run page and their address parameters, so that a link reproduces the view. Pure. */
 import type { Axis } from "./Curves.ts"
 
 export interface PageView {
-  /** Names of the runs beside the one looked at. */
   readonly others: ReadonlyArray<string>
   readonly axis: Axis
   /** 0 to 0.99. */
   readonly smoothing: number
   readonly isLogX: boolean
   readonly isLogY: boolean
-  /** What is zoomed into, by x; null: everything. */
+  /** Zoomed range of x; null: everything. */
   readonly range: readonly [number, number] | null
 }
 
@@ -29,7 +28,7 @@ export const read = (search: URLSearchParams): PageView => {
   }
 }
 
-/** The parameters for changes of the view; null takes one out of the address. */
+/** The address parameters of a view; null removes one. */
 export const write = (view: PageView): { readonly [name: string]: string | number | null } => ({
   with: view.others.join(",") || null,
   x: view.axis === "time" ? "time" : null,

@@ -1,4 +1,4 @@
-/** Values with their units, as charts and tables write them. */
+/** Formats values with units for charts and tables. */
 import * as Format from "../ui/Format.ts"
 import type { Unit } from "./Catalog.ts"
 
@@ -18,7 +18,7 @@ export const quantity = (value: number, unit: Unit): string => {
   }
 }
 
-/** Four digits at most: `12,345` as `12.3k`. */
+/** At most four digits: `12,345` as `12.3k`. */
 export const compact = (value: number): string => {
   const size = Math.abs(value)
   if (size >= 1e9) return `${Format.number(value / 1e9, 3)}G`
@@ -44,6 +44,6 @@ const join = (value: number, parts: number, large: string, small: string): strin
   return `${Math.trunc(value / parts)} ${large}${rest === 0 ? "" : ` ${rest} ${small}`}`
 }
 
-/** Two digits will do: `+0.12`, `−0.0034`, `±0` */
+/** Two digits: `+0.12`, `−0.0034`, `±0` */
 export const change = (value: number): string =>
   value === 0 ? "±0" : `${value > 0 ? "+" : "−"}${Format.number(Math.abs(value), 2)}`

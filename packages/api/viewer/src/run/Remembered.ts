@@ -1,6 +1,6 @@
 /**
- * A function that remembers, for each object it was called with, its last result: while the object and the other
- * arguments are the same, so is the result. What is not used any more is forgotten with the object.
+ * Memoizes the last result of a function per first argument: it is reused while the other arguments are equal. Entries
+ * are garbage-collected with their object.
  */
 export const remembered = <Of extends object, Rest extends ReadonlyArray<unknown>, Result>(
   make: (of: Of, ...rest: Rest) => Result

@@ -1,10 +1,10 @@
 /**
- * The metrics of the runs that are looked at, as they come: all that is recorded, page by page, then each new row.
+ * Follows the metrics of the selected runs: loads all recorded rows page by page, then each new row.
  *
- * Listeners are told at most four times a second (once while runs are loading), on a frame of the browser, and not
- * while the page is hidden: they read the tables then. A run that failed to load can be tried again, and is when a
- * source is back that was away; an interruption of its events is only told (`live`), they go on by themselves. Where a
- * trainer's steps go back, another run may have taken the name: what is recorded is then loaded anew.
+ * Listeners are notified at most four times a second (once a second while runs load), on an animation frame, and not
+ * while the page is hidden; they then read the tables. A run that failed to load can be retried, and is when the source
+ * is reachable again; an interrupted event stream is only reported (`live`) and resumes by itself. If a trainer's steps
+ * go back, another run may have taken the name, so everything is loaded again.
  */
 import { type Source, SourceError, type Unwatch, type WatchState } from "../source/Source.ts"
 import type * as Wire from "../source/Wire.ts"
@@ -14,26 +14,24 @@ import * as MetricTable from "./MetricTable.ts"
 
 export interface RunState extends RunData {
   readonly phase: "loading" | "ready" | "failed"
-  /** Rows that have come while loading. */
   readonly loaded: number
   readonly error: SourceError | null
   readonly live: WatchState | "static"
 }
 
 export interface RunMetrics {
-  /** Follows these runs and no others, in this order. */
+  /** Follows exactly these runs, in this order. */
   readonly choose: (names: ReadonlyArray<string>) => void
   readonly retry: (name: string) => void
-  /** Of every change. */
   readonly subscribe: (listener: () => void) => () => void
-  /** In the order chosen; the same array until something changes, values of metrics included. */
+  /** In the selected order; the same array until anything changes, including values. */
   readonly states: () => ReadonlyArray<RunState>
-  /** The same text as long as there are the same runs, sources and metrics. */
+  /** The same text as long as runs, sources and metrics are the same. */
   readonly shape: () => string
   readonly close: () => void
 }
 
-/** So that the page stays responsive while a long run loads: reading 4,000 rows takes some 40 ms. */
+/** Keeps the page responsive while a long run loads: parsing 4,000 rows takes about 40 ms. */
 const pageRows = 4000
 const noticeMillis = 250
 const loadingNoticeMillis = 1000
@@ -41,7 +39,7 @@ const loadingNoticeMillis = 1000
 export interface Surroundings {
   readonly source: Source
   readonly onUnauthorized: () => void
-  /** Calls back when the browser is about to paint. */
+  /** Schedules a callback for the next paint. */
   readonly onFrame: (run: () => void) => void
 }
 
@@ -49,7 +47,7 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
   const runs = new Map<string, FollowedRun>()
   const listeners = new Set<() => void>()
   let order: ReadonlyArray<string> = []
-  // A run keeps its colour while others come and go.
+  // A run keeps its colour when others are added or removed.
   const tones = new Map<string, number>()
   let snapshot: ReadonlyArray<RunState> | null = null
   let shape: string | null = null
@@ -161,10 +159,9 @@ const follow = (
   let loaded = 0
   let error: SourceError | null = null
   let live: RunState["live"] = source.isLive ? "connecting" : "static"
-  /** Of the trainer's last row. */
   let step = Number.NEGATIVE_INFINITY
 
-  /** Whether the trainer's steps go back in these rows, which are the next ones. */
+  /** True if the trainer's steps go back in these next rows. */
   const goBack = (rows: ReadonlyArray<Wire.MetricsRow>): boolean => {
     let goes = false
     for (const row of rows) {
@@ -185,7 +182,7 @@ const follow = (
       )
       table.add(metrics)
       goBack(metrics)
-      // The first rows are shown as soon as they are there.
+      // The first rows are shown as soon as possible.
       if (loaded === 0) notice.soon()
       else notice.request()
       loaded += metrics.length
@@ -250,7 +247,6 @@ const follow = (
 
 interface Throttled {
   readonly run: () => void
-  /** Milliseconds from one call to the next at the least. */
   readonly pause: () => number
   readonly onFrame: Surroundings["onFrame"]
 }
@@ -258,7 +254,6 @@ interface Throttled {
 interface Notice {
   /** On a frame after the pause, once for all requests until then. */
   readonly request: () => void
-  /** On the next frame. */
   readonly soon: () => void
   readonly now: () => void
   readonly cancel: () => void

@@ -1,4 +1,4 @@
-/** A run's curves, alone or laid over those of other runs, as they come. */
+/** Shows a run's curves live, optionally with those of other runs. */
 import { useMemo } from "react"
 import { Link, useLocation } from "wouter"
 import { Distributions } from "../distribution/Distributions.tsx"
@@ -80,7 +80,7 @@ const Charts = ({ run }: { readonly run: string }) => {
       <WithoutMetrics run={run} isSaved={!hasService} />
     )
   }
-  // A point of an evaluation leads to its samples, if the service has them; any other to the groups of its step.
+  // A point of an evaluation links to its samples, if the service has them; others to the groups of their step.
   const pick = (picked: Curves.Picked) => {
     const groups = Guilty.address(picked.run, Guilty.ofPoint(picked.metric, picked.source, picked.step))
     if (!OfPoint.isEvaluated(picked.metric)) return navigate(groups)
@@ -156,7 +156,6 @@ const Charts = ({ run }: { readonly run: string }) => {
 
 const none: ReadonlyArray<Wire.Run> = []
 
-/** Runs that could not be loaded beside others that were. */
 const Failures = ({
   onRetry,
   states
@@ -165,7 +164,7 @@ const Failures = ({
   readonly onRetry: (name: string) => void
 }) =>
   states.flatMap(({ error, name }) =>
-    // An outage is told over the page, and mended by itself.
+    // The banner reports outages, which recover by themselves.
     error === null || error.kind === "unreachable"
       ? []
       : [

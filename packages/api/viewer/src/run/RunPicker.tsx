@@ -1,4 +1,4 @@
-/** Which runs are laid over the one looked at. */
+/** Selects the runs to compare with. */
 import { useEffect, useRef, useState } from "react"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
@@ -9,12 +9,11 @@ interface RunPickerProps {
   readonly run: string
   readonly others: ReadonlyArray<string>
   readonly runs: ReadonlyArray<Wire.Run>
-  /** Of the runs that are looked at, by name. */
   readonly colors: ReadonlyMap<string, string>
   readonly onChange: (others: ReadonlyArray<string>) => void
 }
 
-/** More than this many names are searched rather than read. */
+/** Number of names from which a search field is shown. */
 const searchedFrom = 8
 
 export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProps) => {
@@ -46,7 +45,7 @@ export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProp
   const shown = choices.filter(({ name }) => name.toLowerCase().includes(search.trim().toLowerCase()))
   const toggle = (name: string) =>
     onChange(others.includes(name) ? others.filter((other) => other !== name) : [...others, name])
-  // A run that was chosen this moment has none yet.
+  // A run just selected has none yet.
   const colorOf = (name: string) => colors.get(name) ?? "transparent"
   return (
     <div className="run-picker">

@@ -1,4 +1,4 @@
-/** The settings of the runs, as they are in force: a table, opened on demand, searched, and cut to what differs. */
+/** Shows the effective settings of the runs: a table opened on demand, with search and a filter for differences. */
 import { useMemo, useState } from "react"
 import { type Column, DataTable } from "../service/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
@@ -9,7 +9,7 @@ import * as SettingsTable from "./SettingsTable.ts"
 import "./settings.css"
 
 interface SettingsSectionProps {
-  /** Names of the runs, the one looked at first. */
+  /** Names of the runs, the current one first. */
   readonly names: ReadonlyArray<string>
   readonly runs: ReadonlyArray<Wire.Run>
 }
@@ -40,7 +40,7 @@ const Settings = ({ names, runs }: SettingsSectionProps) => {
       SettingsTable.of(
         (value ?? []).map((one) => ({
           ...one,
-          // Of saved groups nobody registered anything.
+          // Saved groups have no registration.
           registered: runs.find(({ name, registered }) => registered && name === one.run)
         }))
       ),

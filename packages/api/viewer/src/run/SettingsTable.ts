@@ -1,24 +1,24 @@
-/** Settings of runs as they are in force, setting by setting, side by side. Pure. */
+/** Builds a side-by-side table of the runs' effective settings. Pure. */
 import type * as Wire from "../source/Wire.ts"
 
 export interface RunSettings {
   readonly run: string
-  /** As the service has it; absent where it does not list the run. */
+  /** As listed by the service; absent if it is not. */
   readonly registered: Wire.Run | undefined
   readonly sources: ReadonlyArray<Wire.SourceSettings>
 }
 
 export interface Row {
-  /** `run` (what the trainer registered), `trainer`, or the name of an environment. */
+  /** `run` (registered by the trainer), `trainer`, or the name of an environment. */
   readonly of: string
-  /** With what it lies in: `trainer.lr`. */
+  /** With its path: `trainer.lr`. */
   readonly name: string
-  /** A text for each of the runs; null where a run lacks the setting. */
+  /** One text per run; null if a run lacks the setting. */
   readonly values: ReadonlyArray<string | null>
   readonly isDifferent: boolean
 }
 
-/** Of a run as registered: what changes as it trains is left out. */
+/** Registered fields that do not change during training. */
 const registeredFields = [
   "batch_size",
   "max_token_length",
@@ -31,7 +31,7 @@ const registeredFields = [
   "advantages"
 ] as const
 
-/** Lists of plain values are a text; everything else in a setting has a line of its own. */
+/** Lists of plain values become one text; other nested values get a row each. */
 const flat = (name: string, value: unknown): ReadonlyArray<readonly [string, string]> => {
   if (Array.isArray(value) && value.some((item) => typeof item === "object" && item !== null)) {
     return value.flatMap((item: unknown, at) => flat(`${name}[${at}]`, item))
@@ -57,7 +57,7 @@ const textsOf = ({ registered, sources }: RunSettings): ReadonlyMap<string, stri
   )
 }
 
-/** In the order of the first run that has a setting. */
+/** In the order of the first run with the setting. */
 export const of = (runs: ReadonlyArray<RunSettings>): ReadonlyArray<Row> => {
   const texts = runs.map(textsOf)
   return [...new Set(texts.flatMap((one) => [...one.keys()]))].map((key) => {
@@ -67,7 +67,7 @@ export const of = (runs: ReadonlyArray<RunSettings>): ReadonlyArray<Row> => {
   })
 }
 
-/** Rows in which every word is found: in names, sources or values. */
+/** Rows that contain every word in name, source or values. */
 export const search = (rows: ReadonlyArray<Row>, words: string): ReadonlyArray<Row> => {
   const wanted = words
     .toLowerCase()

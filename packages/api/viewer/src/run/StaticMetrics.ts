@@ -1,4 +1,4 @@
-/** Metrics that are all there, as charts follow those of a run. */
+/** Wraps a complete table in the interface of live run metrics, for charts. */
 import * as MetricTable from "./MetricTable.ts"
 import type { RunMetrics, RunState } from "./RunMetrics.ts"
 

@@ -1,16 +1,16 @@
-/** At which temperatures training and evaluations of runs sample. Pure. */
+/** Determines the sampling temperatures of training and evaluation. Pure. */
 import type { MetricTable } from "./MetricTable.ts"
 
 type Tables = ReadonlyArray<{ readonly table: MetricTable }>
 
-/** `, sampled at temperature 0; training samples at 1`: shares of the two are not the same figure. */
+/** `, sampled at temperature 0; training samples at 1`: shares of the two are not comparable. */
 export const sampledAt = (runs: Tables): string => {
   const [evaluated, trained] = ["eval/temperature", "train/temperature"].map((name) => temperatureOf(runs, name))
   if (evaluated === undefined) return ""
   return `, sampled at temperature ${evaluated}${trained === undefined ? "" : `; training samples at ${trained}`}`
 }
 
-/** The last that was recorded, where all runs and sources have the same. */
+/** The last recorded value, if equal in all runs and sources. */
 export const temperatureOf = (runs: Tables, name: string): number | undefined => {
   const all = new Set(
     runs.flatMap(({ table }) => table.sourcesOf(name).map((source) => table.points(source, name).values.at(-1)!))

@@ -1,4 +1,4 @@
-/** How the curves are looked at: axis, smoothing, logarithms, zoom. */
+/** Edits the view of the curves: axis, smoothing, log scale, zoom. */
 import { type FormEvent, useState } from "react"
 import { greatestSmoothing, type PageView } from "./PageView.ts"
 
@@ -41,7 +41,7 @@ export const ViewTools = ({ onChange, view }: ViewToolsProps) => (
   </div>
 )
 
-/** The range in numbers: what dragging over a chart does, for the keyboard and for fingers. */
+/** The zoomed range in numbers, an alternative to dragging for keyboard and touch. */
 const Zoom = ({ onChange, view: { axis, range } }: ViewToolsProps) => {
   const [draft, setDraft] = useState<{ readonly from?: string; readonly to?: string }>({})
   const unit = axis === "step" ? "step" : "second"

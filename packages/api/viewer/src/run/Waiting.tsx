@@ -1,4 +1,4 @@
-/** What stands in the charts' place before the first step: what is missing until it, and how to bring it. */
+/** Shows what is missing before the first step, and how to provide it, instead of charts. */
 import { type ReactNode, useState } from "react"
 import { Link } from "wouter"
 import { standingOf } from "../service/Shares.ts"

@@ -1,4 +1,4 @@
-/** The view of the run page, kept in the address. */
+/** The view of the run page, stored in the address. */
 import { useMemo } from "react"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
 import { type PageView, read, write } from "./PageView.ts"
@@ -7,7 +7,7 @@ export const usePageView = (): readonly [PageView, (changes: Partial<PageView>) 
   const search = useSearch()
   const setSearch = useSetSearch()
   const view = useMemo(() => read(search), [search])
-  // Steps and seconds have nothing in common: another axis shows everything.
+  // Ranges in steps and seconds are incompatible, so changing the axis resets the zoom.
   const change = (changes: Partial<PageView>) =>
     setSearch(write({ ...view, ...(changes.axis === undefined ? {} : { range: null }), ...changes }), { replace: true })
   return [view, change]

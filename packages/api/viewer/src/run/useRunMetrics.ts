@@ -8,7 +8,7 @@ export const useRunMetrics = (names: ReadonlyArray<string>): RunMetrics.RunMetri
   const { epoch, reportUnauthorized } = useSession()
   const metrics = useMemo(
     () => RunMetrics.make({ source, onUnauthorized: reportUnauthorized, onFrame: requestAnimationFrame }),
-    // A new token loads everything anew.
+    // A new token reloads everything.
     // oxlint-disable-next-line react/exhaustive-deps
     [source, reportUnauthorized, epoch]
   )
@@ -18,11 +18,11 @@ export const useRunMetrics = (names: ReadonlyArray<string>): RunMetrics.RunMetri
   return metrics
 }
 
-/** The runs as they are now: renders with every change. */
+/** The current runs: renders on every change. */
 export const useRunStates = (metrics: RunMetrics.RunMetrics): ReadonlyArray<RunMetrics.RunState> =>
   useSyncExternalStore(metrics.subscribe, metrics.states)
 
-/** The runs, by what there is of them: renders when a run, source or metric is new, not with every row. */
+/** The runs by structure: renders when a run, source or metric is added, not for every row. */
 export const useRunShapes = (metrics: RunMetrics.RunMetrics): readonly [string, ReadonlyArray<RunMetrics.RunState>] => {
   const shape = useSyncExternalStore(metrics.subscribe, metrics.shape)
   // oxlint-disable-next-line react/exhaustive-deps

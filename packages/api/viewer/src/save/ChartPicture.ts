@@ -1,4 +1,4 @@
-/** A chart as it stands on the page, with its title and legend above it. */
+/** Draws a chart to a canvas as shown on the page, with title and legend above it. */
 import { colorOf, type PlotStyle } from "../run/chart/PlotStyle.ts"
 import type * as Curves from "../run/Curves.ts"
 import { colorsOf } from "./TablePicture.ts"
@@ -7,7 +7,7 @@ const [head, room, size] = [30, 12, 13]
 
 type Entries = ReadonlyArray<Curves.Entry>
 
-/** The charts of an element where they stand, below the title and the legend. */
+/** Draws the charts of an element in place, below title and legend. */
 const draw = (
   area: Element,
   charts: Iterable<HTMLCanvasElement>,
@@ -21,7 +21,7 @@ const draw = (
   const canvas = document.createElement("canvas")
   canvas.width = (width + 2 * room) * scale
   canvas.height = (height + 2 * head + room) * scale
-  // A canvas has a context unless it was asked for another kind before.
+  // The context only fails after a request for another kind.
   const context = canvas.getContext("2d")!
   const colors = colorsOf()
   const font = getComputedStyle(document.body).fontFamily
@@ -58,6 +58,5 @@ export const drawChart = (plot: Element | null, title: string, entries: Entries,
   return plot === null || drawn === null ? null : draw(plot, [drawn], [], title, entries, style)
 }
 
-/** Small multiples, each below its name. */
 export const drawFacets = (grid: Element | null, title: string, entries: Entries, style: PlotStyle) =>
   grid === null ? null : draw(grid, grid.querySelectorAll("canvas"), grid.querySelectorAll("h4"), title, entries, style)

@@ -1,4 +1,4 @@
-/** Saves a chart: its values as recorded, and the curves that are shown as a picture. */
+/** Saves a chart: its recorded values, and the shown curves as a picture. */
 import type { Chart } from "../run/Catalog.ts"
 import type * as Curves from "../run/Curves.ts"
 import * as ChartTable from "./ChartTable.ts"

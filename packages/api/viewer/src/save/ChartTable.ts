@@ -1,4 +1,4 @@
-/** The values of a chart as recorded, a row for each step or second and a column for each curve. Pure. */
+/** Converts the recorded values of a chart to a table: a row per step or second, a column per curve. Pure. */
 import type { Chart } from "../run/Catalog.ts"
 import * as Curves from "../run/Curves.ts"
 import type * as Save from "./Save.ts"

@@ -1,11 +1,10 @@
 /**
- * A part of the page as it stands, below its title: grounds, shapes of drawings and texts, each where it is. Shapes are
- * rectangles and paths; what is folded, hidden or no part of the picture (`data-no-picture`) is left out.
+ * Draws a part of the page to a canvas below its title: backgrounds, SVG shapes and texts in place. Shapes are
+ * rectangles and paths; collapsed, hidden and excluded parts (`data-no-picture`) are skipped.
  */
 import { colorsOf } from "./TablePicture.ts"
 
 const [head, room, size] = [30, 12, 14]
-/** Pixels that browsers draw on at most, to either side. */
 const mostPixels = 16_000
 const leftOut = "[data-no-picture], .save-menu, .sr-only, title"
 const clear = /^(?:transparent|rgba\(.*, 0\))$/
@@ -46,7 +45,7 @@ const drawShape = (context: Context, shape: SVGRectElement | SVGPathElement, sty
     const scale = style.vectorEffect === "non-scaling-stroke" ? 1 : Math.sqrt(Math.abs(matrix.a * matrix.d))
     context.strokeStyle = style.stroke
     context.lineWidth = Number.parseFloat(style.strokeWidth) * scale
-    // Computed values are of these.
+    // Computed values are of this type.
     context.lineCap = style.strokeLinecap as CanvasLineCap
     context.setLineDash(
       style.strokeDasharray === "none" ? [] : style.strokeDasharray.split(/[ ,]+/).map(Number.parseFloat)
@@ -77,7 +76,7 @@ interface Line {
   readonly box: DOMRect
 }
 
-/** The lines that a text was broken into; of white space what takes room. */
+/** The lines a text was wrapped to; only visible white space. */
 const linesOf = (node: Text): ReadonlyArray<Line> => {
   const range = document.createRange()
   range.selectNodeContents(node)
@@ -127,7 +126,7 @@ const drawElement = (context: Context, element: Element): void => {
 const hasText = (element: Element): boolean =>
   [...element.childNodes].some((node) => node instanceof Text && node.data.trim() !== "")
 
-/** Where all that is drawn is: what a part scrolls to counts too. */
+/** The bounding box of everything drawn, including scrolled content. */
 const areaOf = (element: Element) => {
   const boxes = [element, ...element.querySelectorAll("*")]
     .filter((one) => one instanceof SVGSVGElement || (one instanceof HTMLElement && hasText(one)))
@@ -142,7 +141,6 @@ const areaOf = (element: Element) => {
   }
 }
 
-/** Null: it is not there. */
 export const drawElements = (element: Element | null, title: string): HTMLCanvasElement | null => {
   if (element === null) return null
   const { bottom, left, right, top } = areaOf(element)
@@ -151,7 +149,7 @@ export const drawElements = (element: Element | null, title: string): HTMLCanvas
   const canvas = document.createElement("canvas")
   canvas.width = width * scale
   canvas.height = height * scale
-  // A canvas has a context unless it was asked for another kind before.
+  // The context only fails after a request for another kind.
   const context = canvas.getContext("2d")!
   const colors = colorsOf()
   context.scale(scale, scale)

@@ -1,4 +1,4 @@
-/** Files that the page makes: CSV, JSON lines and pictures, handed to the browser as downloads. */
+/** Downloads generated files: CSV, JSON lines and pictures. */
 
 const hand = (name: string, blob: Blob): void => {
   const url = URL.createObjectURL(blob)
@@ -20,7 +20,7 @@ export const picture = (name: string, canvas: HTMLCanvasElement): void =>
 
 export type Value = string | number | boolean | null
 
-/** JSON has neither NaN nor infinities: they are strings, as on the service's wire. */
+/** JSON has neither NaN nor infinities: they are strings, as in the service's API. */
 export const jsonLines = (rows: ReadonlyArray<object>): string =>
   rows
     .map(
@@ -29,7 +29,7 @@ export const jsonLines = (rows: ReadonlyArray<object>): string =>
     )
     .join("")
 
-/** What a spreadsheet would take for a formula is kept from being one. */
+/** Escapes cells that a spreadsheet would evaluate as a formula. */
 const cell = (value: Value | undefined): string => {
   if (value === null || value === undefined) return ""
   if (typeof value !== "string") return String(value)
@@ -37,11 +37,10 @@ const cell = (value: Value | undefined): string => {
   return /[",\n\r]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
-/** As RFC 4180 has it, with the names of the columns first. */
+/** By RFC 4180, with a header row. */
 export const csv = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Value>>): string =>
   [columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("")
 
-/** A table: named columns, and rows in their order. */
 export interface Table {
   readonly columns: ReadonlyArray<string>
   readonly rows: ReadonlyArray<ReadonlyArray<Value>>

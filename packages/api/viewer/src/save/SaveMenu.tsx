@@ -1,14 +1,14 @@
-/** Saves a table or a chart: its values as CSV or JSON lines, what it looks like as PNG. */
+/** Saves a table or chart: its values as CSV or JSON lines, its appearance as PNG. */
 import * as Save from "./Save.ts"
 import { drawTable } from "./TablePicture.ts"
 import "./save.css"
 
 interface SaveMenuProps {
-  /** Of the files, and in the menu's name. */
+  /** Name of the files, and in the menu's label. */
   readonly name: string
-  /** Made only when they are wanted. */
+  /** Called only on saving. */
   readonly table: () => Save.Table | Promise<Save.Table>
-  /** A picture of its own; else the table is drawn. */
+  /** A custom picture; by default the table is drawn. */
   readonly picture?: () => HTMLCanvasElement | null
 }
 

@@ -1,8 +1,7 @@
-/** A table drawn on a canvas, in the colours of the page. */
+/** Draws a table on a canvas in the colours of the page. */
 import type * as Save from "./Save.ts"
 
 const [line, room, size] = [24, 12, 13]
-/** More rows make no picture that anybody looks at. */
 const mostRows = 200
 const longest = 60
 
@@ -25,7 +24,7 @@ const shown = (value: Save.Value | undefined): string => {
 export const drawTable = (title: string, { columns, rows }: Save.Table): HTMLCanvasElement => {
   const cells = [columns.map(shown), ...rows.slice(0, mostRows).map((row) => columns.map((_, at) => shown(row[at])))]
   const canvas = document.createElement("canvas")
-  // A canvas has a context unless it was asked for another kind before.
+  // The context only fails after a request for another kind.
   const context = canvas.getContext("2d")!
   const font = `${size}px ${getComputedStyle(document.body).fontFamily}`
   context.font = font

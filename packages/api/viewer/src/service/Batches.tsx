@@ -1,4 +1,4 @@
-/** The newest batches: who has which, for how long, how often it was handed out. */
+/** Shows the newest batches: holder, lease and number of deliveries. */
 import { useState } from "react"
 import { duration } from "../run/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
@@ -25,7 +25,6 @@ const kinds: { readonly [S in BatchState]: "good" | "bad" | "idle" } = {
   acked: "idle"
 }
 
-/** Of batches that are done, only the last ones are of interest at once. */
 const doneAtOnce = 8
 
 export const Batches = ({ batches, now }: BatchesProps) => {

@@ -1,7 +1,4 @@
-/**
- * A table that is sorted by its heads. On a phone each row is a block of its own, with the columns' titles beside the
- * values.
- */
+/** Renders a table sortable by its headers. On a phone each row is a block, with column titles next to the values. */
 import {
   type Cell,
   createColumnHelper,
@@ -22,7 +19,7 @@ import "./table.css"
 export interface Column<Row> {
   readonly id: string
   readonly title: string
-  /** What it is sorted by, and what it shows where there is no `cell`; null: nothing known, sorted last. */
+  /** The sort key, also shown without `cell`; null: unknown, sorted last. */
   readonly value: (row: Row) => string | number | null
   readonly cell?: (row: Row) => ReactNode
   readonly isNumber?: boolean
@@ -35,7 +32,7 @@ const features = tableFeatures({
 })
 
 export interface DataTableProps<Row> {
-  /** What the table is of: its name for screen readers. */
+  /** The table's name for screen readers. */
   readonly caption: string
   readonly columns: ReadonlyArray<Column<Row>>
   readonly rows: ReadonlyArray<Row>

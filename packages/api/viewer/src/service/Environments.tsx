@@ -1,4 +1,4 @@
-/** The environments of a run: whether they are there, what they bring, what went wrong last. */
+/** Shows the environments of a run: status, contributions, last errors. */
 import { compact } from "../run/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
@@ -98,7 +98,7 @@ const columnsOf = (
   }
 ]
 
-/** A bar with a mark where it would be by the weight. */
+/** A bar with a mark at the share due by weight. */
 const Share = ({ due, share }: { readonly share: number | null; readonly due: number | null }) => (
   <span className="share">
     <span className="share-bar" aria-hidden="true">

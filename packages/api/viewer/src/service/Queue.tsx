@@ -1,4 +1,4 @@
-/** How full the queue is, and what waits in it without being able to leave. */
+/** Shows the fill of the queue, and groups stuck in it. */
 import { duration } from "../run/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
@@ -6,7 +6,7 @@ import { type Column, DataTable } from "./DataTable.tsx"
 
 interface QueueProps {
   readonly summary: Wire.QueueSummary
-  /** Sequences of a batch; null where unknown. */
+  /** Sequences of a batch; null if unknown. */
   readonly batchSize: number | null
 }
 

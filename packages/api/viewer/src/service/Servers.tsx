@@ -1,4 +1,4 @@
-/** The inference servers, as each environment that asks them sees them. */
+/** Shows the inference servers as seen by each environment. */
 import { duration, quantity } from "../run/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
@@ -8,7 +8,7 @@ import { type Standing, standingOf } from "./Shares.ts"
 
 interface Row extends Wire.ServerReport {
   readonly environment: string
-  /** Whether that environment is there: of a server that nobody asks any more nothing is known. */
+  /** State of that environment: the status of a server is only known while it is used. */
   readonly standing: Standing
 }
 

@@ -1,4 +1,4 @@
-/** The service as one run sees it, live: queue, environments, inference servers, batches. */
+/** Shows the service for one run, live: queue, environments, inference servers, batches. */
 import { type ReactNode, useState } from "react"
 import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"
@@ -17,7 +17,7 @@ import "./service.css"
 export const ServicePage = () => {
   const { hasService } = useSource()
   const run = useRun()
-  // Another run starts from nothing: no figures of the last one stay.
+  // Another run starts fresh, without the previous one's data.
   return hasService ? <Service key={run} run={run} /> : <Empty title="Saved groups have no service" />
 }
 
@@ -80,10 +80,7 @@ const Part = ({
   </section>
 )
 
-/**
- * What came last stays on the page where nothing newer comes: while the service is away, which is told over the page,
- * and else with a word.
- */
+/** Keeps the last data on the page if loading fails, with a note unless the outage banner is shown. */
 const Loaded = <A,>({
   children,
   remote: { error, reload, value },

@@ -1,15 +1,12 @@
-/** What the tables of the service page tell beyond what the service sends. Pure. */
+/** Derives values for the tables of the service page. Pure. */
 import type * as Wire from "../source/Wire.ts"
 
-/**
- * How long an environment may say nothing: one of ours reports every five seconds, and one of the original's asks as
- * often.
- */
+/** Max silence of an environment: ours report every five seconds, and the original's poll as often. */
 const silentMillis = 2 * 60_000
 
 export type Standing = "connected" | "silent" | "gone"
 
-/** Whether an environment is there, by when it was last heard of. */
+/** The state of an environment by its last contact. */
 export const standingOf = (
   { connected, last_seen, report }: Pick<Wire.EnvironmentRow, "connected" | "last_seen" | "report">,
   now: number
@@ -18,15 +15,13 @@ export const standingOf = (
   return { standing: !connected ? "gone" : now - heardAt > silentMillis ? "silent" : "connected", heardAt }
 }
 
-/**
- * What an environment says of the present: nothing where it is gone or silent, though its last report is still there.
- */
+/** The current report of an environment; null if it is gone or silent, even if an old report exists. */
 export const presentReport = (
   environment: Pick<Wire.EnvironmentRow, "connected" | "last_seen" | "report">,
   now: number
 ): Wire.EnvironmentRow["report"] => (standingOf(environment, now).standing === "connected" ? environment.report : null)
 
-/** The part of the batches an environment is due by its weight, among those that are connected; null for the others. */
+/** An environment's share of batches due by its weight among connected ones; null if it is not connected. */
 export const dueShare = (
   environment: Pick<Wire.EnvironmentRow, "env_id">,
   all: ReadonlyArray<Pick<Wire.EnvironmentRow, "env_id" | "connected" | "weight">>
@@ -37,7 +32,7 @@ export const dueShare = (
   return own === undefined || weights <= 0 ? null : own.weight / weights
 }
 
-/** Where a batch stands: one whose lease ran out goes to whoever claims next. */
+/** The state of a batch; an expired lease goes to the next claimer. */
 export type BatchState = Wire.BatchRow["state"] | "expired"
 
 export const batchState = (
@@ -45,7 +40,7 @@ export const batchState = (
   now: number
 ): BatchState => (state === "leased" && lease_until !== null && lease_until < now ? "expired" : state)
 
-/** How many batches stand where; those of which there is none are absent. */
+/** Number of batches per state; zero counts are absent. */
 export const countStates = (
   batches: ReadonlyArray<Pick<Wire.BatchRow, "lease_until" | "state">>,
   now: number

@@ -1,4 +1,4 @@
-/** The time, every second. */
+/** The current time, updated every second. */
 import { useEffect, useState } from "react"
 
 export const useNow = (): number => {

@@ -1,7 +1,4 @@
-/**
- * A value of the source that is asked for again and again while the page is on the screen; the last one stays until the
- * next.
- */
+/** Polls a value of the source while the page is visible; keeps the last one until the next arrives. */
 import { useEffect } from "react"
 import type { Source } from "../source/Source.ts"
 import { type Remote, useRemote } from "../state/useRemote.ts"
@@ -15,7 +12,7 @@ export const usePolled = <A>(
   const remote = useRemote(key, load)
   const { isLoading, reload } = remote
   useEffect(() => {
-    // The pause begins with the answer: a slow service is not asked twice at once.
+    // The pause starts with the response, so that a slow service never gets overlapping requests.
     if (key === null || isLoading) return
     const timer = setTimeout(() => {
       if (!document.hidden) reload()

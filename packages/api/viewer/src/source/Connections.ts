@@ -1,19 +1,16 @@
 /**
- * The connections that streams may hold. A browser has six to a service that speaks HTTP/1.1, for all tabs together:
- * where streams take them all, no tab gets anything more, and another one does not even open.
- *
- * So four streams at most are held at once, over all tabs; without locks, which browsers give to secure pages only, two
- * by each tab. Who gets no place asks again and again instead. Hidden tabs hold none.
+ * Limits the connections held by streams. A browser has six per HTTP/1.1 service for all tabs together: if streams took
+ * them all, no tab could load anything. So at most four streams are held over all tabs; without the Web Locks API,
+ * which is limited to secure contexts, two per tab. Others poll instead. Hidden tabs hold none.
  */
 
-/** Gives the place back. */
 export type Release = () => void
 
 const places = 4
 const placesOfTab = 2
 let held = 0
 
-/** A place, if there is one. */
+/** A slot, if one is free. */
 export const take = async (): Promise<Release | null> => {
   const locks = globalThis.navigator?.locks
   if (locks === undefined) {
@@ -32,7 +29,7 @@ export const take = async (): Promise<Release | null> => {
 
 const lock = (locks: LockManager, name: string): Promise<Release | null> =>
   new Promise((resolve) => {
-    // Held until its promise is kept, or the tab is closed.
+    // Held until its promise resolves, or the tab is closed.
     const until = (lock: Lock | null): Promise<void> | null => {
       if (lock !== null) return new Promise((release) => resolve(release))
       resolve(null)
@@ -43,7 +40,6 @@ const lock = (locks: LockManager, name: string): Promise<Release | null> =>
 
 const isHidden = (): boolean => typeof document !== "undefined" && document.hidden
 
-/** Waits until the tab is looked at. */
 export const shown = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (!isHidden() || signal.aborted) return resolve()
@@ -57,7 +53,7 @@ export const shown = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener("abort", look)
   })
 
-/** Aborts with the signal, and when the tab is hidden; `end` lets go of both. */
+/** Aborts with the signal, and when the tab is hidden; `end` removes both listeners. */
 export const whileShown = (signal: AbortSignal): { readonly signal: AbortSignal; readonly end: () => void } => {
   const abort = new AbortController()
   const look = () => {

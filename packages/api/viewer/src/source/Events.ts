@@ -1,9 +1,7 @@
 /**
- * Server-sent events over `fetch`, which can carry a token where `EventSource` cannot.
- *
- * An interrupted stream is opened again after a growing, jittered pause; a refusal that waiting does not mend (token,
- * no such run) ends the watch and is told as its problem. While the tab is hidden, nothing is followed; where
- * connections are short (`connections`), it is asked every few seconds what the stream would have told.
+ * Reads server-sent events over `fetch`, which unlike `EventSource` can send a token. An interrupted stream is reopened
+ * after a growing, jittered pause; a permanent error (token, unknown run) ends the watch and is reported. Nothing is
+ * followed while the tab is hidden; without a free connection slot (`connections`) it polls every few seconds.
  */
 import { EventSourceParserStream } from "eventsource-parser/stream"
 import * as Connections from "./Connections.ts"
@@ -11,12 +9,12 @@ import type { Reach } from "./Reach.ts"
 import { SourceError, type Unwatch, type WatchState } from "./Source.ts"
 
 export interface EventStream {
-  /** Of what is listened to: a stream is opened again as soon as it answers. */
+  /** Of the stream's source: a stream is reopened as soon as that is reachable. */
   readonly reach: Reach
-  /** Opens the stream; called again after each interruption, so that it can say where to go on. */
+  /** Opens the stream; called again after each interruption, so that it can pass a resume position. */
   readonly open: (signal: AbortSignal) => Promise<Response>
   readonly onMessage: (event: string | undefined, data: string) => void
-  /** Tells once what the stream would have told since the last time. */
+  /** Polls once for everything new since the last time. */
   readonly ask: (signal: AbortSignal) => Promise<void>
   readonly onState: (state: WatchState, problem: SourceError | null) => void
 }
@@ -80,7 +78,7 @@ export const follow = ({ ask, onMessage, onState, open, reach }: EventStream): U
   return () => abort.abort()
 }
 
-/** The first event of a stream, which is then let go. */
+/** Reads the first event of a stream, then closes it. */
 export const first = async (response: Response, onMessage: EventStream["onMessage"]): Promise<void> => {
   for await (const { data, event } of read(response)) return onMessage(event, data)
 }
@@ -90,7 +88,7 @@ const read = ({ body }: Response) => {
   return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
 }
 
-/** Ends early when the source is back. */
+/** Ends early when the source is reachable again. */
 const sleep = (millis: number, signal: AbortSignal, reach?: Reach): Promise<void> =>
   new Promise((resolve) => {
     const end = () => {

@@ -1,4 +1,4 @@
-/** Evaluations of a service. */
+/** Reads the evaluations of a service. */
 import type { HttpRequests } from "./HttpRequests.ts"
 import type { Source } from "./Source.ts"
 import type * as Wire from "./Wire.ts"

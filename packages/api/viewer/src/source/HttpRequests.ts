@@ -1,4 +1,7 @@
-/** Requests to the trajectory service: with the token, their failures as `SourceError`; what answers is reached. */
+/**
+ * Sends requests to the trajectory service with the token; failures become `SourceError`, and outcomes update
+ * reachability.
+ */
 import type { Reach } from "./Reach.ts"
 import { SourceError, type SourceErrorKind } from "./Source.ts"
 import * as Token from "./Token.ts"
@@ -7,20 +10,18 @@ const kinds: { readonly [status: number]: SourceErrorKind } = {
   401: "unauthorized",
   403: "forbidden",
   404: "not-found",
-  // A proxy says so of the service behind it.
+  // Sent by a proxy if the service behind it fails.
   502: "unreachable",
   503: "unreachable",
   504: "unreachable"
 }
 
 export interface HttpRequests {
-  /** An answer below 400; `path` is below `/v1`, fields of `query` without a value are left out. */
+  /** Returns responses below 400; `path` is below `/v1`, query fields without a value are omitted. */
   readonly request: (path: string, query?: object, signal?: AbortSignal) => Promise<Response>
-  /** Sends a body that nothing answers. */
+  /** Sends a body and ignores the response body. */
   readonly put: (path: string, body: object) => Promise<void>
-  /** Deletes what is there. */
   readonly remove: (path: string) => Promise<void>
-  /** Its body. */
   readonly json: <A>(path: string, query?: object, signal?: AbortSignal) => Promise<A>
 }
 
@@ -56,8 +57,7 @@ export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => 
 
   const json = async <A>(path: string, query?: object, signal?: AbortSignal): Promise<A> => {
     const response = await request(path, query, signal)
-    // The service's answers have the form its definitions say; groups, which others wrote, are checked where they are
-    // read.
+    // The service's responses match its definitions; groups, which come from third parties, are validated on use.
     return (await response.json().catch((cause: unknown) => {
       if (signal?.aborted === true) throw cause
       throw cause instanceof SyntaxError ? new SourceError("failed", "The service’s answer is not JSON.") : unanswered()
@@ -76,7 +76,7 @@ export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => 
   return { json, put, remove, request }
 }
 
-/** The service's own words (`{ error, message }`), else the status. */
+/** The service's message (`{ error, message }`), otherwise the status. */
 const reasonOf = async (response: Response): Promise<string> => {
   const body: unknown = await response.json().catch(() => null)
   return typeof body === "object" && body !== null && "message" in body && typeof body.message === "string"

@@ -1,6 +1,6 @@
 /**
- * The trajectory service as a source. The page is served by it (`/ui`) or by `atropos view`: requests go to the page's
- * own origin.
+ * Implements the source over the trajectory service, or `atropos view`, that served the page: requests go to the page's
+ * origin.
  */
 import { first, follow } from "./Events.ts"
 import * as HttpEvaluations from "./HttpEvaluations.ts"
@@ -9,10 +9,10 @@ import * as Reach from "./Reach.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 
-/** More ids than this in one address are asked for in several requests. */
+/** Max ids per URL; more are split over several requests. */
 const piecesPerRequest = 800
 
-/** `isFiles`: what answers has groups of files and nothing else; `opens`: the run of the service's own process. */
+/** `isFiles`: the server only has groups from files; `opens`: the run of the service's own process. */
 export const make = (
   base: string,
   { isFiles = false, opens = null }: { readonly isFiles?: boolean; readonly opens?: string | null } = {}
@@ -25,7 +25,7 @@ export const make = (
 
   const listRuns = async (signal?: AbortSignal) => {
     const { runs } = await json<{ readonly runs: ReadonlyArray<Wire.Run> }>("/runs", {}, signal)
-    // A run that was reset begins anew.
+    // A run that was reset starts over.
     for (const { current_step, name } of runs) steps.set(name, current_step)
     return runs
   }
@@ -67,7 +67,7 @@ export const make = (
     administration: isFiles
       ? null
       : {
-          // A service of an earlier version does not tell.
+          // Older services lack this endpoint.
           mayDelete: (signal) =>
             json<Wire.Caller>("/caller", {}, signal).then(
               ({ roles }) => roles.includes("admin"),
@@ -136,6 +136,5 @@ export const make = (
 
 const of = (run: string): string => `/runs/${encodeURIComponent(run)}`
 
-/** One row or several. */
 const rowsOf = (data: Wire.MetricsRow | ReadonlyArray<Wire.MetricsRow>): ReadonlyArray<Wire.MetricsRow> =>
   Array.isArray(data) ? data : [data as Wire.MetricsRow]

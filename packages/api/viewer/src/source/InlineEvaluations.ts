@@ -1,8 +1,8 @@
-/** Evaluations in a saved page: their samples' chats are those of the page's groups. */
+/** Reads evaluations in a saved page: their samples' chats are those of the page's groups. */
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 
-/** `chatOf` gives the chat of a run's group, as it was before it was packed. */
+/** `chatOf` returns the unpacked chat of a run's group. */
 export const make = (
   { evaluations: all = [] }: Wire.StaticData,
   chatOf: (run: string, group: string) => unknown

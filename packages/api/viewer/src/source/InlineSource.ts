@@ -1,8 +1,6 @@
 /**
- * A saved page as a source: everything is in `#atropos-data` (`StaticData`); no network is needed. Groups are unpacked
- * when they are looked at.
- *
- * Filters mean what they mean in the service.
+ * Implements the source over a saved page: all data is in `#atropos-data` (`StaticData`), without a network. Groups are
+ * unpacked on demand. Filters have the service's semantics.
  */
 import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
@@ -12,11 +10,10 @@ import * as RowFilter from "./RowFilter.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 
-/** Reads what a writer put into the page. */
 export const open = async (base64: string): Promise<Source> => {
   try {
     const [json, ids, high, low] = await Promise.all(base64.trim().split(/\s+/).map(unzipped))
-    // Writers of saved pages are our own commands; groups are checked where they are read.
+    // Saved pages are written by our own commands; groups are validated on use.
     const data = JSON.parse(new TextDecoder().decode(json)) as Wire.StaticData
     if (data.tables === undefined) return make(data)
     if (ids === undefined || high === undefined || low === undefined) throw new Error("there are columns missing")
@@ -31,7 +28,7 @@ export const open = async (base64: string): Promise<Source> => {
 
 type StaticRun = Wire.StaticData["runs"][number]
 
-/** `unpack` gives a group as it was before it was packed. */
+/** `unpack` restores a packed group. */
 export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown = (group) => group): Source => {
   const runs = new Map(data.runs.map((run) => [run.name, run]))
   const texts = new Map<string, RolloutText.GroupText>()
@@ -47,7 +44,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
     const cached = texts.get(key)
     if (cached !== undefined) return cached
     const group = run.groups[id]
-    // Without the numbers, which nobody searches.
+    // Without numbers, which are not searched.
     const text = RolloutText.ofMessages(messagesOf(unpack({ messages: messagesOf(group) })))
     texts.set(key, text)
     return text

@@ -1,18 +1,14 @@
 /**
- * Whether the source answers: one word for all pages.
- *
- * Every request tells how it fared. Once one got no answer the source is away, and it is asked again and again, with
- * growing pauses, until it answers; then whoever waits for it (`subscribe`) loads what it could not. Nobody asks while
- * nobody listens or looks.
+ * Tracks the reachability of the source for all pages. Every request reports its outcome. After one without a response
+ * the source is away, and is pinged with growing pauses until it responds; then subscribers reload. There are no pings
+ * without listeners or while the page is hidden.
  */
 export interface Reach {
   readonly isAway: () => boolean
-  /** How often it came back. */
   readonly returns: () => number
-  /** Of both. */
+  /** Notifies of both. */
   readonly subscribe: (listener: () => void) => () => void
   readonly tell: (answers: boolean) => void
-  /** Asks now. */
   readonly ask: () => void
 }
 
@@ -21,7 +17,7 @@ const longestPauseMillis = 10_000
 
 const isHidden = (): boolean => typeof document !== "undefined" && document.hidden
 
-/** `ping` sends a small request, which tells how it fared like all others. */
+/** `ping` sends a small request, which reports its outcome like all others. */
 export const make = (ping: () => Promise<unknown>): Reach => {
   const listeners = new Set<() => void>()
   let isAway = false
@@ -63,7 +59,6 @@ export const make = (ping: () => Promise<unknown>): Reach => {
   }
 }
 
-/** That of a source that is always there. */
 export const always: Reach = {
   isAway: () => false,
   returns: () => 0,

@@ -1,4 +1,4 @@
-/** The filters and orders of lists of groups over rows that are here, as the service has them. Pure. */
+/** Implements the service's filters and orders for rows in memory. Pure. */
 import type { Sort } from "@atropos/core/service/api/RolloutOrder"
 import type * as Wire from "./Wire.ts"
 
@@ -15,12 +15,12 @@ const deviation = ({ scores }: Row): number | null => {
   return center === null ? null : Math.sqrt(mean(scores.map((score) => (score - center) ** 2)) ?? 0)
 }
 
-/** Of an item without a lasting id, its prompt. */
+/** The prompt stands in for a missing item id. */
 export const itemOf = ({ figures, item_id }: Row): string | null => item_id ?? figures?.prompt ?? null
 
 const states: ReadonlyArray<Row["state"]> = ["buffered", "queued", "formed", "leased", "consumed"]
 
-/** What groups are both ordered and bounded by. */
+/** Values that can be both sorted and bounded. */
 const measured: { readonly [S in "deviation" | "disagreement" | "length" | "staleness"]: (row: Row) => number | null } =
   {
     deviation,
@@ -42,11 +42,11 @@ const keys: { readonly [S in Exclude<Sort, "component">]: Key } = {
   item: itemOf
 }
 
-/** Whether a value lies between the bounds that are given; an unknown one does where there are none. */
+/** True if a value is within the given bounds; an unknown value only if there are none. */
 const isWithin = (value: number | null, from: number | undefined, to: number | undefined): boolean =>
   (from === undefined || (value !== null && value >= from)) && (to === undefined || (value !== null && value <= to))
 
-/** Ids of the groups that solved their item first, after others that did not; `rows` are the newest first. */
+/** Ids of the groups that first solved their item after others did not; `rows` are newest first. */
 const newlySolved = (rows: ReadonlyArray<Row>): ReadonlySet<string> => {
   const before = new Map<string, number>()
   const found = new Set<string>()
@@ -62,7 +62,7 @@ const newlySolved = (rows: ReadonlyArray<Row>): ReadonlySet<string> => {
   return found
 }
 
-/** Whether one of its rollouts has such a value; nobody tells the advantages of rows. */
+/** True if one of its rollouts has such a value; advantages are unknown for rows. */
 const hasValue = ({ figures, scores }: Row, query: Wire.RolloutQuery): boolean => {
   const { value, value_below = Infinity, value_from = -Infinity, value_to = Infinity } = query
   if (value === undefined) return true
@@ -72,7 +72,7 @@ const hasValue = ({ figures, scores }: Row, query: Wire.RolloutQuery): boolean =
 
 const compare = (left: number | string, right: number | string): number => (left < right ? -1 : left > right ? 1 : 0)
 
-/** The rows that a query is for, texts aside, in its order. */
+/** The rows matching a query except for its text, in its order. */
 export const select = (rows: ReadonlyArray<Row>, query: Wire.RolloutQuery): ReadonlyArray<Row> => {
   const { component, environment, item, score_from, score_to, sort, state, step_from, step_to } = query
   const componentOf: Key = ({ figures }) => (component === undefined ? null : (figures?.components[component] ?? null))

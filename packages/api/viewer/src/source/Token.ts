@@ -1,4 +1,4 @@
-/** The service's token, kept for this tab's session only. */
+/** Stores the service's token for this tab's session only. */
 const key = "atropos-token"
 
 export const read = (): string | null => {
@@ -14,7 +14,7 @@ export const write = (token: string): void => {
   try {
     sessionStorage.setItem(key, token)
   } catch {
-    // A page in a sandbox has no storage: the token lasts until it is closed.
+    // A sandboxed page has no storage: the token lasts until it is closed.
   }
 }
 

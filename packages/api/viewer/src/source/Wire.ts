@@ -1,31 +1,26 @@
 /**
- * The JSON the viewer reads, as it stands on the wire: snake_case, times in milliseconds since the epoch. Its types are
- * those of the service's definitions; a saved page (`StaticData`) carries the same rows.
+ * Defines the JSON the viewer reads: snake_case, times in milliseconds since the epoch. Types are those of the
+ * service's definitions; a saved page (`StaticData`) has the same rows.
  */
 import type * as PackedPage from "@atropos/api/rollout/PackedPage"
 import type { TrajectoryApi } from "@atropos/core"
 
-/** A training run. */
 export type Run = Omit<
   (typeof TrajectoryApi.RunRow)["Encoded"],
   "checkpoint_dir" | "save_checkpoint_interval" | "wandb_group" | "wandb_project"
 >
 
-/** How a trainer makes advantages of scores. */
 export type AdvantageRecipe = NonNullable<Run["advantages"]>
 
-/** What whoever looks may do. */
 export type Caller = (typeof TrajectoryApi.Caller)["Encoded"]
 
-/** One stored group without its numbers. */
 export type RolloutRow = (typeof TrajectoryApi.RolloutRow)["Encoded"]
 
 export type RolloutState = RolloutRow["state"]
 
 /**
- * A stored group; `group` is the original's object of 14 keys, `policy_versions`, `timings` and what its
- * trainer computed, not checked here (see
- * `groups/Group.ts`).
+ * A stored group; `group` is the original's object of 14 keys, `policy_versions`, `timings` and the trainer's logprobs,
+ * not validated here (see `groups/Group.ts`).
  */
 export type Rollout = (typeof TrajectoryApi.Rollout)["Encoded"]
 
@@ -34,12 +29,11 @@ export type RolloutQuery = (typeof TrajectoryApi.RolloutQuery)["Encoded"]
 export type RolloutPage = (typeof TrajectoryApi.RolloutPage)["Encoded"]
 
 /**
- * What scoring a run's groups again came to, by the environment of today. Rows are groups, or the samples of an item,
- * whose scores changed or that could not be scored (`reason`); values are told in the rollouts' order.
+ * Results of re-scoring a run's groups with the current environment. Rows are groups, or the samples of an item, whose
+ * scores changed or that could not be scored (`reason`); values are in the rollouts' order.
  */
 export interface Reverified {
   readonly environment: string
-  /** How many stayed the same. */
   readonly same: number
   readonly rows: ReadonlyArray<ReverifiedRow>
 }
@@ -51,14 +45,12 @@ export interface ReverifiedRow {
   readonly label?: string
   readonly before?: ReadonlyArray<number>
   readonly after?: ReadonlyArray<number>
-  /** Components that changed. */
   readonly components?: {
     readonly [name: string]: readonly [before: ReadonlyArray<number | null>, after: ReadonlyArray<number | null>]
   }
   readonly reason?: string
 }
 
-/** Text of token ids. */
 export type Pieces = (typeof TrajectoryApi.Pieces)["Encoded"]["pieces"]
 
 /** JSON has neither NaN nor infinities: as values they are strings. */
@@ -78,29 +70,28 @@ export type EnvironmentRow = (typeof TrajectoryApi.EnvironmentRow)["Encoded"]
 
 export type BatchRow = (typeof TrajectoryApi.BatchRow)["Encoded"]
 
-/** How a measure of rollouts is spread over the steps of a run. */
+/** Histograms of a rollout measure over the steps of a run. */
 export type Distribution = (typeof TrajectoryApi.Distribution)["Encoded"]
 
 export type DistributionQuery = (typeof TrajectoryApi.DistributionQuery)["Encoded"]
 
-/** What a source of a run was started with. */
+/** Settings of a run's source at its start. */
 export type SourceSettings = (typeof TrajectoryApi.SourceSettingsRow)["Encoded"]
 
 export type QueueSummary = (typeof TrajectoryApi.QueueSummary)["Encoded"]
 
-/** What somebody noted on a rollout. */
 export type Note = (typeof TrajectoryApi.Note)["Encoded"]
 
 export type NoteChange = (typeof TrajectoryApi.NoteChange)["Encoded"]
 
-/** An evaluation; `stored` of its `samples` are there. */
+/** An evaluation; `stored` of its `samples` have arrived. */
 export type EvaluationRow = (typeof TrajectoryApi.EvaluationRow)["Encoded"]
 
-/** A sample as lists show it: without its chat, long texts cut. */
+/** A sample's list row: without its chat, long texts truncated. */
 export type EvaluationSampleRow = (typeof TrajectoryApi.EvaluationSampleRow)["Encoded"]
 
 /**
- * What a saved page carries in `#atropos-data`: lines of base64 of gzipped parts. The first is this as JSON; where the
+ * The content of `#atropos-data` in a saved page: lines of base64 of gzipped parts. The first is this as JSON; if the
  * groups are packed (`PackedPage`), the columns `ids`, `high` and `low` follow.
  */
 export interface StaticData {
@@ -115,13 +106,13 @@ export interface StaticData {
     readonly settings?: ReadonlyArray<SourceSettings>
   }>
   readonly tables?: PackedPage.Tables
-  /** Of files that are samples: the chat of a sample is that of the group `group` of the run. */
+  /** For sample files: the chat of a sample is that of the group `group` of the run. */
   readonly evaluations?: ReadonlyArray<{
     readonly row: EvaluationRow
     readonly samples: ReadonlyArray<{
       readonly head: EvaluationSampleRow
       readonly group: string
-      /** What the line has beside its chat. */
+      /** Fields of the line other than its chat. */
       readonly fields: { readonly [name: string]: unknown }
     }>
   }>

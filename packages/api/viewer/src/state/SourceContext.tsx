@@ -1,13 +1,13 @@
 /**
- * The source all pages read from, and the service's question for a token: whoever gets `unauthorized` reports it here,
- * one prompt is shown, and a new token makes every page ask again (`useSession().epoch`).
+ * Provides the source to all pages, and handles token prompts: a request that gets `unauthorized` reports it here, one
+ * prompt is shown, and a new token makes every page reload (`useSession().epoch`).
  */
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react"
 import type { Source } from "../source/Source.ts"
 import * as Token from "../source/Token.ts"
 
 interface Session {
-  /** Counts the tokens given: what was loaded under an older one is loaded anew. */
+  /** Number of tokens entered: data loaded with an older one is reloaded. */
   readonly epoch: number
   readonly needsToken: boolean
   readonly reportUnauthorized: () => void

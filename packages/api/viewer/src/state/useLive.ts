@@ -1,6 +1,6 @@
 /**
- * A stream of server-sent events, followed while the page is open: `start` opens one of the source's watches, and `key`
- * says which (null: none). Returns how it fares; `static` where there is nothing to follow.
+ * Follows a stream of server-sent events while the page is open: `start` opens one of the source's watches, and `key`
+ * identifies it (null: none). Returns its state; `static` if there is nothing to follow.
  *
  *     const watch = (source, watcher: Watcher<Wire.QueueSummary>) => source.watchSummary(run, watcher)
  *     const live = useLive(run, watch, setSummary)

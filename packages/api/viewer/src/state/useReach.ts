@@ -1,4 +1,4 @@
-/** Whether the source answers, and a turn whenever it answers again. */
+/** Observes the source's reachability and recoveries. */
 import { useEffect, useEffectEvent, useRef, useSyncExternalStore } from "react"
 import { useSource } from "./SourceContext.tsx"
 
@@ -7,7 +7,6 @@ export const useIsAway = (): boolean => {
   return useSyncExternalStore(reach.subscribe, reach.isAway)
 }
 
-/** Calls when the source answers again after it did not. */
 export const useReturn = (onReturn: () => void): void => {
   const { reach } = useSource()
   const returns = useSyncExternalStore(reach.subscribe, reach.returns)

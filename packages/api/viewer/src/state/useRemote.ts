@@ -1,7 +1,7 @@
 /**
- * A value that comes from the source: loads when `key` changes (null: nothing to load), aborts what is no longer
- * wanted, keeps showing the last value while a new one is on its way (`isStale`) and where it does not come, and can be
- * asked again. What the source was not there for is loaded when it is back.
+ * Loads a value from the source when `key` changes (null: nothing), aborts outdated requests, keeps the last value
+ * while a new one loads (`isStale`) or if it fails, and can be reloaded. Loads that failed because the source was
+ * unreachable are repeated when it is back.
  */
 import { useCallback, useEffect, useState } from "react"
 import { type Source, SourceError } from "../source/Source.ts"
@@ -12,15 +12,14 @@ export interface Remote<A> {
   readonly value: A | null
   readonly error: SourceError | null
   readonly isLoading: boolean
-  /** Whether `value` belongs to an earlier key. */
+  /** True if `value` belongs to an earlier key. */
   readonly isStale: boolean
   readonly reload: () => void
 }
 
 interface Loaded<A> {
-  /** What was asked for. */
+  /** Identifies the request. */
   readonly wanted: string
-  /** Of the value. */
   readonly key: string
   readonly value: A | null
   readonly error: SourceError | null
@@ -47,12 +46,12 @@ export const useRemote = <A>(
         if (abort.signal.aborted) return
         const error = cause instanceof SourceError ? cause : new SourceError("failed", String(cause))
         if (error.kind === "unauthorized") reportUnauthorized()
-        // The same as it last was, where it did come once.
+        // Keeps the previous value, if there is one.
         setLoaded((last) => ({ wanted, key, value: last?.key === key ? last.value : null, error }))
       }
     )
     return () => abort.abort()
-    // `load` is a new function on every render; what it loads is said by `key`, and so by `wanted`.
+    // `load` is a new function on every render; `key`, and so `wanted`, determines what it loads.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [wanted, source, reportUnauthorized])
 

@@ -1,7 +1,7 @@
 /**
- * The runs of the source, and the one being looked at: the one the address names (`?run=`, or the path of a group). An
- * address without one gets the run that the service's own process starts, else the first, where something happened
- * last: it is written into it, and so means the same when it is opened again.
+ * Provides the runs of the source and the current one, named by the address (`?run=`, or the path of a group). Without
+ * a name it is the run of the service's own process, otherwise the first, most recently active one, which is then
+ * written to the address, so that it stays the same when reopened.
  */
 import { createContext, type ReactNode, useContext, useEffect } from "react"
 import { useLocation, useRoute } from "wouter"
@@ -13,18 +13,18 @@ import { type Remote, useRemote } from "./useRemote.ts"
 
 interface Runs {
   readonly runs: Remote<ReadonlyArray<Wire.Run>>
-  /** Null while unknown, and where there is no run. */
+  /** Null while unknown, and if there is no run. */
   readonly run: string | null
 }
 
 const RunContext = createContext<Runs | null>(null)
 
-/** Pages that are of the run in their parameters. */
+/** Pages with the run in their parameters. */
 const ofRuns: ReadonlySet<string> = new Set(["/", "/groups", "/hacking", "/notes", "/evaluations", "/service"])
 
-/** Runs begin and end while somebody looks. */
+/** Runs start and end while the page is open. */
 const runsEveryMillis = 10_000
-/** If there is none yet, or not the one that is looked at, whoever looks waits for it. */
+/** Polls faster while the current run, or any, does not exist yet. */
 const firstEveryMillis = 1000
 
 export const RunProvider = ({ children }: { readonly children: ReactNode }) => {
@@ -59,7 +59,7 @@ export const useRuns = (): Runs => {
   return runs
 }
 
-/** Whether the run being looked at has taken all the steps that its trainer meant to. */
+/** True if the current run has done all steps planned by its trainer. */
 export const useIsDone = (): boolean => {
   const { stepOf } = useSource()
   const { run, runs } = useRuns()
@@ -67,7 +67,7 @@ export const useIsDone = (): boolean => {
   return run !== null && total > 0 && (stepOf(run) ?? 0) >= total
 }
 
-/** The run being looked at. Pages stand inside `RunGate`, where there is one. */
+/** The current run. Pages are inside `RunGate`, which ensures one. */
 export const useRun = (): string => {
   const { run } = useRuns()
   if (run === null) throw new Error("a page stands outside of RunGate")

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it; kept in this browser. */
+/** The theme: light, dark, or the system's; stored in this browser. */
 import { useEffect, useState } from "react"
 
 export type Theme = "system" | "light" | "dark"

@@ -1,4 +1,4 @@
-/** The groups whose coming a timeline shows: those of its steps, the newest, as many as it reads. */
+/** Loads the groups whose arrival a timeline shows: those of its steps, newest first, up to a max number. */
 import type { Source } from "../source/Source.ts"
 import type * as Wire from "../source/Wire.ts"
 import { count } from "../ui/Format.ts"
@@ -6,7 +6,6 @@ import { count } from "../ui/Format.ts"
 export interface Arrivals {
   /** Newest first. */
   readonly rows: ReadonlyArray<Wire.RolloutRow>
-  /** Groups of these steps. */
   readonly total: number
 }
 
@@ -27,7 +26,7 @@ export const load = async (source: Source, run: string, stepFrom: number, signal
   return { rows, total }
 }
 
-/** What is not shown, in a sentence; null where everything is. */
+/** Describes the groups not shown; null if all are. */
 export const missing = ({ rows, total }: Arrivals): string | null => {
   if (rows.length >= total) return null
   const first = rows.at(-1)?.step ?? null

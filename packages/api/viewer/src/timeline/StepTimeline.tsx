@@ -1,4 +1,6 @@
-/** Where the time of the last steps went: in words, and as lanes of the trainer, its weights and the environments. */
+/**
+ * Shows the time breakdown of the last steps: as text, and as lanes of the trainer, its weights and the environments.
+ */
 import { useMemo, useRef, useState } from "react"
 import { drawElements } from "../save/ElementPicture.ts"
 import { SaveMenu } from "../save/SaveMenu.tsx"
@@ -39,7 +41,7 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
   const rows = groups.value?.rows ?? noRows
   const timeline = useMemo(
     () => (table === undefined ? null : Timeline.of(table, rows, most)),
-    // The table is the same object while rows come in.
+    // The table object stays the same while rows are added.
     // oxlint-disable-next-line react/exhaustive-deps
     [table, version, rows]
   )
@@ -82,7 +84,7 @@ const tableOf = ({ steps }: Timeline.Timeline) => ({
 })
 
 const [leastWidth, left, lane, bar, head] = [704, 130, 26, 16, 18]
-/** A step's number of four digits. */
+/** Fits a step number of four digits. */
 const labelRoom = 42
 
 const Picture = ({ timeline }: { readonly timeline: Timeline.Timeline }) => {

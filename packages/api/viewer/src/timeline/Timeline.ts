@@ -1,12 +1,11 @@
 /**
- * Where the time of steps goes: the parts of each of the last steps one after the other, and when the groups of each
- * environment came. From the trainer's metrics, whose rows are written at the end of a step, and the rows of groups.
- * Pure.
+ * Computes the time breakdown of the last steps, and the arrival of groups per environment, from the trainer's metrics,
+ * whose rows are written at the end of a step, and the rows of groups. Pure.
  */
 import type { MetricTable } from "../run/MetricTable.ts"
 import type * as Wire from "../source/Wire.ts"
 
-/** Parts of a step in their order. */
+/** Parts of a step, in order. */
 export const parts = [
   { metric: "train/data_fetch_time", name: "waiting for rollouts" },
   { metric: "train/prepare_time", name: "preparing" },
@@ -20,7 +19,7 @@ export interface Span {
   /** Milliseconds since the epoch. */
   readonly from: number
   readonly to: number
-  /** Place among `parts`. */
+  /** Index in `parts`. */
   readonly part: number
 }
 
@@ -35,7 +34,6 @@ export interface Timeline {
   readonly from: number
   readonly to: number
   readonly steps: ReadonlyArray<Step>
-  /** When groups came, by environment. */
   readonly arrivals: ReadonlyArray<{ readonly environment: string; readonly times: ReadonlyArray<number> }>
 }
 
@@ -46,7 +44,7 @@ const byStep = (table: MetricTable, metric: string): ReadonlyMap<number, number>
   return new Map(Array.from(steps, (step, at) => [step, values[at]!]))
 }
 
-/** The last steps, as many as are asked for; null where the trainer tells no times. */
+/** At most this many of the last steps; null if the trainer reports no times. */
 export const of = (table: MetricTable, rows: ReadonlyArray<Wire.RolloutRow>, most: number): Timeline | null => {
   const whole = table.points(trainer, "train/step_time")
   const shares = parts.map(({ metric }) => byStep(table, metric))
@@ -77,7 +75,7 @@ export const of = (table: MetricTable, rows: ReadonlyArray<Wire.RolloutRow>, mos
   }
 }
 
-/** Which of these places, left to right, have room for a label: at least `apart` behind the one before. */
+/** Indices of the positions, from left to right, with room for a label: at least `apart` after the previous one. */
 export const labelled = (places: ReadonlyArray<number>, apart: number): ReadonlySet<number> => {
   const shown = new Set<number>()
   let last = Number.NEGATIVE_INFINITY
@@ -92,11 +90,10 @@ export const labelled = (places: ReadonlyArray<number>, apart: number): Readonly
 export interface Share {
   readonly name: string
   readonly seconds: number
-  /** Of the whole time of the steps. */
   readonly share: number
 }
 
-/** What the steps were spent on, the largest part first; what no part accounts for is `other`. */
+/** The parts of the steps by time, largest first; the unaccounted rest is `other`. */
 export const sharesOf = ({ steps }: Timeline): ReadonlyArray<Share> => {
   const whole = steps.reduce((sum, { from, to }) => sum + to - from, 0)
   const own = parts.map(({ name }, part) => ({
@@ -112,7 +109,6 @@ export const sharesOf = ({ steps }: Timeline): ReadonlyArray<Share> => {
     .sort((left, right) => right.share - left.share)
 }
 
-/** What somebody can do about the largest part. */
 const advice: { readonly [name: string]: string } = {
   "waiting for rollouts":
     "The trainer waits for rollouts: more inference servers, more workers or shorter answers make steps faster; a faster trainer does not.",
@@ -123,7 +119,6 @@ const advice: { readonly [name: string]: string } = {
   saving: "Checkpoints are the slow part: save less often."
 }
 
-/** In a sentence or two. */
 export const told = (timeline: Timeline, written: (seconds: number) => string): string => {
   const shares = sharesOf(timeline)
   const step = timeline.steps.reduce((sum, { from, to }) => sum + to - from, 0) / 1000 / timeline.steps.length

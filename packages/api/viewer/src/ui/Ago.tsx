@@ -1,4 +1,4 @@
-/** How long ago something was, kept true while the page is open; the exact time where it is pointed at. */
+/** Shows the time since an event, updated while the page is open, with the exact time in the tooltip. */
 import { useSyncExternalStore } from "react"
 import { ago, time } from "./Format.ts"
 

@@ -1,8 +1,8 @@
-/** Copying to the clipboard, also where a page that is not from this machine or over https has no clipboard API. */
+/** Copies to the clipboard, also without the clipboard API, which needs localhost or https. */
 import { useEffect, useState } from "react"
 import { Icon, type IconName } from "./Icon.tsx"
 
-/** Whether it worked. */
+/** Resolves to true on success. */
 export const copy = async (text: string): Promise<boolean> => {
   try {
     await navigator.clipboard.writeText(text)
@@ -20,10 +20,8 @@ export const copy = async (text: string): Promise<boolean> => {
   }
 }
 
-/** What became of the last copy; null a moment later. */
 export type CopyState = "copied" | "refused" | null
 
-/** Says for a moment whether it worked. */
 export const useCopied = (): readonly [state: CopyState, copy: (text: string) => void] => {
   const [state, setState] = useState<CopyState>(null)
   useEffect(() => {
@@ -43,7 +41,7 @@ export const CopyButton = ({
   text
 }: {
   readonly label: string
-  /** Made only when it is wanted. */
+  /** Called only on copying. */
   readonly text: () => string
   readonly icon?: IconName
   readonly isIconOnly?: boolean

@@ -1,4 +1,4 @@
-/** Numbers and times as people read them. */
+/** Formats numbers and times. */
 
 /**
  * At most `digits` significant digits, no trailing zeros: 0.3333, 1, -12.5; very large and small ones in powers of ten.
@@ -17,7 +17,7 @@ export const count = (value: number): string => value.toLocaleString("en-US")
 export const plural = (value: number, noun: string, nouns = `${noun}s`): string =>
   `${count(value)} ${value === 1 ? noun : nouns}`
 
-/** `12 s ago`; the day where it is longer ago than that. */
+/** `12 s ago`; the date for older times. */
 export const ago = (at: number, now: number): string => {
   const seconds = Math.max(0, Math.round((now - at) / 1000))
   if (seconds < 60) return `${seconds} s ago`

@@ -1,7 +1,4 @@
-/**
- * Pictograms, drawn in the colour of the text around them; hidden from screen readers, so the control needs a name of
- * its own.
- */
+/** Draws icons in the surrounding text colour; hidden from screen readers, so the control needs its own label. */
 
 const paths = {
   brand: "M4 20V15 M9 20V7 M14 20V12 M19 20V4",

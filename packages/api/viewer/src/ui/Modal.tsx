@@ -1,4 +1,4 @@
-/** A modal dialog: the browser keeps the focus in it and closes it on Escape. */
+/** Shows a modal dialog: the browser traps the focus in it and closes it on Escape. */
 import { type ReactNode, useEffect, useId, useRef } from "react"
 import { Icon } from "./Icon.tsx"
 
@@ -10,7 +10,7 @@ export const Modal = ({
   title
 }: {
   readonly title: string
-  /** Whether it asks for something, which then has the focus first; else the way out has it. */
+  /** True if it has a field to focus first; otherwise the close button is focused. */
   readonly isAsking?: boolean
   readonly children: ReactNode
   readonly className?: string

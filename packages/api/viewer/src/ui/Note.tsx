@@ -1,4 +1,4 @@
-/** What stands in a page's place while there is nothing to show: loading, empty, failed. */
+/** Shows placeholders for a page: loading, empty, failed. */
 import type { ReactNode } from "react"
 import type { SourceError } from "../source/Source.ts"
 
@@ -24,7 +24,7 @@ const titles: { readonly [Kind in SourceError["kind"]]: string } = {
   failed: "Something went wrong"
 }
 
-/** Says what failed, and offers to try again where that may help. */
+/** Shows the error, with a retry button if that may help. */
 export const Failure = ({ error, onRetry }: { readonly error: SourceError; readonly onRetry?: () => void }) => (
   <div className="note danger" role="alert">
     <h2>{titles[error.kind]}</h2>

@@ -1,6 +1,5 @@
 /**
- * Colours of `styles/tokens.css` as a canvas needs them, by name (`accent`, `series-1`); new ones when the theme
- * changes.
+ * Resolves colours of `styles/tokens.css` for a canvas by name (`accent`, `series-1`); updated when the theme changes.
  *
  *     const { border, muted } = useColors("border", "muted")
  */
@@ -17,7 +16,7 @@ const subscribe = (onChange: () => void): (() => void) => {
   }
 }
 
-/** `light-dark()` is resolved only where a colour is used: on an element. */
+/** `light-dark()` is only resolved on an element. */
 const resolve = (names: ReadonlyArray<string>): string => {
   const probe = document.createElement("span")
   document.body.append(probe)
@@ -33,6 +32,6 @@ export const useColors = <const Name extends string>(
   ...names: ReadonlyArray<Name>
 ): { readonly [N in Name]: string } => {
   const colors = useSyncExternalStore(subscribe, () => resolve(names)).split("|")
-  // One colour per name, in their order.
+  // One colour per name, in order.
   return Object.fromEntries(names.map((name, index) => [name, colors[index]])) as { readonly [N in Name]: string }
 }

@@ -1,6 +1,5 @@
 import { useCallback, useSyncExternalStore } from "react"
 
-/** Whether a media query holds. */
 export const useMedia = (query: string): boolean => {
   const subscribe = useCallback(
     (onChange: () => void) => {
@@ -13,5 +12,5 @@ export const useMedia = (query: string): boolean => {
   return useSyncExternalStore(subscribe, () => window.matchMedia(query).matches)
 }
 
-/** What `styles/layout.css` takes for a phone. */
+/** The breakpoint of `styles/layout.css` for phones. */
 export const phone = "(max-width: 44rem)"

@@ -1,11 +1,11 @@
 /**
- * Keys that do something while a page is open. They are quiet where a key is meant for the element that has the focus,
- * while a dialog is open, and with modifiers held; what is in force is listed by the help (`?`).
+ * Registers keyboard shortcuts while a page is open. They are ignored if the focused element handles the key, while a
+ * dialog is open, and with modifiers; the help (`?`) lists the active ones.
  */
 import { createContext, type ReactNode, useContext, useEffect, useEffectEvent, useId, useMemo, useState } from "react"
 
 export interface Shortcut {
-  /** As `KeyboardEvent.key` has them; any of them will do. */
+  /** Values of `KeyboardEvent.key`, any of which triggers it. */
   readonly keys: ReadonlyArray<string>
   readonly label: string
   readonly run: (event: KeyboardEvent) => void
@@ -49,12 +49,11 @@ const useRegistry = (): Registry => {
   return registry
 }
 
-/** What the help lists, in the order of the pages' layout. */
 export const useListedShortcuts = (): ReadonlyArray<Listed> => [...useRegistry().listed.values()]
 
 const scrolling = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"]
 
-/** Whether a key pressed there is meant for the element itself: to type, to press it, to scroll it. */
+/** True if the focused element handles the key: typing, activation, scrolling. */
 const isTaken = ({ altKey, ctrlKey, key, metaKey, target }: KeyboardEvent): boolean => {
   if (altKey || ctrlKey || metaKey || document.querySelector("dialog[open]") !== null) return true
   if (!(target instanceof HTMLElement)) return false
@@ -86,7 +85,7 @@ export const useShortcuts = (scope: string, shortcuts: ReadonlyArray<Shortcut>, 
   useEffect(() => {
     if (!isEnabled) return
     return list(id, { scope, entries: JSON.parse(text) as Listed["entries"] })
-    // `list` changes with what is listed; the entries themselves do not.
+    // `list` changes with the listed shortcuts; the entries themselves do not.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [id, scope, text, isEnabled])
 }

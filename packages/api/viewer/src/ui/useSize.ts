@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react"
 
-/** A size of an element, followed as it changes; 0 before it is known. */
+/** A size of an element, updated on changes; 0 before it is known. */
 const useSize = (element: HTMLElement | null, size: "clientWidth" | "offsetHeight"): number => {
   const [value, setValue] = useState(0)
   useEffect(() => {
@@ -12,7 +12,7 @@ const useSize = (element: HTMLElement | null, size: "clientWidth" | "offsetHeigh
   return value
 }
 
-/** The width inside an element, without its scroll bar. */
+/** The inner width of an element, without its scroll bar. */
 export const useWidth = (element: HTMLElement | null): number => useSize(element, "clientWidth")
 
 export const useHeight = (element: HTMLElement | null): number => useSize(element, "offsetHeight")

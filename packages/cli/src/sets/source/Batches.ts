@@ -1,9 +1,9 @@
 /**
- * Batches taken from a service of the original, which has no other way to its groups: what was taken is gone from its
- * queue, and what this process loses between taking and writing is lost.
+ * Takes batches from a service of the original, which offers no other access to its groups: taken batches are removed
+ * from its queue, and anything lost before writing is gone.
  *
- * It never resets: where no trainer is registered, the reader registers itself; where one is, its batches are its own,
- * and nothing is taken. A registration of the reader's own, from a run that ended early, is gone on with.
+ * Never resets the service: the reader registers itself only if no trainer is registered, reuses its own earlier
+ * registration, and never takes another trainer's batches.
  */
 import { TrainerClient } from "@atropos/core"
 import { Effect, Option } from "effect"
@@ -12,14 +12,13 @@ import type { Source } from "./Source.ts"
 
 export interface Options {
   readonly url: string
-  /** Sequences per batch. */
   readonly batchSize: number
   readonly maxTokenLength: number
-  /** Told to environments that run as long as the trainer says. */
+  /** Announced to environments that run for as long as the trainer states. */
   readonly steps: number
 }
 
-/** What the reader registers under. */
+/** Identity of the reader's registration. */
 const own = { wandbGroup: "atropos", wandbProject: "data-set" }
 
 export const make = ({ batchSize, maxTokenLength, steps, url }: Options): Source<TrainerClient.TrainerClient> => ({

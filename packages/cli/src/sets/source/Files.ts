@@ -1,6 +1,6 @@
 /**
- * Groups of JSON Lines files, one file after another. Bad lines are told with file and number, and skipped. For pairs,
- * recorded sessions of one prompt are one group (`Sessions`).
+ * Reads groups from JSON Lines files, one after another. Invalid lines are reported with file and number, and skipped.
+ * For pairs, recorded sessions with the same prompt form one group (`Sessions`).
  */
 import { JsonLines, SavedGroup } from "@atropos/core"
 import { Effect, type FileSystem, Option, Schema, Stream } from "effect"
@@ -24,7 +24,7 @@ export const make = (
   checkpointEvery: 200,
   run: Effect.fn("Files.run")(function* (sink, from) {
     const start = Option.getOrElse(Option.flatMap(from, decodeCursor), () => ({ file: 0, ...JsonLines.start }))
-    // All are looked at before the first is read: a wrong name should not show after an hour.
+    // All files are checked before the first is read: a wrong name should not surface after an hour.
     yield* Effect.forEach(files.slice(start.file), (file) => JsonLines.inspect(file, SavedGroup.expected)).pipe(
       Effect.mapError(unreadable)
     )

@@ -1,4 +1,4 @@
-/** Groups straight from an environment, rolled out as `process` does, until there are enough rows. */
+/** Rolls out an environment directly, as `process` does, until there are enough rows. */
 import { Environment, ServerManager } from "@atropos/core"
 import * as Concurrency from "@atropos/core/rollout/Concurrency"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
@@ -15,7 +15,7 @@ const Place = Schema.Struct({ cursor: Cursor.Saved, tally: Tally.Tally })
 
 const decodePlace = Schema.decodeUnknownOption(Place)
 
-/** Of the environment in the context; `total_steps` is the number of items at most. */
+/** Uses the environment in the context; `total_steps` is the max number of items. */
 export const make = Effect.fn("Rollouts.make")(function* (out: string) {
   const environment = yield* Environment.Environment
   const servers = yield* ServerManager.ServerManager
@@ -49,7 +49,7 @@ export const make = Effect.fn("Rollouts.make")(function* (out: string) {
           nothing === undefined ? Effect.void : Effect.fail(new CommandFailed({ message: nothing }))
         )
       )
-      // What is still being rolled out when there is enough is given up.
+      // Rollouts in progress are abandoned once there are enough rows.
       yield* Effect.raceFirst(job, Deferred.await(enough))
     }, Effect.mapError(Services.toFailure))
   } satisfies Source

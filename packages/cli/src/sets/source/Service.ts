@@ -1,11 +1,10 @@
 /**
- * Stored rollouts of a service, queued and consumed alike, the newest first and then those that come: until there are
+ * Reads the stored rollouts of a service, queued and consumed, newest first and then new arrivals, until there are
  * enough rows.
  *
- * Reading goes in sweeps, each from the newest group back to what the one before has seen. A group whose transaction
- * took longer than that of later ones shows up late, below them; so a sweep goes back a little further than it must.
- * Where the service is away for a while, the reading waits; where its groups are gone before they were read (a bound on
- * what is kept), they are counted.
+ * Each sweep reads from the newest group back into the previous sweep, since a group with a slow transaction appears
+ * below newer ones. Waits if the service is unavailable; groups removed before they were read (a retention limit) are
+ * counted.
  */
 import { StoredRollouts, TrajectoryError } from "@atropos/core"
 import { Effect, Option, Schedule, Schema, Stream } from "effect"
@@ -18,23 +17,23 @@ export interface Options {
   readonly environment?: string
   readonly stepFrom?: number
   readonly stepTo?: number
-  /** false: what is there now, and no more. */
+  /** false: only the groups stored now. */
   readonly follows: boolean
 }
 
 const Ids = Schema.Array(Schema.String)
 
 const Cursor = Schema.Struct({
-  /** The newest groups that finished sweeps have seen, newest first. */
+  /** The newest groups of finished sweeps, newest first. */
   seen: Ids,
-  /** A sweep under way: where it is, and the newest it has seen. */
+  /** The current sweep: its position and the newest groups it has seen. */
   sweep: Schema.NullOr(Schema.Struct({ before: Schema.String, seen: Ids }))
 })
 type Cursor = typeof Cursor.Type
 
 const decodeCursor = Schema.decodeUnknownOption(Cursor)
 
-/** How many groups a late one may be behind. */
+/** Max number of groups a late one may be behind. */
 const overlap = 100
 const pageSize = 200
 const fetchesAtOnce = 4

@@ -1,10 +1,9 @@
 /**
- * Recorded sessions whose chats begin alike, as one group: so that answers to the same first prompt are compared.
+ * Joins recorded sessions with the same messages before the first answer into one group, so that answers to the same
+ * prompt are compared (a recorded session has a single score, so no better and worse sequences).
  *
- * A recording of a gateway has a group for each session, whose sequences all have the session's score; alone it has no
- * better and worse. Sequences of all sessions of the files with the same messages before the first answer are put
- * together, in the order they were recorded, and stand at the place of the first of them. Only places are kept in
- * memory: the files are read once to find them and again, line by line, to put them together.
+ * Sequences are in recording order, at the position of the first one. Only positions are kept in memory: the files are
+ * read once to find them and again, line by line, to join them.
  */
 import { JsonLines, type Message, SavedGroup, type ScoredGroup } from "@atropos/core"
 import { Effect, type FileSystem, Option, Predicate, Stream } from "effect"
@@ -18,17 +17,17 @@ interface Place {
 }
 
 export interface Sessions {
-  /** The groups that stand at a line's place: none where all of its sequences stand further up. */
+  /** The joined groups at a line's position; none if all of its sequences belong to earlier lines. */
   readonly at: (
     file: number,
     offset: number
   ) => Effect.Effect<ReadonlyArray<ScoredGroup.ScoredGroup>, JsonLines.JsonLinesError, FileSystem.FileSystem>
 }
 
-/** More of one prompt are a group of their own: a group is held in memory. */
+/** Max sequences per joined group, which is held in memory; more form another group. */
 const mostTogether = 256
 
-/** Whether a group is a recorded session. */
+/** Returns true if a group is a recorded session. */
 export const isSession = ({ groupOverrides }: ScoredGroup.ScoredGroup): boolean =>
   Predicate.isString(groupOverrides?.["session"])
 
@@ -41,7 +40,6 @@ const keyOf = (chat: ReadonlyArray<Message.Message>): string => {
     .digest("base64")
 }
 
-/** Finds the sessions of the files that belong together. */
 export const find = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const byPrompt = new Map<string, Array<Place>>()
   const byLine = new Map<string, Array<ReadonlyArray<Place>>>()
@@ -90,7 +88,7 @@ export const find = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   } satisfies Sessions
 })
 
-/** What data sets are made of, of sequences of several groups. */
+/** Joins the fields that data sets need, from sequences of several groups. */
 const joined = (
   sequences: ReadonlyArray<{ readonly group: ScoredGroup.ScoredGroup; readonly at: number }>
 ): ScoredGroup.ScoredGroup => ({

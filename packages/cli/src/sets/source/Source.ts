@@ -1,31 +1,29 @@
-/** Where the groups of a data set come from: files, a service, an environment, or a service's batches. */
+/** Defines the source of a data set's groups: files, a service, an environment, or a service's batches. */
 import type { ScoredGroup } from "@atropos/core"
 import type { Effect, Option } from "effect"
 import type { Failure } from "../../base/Failure.ts"
 
-/** Takes what a source gives, in order, each with the place to go on from behind it. */
+/** Receives the groups of a source in order, each with the cursor after it. */
 export interface Sink {
-  /** Whether a group of these scores can give rows; one that cannot need not be fetched. */
+  /** Returns true if a group with these scores can give rows; others need not be fetched. */
   readonly wants: (scores: ReadonlyArray<number>) => boolean
-  /** A group that is not wanted: it counts as read. */
+  /** Counts an unwanted group as read. */
   readonly pass: (scores: ReadonlyArray<number>, cursor: unknown) => Effect.Effect<boolean, Failure>
-  /** Takes groups, all of which are behind the place. False: there are enough rows. */
+  /** Receives groups before the cursor. Returns false once there are enough rows. */
   readonly take: (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, cursor: unknown) => Effect.Effect<boolean, Failure>
-  /** A line that is no group. */
   readonly fault: (fault: string) => Effect.Effect<void>
-  /** Groups that were there and are no longer. */
+  /** Counts groups that were removed before they were read. */
   readonly gone: (sequences: number) => void
-  /** Something to tell, once. */
+  /** Reports a note once. */
   readonly note: (note: string) => Effect.Effect<void>
 }
 
 export interface Source<R = never> {
-  /** For people. */
   readonly name: string
-  /** What tells this source apart from others, for a run that is gone on with. */
+  /** Identifies this source when a run is resumed. */
   readonly identity: { readonly [name: string]: unknown }
-  /** Milliseconds of work that may be done again after a crash; 0: none, since it cannot be had again. */
+  /** Max milliseconds of work repeated after a crash; 0: none, because it cannot be repeated. */
   readonly checkpointEvery: number
-  /** Gives until there is no more, or enough. */
+  /** Emits groups until there are no more, or enough. */
   readonly run: (sink: Sink, from: Option.Option<unknown>) => Effect.Effect<void, Failure, R>
 }

@@ -1,4 +1,4 @@
-/** The tree of shared beginnings as a table to save: a row for each stretch, after the one that it continues. Pure. */
+/** Converts the tree of shared prefixes to a table for saving: one row per span, after its parent. Pure. */
 import type * as Save from "../../save/Save.ts"
 import type { Group } from "../Group.ts"
 import type * as Beginnings from "./Beginnings.ts"
@@ -9,7 +9,7 @@ interface Session {
   readonly trees: ReadonlyArray<Beginnings.Beginning>
 }
 
-/** Of the rollouts that have scores; null where none has. */
+/** Mean over the rollouts with scores; null if none has one. */
 export const meanScore = ({ rollouts }: Group, members: ReadonlyArray<number>): number | null => {
   const scores = members.flatMap((member) => rollouts[member]?.score ?? [])
   return scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
@@ -18,7 +18,7 @@ export const meanScore = ({ rollouts }: Group, members: ReadonlyArray<number>): 
 const numbersOf = (members: ReadonlyArray<number>): string => members.map((member) => member + 1).join(" ")
 
 export const of = (sessions: ReadonlyArray<Session>, group: Group, { text, unit }: Sequences.Sequences): Save.Table => {
-  /** Places of branches, from the root on: `1.2` is the second way in which the first one goes on. */
+  /** Paths of branches from the root: `1.2` is the second continuation of the first branch. */
   const rowsOf = (
     branches: ReadonlyArray<Beginnings.Beginning>,
     session: string | null,

@@ -1,6 +1,6 @@
 /**
- * All rollouts as a tree of what they begin with alike, each session on its own: sub-agents and rewritten histories are
- * branches of it. A branch is drawn once it is opened.
+ * Shows the rollouts as a tree of shared prefixes, one per session: sub-agents and rewritten histories are branches of
+ * it. Branches are rendered when opened.
  */
 import { useMemo, useRef, useState } from "react"
 import { Link } from "wouter"
@@ -65,9 +65,7 @@ export const BeginningTree = (props: TreeProps) => {
   )
 }
 
-/** Branches that are drawn at once; the others when somebody asks. */
 const atOnce = 12
-/** Branches so deep are closed until somebody opens them. */
 const openDepth = 3
 
 type BranchesProps = TreeProps & { readonly branches: ReadonlyArray<Beginnings.Beginning>; readonly depth: number }
@@ -90,13 +88,13 @@ const Branches = ({ branches, depth, ...props }: BranchesProps) => {
   )
 }
 
-/** Characters of a stretch: its beginning and its end. */
+/** Max characters of a span: its beginning and end. */
 const shownText = 280
 
 const cut = (text: string): string =>
   text.length <= shownText ? text : `${text.slice(0, shownText / 2)} … ${text.slice(-shownText / 2)}`
 
-/** Of a long stretch only its ends are put into words. */
+/** Only the ends of a long span are decoded. */
 const textOf = ({ text }: Sequences.Sequences, member: number, from: number, to: number): string =>
   to - from <= shownText
     ? text(member, from, to)

@@ -1,24 +1,23 @@
 /**
- * Sequences as a tree of what they begin with alike: each stretch that some share, then where they part. Pure.
- *
- * A stretch ends where its sequences go on differently, or where one of them ends. Positions count from 0.
+ * Builds a tree of shared prefixes from sequences. Pure. A span ends where its sequences diverge, or where one of them
+ * ends. Positions count from 0.
  */
 
 export type Units = ArrayLike<number | string>
 
 export interface Beginning {
-  /** The stretch is [from, to). */
+  /** The span is [from, to). */
   readonly from: number
   readonly to: number
-  /** Places of the sequences that have it. */
+  /** Indices of the sequences that share it. */
   readonly members: ReadonlyArray<number>
   /** Those of them that end with it. */
   readonly ending: ReadonlyArray<number>
-  /** How the others go on, most of them first. */
+  /** Continuations of the others, most common first. */
   readonly next: ReadonlyArray<Beginning>
 }
 
-/** How far two sequences are alike from `from` on: the first place that differs, or the end of the shorter. */
+/** Length of the common prefix from `from` on: the first position that differs, or the end of the shorter one. */
 export const firstDifference = (left: Units, right: Units, from = 0): number => {
   const end = Math.min(left.length, right.length)
   let at = from
@@ -37,7 +36,7 @@ const byWhatComes = (sequences: ReadonlyArray<Units>, members: ReadonlyArray<num
   return { ending, parts: [...parts.values()].sort((left, right) => right.length - left.length) }
 }
 
-/** All that begin with one unit, as one tree; they agree up to `from`. */
+/** The tree of sequences with the same first unit; they agree up to `from`. */
 const stretch = (sequences: ReadonlyArray<Units>, members: ReadonlyArray<number>, from: number): Beginning => {
   const first = sequences[members[0]!]!
   let to = first.length
@@ -46,7 +45,7 @@ const stretch = (sequences: ReadonlyArray<Units>, members: ReadonlyArray<number>
   return { from, to, members, ending, next: parts.map((part) => stretch(sequences, part, to)) }
 }
 
-/** One tree for each first unit; sequences without any are in none. */
+/** One tree for each first unit; empty sequences are in none. */
 export const of = (
   sequences: ReadonlyArray<Units>,
   members: ReadonlyArray<number> = sequences.map((_, at) => at)

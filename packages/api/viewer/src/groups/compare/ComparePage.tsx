@@ -1,6 +1,6 @@
 /**
- * Two rollouts of a group against each other, the best and the worst until others are chosen: how far they are alike,
- * where they part and what each was then worth; and all rollouts as a tree of shared beginnings.
+ * Compares two rollouts of a group, initially the best and the worst: their common prefix, the point of divergence, and
+ * their scores; and shows all rollouts as a tree of shared prefixes.
  */
 import { useMemo } from "react"
 import { Link } from "wouter"
@@ -22,7 +22,6 @@ interface ComparePageProps {
   readonly group: Group
   /** Best first. */
   readonly rollouts: ReadonlyArray<Rollout>
-  /** Indices that the address names. */
   readonly left: number | null
   readonly right: number | null
   readonly onChoose: (sides: { readonly rollout?: number; readonly with?: number }) => void
@@ -93,7 +92,7 @@ const Side = ({
   </label>
 )
 
-/** Units that are shown before the place where they part, and after it. */
+/** Units shown before and after the divergence. */
 const before = 60
 const after = 600
 
@@ -152,7 +151,6 @@ const Parting = ({ id, left, right, run, sequences }: PartingProps) => {
 const probability = (logprob: number | undefined): string =>
   logprob === undefined || !(logprob <= 0.5) ? "" : ` (probability ${number(Math.exp(Math.min(0, logprob)), 2)})`
 
-/** Where they part, in a sentence. */
 const toldOf = (left: Rollout, right: Rollout, { text, unit, units }: Sequences.Sequences, at: number): string => {
   const sides = [left, right].map((rollout) => {
     if (at >= units[rollout.index]!.length) return `rollout ${rollout.index + 1} ends there`

@@ -1,4 +1,4 @@
-/** What two rollouts were worth, figure by figure. */
+/** Shows the metrics of two rollouts side by side. */
 import { number } from "../../ui/Format.ts"
 import { SaveMenu } from "../../save/SaveMenu.tsx"
 import type { Rollout } from "../Group.ts"

@@ -1,6 +1,6 @@
 /**
- * The rollouts of a group as sequences that can be compared: their tokens, or where they have none the words of their
- * chats. Pure.
+ * Converts the rollouts of a group to comparable sequences: their tokens, or without tokens the words of their chats.
+ * Pure.
  */
 import type { Pieces } from "../../source/Wire.ts"
 import type { Group, Rollout } from "../Group.ts"
@@ -8,7 +8,6 @@ import { label } from "../tokens/TokenModel.ts"
 import type { Units } from "./Beginnings.ts"
 
 export interface Sequences {
-  /** What they are made of. */
   readonly unit: "token" | "word"
   /** In the group's order. */
   readonly units: ReadonlyArray<Units>
@@ -40,7 +39,7 @@ export const of = ({ rollouts }: Group, pieces: Pieces): Sequences => {
   return { unit: "word", units: words, text: (sequence, from, to) => words[sequence]!.slice(from, to).join("") }
 }
 
-/** The sequences of each session, in the order of sessions; one entry without a name where there are none. */
+/** The sequences of each session, in session order; a single unnamed entry without sessions. */
 export const sessionsOf = ({
   rollouts
 }: Group): ReadonlyArray<{ readonly name: string | null; readonly members: ReadonlyArray<number> }> => {

@@ -1,4 +1,4 @@
-/** The columns of the groups list. */
+/** Defines the columns of the group list. */
 import { createColumnHelper, tableFeatures } from "@tanstack/react-table"
 import type { ReactNode } from "react"
 import type * as Wire from "../../source/Wire.ts"
@@ -24,18 +24,18 @@ const mean = ({ scores }: Wire.RolloutRow): string =>
   scores.length === 0 ? "–" : number(scores.reduce((sum, score) => sum + score, 0) / scores.length, 3)
 
 export interface Shown {
-  /** Steps, environments and states are left out: saved groups have none. */
+  /** Hides steps, environments and states, which saved groups lack. */
   readonly isPlain: boolean
-  /** Whether there are prompts that were not read yet. */
+  /** True if some prompts are not extracted yet. */
   readonly isReading: boolean
-  /** What the list goes by; its figure stands where else the tokens do. */
+  /** The sort key of the list; its value replaces the tokens column. */
   readonly sort: Sort | null
   readonly component: string | null
 }
 
 const ofService = new Set(["step", "environment", "state"])
 
-/** `link` draws the way to a group. */
+/** `link` renders the link to a group. */
 export const columns = (
   scaleOf: (row: Wire.RolloutRow) => Scale,
   { component, isPlain, isReading, sort }: Shown,

@@ -1,9 +1,7 @@
 /**
- * Which groups to list, and in what order: the form's values, the address's parameters and the service's query are
- * three writings of it.
- *
- * Parameters that make no sense (`step_from=x`, `sort=x`) count as not given; a lower bound above the upper is told by
- * `problemOf`.
+ * Defines filter and order of the group list, and converts them between form values, address parameters and the
+ * service's query. Invalid parameters (`step_from=x`, `sort=x`) are ignored; a lower bound above the upper is reported
+ * by `problemOf`.
  */
 import * as Format from "../../ui/Format.ts"
 import * as RolloutOrder from "@atropos/core/service/api/RolloutOrder"
@@ -13,51 +11,46 @@ export type Sort = RolloutOrder.Sort
 export type Measure = DistributionQuery["measure"]
 
 export interface Filter {
-  /** Of the newest run of the name alone, as curves are: a name may have had several. */
+  /** Only the newest run of the name, as in curves: a name may have had several. */
   readonly isNewestRun: boolean
   readonly environment: string | null
-  /** The lasting id of an item. */
+  /** The stable id of an item. */
   readonly item: string | null
   readonly stepFrom: number | null
   readonly stepTo: number | null
-  /** Bounds of the mean score. */
   readonly scoreFrom: number | null
   readonly scoreTo: number | null
   readonly text: string
   readonly state: RolloutState | null
-  /** The best score of the group is no higher. */
   readonly bestTo: number | null
-  /** The best score of the group is no lower. */
   readonly bestFrom: number | null
-  /** Bounds of the highest minus the lowest score of the group. */
+  /** Bounds of the group's score range (highest minus lowest). */
   readonly disagreementFrom: number | null
   readonly disagreementTo: number | null
-  /** Bounds of the deviation of its scores. */
+  /** Bounds of the standard deviation of its scores. */
   readonly deviationFrom: number | null
   readonly deviationTo: number | null
-  /** Bounds of the mean length of its answers, in trained tokens. */
+  /** Bounds of the mean answer length, in trained tokens. */
   readonly lengthFrom: number | null
   readonly lengthTo: number | null
-  /** Bounds of the steps between its sampling and its batch. */
+  /** Bounds of the steps between sampling and batch. */
   readonly stalenessFrom: number | null
   readonly stalenessTo: number | null
   /** The first group of its item with a score above 0, after others without. */
   readonly isNewlySolved: boolean
-  /** Only groups with a tool call that failed. */
   readonly hasToolErrors: boolean
-  /** Only groups with a rollout that was cut off. */
   readonly isTruncated: boolean
-  /** Of the reward: what `sort` "component" and the bounds look at. */
+  /** The reward component for `sort` "component" and its bounds. */
   readonly component: string | null
   readonly componentFrom: number | null
   readonly componentTo: number | null
-  /** Only groups with a rollout whose score, advantage or length is within the bounds: of a cell of a heat map. */
+  /** Only groups with a rollout whose score, advantage or length is within the bounds, those of a heat map cell. */
   readonly value: Measure | null
   readonly valueFrom: number | null
-  /** Without its end, or with it. */
+  /** Exclusive and inclusive upper bound. */
   readonly valueBelow: number | null
   readonly valueTo: number | null
-  /** Null: the newest first. */
+  /** Null: newest first. */
   readonly sort: Sort | null
   readonly isAscending: boolean
 }
@@ -96,7 +89,7 @@ export const none: Filter = {
   isAscending: false
 }
 
-/** The service takes no longer search. */
+/** Max length of a search in the service. */
 export const longestText = 1000
 export const longestItem = 128
 
@@ -140,7 +133,7 @@ export const fromSearch = (search: URLSearchParams): Filter => ({
 
 const flag = (value: boolean): "true" | null => (value ? "true" : null)
 
-/** The address's parameters; null where there is nothing to say. */
+/** The address's parameters; null for defaults. */
 export const toSearch = (filter: Filter): { readonly [name: string]: string | number | null } => ({
   newest_run: flag(filter.isNewestRun),
   environment: filter.environment,
@@ -175,7 +168,7 @@ export const toSearch = (filter: Filter): { readonly [name: string]: string | nu
   order: filter.sort !== null && filter.isAscending ? "ascending" : null
 })
 
-/** Whether there is a component to sort by, where that is wanted. */
+/** False if sorting by component without a component. */
 const sorts = ({ component, sort }: Filter): boolean => sort !== null && (sort !== "component" || component !== null)
 
 export const toQuery = (filter: Filter): RolloutQuery => {
@@ -185,7 +178,7 @@ export const toQuery = (filter: Filter): RolloutQuery => {
   return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null))
 }
 
-/** Filters and orders that go by what is known of a group before it is read. */
+/** Filters and orders that do not depend on a group's content. */
 const ofRows = new Set([
   "newest_run",
   "environment",
@@ -217,12 +210,12 @@ const ofScores: ReadonlySet<Sort | undefined> = new Set([
   "state"
 ])
 
-/** Whether groups must have been read to be found and put in order. */
+/** True if groups must have been read to be matched and sorted. */
 export const needsReading = (query: RolloutQuery): boolean =>
   query.value === "length" ||
   Object.keys(query).some((name) => !ofRows.has(name) && !(name === "sort" && ofScores.has(query.sort)))
 
-/** How many kinds of filter are in force; an order is none. */
+/** Number of active filters; an order is not one. */
 export const active = (filter: Filter): number =>
   [
     filter.isNewestRun,
@@ -244,7 +237,7 @@ export const active = (filter: Filter): number =>
     filter.component !== null && (filter.componentFrom !== null || filter.componentTo !== null)
   ].filter(Boolean).length
 
-/** `a score from 0.5 to below 0.54`: what a rollout has in all that are found; null where that is not asked for. */
+/** `a score from 0.5 to below 0.54`: describes the value filter; null without one. */
 export const valueWords = ({ value, valueBelow, valueFrom, valueTo }: Filter): string | null => {
   if (value === null) return null
   const from = valueFrom === null ? "" : ` from ${Format.number(valueFrom)}`
@@ -269,7 +262,6 @@ const ranges: ReadonlyArray<readonly [what: string, of: (filter: Filter) => Boun
   ["The component runs", ({ componentFrom, componentTo }) => [componentFrom, componentTo]]
 ]
 
-/** What is wrong with it; null where it can be asked for. */
 export const problemOf = (filter: Filter): string | null => {
   for (const [what, of] of ranges) {
     const [from, to] = of(filter)
@@ -278,7 +270,6 @@ export const problemOf = (filter: Filter): string | null => {
   return null
 }
 
-/** What somebody typed as a number; null where it is none. */
 export const number = (text: string | null): number | null => {
   if (text === null || text.trim() === "") return null
   const value = Number(text)

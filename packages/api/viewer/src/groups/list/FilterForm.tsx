@@ -1,4 +1,4 @@
-/** The filters of the groups list. They take effect as they are given. */
+/** Shows the filters of the group list, which apply immediately. */
 import { type RefObject, useState } from "react"
 import { Icon } from "../../ui/Icon.tsx"
 import * as Filter from "./Filter.ts"
@@ -9,7 +9,7 @@ import { useTyped } from "./useTyped.ts"
 interface Props {
   readonly filter: Filter.Filter
   readonly environments: ReadonlyArray<string>
-  /** Of the groups neither environments nor steps are known. */
+  /** True if the groups have neither environments nor steps. */
   readonly isPlain: boolean
   readonly searchField: RefObject<HTMLInputElement | null>
   readonly onChange: (filter: Filter.Filter) => void
@@ -91,14 +91,13 @@ export const FilterForm = ({ environments, filter, isPlain, onChange, searchFiel
   )
 }
 
-/** A filter that is only given by where somebody came from; a click takes it back. */
+/** A filter set only by a link to the list; a click removes it. */
 const Chip = ({
   onRemove,
   text,
   title
 }: {
   readonly text: string
-  /** What is shown without it. */
   readonly title: string
   readonly onRemove: () => void
 }) => (

@@ -1,7 +1,4 @@
-/**
- * The groups as a table of which only the rows in view exist. One row at a time is in the tab order; j, k and the
- * arrows move on.
- */
+/** Renders the groups as a virtual table. One row at a time is in the tab order; j, k and the arrow keys move it. */
 import { useTable } from "@tanstack/react-table"
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { createContext, memo, useContext, useEffect, useMemo, useRef, useState } from "react"
@@ -19,7 +16,7 @@ import { nameOf } from "./SortNames.ts"
 
 interface Props {
   readonly run: string
-  /** Which list this is: another one starts at its top. */
+  /** Identifies the list: a different one starts at its top. */
   readonly listKey: string
   readonly rows: ReadonlyArray<Wire.RolloutRow>
   readonly total: number
@@ -162,10 +159,9 @@ const GroupRow = memo(
     start
   }: {
     readonly index: number
-    /** Pixels from the top. */
     readonly start: number
     readonly isCurrent: boolean
-    /** Undefined until its page has come. */
+    /** Undefined until its page has loaded. */
     readonly row: ReturnType<Table["getRowModel"]>["rows"][number] | undefined
     readonly Cell: Table["FlexRender"]
     readonly listKey: string
@@ -192,7 +188,6 @@ const GroupRow = memo(
   )
 )
 
-/** The row in the tab order. */
 const CurrentRow = createContext(0)
 
 const RowLink = ({ id, index, run }: { readonly id: string; readonly index: number; readonly run: string }) => {

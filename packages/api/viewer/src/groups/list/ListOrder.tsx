@@ -1,4 +1,4 @@
-/** Questions that are asked often, the order of the list, and the filters that are needed less. */
+/** Shows presets, the order of the list, and the rarer filters. */
 import * as Filter from "./Filter.ts"
 import * as Presets from "./Presets.ts"
 import { Range } from "./Range.tsx"
@@ -6,9 +6,8 @@ import { nameOf, sortsOf } from "./SortNames.ts"
 
 interface ListOrderProps {
   readonly filter: Filter.Filter
-  /** Of the groups neither steps nor states are known. */
+  /** True if the groups have neither steps nor states. */
   readonly isPlain: boolean
-  /** Components that the groups in view have. */
   readonly components: ReadonlyArray<string>
   readonly onChange: (filter: Filter.Filter) => void
 }

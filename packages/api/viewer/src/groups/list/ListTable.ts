@@ -1,4 +1,4 @@
-/** The groups of a list as a table to save: all that match, as far as a file should hold them. */
+/** Converts the matching groups to a table for saving, up to a max number. */
 import * as Save from "../../save/Save.ts"
 import type { Source } from "../../source/Source.ts"
 import type * as Wire from "../../source/Wire.ts"

@@ -1,4 +1,4 @@
-/** Filters that are needed less: folded until somebody asks, or where one of them is given. */
+/** Shows the rarer filters, collapsed unless one of them is set. */
 import { useState } from "react"
 import * as Filter from "./Filter.ts"
 import { Range } from "./Range.tsx"
@@ -6,14 +6,13 @@ import { useTyped } from "./useTyped.ts"
 
 interface MoreFiltersProps {
   readonly filter: Filter.Filter
-  /** Of the groups no steps are known. */
+  /** True if the groups have no steps. */
   readonly isPlain: boolean
   readonly onChange: (part: Partial<Filter.Filter>) => void
 }
 
 const none = Filter.none
 
-/** Whether one of these filters is given. */
 const isInForce = (filter: Filter.Filter): boolean =>
   Filter.active({
     ...none,

@@ -1,14 +1,13 @@
-/** Questions that are asked often, as filters. Pure. */
+/** Defines frequently used filters. Pure. */
 import * as Filter from "./Filter.ts"
 
-/** A question that is asked often, as a filter: what of a filter it sets. */
 export interface Preset {
   readonly name: string
   readonly help: string
   readonly sets: Partial<Filter.Filter>
 }
 
-/** Others are left as they are, but what presets set is taken back first. */
+/** Applying one resets the fields of the other presets, and keeps other filters. */
 export const presets: ReadonlyArray<Preset> = [
   { name: "All wrong", help: "no rollout scored above 0", sets: { bestTo: 0 } },
   {
@@ -39,6 +38,5 @@ export const isSet = (filter: Filter.Filter, preset: Preset): boolean => {
   return keys.every((key) => filter[key] === wanted[key])
 }
 
-/** Pressed again, it is taken back. */
 export const toggled = (filter: Filter.Filter, preset: Preset): Filter.Filter =>
   isSet(filter, preset) ? { ...filter, ...ofPresets } : { ...filter, ...ofPresets, ...preset.sets }

@@ -1,4 +1,4 @@
-/** Fields for the bounds of a figure; what is no number is said to be none, and asked for as nothing. */
+/** Edits the bounds of a value; invalid numbers are reported and ignored. */
 import { useId, useState } from "react"
 import * as Filter from "./Filter.ts"
 

@@ -1,10 +1,10 @@
-/** The list as it was last seen: for coming back to it, and for going from a group to its neighbours. */
+/** Remembers the last list, for returning to it and for navigating from a group to its neighbours. */
 import type * as Wire from "../../source/Wire.ts"
 
 export interface Pages {
   /** JSON of session, run and filter. */
   readonly list: string
-  /** Counts the times it was loaded anew. */
+  /** Counts reloads. */
   readonly round: number
   readonly rows: ReadonlyArray<Wire.RolloutRow>
   readonly next: string | null
@@ -22,7 +22,7 @@ export const keep = (seen: Pages): void => {
   pages = seen
 }
 
-/** Where the list stands in the viewer, with its filter. */
+/** Saves the address of the list with its filter. */
 export const keepAddress = (path: string): void => {
   address = path
 }
@@ -30,16 +30,13 @@ export const keepAddress = (path: string): void => {
 export const addressOf = (run: string): string | null =>
   address !== null && new URLSearchParams(address.split("?")[1]).get("run") === run ? address : null
 
-/** The row that was looked at last. */
 export const keepPlace = (key: string, row: number): void => {
   place = { key, row }
 }
 
 export const placeOf = (key: string): number | null => (place?.key === key ? place.row : null)
 
-/**
- * The groups before (newer) and after (older) one in the list; null where the list does not have it, or at its ends.
- */
+/** The groups before (newer) and after (older) one in the list; null if it is not in the list, or at its ends. */
 export const neighbours = (
   run: string,
   id: string

@@ -1,7 +1,6 @@
 /**
- * The scores of a group as bars, best first: how many were good, and how much they differ. Scores between -1 and 1
- * stand on one scale in all groups; where a list has others, each group has the scale of its own: beside rewards of
- * hundreds nothing is seen of a half.
+ * Draws the scores of a group as bars, best first. If all scores in the list are between -1 and 1, groups share one
+ * scale; otherwise each group has its own, since large rewards would hide small differences.
  */
 import { memo } from "react"
 import { number } from "../../ui/Format.ts"
@@ -26,10 +25,9 @@ const rangeOf = (rows: ReadonlyArray<Scored>): Scale => {
   return { low, high }
 }
 
-/** The scale of each group. */
 export const scalesOf = (rows: ReadonlyArray<Scored>): ((group: Scored) => Scale) => {
   const { high, low } = rangeOf(rows)
-  // Scores of right and wrong would fill every bar if none was right.
+  // With only 0 and 1, a scale by range would fill every bar if all were wrong.
   const common = { low: low < 0 ? -1 : 0, high: 1 }
   return high <= 1 && low >= -1 ? () => common : (group) => rangeOf([group])
 }

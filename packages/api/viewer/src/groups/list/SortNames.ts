@@ -1,4 +1,4 @@
-/** What orders of the list are called, and the figure that each goes by. Pure. */
+/** Defines labels of the list's orders, and the value each sorts by. Pure. */
 import type * as Wire from "../../source/Wire.ts"
 import { count, number } from "../../ui/Format.ts"
 import { itemOf } from "../../source/RowFilter.ts"
@@ -6,9 +6,8 @@ import type { Sort } from "./Filter.ts"
 
 interface Kind {
   readonly name: string
-  /** Heads its column. */
   readonly head: string
-  /** In a row; null where the row has none, or shows it anyway. */
+  /** Value in a row; null if the row has none, or shows it anyway. */
   readonly shown: (row: Wire.RolloutRow) => string | null
 }
 
@@ -63,15 +62,14 @@ const kinds: { readonly [S in Exclude<Sort, "component">]: Kind } = {
 
 const ofService: ReadonlySet<Sort> = new Set(["staleness", "state"])
 
-/** All but by component. */
 export const sortsOf = (isPlain: boolean): ReadonlyArray<Exclude<Sort, "component">> =>
-  // Object.keys forgets which.
+  // Object.keys loses the key type.
   (Object.keys(kinds) as ReadonlyArray<Exclude<Sort, "component">>).filter((sort) => !isPlain || !ofService.has(sort))
 
 export const nameOf = (sort: Sort, component: string | null): string =>
   sort === "component" ? `component ${component ?? ""}` : kinds[sort].name
 
-/** The column of what the list goes by, where rows do not show it anyway. */
+/** The column of the sort key, unless rows show it anyway. */
 export const columnOf = (
   sort: Sort | null,
   component: string | null

@@ -1,7 +1,6 @@
 /**
- * Looks at the newest rows again as the queue changes, at most every few seconds: for groups that came since the list
- * was loaded, and for what became of those in it (state, step, preview). Looks on while there are groups whose text is
- * not searched yet.
+ * Polls the newest rows when the queue changes, at most every few seconds, for new groups and for changes (state, step,
+ * preview) of listed ones. Continues while there are groups whose text is not searchable yet.
  */
 import { useCallback, useEffect, useEffectEvent, useRef, useState } from "react"
 import type * as Wire from "../../source/Wire.ts"
@@ -10,10 +9,9 @@ import { useLive } from "../../state/useLive.ts"
 
 const pauseMillis = 2000
 
-/** At most so many rows are looked at. */
 export const freshLimit = 200
 
-/** `key` names the list, null while there is none; `first` is its newest row. */
+/** `key` identifies the list, null if there is none; `first` is its newest row. */
 export const useFresh = (
   run: string,
   query: Wire.RolloutQuery,
@@ -42,7 +40,7 @@ export const useFresh = (
       source.browse(run, { ...query, ...(before !== undefined && { before }), limit: freshLimit }, abort.signal)
     const look = async () => {
       const { rows, unindexed } = await ask()
-      // So much may have come that those in the list are no longer among the newest.
+      // So many may be new that the listed ones are no longer among the newest.
       const last = rows.at(-1)?.id
       const isBeyond = first !== null && last !== undefined && BigInt(last) > BigInt(first)
       const listed = isBeyond ? (await ask(String(BigInt(first) + 1n))).rows : []
@@ -54,7 +52,7 @@ export const useFresh = (
         receive(rows)
         if (unindexed !== null && unindexed > 0) lookSoon()
       },
-      // The watch tells when the service is away; its next event looks again.
+      // The event stream reports an outage; its next event polls again.
       () => {}
     )
     return () => abort.abort()

@@ -1,9 +1,7 @@
 /**
- * The rows of a run that match a filter, page after page as they are wanted.
- *
- * While a new filter's first page is on its way the old rows stay (`isStale`). What was loaded is remembered while the
- * viewer is open, so that coming back from a group finds the list as it was. Groups that come in later are counted, not
- * put between.
+ * Loads the rows of a run that match a filter, page by page on demand. While a new filter's first page loads, the old
+ * rows remain (`isStale`). Loaded rows are remembered while the viewer is open, so that returning from a group restores
+ * the list. New groups are counted rather than inserted.
  */
 import { useCallback, useEffect, useState } from "react"
 import { SourceError } from "../../source/Source.ts"
@@ -19,19 +17,18 @@ const readAgainMillis = 2000
 
 export interface Rollouts {
   readonly rows: ReadonlyArray<Wire.RolloutRow>
-  /** How many match; null while unknown. */
+  /** Number of matches; null while unknown. */
   readonly total: number | null
-  /** Groups of the run whose text is not searched yet. */
+  /** Groups of the run whose text is not searchable yet. */
   readonly unindexed: number
   readonly error: SourceError | null
   readonly isLoading: boolean
   readonly isStale: boolean
-  /** Newer groups that match, of which there may be more than are counted. */
+  /** Newer matching groups; a lower bound if `freshIsMore`. */
   readonly fresh: number
   readonly freshIsMore: boolean
-  /** Counts the times it was loaded anew. */
+  /** Counts reloads. */
   readonly round: number
-  /** Says how many rows are wanted. */
   readonly want: (rows: number) => void
   readonly reload: () => void
 }
@@ -79,7 +76,7 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
       }
     )
     return () => abort.abort()
-    // How many rows are wanted only sizes the page: a scroll must not abort the one on its way.
+    // The number of requested rows only sizes the page: scrolling must not abort a pending request.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [source, key, loaded, needsPage, hasFailed])
 
@@ -87,7 +84,7 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
     if (hasFailed && error.error.kind === "unreachable") setError(null)
   })
 
-  // What is not read yet has no place in an order that goes by what is in it.
+  // Groups not read yet cannot be sorted by their content.
   const isIncomplete = isCurrent && query.sort !== undefined && pages.unindexed > 0
   useEffect(() => {
     if (!isIncomplete) return
@@ -95,7 +92,7 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
     return () => clearTimeout(timer)
   }, [isIncomplete, round])
 
-  // In another order, newer groups are not at its beginning.
+  // In other orders, newer groups are not at the beginning.
   useFresh(run, query, isCurrent && query.sort === undefined ? key : null, pages?.rows[0]?.id ?? null, (rows) => {
     if (pages === null) return
     const newest = BigInt(pages.rows[0]?.id ?? "0")
@@ -114,7 +111,7 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
     rows: pages?.rows ?? [],
     total: pages?.total ?? null,
     unindexed: pages?.unindexed ?? 0,
-    // What the outage leaves on the page is told over the page.
+    // Outages are shown by the page's banner instead.
     error: hasFailed && !(error.error.kind === "unreachable" && pages?.list === list) ? error.error : null,
     isLoading: pages === null && !hasFailed,
     isStale: pages !== null && !isCurrent && !hasFailed,
@@ -126,11 +123,11 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
   }
 }
 
-/** The same row where nothing became of it, so that it is not drawn again. */
+/** Returns the same object if unchanged, to avoid re-rendering. */
 const renew = (row: Wire.RolloutRow, now: Wire.RolloutRow | undefined): Wire.RolloutRow =>
   now === undefined || (now.state === row.state && now.step === row.step && now.preview === row.preview) ? row : now
 
-/** Rows that are counted move on when others come in before them. */
+/** Removes duplicates: rows shift when others are added before them. */
 const without = (
   rows: ReadonlyArray<Wire.RolloutRow>,
   seen: ReadonlyArray<Wire.RolloutRow>

@@ -1,4 +1,4 @@
-/** A text that somebody types and that counts once they pause; it follows what it is changed to by other means. */
+/** Debounces typed text; follows external changes of its value. */
 import { useEffect, useRef, useState } from "react"
 
 const pauseMillis = 120

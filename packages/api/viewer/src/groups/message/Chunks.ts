@@ -1,6 +1,6 @@
 /**
- * A long text in pieces that can be read as markdown one after the other: cut at blank lines outside of code fences
- * where there is one in the second half of a piece, else where the piece is full. Joined they are the text.
+ * Splits a long text into chunks that are separately valid markdown: at blank lines outside of code fences if there is
+ * one in the second half of a chunk, otherwise at the max size. Joined they equal the text.
  */
 export const chunks = (text: string, size: number): ReadonlyArray<string> => {
   const pieces: Array<string> = []
@@ -23,6 +23,6 @@ const cut = (text: string, from: number, size: number): number => {
     else if (!isFenced) last = index + found.length
   }
   if (last >= size / 2) return from + last
-  // Halves of a surrogate pair stay together.
+  // Keeps surrogate pairs together.
   return from + (/[\ud800-\udbff]$/.test(piece) ? size - 1 : size)
 }

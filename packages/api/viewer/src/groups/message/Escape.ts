@@ -6,5 +6,5 @@ const entities: { readonly [char: string]: string } = {
   "'": "&#39;"
 }
 
-/** Text as it may stand in HTML, in quotes too. */
+/** Escapes text for HTML, including attribute values. */
 export const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => entities[char] ?? char)

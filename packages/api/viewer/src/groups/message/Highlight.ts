@@ -1,7 +1,4 @@
-/**
- * Code with its syntax marked: HTML of escaped text and `<span class="hljs-…">`. Languages that are not known are
- * plain.
- */
+/** Highlights code: returns HTML of escaped text and `<span class="hljs-…">`. Unknown languages are plain. */
 import hljs from "highlight.js/lib/core"
 import bash from "highlight.js/lib/languages/bash"
 import cpp from "highlight.js/lib/languages/cpp"
@@ -21,7 +18,7 @@ hljs.registerAliases(["c", "h", "rust", "go", "cuda"], { languageName: "cpp" })
 hljs.registerAliases(["shell", "console", "zsh"], { languageName: "bash" })
 hljs.registerAliases(["jsonl", "json5", "yaml"], { languageName: "json" })
 
-/** Longer code is shown without colours: they would take longer than they help. */
+/** Longer code is not highlighted, which would be slow. */
 const longest = 50_000
 
 export const highlight = (code: string, language: string): string =>

@@ -1,15 +1,13 @@
 /**
- * Pictures of a group: data URLs and bare base64, in `images` or in the parts of a message.
- *
- * Only bytes that came with the group are shown. An address is named and never loaded: whoever wrote it would learn who
- * looks.
+ * Extracts pictures of a group: data URLs and bare base64, in `images` or in message parts. Only embedded bytes are
+ * shown. URLs are listed but never loaded: their author would learn of the reader.
  */
 import * as Predicate from "effect/Predicate"
 
-/** `src` is a data URL to show; null with a `name` that says what it is and why it is not shown. */
+/** `src` is a data URL to show; null with a `name` that describes it and why it is not shown. */
 export interface Image {
   readonly src: string | null
-  /** `image/png, 12 kB`, or the address and the reason. */
+  /** `image/png, 12 kB`, or the URL and the reason. */
   readonly name: string
 }
 
@@ -26,8 +24,8 @@ const signatures: ReadonlyArray<readonly [prefix: string, type: string]> = [
 ]
 
 /**
- * Reads one entry: a string, or an object around one (`{ url }`, `{ image_url }`, `{ data }`, …). Null for what is no
- * picture at all.
+ * Parses one entry: a string, or an object containing one (`{ url }`, `{ image_url }`, `{ data }`, …). Null if it is
+ * not a picture.
  */
 export const imageOf = (value: unknown): Image | null => {
   if (Predicate.isReadonlyObject(value)) {
@@ -47,14 +45,12 @@ export const imageOf = (value: unknown): Image | null => {
     : { src: `data:${type};base64,${value}`, name: `${type}, ${size(value.length)}` }
 }
 
-/** All pictures in a value, however nested. */
 export const imagesOf = (value: unknown): ReadonlyArray<Image> => {
   if (Array.isArray(value)) return value.flatMap(imagesOf)
   const image = imageOf(value)
   return image === null ? [] : [image]
 }
 
-/** Of so many characters of base64. */
 const size = (characters: number): string => {
   const bytes = Math.round(characters * 0.75)
   return bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`

@@ -1,6 +1,6 @@
 /**
- * Text with its markdown, formulas and code. Long text is shown piece by piece: laying out a megabyte at once would
- * stop the page.
+ * Renders markdown with formulas and code. Long text is rendered in chunks: a megabyte in one layout would block the
+ * page.
  */
 import { memo, useMemo, useState } from "react"
 import { count } from "../../ui/Format.ts"
@@ -9,7 +9,7 @@ import { toHtml } from "./MarkdownHtml.ts"
 import { sanitise } from "./Sanitise.ts"
 
 const chunkSize = 16_000
-/** Pieces shown at first, and by a click. */
+/** Chunks shown initially, and added per click. */
 const firstChunks = 1
 const moreChunks = 4
 
@@ -35,7 +35,7 @@ export const Markdown = memo(({ text }: { readonly text: string }) => {
 const Chunk = memo(({ text }: { readonly text: string }) => {
   const html = useMemo(() => toHtml(text), [text])
   const safe = useMemo(() => (html === null ? null : sanitise(html)), [html])
-  // What is set here went through the sanitiser.
+  // This HTML has been sanitised.
   // oxlint-disable-next-line react/no-danger
   return safe === null ? (
     <PlainText text={text} />
@@ -47,7 +47,7 @@ const Chunk = memo(({ text }: { readonly text: string }) => {
 const firstCharacters = 8000
 const moreCharacters = 100_000
 
-/** Text as it stands. In a box of its own it may scroll, and can then be reached by keyboard. */
+/** Plain text. If boxed it may scroll, and is focusable by keyboard. */
 export const PlainText = memo(({ isBoxed = false, text }: { readonly text: string; readonly isBoxed?: boolean }) => {
   const [shown, setShown] = useState(firstCharacters)
   const rest = text.length - shown

@@ -1,9 +1,7 @@
 /**
- * Markdown of a message as HTML, before the sanitiser (`sanitise.ts`).
- *
- * A model's own HTML is shown as the text it is (`<answer>` stays visible). Links go to web and mail addresses only,
- * others are shown with their address; pictures are shown where their bytes are in the text, others are named and not
- * loaded.
+ * Converts a message's markdown to HTML, before the sanitiser (`sanitise.ts`). A model's own HTML is shown as text
+ * (`<answer>` stays visible). Only web and mail links are active, others are shown with their URL; embedded pictures
+ * are shown, others are named and not loaded.
  */
 import { Marked } from "marked"
 import { escape } from "./Escape.ts"
@@ -15,7 +13,7 @@ const marked = new Marked(math, {
   gfm: true,
   breaks: true,
   async: false,
-  // Tags are words like others.
+  // Tags are treated as text.
   tokenizer: { html: () => undefined, tag: () => undefined },
   renderer: {
     heading({ depth, tokens }) {
@@ -45,8 +43,8 @@ const marked = new Marked(math, {
 })
 
 /**
- * HTML of a text, to be sanitised before it is shown; null where reading it would hold up the page for long, as texts
- * of hostile or broken models do: nested without end, or nothing but marks.
+ * The HTML of a text, to be sanitised before use; null if parsing could block the page, as for texts of hostile or
+ * broken models: nested excessively, or mostly markup.
  */
 export const toHtml = (text: string): string | null => {
   if (text.split(/\n[ \t]*\n/).some(isCostly)) return null
@@ -57,7 +55,7 @@ export const toHtml = (text: string): string | null => {
   }
 }
 
-/** Marks of one paragraph are weighed against each other: more of them than anybody writes are not read. */
+/** Parsing compares the marks within a paragraph with each other, so paragraphs with unusually many are not parsed. */
 const isCostly = (paragraph: string): boolean =>
   counts(paragraph, /[*_~]/g) > 600 ||
   counts(paragraph, /\$|\\[([]|\\begin|\\boxed/g) > 1000 ||

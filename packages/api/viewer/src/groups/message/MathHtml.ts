@@ -1,9 +1,8 @@
 /**
- * LaTeX in markdown: `$…$`, `\(…\)` and a bare `\boxed{…}` in a line, `$$…$$`, `\[…\]` and whole `\begin{…}`
- * environments as blocks, drawn by KaTeX as MathML, which browsers show without fonts of ours.
- *
- * A dollar is money unless it hugs its formula: `$5 and $6` stays text. What KaTeX cannot read is shown as it was
- * written. KaTeX is not trusted with links, classes or pictures, and expands at most a thousand macros.
+ * Renders LaTeX in markdown with KaTeX as MathML, which needs no fonts: `$…$`, `\(…\)` and a bare `\boxed{…}` inline,
+ * `$$…$$`, `\[…\]` and whole `\begin{…}` environments as blocks. A dollar is literal unless adjacent to its formula:
+ * `$5 and $6` stays text. Unparsable formulas are shown as source. KaTeX may not produce links, classes or pictures,
+ * and expands at most a thousand macros.
  */
 import { renderToString } from "katex"
 import type { MarkedExtension, Tokens } from "marked"
@@ -14,7 +13,6 @@ interface Formula extends Tokens.Generic {
   readonly isBlock: boolean
 }
 
-/** Longer ones are shown as text: no formula of a person or a model is that long. */
 const longest = 4000
 
 const inline =
@@ -51,10 +49,7 @@ const formula = (type: string, match: RegExpExecArray | null, isBlock: boolean):
 
 const box = "\\boxed{"
 
-/**
- * An answer in its box, as models end with it, dollars or not. Words in it stay words; an empty one is what a prompt
- * speaks of.
- */
+/** A boxed answer, with or without dollars. Words in it stay text; an empty box is one mentioned by a prompt. */
 const boxed = (text: string): Formula | undefined => {
   if (!text.startsWith(box)) return undefined
   let depth = 1
@@ -75,7 +70,7 @@ const boxed = (text: string): Formula | undefined => {
   }
 }
 
-/** Commands that would link, load or style: KaTeX would leave out what they hold. */
+/** Commands that would link, load or style: KaTeX would drop their content. */
 const untrusted = /\\(?:href|url|includegraphics|html[A-Z][a-z]+)/
 
 const render = ({ isBlock, raw, tex }: Formula): string => {

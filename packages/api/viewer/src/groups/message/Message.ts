@@ -1,11 +1,11 @@
 /**
- * A chat message as the viewer lays it out. Roles, keys and parts may be anyone's: what is not known is shown as JSON.
+ * Parses a chat message for display. Roles, keys and parts may come from third parties: unknown ones are shown as JSON.
  */
 import * as Predicate from "effect/Predicate"
 import { type Image, imageOf } from "./Image.ts"
 import { type Segment, split } from "./Segments.ts"
 
-/** A call the model asked for. `input` is its arguments: parsed where they are JSON, else the text as it stands. */
+/** A tool call of the model. `input` is its arguments, parsed if valid JSON, otherwise as text. */
 export interface ToolCall {
   readonly id: string | null
   readonly name: string
@@ -21,12 +21,11 @@ export interface Message {
   readonly role: string
   /** Name of the speaker or of the tool. */
   readonly name: string | null
-  /** The call a tool answers. */
+  /** The call answered by a tool message. */
   readonly callId: string | null
   readonly reward: number | null
   readonly parts: ReadonlyArray<Part>
   readonly toolCalls: ReadonlyArray<ToolCall>
-  /** As it came. */
   readonly raw: unknown
 }
 
@@ -54,7 +53,7 @@ export const read = (raw: unknown): Message => {
 
 const partsOf = (content: unknown, role: string): ReadonlyArray<Part> => {
   if (content === null || content === undefined || content === "") return []
-  // Only a model's answer is read for marks: a prompt that explains them must stay as it is.
+  // Tags are only parsed in a model's answers: a prompt that explains them must stay unchanged.
   if (typeof content === "string") return role === "assistant" ? split(content) : splitResults(content, role)
   if (Array.isArray(content)) return content.flatMap((part) => partOf(part, role))
   return [{ kind: "json", title: "content", value: content }]
@@ -77,7 +76,7 @@ const partOf = (part: unknown, role: string): ReadonlyArray<Part> => {
   return [{ kind: "json", title: type, value: part }]
 }
 
-/** Tool results may come as text in their own marks, by role `tool` or `user`. */
+/** Tool results may be tagged text, in messages of role `tool` or `user`. */
 const splitResults = (content: string, role: string): ReadonlyArray<Part> =>
   role === "system" ? [{ kind: "text", text: content }] : split(content, ["tool_response"])
 
@@ -92,7 +91,7 @@ const toolCallOf = (value: unknown): ToolCall => {
   }
 }
 
-/** JSON's value, else the text. */
+/** The parsed JSON, otherwise the text. */
 export const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text) as unknown

@@ -1,4 +1,4 @@
-/** One message: who speaks, reasoning folded, text, pictures, tool calls and results. */
+/** Renders one message: role, collapsed reasoning, text, pictures, tool calls and results. */
 import { memo, useContext, useEffect, useRef, useState } from "react"
 import { number, plural } from "../../ui/Format.ts"
 import { Markdown, PlainText } from "./Markdown.tsx"
@@ -9,7 +9,7 @@ import { Json, ToolCallView, ToolResult, WrittenCall } from "./ToolParts.tsx"
 
 interface Props {
   readonly message: Message
-  /** Name of the tool a result is of, found by its call. */
+  /** Name of a result's tool, found by its call. */
   readonly toolName: string | null
 }
 
@@ -64,7 +64,7 @@ const PartView = ({ part, role }: { readonly part: Part; readonly role: string }
   }
 }
 
-/** Folded until somebody wants it; all of a page can be unfolded at once. */
+/** Collapsed by default; a page can expand all. */
 const Reasoning = ({ isOpen, text }: { readonly text: string; readonly isOpen: boolean }) => {
   const { unfolds } = useContext(Reading)
   const [shows, setShows] = useState(unfolds)
@@ -84,7 +84,6 @@ const Reasoning = ({ isOpen, text }: { readonly text: string; readonly isOpen: b
   )
 }
 
-/** As it came, every character. */
 const Source = ({ raw }: { readonly raw: unknown }) => {
   const message: { readonly [key: string]: unknown } = typeof raw === "object" && raw !== null ? { ...raw } : { raw }
   const { content, role: _, ...rest } = message
@@ -96,9 +95,7 @@ const Source = ({ raw }: { readonly raw: unknown }) => {
   )
 }
 
-/**
- * Chats longer than this are drawn as they come near: a hundred turns of eight rollouts are no page to lay out at once.
- */
+/** Longer chats are rendered as they come near: a hundred turns of eight rollouts are too much for one layout. */
 const alwaysDrawn = 10
 
 export const Messages = ({

@@ -1,4 +1,4 @@
-/** A picture, or what is said instead of one. A click shows it in its own size. */
+/** Shows a picture, or a description if it cannot be shown. A click toggles its original size. */
 import { useState } from "react"
 import type { Image } from "./Image.ts"
 

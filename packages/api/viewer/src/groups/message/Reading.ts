@@ -1,4 +1,4 @@
-/** How messages are read on a page: as written (`isSource`), and with all reasoning unfolded. */
+/** Display mode of messages on a page: as source (`isSource`), and with all reasoning expanded. */
 import { createContext } from "react"
 
 export interface ReadingMode {

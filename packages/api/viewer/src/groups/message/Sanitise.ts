@@ -1,9 +1,7 @@
 /**
- * HTML made safe to show: text, structure and formulas stay, everything that runs, loads, posts, styles or names itself
- * goes.
- *
- * It is the second of three walls: markdown lets no HTML of the author through, and the page's content security policy
- * runs no script but its own.
+ * Sanitises HTML: text, structure and formulas are kept; anything that executes, loads, submits, styles or sets ids is
+ * removed. This is the second of three defences: markdown passes no HTML of the author, and the page's content security
+ * policy only runs its own scripts.
  */
 import DOMPurify from "dompurify"
 
@@ -16,6 +14,6 @@ export const sanitise = (html: string): string =>
     ADD_ATTR: ["target"],
     FORBID_TAGS: ["style", "form", "input", "button", "textarea", "select", "dialog", "audio", "video", "map", "area"],
     FORBID_ATTR: ["style", "id", "name", "srcset", "action", "background", "autofocus", "usemap"],
-    // Web, mail, pictures by their bytes; and what has no scheme at all, as the values of other attributes.
+    // Web, mail, embedded pictures; and values without a scheme, as in other attributes.
     ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|data:image\/|[^a-z]|[a-z+.-]+(?:[^a-z+.\-:]|$))/i
   })

@@ -1,11 +1,11 @@
 /**
- * A text taken apart at the marks models write: reasoning, tool calls and tool results.
+ * Splits a text at the tags models write: reasoning, tool calls and tool results.
  *
  *     "<think>9 + 9</think>It is 18."  ->  [reasoning "9 + 9", text "It is 18."]
  *
- * An opening mark without an end runs to the end of the text (`isOpen`: the answer was cut off); a `</think>` without a
- * beginning closes what a chat template opened. Nothing is dropped but the marks and the blank space around them. Case
- * does not matter.
+ * An opening tag without an end extends to the end of the text (`isOpen`: the answer was truncated); a `</think>`
+ * without a start closes one opened by a chat template. Only tags and the white space around them are dropped. Tags are
+ * case-insensitive.
  */
 
 export type Segment =
@@ -24,7 +24,6 @@ const marks: ReadonlyArray<{ readonly kind: Mark; readonly open: string; readonl
   { kind: "tool_response", open: "<tool_response>", close: "</tool_response>" }
 ]
 
-/** Takes a text apart at the marks of `kinds`. */
 export const split = (
   text: string,
   kinds: ReadonlyArray<Mark> = ["reasoning", "tool_call", "tool_response"]
@@ -41,7 +40,7 @@ export const split = (
     push(segments, { kind: orphan.kind, text: text.slice(0, orphan.end), isOpen: false })
     at = orphan.end + orphan.close.length
   }
-  // Each mark is looked for from where it was last found, so that all is read once and not once for each segment.
+  // Each tag is searched from its last position, so that the text is scanned once rather than per segment.
   const ahead = wanted.map((mark) => ({ ...mark, start: lower.indexOf(mark.open) }))
   for (;;) {
     for (const mark of ahead) if (mark.start !== -1 && mark.start < at) mark.start = lower.indexOf(mark.open, at)
@@ -57,7 +56,7 @@ export const split = (
   return segments
 }
 
-/** Blank text between marks is their spacing. */
+/** White space between tags is dropped. */
 const push = (segments: Array<Segment>, segment: Segment): void => {
   const text = segment.text.replace(/^\s*\n/, "").trimEnd()
   if (text.trim() !== "") segments.push({ ...segment, text })

@@ -1,4 +1,4 @@
-/** What a model asked a tool, and what the tool answered. */
+/** Renders tool calls and their results. */
 import * as Predicate from "effect/Predicate"
 import { useMemo } from "react"
 import { PlainText } from "./Markdown.tsx"
@@ -21,7 +21,6 @@ export const Json = ({ value }: { readonly value: unknown }) => {
   return text.length > 20_000 ? <PlainText text={text} /> : <Code text={text} language="json" />
 }
 
-/** Arguments that are code, by their names. */
 const languages: { readonly [name: string]: string } = {
   code: "python",
   python: "python",
@@ -75,7 +74,7 @@ const Argument = ({ name, value }: { readonly name: string; readonly value: unkn
   )
 }
 
-/** A call the model wrote into its text; what is no call is shown as it stands. */
+/** A tool call written in the model's text; anything else is shown as text. */
 export const WrittenCall = ({ isOpen, text }: { readonly text: string; readonly isOpen: boolean }) => {
   const value = parsed(text)
   const isCall = typeof value === "object" && value !== null && "name" in value && typeof value.name === "string"

@@ -1,13 +1,13 @@
-/** Where a text, or a token's id, stands in a rollout; pure. */
+/** Finds a text or a token id in a rollout. Pure. */
 import type { TokenModel } from "./TokenModel.ts"
 
-/** Upper and lower case are the same, as long as that changes no length. */
+/** Folds case, unless that changes the length. */
 const folded = (text: string): string => {
   const lower = text.toLowerCase()
   return lower.length === text.length ? lower : text
 }
 
-/** The first tokens of all places, in their order. Tokens without a text end what goes across borders. */
+/** The first tokens of all matches, in order. Matches do not span tokens without text. */
 export const find = ({ length, token }: TokenModel, wanted: string): ReadonlyArray<number> => {
   if (wanted === "") return []
   if (/^#\d+$/.test(wanted)) {

@@ -1,4 +1,4 @@
-/** How strongly a token is coloured, and by what. */
+/** Computes the colouring of tokens. */
 import { number } from "../../ui/Format.ts"
 import { differenceScale, isDisputed, isSurprise, type Token, type TokenModel } from "./TokenModel.ts"
 
@@ -13,7 +13,6 @@ export const names: { readonly [C in Colouring]: string } = {
   mask: "Mask"
 }
 
-/** Which colourings say something of these tokens. */
 export const available = (model: TokenModel): ReadonlyArray<Colouring> =>
   colourings.filter(
     (colouring) =>
@@ -24,7 +23,7 @@ export const available = (model: TokenModel): ReadonlyArray<Colouring> =>
       (colouring === "trainer" && model.largestDifference !== null)
   )
 
-/** -1 to 1: below 0 in the colour of what is worse, above in that of what is better; null: no colour. */
+/** -1 to 1: negative in the colour for worse, positive in that for better; null: no colour. */
 export const strength = (token: Token, colouring: Colouring, model: TokenModel): number | null => {
   switch (colouring) {
     case "logprob":
@@ -34,7 +33,7 @@ export const strength = (token: Token, colouring: Colouring, model: TokenModel):
         ? null
         : clamp(token.advantage / model.largestAdvantage)
     case "reference":
-      // Log ratio of the sampling policy to the reference: 2 nats are much.
+      // Log ratio of the sampling policy to the reference, saturating at 2 nats.
       return token.logprob === null || token.refLogprob === null ? null : clamp((token.logprob - token.refLogprob) / 2)
     case "trainer":
       return token.difference === null ? null : clamp(token.difference / differenceScale(model))
@@ -43,7 +42,7 @@ export const strength = (token: Token, colouring: Colouring, model: TokenModel):
   }
 }
 
-/** What the keys x and X go to, by what is coloured. */
+/** The target of the keys x and X, by colouring. */
 export const notable = (
   model: TokenModel,
   colouring: Colouring
@@ -52,10 +51,9 @@ export const notable = (
     ? { name: `token of great difference (${number(differenceScale(model) / 2, 2)} nats)`, is: isDisputed(model) }
     : { name: "unlikely token (below 5%)", is: isSurprise }
 
-/** 0 for a certain token to 1 for one of probability 1 in 150 or less. */
+/** 0 for a certain token to 1 for a probability of 1 in 150 or less. */
 const unlikely = (logprob: number): number => Math.min(1, Math.max(0, -logprob / 5))
 
 const clamp = (value: number): number => Math.min(1, Math.max(-1, value))
 
-/** The share of probability a logprob stands for. */
 export const percent = (logprob: number): string => `${number(100 * Math.exp(logprob), 3)} %`

@@ -1,4 +1,4 @@
-/** Everything known about one token, exactly. */
+/** Shows all values of one token with full precision. */
 import { number } from "../../ui/Format.ts"
 import type { Rollout } from "../Group.ts"
 import { percent } from "./Heat.ts"
@@ -10,7 +10,7 @@ interface Props {
   readonly rollout: Rollout
 }
 
-/** As exact as single precision is. */
+/** The digits of single precision. */
 const exact = (value: number): string => number(value, 7)
 
 export const Inspector = ({ model, rollout, token }: Props) => {

@@ -1,4 +1,4 @@
-/** What the colours of tokens mean. */
+/** Explains the colours of tokens. */
 import { number } from "../../ui/Format.ts"
 import type { Colouring } from "./Heat.ts"
 import { differenceScale, type TokenModel } from "./TokenModel.ts"

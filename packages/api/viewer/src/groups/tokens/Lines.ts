@@ -1,17 +1,16 @@
 /**
- * Tokens laid out in lines of a fixed-width font, so that only the lines in view need to be drawn.
- *
- * A line ends after a token with a line feed, or before the token that would not fit; a token wider than a line has one
- * of its own. Every token is in exactly one line, in order.
+ * Lays out tokens in lines of a fixed-width font, so that only lines in view are rendered. A line ends after a token
+ * with a line feed, or before a token that would not fit; a token wider than a line has its own. Every token is in
+ * exactly one line, in order.
  */
 
-/** Tokens `from` to before `to`. */
+/** Tokens in [from, to). */
 export interface Line {
   readonly from: number
   readonly to: number
 }
 
-/** `width` and `endsLine` say of each token how many columns it takes and whether a line feed is in it. */
+/** `width` returns a token's columns, `endsLine` if it contains a line feed. */
 export const layOut = (
   length: number,
   columns: number,
@@ -39,7 +38,6 @@ export const layOut = (
   return lines
 }
 
-/** The line a token is in, by halving. */
 export const lineOf = (lines: ReadonlyArray<Line>, index: number): number => {
   let low = 0
   let high = lines.length - 1
@@ -51,7 +49,7 @@ export const lineOf = (lines: ReadonlyArray<Line>, index: number): number => {
   return low
 }
 
-/** The token of a neighbouring line that lies under (or over) the given one. */
+/** The token below (or above) the given one in a neighbouring line. */
 export const inLine = (lines: ReadonlyArray<Line>, index: number, by: number): number => {
   const at = lineOf(lines, index)
   const here = lines[at]
@@ -61,9 +59,9 @@ export const inLine = (lines: ReadonlyArray<Line>, index: number, by: number): n
   return Math.min(there.to - 1, there.from + Math.round(share * (there.to - there.from)))
 }
 
-/** Columns of a text: East Asian characters and pictograms take two. */
+/** Columns of a text: East Asian characters and emoji take two. */
 export const columnsOf = (text: string): number => {
-  // Most tokens are plain: their length is their width.
+  // Fast path: for most tokens the length is the width.
   if (/^[\u0020-\u02ff↵⇥␍∅⟨⟩]*$/.test(text)) return text.length
   let columns = 0
   for (const char of text) {

@@ -1,21 +1,19 @@
 /**
- * The logprobs of a rollout's trained tokens in one curve, the least likely token of each stretch: where it dips, the
- * policy was surprised. A click goes there.
+ * Draws the logprobs of a rollout's trained tokens as a curve of the least likely token per bucket: dips are surprising
+ * tokens. A click selects the token.
  */
 import { memo, useMemo } from "react"
 import type { TokenModel } from "./TokenModel.ts"
 
 const stretches = 240
-/** Nats at the foot of the curve. */
 const lowest = -8
 
 interface Stretch {
-  /** Its least likely trained token. */
   readonly index: number
   readonly logprob: number
 }
 
-/** The least likely trained token of each of some hundred stretches; null where none was sampled. */
+/** The least likely trained token of each bucket; null if none was sampled. */
 export const stretchesOf = ({ length, token }: TokenModel, wanted: number): ReadonlyArray<Stretch | null> => {
   const count = Math.min(wanted, length)
   const all: Array<Stretch | null> = Array.from({ length: count }, () => null)
@@ -45,7 +43,7 @@ export const Sparkline = memo(({ cursor, model, onCursor }: Props) => {
     onCursor(all[place]?.index ?? Math.floor((place * model.length) / all.length))
   }
   return (
-    // The keys x and X, and the search, go to the same tokens.
+    // The keys x and X, and the search, reach the same tokens.
     // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions
     <svg
       className="sparkline"

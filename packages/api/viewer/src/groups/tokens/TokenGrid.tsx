@@ -1,6 +1,6 @@
 /**
- * The tokens of a rollout as coloured text. Only lines in view are drawn; the cursor moves by keyboard and by a click,
- * and a screen reader hears each token as an option of a list.
+ * Renders the tokens of a rollout as coloured text. Only lines in view are rendered; the cursor moves by keyboard and
+ * click, and screen readers get each token as a list option.
  */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { type CSSProperties, memo, useEffect, useId, useMemo, useRef, useState } from "react"
@@ -49,7 +49,7 @@ export const TokenGrid = ({ colouring, cursor, model, onCursor, onHover }: Props
     overscan: 12
   })
   useEffect(() => {
-    // Who came by keyboard goes on by keyboard.
+    // Keeps keyboard navigation working after arriving by keyboard.
     if (document.activeElement === document.body) scroller?.focus({ preventScroll: true })
   }, [scroller])
   const line = lineOf(lines, cursor)
@@ -156,7 +156,7 @@ const TokenLine = memo(
   }
 )
 
-/** What is nothing to hear has a name. */
+/** Names white space for screen readers. */
 const blankName = (text: string): string | undefined =>
   text.trim() === "" ? (text.length === 1 ? "blank" : `${text.length} blanks`) : undefined
 
@@ -166,13 +166,12 @@ const classOf = ({ isTrained, text }: Token): string =>
 const styleOf = (strength: number | null): CSSProperties | undefined =>
   strength === null
     ? undefined
-    : // Custom properties are not in React's type of a style.
+    : // React's style type lacks custom properties.
       ({
         "--strength": `${Math.round(Math.abs(strength) * 100)}%`,
         "--tone": strength < 0 ? "var(--low)" : "var(--high)"
       } as CSSProperties)
 
-/** Width of a character in the grid's font. */
 const useCharacterWidth = (element: HTMLElement | null): number => {
   const [width, setWidth] = useState(0)
   const measured = useRef<HTMLElement | null>(null)

@@ -1,7 +1,6 @@
 /**
- * The tokens of a rollout with everything known about each: text, mask, logprobs, advantage.
- *
- * Values are looked up, not stored per token: a sequence may have a hundred thousand of them.
+ * Provides the tokens of a rollout with all values of each: text, mask, logprobs, advantage. Values are looked up on
+ * demand: a sequence may have a hundred thousand tokens.
  */
 import type { Rollout } from "../Group.ts"
 import type { Pieces } from "../../source/Wire.ts"
@@ -15,15 +14,15 @@ export interface Candidate {
 export interface Token {
   readonly index: number
   readonly id: number
-  /** Null where nobody told the text of this id. */
+  /** Null if the text of this id is unknown. */
   readonly text: string | null
   readonly isTrained: boolean
-  /** Nats; null where the token was not sampled. */
+  /** Nats; null if the token was not sampled. */
   readonly logprob: number | null
   readonly refLogprob: number | null
-  /** Nats under the trainer's weights before it learned from it; null where that was not recorded. */
+  /** Nats under the trainer's weights before the update; null if not recorded. */
   readonly trainerLogprob: number | null
-  /** Trainer - sampler, nats; null where either is not known. */
+  /** Trainer - sampler, nats; null if either is unknown. */
   readonly difference: number | null
   readonly advantage: number | null
   /** The teacher's candidates, likeliest first. */
@@ -33,21 +32,19 @@ export interface Token {
 export interface TokenModel {
   readonly length: number
   readonly token: (index: number) => Token
-  /** Number of trained tokens. */
   readonly trained: number
   /** Mean logprob of the trained tokens that were sampled. */
   readonly meanLogprob: number | null
   readonly hasLogprobs: boolean
   readonly hasReference: boolean
-  /** The largest difference of trainer and sampler, either way, nats; null where none was recorded. */
+  /** The largest absolute difference of trainer and sampler, nats; null if none was recorded. */
   readonly largestDifference: number | null
-  /** Whether advantages differ from token to token. */
   readonly hasTokenAdvantages: boolean
-  /** The largest advantage of any token, either way. */
+  /** The largest absolute advantage of any token. */
   readonly largestAdvantage: number
 }
 
-/** What stands for "not sampled" among logprobs is 1; rounding may put true ones a little above 0. */
+/** Logprobs use 1 for "not sampled"; rounding may put real ones slightly above 0. */
 const unknownAbove = 0.5
 
 export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
@@ -103,7 +100,7 @@ export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
 const known = (logprob: number | undefined): number | null =>
   logprob === undefined || logprob > unknownAbove ? null : logprob
 
-/** Nats that no two logprobs differ by: stands for "not recorded" among differences. */
+/** Nats; differences from here on mean "not recorded". */
 const unrecordedFrom = 500
 
 type Compared = Pick<Token, "trainerLogprob" | "difference">
@@ -131,8 +128,8 @@ const comparedOf = (
 }
 
 /**
- * A mask holds the token where trained and -100 elsewhere; one of zeros and ones that is not the tokens themselves is
- * taken as what it says, as the trainer takes it.
+ * A mask has the token if trained and -100 otherwise; a mask of zeros and ones that differs from the tokens is used as
+ * is, as in the trainer.
  */
 const trainedOf = ({ mask, tokens }: Rollout): ((index: number) => boolean) => {
   const isBinary =
@@ -141,16 +138,16 @@ const trainedOf = ({ mask, tokens }: Rollout): ((index: number) => boolean) => {
   return (index) => index < mask.length && mask[index] !== untrained
 }
 
-/** The first token that is trained on; 0 where none is. */
+/** The first trained token; 0 if there is none. */
 export const firstTrained = ({ length, token }: TokenModel): number => {
   for (let index = 0; index < length; index++) if (token(index).isTrained) return index
   return 0
 }
 
-/** Nats: one that the policy sampled with less than one in twenty. */
+/** Nats: a token sampled with a probability below 1 in 20. */
 const surprising = Math.log(1 / 20)
 
-/** The next trained token after `from` (before it, where `by` is -1) of this kind; undefined if there is none. */
+/** The next matching trained token after `from` (before it if `by` is -1); undefined if there is none. */
 export const next = (
   { length, token }: TokenModel,
   from: number,
@@ -164,23 +161,22 @@ export const next = (
   return undefined
 }
 
-/** Whether the policy sampled it against the odds. */
 export const isSurprise = ({ logprob }: Token): boolean => logprob !== null && logprob < surprising
 
 /**
- * The difference of trainer and sampler that has the full colour, nats: the largest of the rollout, at least what bf16
- * costs, at most 2.
+ * The difference of trainer and sampler with the strongest colour, nats: the rollout's largest, at least the effect of
+ * bf16, at most 2.
  */
 export const differenceScale = ({ largestDifference }: TokenModel): number =>
   Math.min(2, Math.max(0.05, largestDifference ?? 0))
 
-/** Whether trainer and sampler differ at it by at least half of that. */
+/** True if trainer and sampler differ by at least half of that. */
 export const isDisputed = (model: TokenModel): ((token: Token) => boolean) => {
   const most = differenceScale(model) / 2
   return ({ difference }) => difference !== null && Math.abs(difference) >= most
 }
 
-/** Tokens in a row that are all trained or all not, as text; `unknown` where nobody told the text of any of them. */
+/** Consecutive tokens that are all trained or all not, as text; `unknown` if the text of none of them is known. */
 export interface Run {
   readonly isTrained: boolean
   readonly text: string
@@ -203,10 +199,7 @@ export const runsOf = (rollout: Rollout, pieces: Pieces): ReadonlyArray<Run> => 
   return runs.map(({ isTrained, texts, unknown }) => ({ isTrained, text: texts.join(""), unknown }))
 }
 
-/**
- * What a token's text looks like where every character must be seen: `↵`, `⇥`, and code points that print nothing or
- * turn the line around.
- */
+/** Makes all characters visible: `↵`, `⇥`, and code points that print nothing or change text direction. */
 export const visible = (text: string): string =>
   text === ""
     ? "∅"
@@ -219,7 +212,7 @@ export const visible = (text: string): string =>
           (char) => `⟨${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`
         )
 
-/** What stands for a token: its text made visible, cut where it is longer than a word can be; `#id` without text. */
+/** Label of a token: its visible text, truncated if very long; `#id` without text. */
 export const label = ({ id, text }: Pick<Token, "id" | "text">): string => {
   if (text === null) return `#${id}`
   const shown = visible(text)

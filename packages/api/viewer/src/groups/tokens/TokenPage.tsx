@@ -1,4 +1,4 @@
-/** A rollout token by token: coloured text, and the exact values of the one that is pointed at. */
+/** Shows a rollout token by token: coloured text, and the exact values of the selected one. */
 import { useMemo, useState } from "react"
 import { drawElements } from "../../save/ElementPicture.ts"
 import { SaveMenu } from "../../save/SaveMenu.tsx"
@@ -20,7 +20,6 @@ interface Props {
   readonly run: string
   readonly group: string
   readonly rollout: Rollout
-  /** The token the address names. */
   readonly token: number | null
   readonly onToken: (token: number) => void
 }
@@ -39,7 +38,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
   }
   if (model.length === 0) return <p className="note muted">This rollout has no tokens.</p>
   const name = `tokens of rollout ${rollout.index + 1} of group ${group}`
-  // Without logprobs there is no curve, and the table is drawn.
+  // Without logprobs there is no curve, so the table is drawn.
   const picture = model.hasLogprobs ? () => drawElements(bar?.querySelector("svg.sparkline") ?? null, name) : null
   const cursor = Math.min(token ?? TokenModel.firstTrained(model), model.length - 1)
   return (

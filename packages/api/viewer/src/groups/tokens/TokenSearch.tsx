@@ -1,4 +1,4 @@
-/** Looks for text in a rollout's tokens, across their borders, or for an id (`#42`). */
+/** Searches text in a rollout's tokens, across token boundaries, or an id (`#42`). */
 import { type KeyboardEvent, useMemo, useRef, useState } from "react"
 import { count } from "../../ui/Format.ts"
 import { useShortcuts } from "../../ui/useShortcuts.tsx"

@@ -1,4 +1,4 @@
-/** The tokens of a rollout as a table to save, a row for each. Pure. */
+/** Converts the tokens of a rollout to a table for saving. Pure. */
 import type * as Save from "../../save/Save.ts"
 import type { Token, TokenModel } from "./TokenModel.ts"
 

@@ -1,4 +1,4 @@
-/** A rollout without messages, as the text of its tokens: what was given and what was trained on, in turns. */
+/** Shows a rollout without messages as the text of its tokens, in alternating given and trained spans. */
 import { useMemo } from "react"
 import { Loading } from "../../ui/Note.tsx"
 import type { Rollout } from "../Group.ts"

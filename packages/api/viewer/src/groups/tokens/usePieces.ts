@@ -1,4 +1,4 @@
-/** The text of a rollout's tokens, as far as the source knows it. */
+/** Loads the text of a rollout's tokens, as far as the source knows it. */
 import { type Remote, useRemote } from "../../state/useRemote.ts"
 import type { Pieces } from "../../source/Wire.ts"
 import type { Rollout } from "../Group.ts"

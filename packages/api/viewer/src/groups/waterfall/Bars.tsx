@@ -1,10 +1,10 @@
-/** Spans of time as bars beside each other; what they say stands in words beside them. */
+/** Draws time spans as bars; their text is next to them. */
 import { duration } from "../../run/Quantity.ts"
 import { type Span, ticks, titles } from "./Waterfall.ts"
 
 const height = 14
 const width = 1000
-/** A span that is too short to be drawn to scale is seen all the same. */
+/** Min width, so that short spans stay visible. */
 const least = 1.5
 
 /** From 0 to `to`. */

@@ -1,4 +1,4 @@
-/** A lane for each rollout of a group, on one scale of time. */
+/** Shows a lane for each rollout of a group on a common time scale. */
 import { duration } from "../../run/Quantity.ts"
 import { Bars } from "./Bars.tsx"
 import * as Waterfall from "./Waterfall.ts"

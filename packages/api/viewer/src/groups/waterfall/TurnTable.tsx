@@ -1,4 +1,4 @@
-/** A rollout turn by turn: a row for each, with its bars and its times. */
+/** Shows a rollout turn by turn: one row each, with bars and times. */
 import { duration, quantity } from "../../run/Quantity.ts"
 import { count } from "../../ui/Format.ts"
 import { Bars } from "./Bars.tsx"
@@ -16,7 +16,6 @@ const rowsOf = ({ after, before, turns }: Waterfall.Waterfall): ReadonlyArray<Ro
   ...(after.length === 0 ? [] : [{ name: "after", spans: after, tokens: null }])
 ]
 
-/** Kinds that the rollout has, each a column. */
 const kindsOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Waterfall.Kind> =>
   Waterfall.kinds.filter((kind) => rows.some(({ spans }) => Waterfall.total(spans, kind) > 0))
 
@@ -104,7 +103,7 @@ const written = (speed: number | null): string => (speed === null ? "" : quantit
 
 const Time = ({ millis }: { readonly millis: number }) => (millis === 0 ? "" : duration(millis / 1000))
 
-/** Round times above the bars, as far apart as they need to be. */
+/** Round times above the bars, as many as fit. */
 const Axis = ({ to }: { readonly to: number }) => (
   <span className="waterfall-ticks-row">
     {Waterfall.ticks(to, 4)

@@ -1,6 +1,6 @@
 /**
- * Where the time of rollouts went: spans of waiting for a server, generating, tools or the environment, waiting for the
- * group, and scoring, on one scale from the moment the item's rollout began. Milliseconds. Pure.
+ * Breaks down the time of rollouts into spans of waiting for a server, generating, tools or environment, waiting for
+ * the group, and scoring, on one scale from the start of the item's rollout. Milliseconds. Pure.
  */
 import type { Timings } from "@atropos/core/Timings"
 import type { Rollout } from "../Group.ts"
@@ -24,36 +24,34 @@ export interface Span {
   readonly to: number
 }
 
-/** One answer of the policy, and what the environment did after it. */
+/** One answer of the policy, and the environment's work after it. */
 export interface Turn {
   /** From 1. */
   readonly number: number
   readonly spans: ReadonlyArray<Span>
-  /** Tokens that were sampled; null where the mask does not tell turns apart. */
+  /** Sampled tokens; null if the mask does not separate turns. */
   readonly tokens: number | null
 }
 
 export interface Waterfall {
-  /** Of the rollout among its group. */
   readonly index: number
   readonly turns: ReadonlyArray<Turn>
   /** Before the first turn, and after the last one. */
   readonly before: ReadonlyArray<Span>
   readonly after: ReadonlyArray<Span>
-  /** When its last answer was there. */
   readonly answered: number
   readonly to: number
 }
 
 const span = (kind: Kind, from: number, to: number): ReadonlyArray<Span> => (to > from ? [{ kind, from, to }] : [])
 
-/** What answers were followed by results of tools, counted from the last one. */
+/** For each answer, from the last one: true if tool results followed. */
 const calledTools = ({ messages }: Rollout): ReadonlyArray<boolean> => {
   const all = messages ?? []
   return all.flatMap(({ role }, at) => (role === "assistant" ? [all[at + 1]?.role === "tool"] : [])).toReversed()
 }
 
-/** Tokens of each stretch that is trained on. */
+/** Tokens of each trained span. */
 const stretches = ({ mask }: Rollout): ReadonlyArray<number> => {
   const found: Array<number> = []
   let isInside = false
@@ -97,7 +95,6 @@ const ofTimings = ({ scored, turns }: Timings, rollout: Rollout): Waterfall => {
   }
 }
 
-/** Of the rollouts whose times are known, in their order. */
 export const of = (rollouts: ReadonlyArray<Rollout>): ReadonlyArray<Waterfall> =>
   rollouts.flatMap((rollout) => (rollout.timings === null ? [] : [ofTimings(rollout.timings, rollout)]))
 
@@ -107,7 +104,7 @@ export const spansOf = ({ after, before, turns }: Waterfall): ReadonlyArray<Span
   ...after
 ]
 
-/** Milliseconds of a kind. */
+/** Total milliseconds of a kind. */
 export const total = (spans: ReadonlyArray<Span>, kind: Kind): number =>
   spans.reduce((sum, span) => sum + (span.kind === kind ? span.to - span.from : 0), 0)
 
@@ -126,7 +123,7 @@ export const told = (waterfall: Waterfall, written: (seconds: number) => string)
   return `${whole} and ${turns}${shares.length === 0 ? "" : `: ${shares.join(", ")}`}.`
 }
 
-/** Who the others waited for; null where nobody waited long. */
+/** The rollout the others waited for; null if the wait was short. */
 export const straggler = (
   all: ReadonlyArray<Waterfall>
 ): { readonly index: number; readonly millis: number } | null => {
@@ -136,7 +133,7 @@ export const straggler = (
   return millis >= last.to / 10 && millis > 0 ? { index: last.index, millis } : null
 }
 
-/** Round times for an axis: at most `most` of them, from 0 on. */
+/** At most `most` round times for an axis, from 0 on. */
 export const ticks = (to: number, most: number): ReadonlyArray<number> => {
   const least = Math.max(1, to / most)
   const power = 10 ** Math.floor(Math.log10(least))

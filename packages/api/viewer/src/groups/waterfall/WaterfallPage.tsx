@@ -1,6 +1,4 @@
-/**
- * Where the time of a group's rollouts went: all of them on one scale, and one of them turn by turn.
- */
+/** Shows the time breakdown of a group's rollouts: all on one scale, and one of them turn by turn. */
 import { useMemo, useRef } from "react"
 import { duration } from "../../run/Quantity.ts"
 import { drawElements } from "../../save/ElementPicture.ts"
@@ -34,7 +32,7 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
   const last = Waterfall.straggler(all)
   const kinds = Waterfall.kinds.filter((kind) => all.some((own) => Waterfall.total(Waterfall.spansOf(own), kind) > 0))
   const names = { group: `times of group ${id}`, rollout: `times of rollout ${current.index + 1} of group ${id}` }
-  // Lanes and turns are told apart by one legend, which belongs to both.
+  // Lanes and turns share one legend, so the picture includes both.
   const draw = (name: string) => () => drawElements(page.current, name)
   return (
     <div className="waterfall" ref={page} tabIndex={0} role="region" aria-label="Times of the rollouts" data-scrolls>

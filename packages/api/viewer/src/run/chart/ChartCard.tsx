@@ -1,4 +1,4 @@
-/** A chart in the form that its curves ask for: one figure, or small multiples; nothing where there are no curves. */
+/** Renders a chart as one figure or small multiples; nothing without curves. */
 import * as Curves from "../Curves.ts"
 import * as Facets from "../Facets.ts"
 import { useRunShapes } from "../useRunMetrics.ts"

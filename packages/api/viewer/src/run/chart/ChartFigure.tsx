@@ -1,9 +1,7 @@
 /**
- * A chart with its title, legend and values. The legend shows each curve's value under the crosshair, else its last;
- * the values are there as a table too, for those who cannot see or point.
- *
- * React renders its frame alone. New points go to the canvas and into the legend directly, a piece of each frame, and
- * only while the chart is on the screen.
+ * Renders a chart with title, legend and values. The legend shows each curve's value at the crosshair, otherwise its
+ * last; the values are also available as a table, for accessibility. React only renders the frame: new points update
+ * canvas and legend directly, in portions per animation frame, and only while the chart is visible.
  */
 import { useId, useState } from "react"
 import type { Finding } from "../../health/useHealth.ts"
@@ -19,23 +17,20 @@ import type { PlotStyle } from "./PlotStyle.ts"
 import { usePlot } from "./usePlot.ts"
 
 export interface FigureProps {
-  /** The same object as long as it is the same chart. */
+  /** The same object as long as the chart is the same. */
   readonly chart: Chart
   /** Its curves; the same array as long as they are the same. */
   readonly entries: ReadonlyArray<Curves.Entry>
-  /** Of one run, where the chart cannot show several. */
+  /** Restricts a chart that cannot show several runs to this one. */
   readonly run?: string | undefined
-  /** Whether there is but one curve, which needs no name. */
+  /** True for a single curve, which needs no name. */
   readonly isSingle?: boolean
-  /** One of those that are looked at first. */
   readonly isMain?: boolean
   readonly metrics: RunMetrics
   readonly view: PageView
   readonly style: PlotStyle
-  /** What is wrong with the run that is looked at. */
   readonly findings: ReadonlyArray<Finding>
   readonly onZoom: (range: readonly [number, number] | null) => void
-  /** Somebody wants to see what is behind a point. */
   readonly onPick: (picked: Curves.Picked) => void
 }
 

@@ -1,4 +1,4 @@
-/** What stands below every chart: its values as a table, what it can be saved as, and how it is drawn. */
+/** Shows the footer of a chart: values table, save menu and log scale. */
 import type { ReactNode } from "react"
 import { ChartSave } from "../../save/ChartSave.tsx"
 import type { FigureProps } from "./ChartFigure.tsx"
@@ -9,7 +9,6 @@ interface ChartFootProps extends Pick<FigureProps, "chart" | "entries" | "metric
   readonly picture: Parameters<typeof ChartSave>[0]["picture"]
   readonly isLogY: boolean
   readonly onLogY: (isLogY: boolean) => void
-  /** Further buttons. */
   readonly children?: ReactNode
 }
 

@@ -1,6 +1,6 @@
 /**
- * A chart as small multiples: one legend for all, the same axes in each. A curve that is hidden is hidden in all of
- * them; each facet tells its own values.
+ * Renders a chart as small multiples with a common legend and common axes. A hidden curve is hidden in all facets; each
+ * facet shows its own values.
  */
 import { useCallback, useId, useMemo, useRef, useState } from "react"
 import type { Finding } from "../../health/useHealth.ts"

@@ -1,7 +1,6 @@
 /**
- * Work that is spread over frames of the browser: each frame takes what is asked for, oldest first, until its share of
- * the frame is used up; the rest of the frame is the browser's, which paints what was drawn. A piece of work asked for
- * again before its turn is done once.
+ * Spreads work over animation frames: each frame runs requested work, oldest first, until its time budget is used up.
+ * Work requested again before its turn runs once.
  */
 const budgetMillis = 3
 

@@ -1,4 +1,4 @@
-/** Curves by their colours and dashes: a chart's legend, each name with its value. */
+/** Shows the legend of a chart: curves by colour and dashes, with their values. */
 import type * as Curves from "../Curves.ts"
 import { colorOf, dashOf, type PlotStyle } from "./PlotStyle.ts"
 
@@ -6,15 +6,14 @@ interface LegendProps {
   readonly entries: ReadonlyArray<Curves.Entry>
   /** By `idOf`. */
   readonly hidden: ReadonlySet<string>
-  /** What is hidden at once: a curve, or all of a name. */
+  /** The unit of hiding: a curve, or all of a name. */
   readonly idOf: (entry: Curves.Entry) => string
   readonly onToggle: (id: string) => void
   readonly style: PlotStyle
-  /** Of the element that takes a curve's value, where the legend tells it. */
+  /** Receives the element for a curve's value, if the legend shows values. */
   readonly valueRef?: (key: string) => (element: HTMLElement | null) => void
 }
 
-/** The curves; a click hides one. */
 export const Legend = ({ entries, hidden, idOf, onToggle, style, valueRef }: LegendProps) => (
   <ul className="chart-legend" aria-label="Curves">
     {entries.map((entry) => (

@@ -1,4 +1,4 @@
-/** Turns the vertical axis of one chart logarithmic. */
+/** Toggles the log scale of one chart's vertical axis. */
 interface LogToggleProps {
   readonly title: string
   readonly isLogY: boolean

@@ -1,4 +1,4 @@
-/** What is marked on curves, in words that lead to the groups behind it. */
+/** Lists the findings marked on curves, with links to their groups. */
 import { Link } from "wouter"
 import * as Health from "@atropos/core/health/Health"
 import * as Guilty from "../../health/Guilty.ts"
@@ -6,7 +6,7 @@ import type { Finding } from "../../health/useHealth.ts"
 import type * as Curves from "../Curves.ts"
 import { useStable } from "./useStable.ts"
 
-/** Those of the findings that concern some curves; the same array as long as they are the same. */
+/** The findings about some curves; the same array as long as they are the same. */
 export const useMarked = (
   findings: ReadonlyArray<Finding>,
   entries: ReadonlyArray<Curves.Entry>

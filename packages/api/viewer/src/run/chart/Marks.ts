@@ -1,9 +1,9 @@
-/** What is drawn over a chart's curves: where values are not finite, how sure they are, moments that are marked. */
+/** Draws overlays of a chart's curves: non-finite values, error bars, marked moments. */
 import uPlot from "uplot"
 import type { Curve } from "../Curves.ts"
 import { colorOf, type Mark, type PlotStyle } from "./PlotStyle.ts"
 
-/** A line from top to bottom, with a flag at its top. */
+/** A vertical line with a flag at its top. */
 export const drawMarks = (plot: uPlot, marks: ReadonlyArray<Mark>, style: PlotStyle): void => {
   const { bbox, ctx } = plot
   const size = 5 * uPlot.pxRatio
@@ -28,7 +28,7 @@ export const drawMarks = (plot: uPlot, marks: ReadonlyArray<Mark>, style: PlotSt
   ctx.restore()
 }
 
-/** A cross on the axis wherever a value is not finite. */
+/** A cross on the axis at each non-finite value. */
 export const drawGaps = (plot: uPlot, curves: ReadonlyArray<Curve>, style: PlotStyle): void => {
   const { bbox, ctx } = plot
   const half = 3 * uPlot.pxRatio

@@ -1,9 +1,7 @@
 /**
- * A chart on a canvas, by uPlot: curves, bands, error bars, a crosshair that all charts of the page share, zoom by
- * dragging.
- *
- * What is on it (curves, scales, colours) is fixed when it is made; `update` brings new points and a new range of x.
- * Only as many points as there are pixels reach uPlot.
+ * Draws a chart on a canvas with uPlot: curves, bands, error bars, a crosshair shared by all charts of the page, zoom
+ * by dragging. Curves, scales and colours are fixed at creation; `update` brings new points and a new range of x. uPlot
+ * gets at most as many points as there are pixels.
  */
 import uPlot from "uplot"
 import type { Chart } from "../Catalog.ts"
@@ -22,23 +20,21 @@ export interface PlotOptions {
   readonly isLogX: boolean
   readonly isLogY: boolean
   readonly style: PlotStyle
-  /** Where the crosshair is, by x; null when it is nowhere. */
+  /** Position of the crosshair by x; null if outside. */
   readonly onCursor: (x: number | null) => void
   /** Null: everything. */
   readonly onZoom: (range: readonly [number, number] | null) => void
-  /** A click on the chart: the curve nearest to it, and where. */
   readonly onPick: (entry: Entry, x: number) => void
 }
 
 export interface Plot {
-  /** `extent`: the values that the vertical axis has room for; null: those of the curves. */
+  /** `extent`: the values the vertical axis must cover; null: those of the curves. */
   readonly update: (
     curves: ReadonlyArray<Curve>,
     range: readonly [number, number],
     marks: ReadonlyArray<Mark>,
     extent: readonly [number, number] | null
   ) => void
-  /** Moves the crosshair. */
   readonly point: (x: number) => void
   readonly resize: (width: number, height: number) => void
   readonly destroy: () => void
@@ -46,7 +42,7 @@ export interface Plot {
 
 const faint = (color: string, alpha: number): string => color.replace("rgb(", "rgba(").replace(")", `, ${alpha})`)
 
-/** What a curve gives to uPlot, in this order: bounds, values as recorded, the curve. */
+/** A curve's uPlot series, in this order: bounds, recorded values, the curve. */
 const linesOf = ({ band, drawn, raw }: Curve): ReadonlyArray<Line.Line> => [
   band?.high ?? Line.empty,
   band?.low ?? Line.empty,
@@ -63,7 +59,6 @@ const seriesOf = (index: number) => ({
 
 const font = "11px ui-sans-serif, system-ui, sans-serif"
 const yAxisWidth = 50
-/** Pixels of an axis's name. */
 const nameSize = 15
 
 export const make = (
@@ -91,7 +86,7 @@ export const make = (
     const distances = curves.map(({ drawn }) => {
       const at = Line.nearest(drawn, x)
       const y = at === undefined ? Number.NaN : drawn.ys[at]!
-      // In a gap it is near nothing.
+      // A gap is infinitely far away.
       return Number.isFinite(y) ? Math.abs(plot.valToPos(y, "y") - top) : Number.POSITIVE_INFINITY
     })
     const nearest = curves[distances.indexOf(Math.min(...distances))] ?? curves[0]
@@ -184,11 +179,11 @@ const settings = (
       sync: {
         key: "atropos-run",
         scales: ["x", null],
-        // The crosshair is shared; where a drag begins and ends concerns one chart.
+        // The crosshair is shared, a drag is not.
         filters: { pub: (type) => type === "mousemove" || type === "mouseleave" }
       },
       points: { size: 9, show: (plot, index) => hoverPoint(plot, index, style, entries) },
-      // A click opens what is behind a point, so that two of them reset nothing.
+      // A click opens what is behind a point, so a double click must not reset.
       bind: { dblclick: () => () => null }
     },
     hooks: {
@@ -217,7 +212,7 @@ const settings = (
 
 const seriesFor = (entry: Entry, { chart, style }: PlotOptions): ReadonlyArray<uPlot.Series> => {
   const color = colorOf(entry, style.series)
-  // A step that lacks the value (undefined) is passed over; what is not finite (null) is a gap.
+  // A step without a value (undefined) is skipped; a non-finite value (null) is a gap.
   const common: uPlot.Series = { scale: "y", spanGaps: false, points: { show: false } }
   // Bounds count for the scale; the band between them is filled, or bars are drawn.
   const bound: uPlot.Series = { ...common, stroke: "transparent", width: 0 }
@@ -243,17 +238,16 @@ const bandFor = (entry: Entry, index: number, { chart, style }: PlotOptions): uP
   }
 }
 
-/** Between each edge and the one below it. */
 const stackedBands = ({ entries, style }: PlotOptions): Array<uPlot.Band> =>
   entries.slice(1).map((entry, index) => ({
     series: [seriesOf(index + 1).curve, seriesOf(index).curve],
     fill: faint(colorOf(entry, style.series), 0.45)
   }))
 
-/** The point of a curve under the crosshair; bounds and recorded values have none. */
+/** The point of a curve at the crosshair; bounds and recorded values have none. */
 const hoverPoint = (plot: uPlot, index: number, style: PlotStyle, entries: ReadonlyArray<Entry>): HTMLElement => {
   const entry = index > 0 && index % linesPerCurve === 0 ? entries[index / linesPerCurve - 1] : undefined
-  // uPlot takes what is no element as "no point", which its types do not say.
+  // uPlot accepts null as "no point", unlike its types.
   if (entry === undefined) return null as unknown as HTMLElement
   const point = plot.root.ownerDocument.createElement("div")
   point.className = "hover-point"

@@ -1,4 +1,4 @@
-/** Colours and dashes of charts. */
+/** Defines colours and dashes of charts. */
 import type { Entry } from "../Curves.ts"
 
 export interface PlotStyle {
@@ -7,12 +7,10 @@ export interface PlotStyle {
   readonly text: string
   readonly grid: string
   readonly surface: string
-  /** Of moments that are marked. */
   readonly broken: string
   readonly suspect: string
 }
 
-/** A moment that is marked on a chart. */
 export interface Mark {
   readonly x: number
   readonly severity: "broken" | "suspect"

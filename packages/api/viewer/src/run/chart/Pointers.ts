@@ -1,6 +1,6 @@
-/** How fingers and clicks reach a chart: uPlot knows the mouse that moves alone. */
+/** Forwards touches and clicks to a chart: uPlot only handles mouse movement. */
 
-/** A finger that moves sideways moves the crosshair. */
+/** A horizontal touch moves the crosshair. */
 export const followTouch = (over: HTMLElement): (() => void) => {
   const move = ({ clientX, clientY, pointerType }: PointerEvent) => {
     if (pointerType === "mouse") return
@@ -17,10 +17,10 @@ export const followTouch = (over: HTMLElement): (() => void) => {
   }
 }
 
-/** Pixels that a mouse may move in a click. */
+/** Max pixels a mouse may move during a click. */
 const still = 5
 
-/** Clicks of a mouse that did not drag; a finger reads values, and has the legend's way on. */
+/** Mouse clicks without a drag; a touch reads values, and the legend has links. */
 export const followClicks = (over: HTMLElement, onClick: (left: number, top: number) => void): (() => void) => {
   let began: { readonly x: number; readonly y: number } | null = null
   const down = ({ button, clientX, clientY, pointerType }: PointerEvent) => {

@@ -1,17 +1,16 @@
-/** A chart in words: the values under the crosshair, else the last ones, in the legend and for screen readers. */
+/** Shows a chart's values at the crosshair, otherwise the last ones, in the legend and for screen readers. */
 import type { Chart } from "../Catalog.ts"
 import type * as Curves from "../Curves.ts"
 import * as Line from "../Line.ts"
 import { duration, quantity } from "../Quantity.ts"
 
 interface ReadoutOptions {
-  /** What has the chart's name and its values for screen readers. */
+  /** Element with the chart's accessible name and values. */
   readonly element: HTMLElement
   readonly chart: Chart
   readonly axis: Curves.Axis
-  /** Where values stand, by the keys of their curves. */
+  /** Elements of the values, by curve key. */
   readonly legend: ReadonlyMap<string, HTMLElement>
-  /** Where the crosshair's place stands. */
   readonly position: () => HTMLElement | null
 }
 
@@ -34,7 +33,7 @@ export const make = ({ axis, chart, element, legend, position }: ReadoutOptions)
       }
       const place = position()
       if (place !== null) {
-        // Of few measurements the nearest is told, with its own step.
+        // With few measurements, the nearest one is shown with its own step.
         const [curve] = chart.kind === "points" ? curves : []
         const at = crosshair === null || curve === undefined ? undefined : Line.nearest(curve.line, crosshair)
         const told = at === undefined ? crosshair : curve!.line.xs[at]!
@@ -53,7 +52,7 @@ export const make = ({ axis, chart, element, legend, position }: ReadoutOptions)
   }
 }
 
-/** The last value; with `x` the nearest one, if `x` is not beyond the curve's ends. */
+/** The last value; with `x` the nearest one, unless `x` is beyond the curve's ends. */
 const valueAt = (line: Line.Line, x: number | null): number | null => {
   if (line.xs.length === 0) return null
   if (x === null) return line.ys.at(-1)!

@@ -1,10 +1,10 @@
-/** Where the axes of a chart end, and what stands at their ticks. Pure. */
+/** Computes the ranges of a chart's axes and their tick labels. Pure. */
 import * as Format from "../../ui/Format.ts"
 import type { Chart, Unit } from "../Catalog.ts"
 import type { Axis } from "../Curves.ts"
 import { compact, quantity } from "../Quantity.ts"
 
-/** What a quantity is counted in; of a plain number its chart's title says what it is. */
+/** Axis labels by unit; plain numbers use the chart's title. */
 const units: { readonly [U in Exclude<Unit, "number">]: string } = {
   share: "share",
   seconds: "seconds",
@@ -15,25 +15,24 @@ const units: { readonly [U in Exclude<Unit, "number">]: string } = {
 
 const longestName = 28
 
-/** What stands beside the axes of a chart. */
 export const namesOfAxes = ({ title, unit }: Chart, axis: Axis): { readonly x: string; readonly y: string } => ({
   x: axis === "step" ? "step" : "time since the first row",
   y: unit === "number" ? (title.length > longestName ? "value" : title.toLowerCase()) : units[unit]
 })
 
-/** Some room around the values, none beyond zero where they do not cross it. */
+/** Some margin around the values, but not beyond zero unless they cross it. */
 export const rangeOfY = (min: number | null, max: number | null): [number, number] => {
   if (min === null || max === null || (min === 0 && max === 0)) return [0, 1]
   const room = max > min ? (max - min) * 0.06 : Math.abs(max) * 0.1
   return [min >= 0 ? Math.max(0, min - room) : min - room, max <= 0 ? Math.min(0, max + room) : max + room]
 }
 
-/** Seconds between ticks: parts of minutes, hours and days. */
+/** Tick distances in seconds: parts of minutes, hours and days. */
 export const timeSteps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30].concat(
   [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 14_400].map((minutes) => minutes * 60)
 )
 
-/** Steps are whole; seconds become minutes and hours where they are many. */
+/** Steps are integers; large times are in minutes or hours. */
 export const ticksX = (splits: ReadonlyArray<number | null>, axis: Axis): Array<string> => {
   if (axis === "step") return splits.map((x) => (x !== null && Number.isInteger(x) ? compact(x) : ""))
   const last = splits.findLast((x) => x !== null) ?? 0
@@ -41,10 +40,7 @@ export const ticksX = (splits: ReadonlyArray<number | null>, axis: Axis): Array<
   return splits.map((x) => (x === null ? "" : `${Format.number(x / size)} ${unit}`))
 }
 
-/**
- * Short enough for the axis, of numbers without the rounding errors of their sums; logarithmic axes leave ticks without
- * a label.
- */
+/** Short labels without floating-point artifacts; log axes have unlabelled ticks. */
 export const ticksY = (splits: ReadonlyArray<number | null>, unit: Unit): Array<string> => {
   const isTiny = splits.every((value) => value === null || Math.abs(value) < 0.01)
   return splits.map((tick) => {

@@ -1,7 +1,4 @@
-/**
- * A chart's values as a table that is opened on demand: first, last, smallest and largest of each curve as recorded,
- * not smoothed.
- */
+/** Shows a chart's values as a table on demand: first, last, min and max of each curve as recorded, not smoothed. */
 import { useMemo, useState } from "react"
 import { type Column, DataTable } from "../../service/DataTable.tsx"
 import type { Chart, Unit } from "../Catalog.ts"

@@ -1,4 +1,4 @@
-/** The crosshair by keys: from value to value of a curve. Pure. */
+/** Moves the crosshair by keyboard between the values of a curve. Pure. */
 import * as Line from "../Line.ts"
 
 const moves: { readonly [key: string]: number } = {
@@ -10,7 +10,7 @@ const moves: { readonly [key: string]: number } = {
   End: Number.POSITIVE_INFINITY
 }
 
-/** Where a key leads from `x`, or from outside (null); undefined for other keys, and where there are no values. */
+/** The target of a key from `x`, or from outside (null); undefined for other keys and without values. */
 export const to = (key: string, xs: Float64Array, x: number | null): number | undefined => {
   const by = moves[key]
   if (by === undefined || xs.length === 0) return undefined

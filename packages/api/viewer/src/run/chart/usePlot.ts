@@ -1,6 +1,6 @@
 /**
- * Keeps a canvas up to date with the curves of a chart: new points and the legend's values come directly, a piece of
- * each frame, and only while the chart is on the screen. The crosshair also goes by keys.
+ * Keeps a canvas up to date with the curves of a chart: new points and legend values are applied directly, in portions
+ * per animation frame, and only while the chart is visible. The crosshair can be moved by keyboard.
  */
 import { useEffect, useRef, useState } from "react"
 import type { Finding } from "../../health/useHealth.ts"
@@ -17,7 +17,7 @@ import * as Walk from "./Walk.ts"
 interface PlotInput {
   readonly chart: Chart
   readonly entries: ReadonlyArray<Curves.Entry>
-  /** Of charts that are read side by side: what all of them have room for; the axes need no names then. */
+  /** For side-by-side charts: the curves whose range all of them cover; their axes need no names. */
   readonly beside?: ReadonlyArray<Curves.Entry> | undefined
   readonly findings: ReadonlyArray<Finding>
   readonly hidden: ReadonlySet<string>
@@ -29,7 +29,7 @@ interface PlotInput {
   readonly onZoom: (range: readonly [number, number] | null) => void
 }
 
-/** Keeps a canvas in `host` up to date; the legend's elements are in `legend`, by the keys of the curves. */
+/** Updates a canvas in `host`; the legend's elements are in `legend`, by curve key. */
 export const usePlot = (input: PlotInput) => {
   const { beside, chart, entries, findings, hidden, isLogY, metrics, onPick, onZoom, style, view } = input
   const host = useRef<HTMLDivElement>(null)
@@ -49,7 +49,7 @@ export const usePlot = (input: PlotInput) => {
     const element = host.current
     if (element === null) return
     const shown = entries.filter(({ key }) => !hidden.has(key))
-    // uPlot cannot lay out a chart without any series.
+    // uPlot cannot lay out a chart without series.
     if (shown.length === 0) return
     let plot: Plot | null = null
     let curves: ReadonlyArray<Curves.Curve> = []
@@ -141,7 +141,6 @@ export const usePlot = (input: PlotInput) => {
   return { gaps, host, legend, onKeyDown, position }
 }
 
-/** Where the findings are on the curves that are shown. */
 const marksOf = (
   findings: ReadonlyArray<Finding>,
   entries: ReadonlyArray<Curves.Entry>,
@@ -152,7 +151,7 @@ const marksOf = (
     return entry === undefined ? [] : steps.map((step) => ({ x: Curves.xOf(entry, step, axis), severity }))
   })
 
-/** A range with some length, above zero where the axis is logarithmic. */
+/** A non-empty range, above zero if the axis is logarithmic. */
 const drawable = ([from, to]: readonly [number, number], isLog: boolean): readonly [number, number] => {
   const start = isLog ? Math.max(from, 1) : from
   return to > start ? [start, to] : [start, start + 1]

@@ -1,4 +1,4 @@
-/** The value of an earlier render as long as the present one is the same: what depends on it is not made anew. */
+/** Returns the previous value while it equals the current one, so that dependents are not recomputed. */
 import { useState } from "react"
 
 export const useStable = <A>(value: A, isSame: (left: A, right: A) => boolean): A => {
