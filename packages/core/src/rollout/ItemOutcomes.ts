@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { GroupSender } from "./GroupSender.ts"
-import * as Occurrences from "./Occurrences.ts"
+import * as Occurrences from "../base/Occurrences.ts"
 import type { Failure, Task } from "./pool/Task.ts"
 import type { Outcomes } from "./pool/WorkerPool.ts"
 import type { Session } from "./Session.ts"

@@ -1,5 +1,6 @@
 /** Failures in a row: from so many on, rollouts start one at a time and ever more slowly. */
 import { Effect } from "effect"
+import * as Occurrences from "../../base/Occurrences.ts"
 
 export interface FailureStreak {
   readonly failed: (reason: string) => void
@@ -16,6 +17,7 @@ const longestPauseMillis = 60_000
 export const make = (limit: number): FailureStreak => {
   let failuresInARow = 0
   let last = ""
+  let pauses = 0
   return {
     failed: (reason) => {
       failuresInARow++
@@ -28,7 +30,10 @@ export const make = (limit: number): FailureStreak => {
     pause: Effect.gen(function* () {
       const rounds = Math.floor(failuresInARow / limit)
       if (rounds === 0) return
-      yield* Effect.logWarning("rollouts keep failing; starting one at a time", { failuresInARow, reason: last })
+      if (Occurrences.isWorthLogging(++pauses)) {
+        const figures = { failuresInARow, reason: last, ...(pauses > 1 && { times: pauses }) }
+        yield* Effect.logWarning("rollouts keep failing; starting one at a time", figures)
+      }
       yield* Effect.sleep(Math.min(longestPauseMillis, 1000 * 2 ** (rounds - 1)))
     })
   }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Occurrences from "../../src/rollout/Occurrences.ts"
+import * as Occurrences from "../../src/base/Occurrences.ts"
 
 describe("Occurrences", () => {
   it("of the same thing are told the first, second, fourth, eighth, … time", () => {
