@@ -1,7 +1,7 @@
 /**
- * Kills services and environments at random moments, for what `crash/` may have overlooked. Outside of the build, as the
- * same moment is another one on another machine: `npm run test:nightly -- Kills` runs it, `KILLS_SEED` sets the seed (by
- * default a new one) and `KILLS_ROUNDS` the number of kills. Every moment is printed before it comes.
+ * Kills services and environments at random moments, for what `crash/` may have overlooked. Outside of the build, as
+ * the same moment is another one on another machine: `npm run test:nightly -- Kills` runs it, `KILLS_SEED` sets the
+ * seed (by default a new one) and `KILLS_ROUNDS` the number of kills. Every moment is printed before it comes.
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
