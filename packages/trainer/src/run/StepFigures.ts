@@ -1,4 +1,4 @@
-/** The metrics of a step, from what its parts reported. */
+/** Assembles the metrics of a step from the reports of its parts. */
 import type { Batch } from "@atropos/core"
 import type { Computed } from "../learn/LearnerEngine.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
@@ -18,7 +18,7 @@ export interface Parts {
   readonly gradNorm: number | undefined
   readonly compared: Mismatch.Compared
   readonly skipped: StepMetrics["skipped"]
-  /** Updates made with the batch, and gradients computed for them. */
+  /** Number of updates made with the batch, and of gradients computed for them. */
   readonly updates: number
   readonly passes: number
   readonly seconds: {
@@ -38,7 +38,7 @@ const momentsOf = (groups: Batch.Batch["groups"]) => {
   return { rewardMean: mean, rewardStd: Math.sqrt(variance) }
 }
 
-/** Groups of the original's environments, and of those that send JSON, say nothing of it. */
+/** Groups from the original's environments, and from environments that send JSON, do not report `solved`. */
 const solvedOf = (groups: Batch.Batch["groups"]): Pick<StepMetrics, "solvedFraction"> => {
   const told = groups.flatMap(({ solved = [] }) => solved)
   return told.length === 0 ? {} : { solvedFraction: told.filter(Boolean).length / told.length }
@@ -47,7 +47,6 @@ const solvedOf = (groups: Batch.Batch["groups"]): Pick<StepMetrics, "solvedFract
 const truncatedOf = (groups: Batch.Batch["groups"]): number =>
   groups.reduce((sum, group) => sum + group.tokens.filter((_, index) => isTruncated(group, index)).length, 0)
 
-/** Nothing where there is nothing to measure. */
 const share = (sum: number | undefined, count: number): number | undefined =>
   sum === undefined || count === 0 ? undefined : sum / count
 
@@ -78,7 +77,7 @@ type Measured = Pick<
 const withoutUnknown = (figures: { readonly [K in keyof Measured]: number | undefined }): Measured =>
   Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined))
 
-/** The graph's sums over tokens as means. */
+/** Converts the graph's sums over tokens to means. */
 const measured = ({ figures }: Computed, compared: Mismatch.Compared): Measured => {
   const figure = (name: string) => figures.get(name)
   const tokens = figure("tokens") ?? 0
