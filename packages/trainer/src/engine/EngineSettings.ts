@@ -1,4 +1,3 @@
-/** Limits of the generation engine. */
 import { field } from "@atropos/core/base/Settings"
 import { Schema } from "effect"
 
