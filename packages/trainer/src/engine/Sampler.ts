@@ -59,7 +59,7 @@ export const row = (logits: Float32Array, inverseTemperature: number, size = blo
   return { logits, inverseTemperature, maxima, sums }
 }
 
-/** If the two largest logits differ by more nats than this, sums relative to the old one would lose precision. */
+/** If the max drops by more nats than this, sums relative to the old max would lose precision. */
 const rescaled = 16
 
 /** Replaces some logits of a row, and recomputes the statistics of their blocks. */
