@@ -1,9 +1,9 @@
 /**
- * `POST /v1/chat/completions`.
+ * Handles `POST /v1/chat/completions`.
  *
- * The prompt is what the tokenizer's chat template makes of the messages. With `tools` the calls are read out of the
- * whole text, in the model's own format, so a streamed choice comes as one piece then. Images and other parts that
- * are no text are refused.
+ * The prompt is the messages rendered by the tokenizer's chat template. With `tools` the calls are parsed from the
+ * whole text, in the model's own format, so a streamed choice then arrives as one piece. Images and other non-text
+ * parts are rejected.
  */
 import { Message, ToolSupport } from "@atropos/core"
 import { Clock, Effect, Schema, SchemaIssue, type Scope } from "effect"
@@ -25,7 +25,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 const decodeMessages = Schema.decodeUnknownEffect(Schema.Array(Message.Message).check(Schema.isMinLength(1)))
 const toError = ApiError.fromEngine("messages")
 
-/** The messages, each of which is a token at least; one without content (tool calls alone) has none. */
+/** Validates the messages, each at least one token long; one without content (tool calls only) has none. */
 export const messagesOf = Effect.fnUntraced(function* (value: unknown, maxTokens: number) {
   if (!Array.isArray(value)) return yield* ApiError.invalid("messages", "messages: a list of messages is needed")
   if (value.length > maxTokens) {
@@ -165,7 +165,7 @@ const checkOptions = (parameters: typeof Parameters.Chat.Type): Effect.Effect<vo
   return checkStreamOptions(parameters)
 }
 
-/** As OpenAI: options of a stream that is none are a mistake. */
+/** Like OpenAI, rejects stream options of a request that does not stream. */
 export const checkStreamOptions = (parameters: {
   readonly stream?: boolean
   readonly stream_options?: unknown

@@ -1,9 +1,9 @@
 /**
- * Pieces of completions as server-sent events.
+ * Streams pieces of completions as server-sent events.
  *
- * The answer begins with the first piece, so that a request that is refused or fails before it is answered with its
- * status; a failure after that is an event of its own. When the client goes away the request's scope closes, and with
- * it the engine's rows.
+ * The response starts with the first piece, so that a request that is rejected or fails earlier gets its HTTP status; a
+ * later failure is sent as an event. When the client disconnects, the request's scope closes, which frees the engine's
+ * rows.
  */
 import { Effect, Option, type Scope, Sink, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -16,7 +16,7 @@ export interface Events<P extends Completions.Piece> {
   readonly pieces: Stream.Stream<P, EngineError>
   /** The events of a piece, one or more. */
   readonly toEvents: (piece: P) => Effect.Effect<string>
-  /** What comes before `[DONE]`. */
+  /** Sent before `[DONE]`. */
   readonly last: () => string
   readonly toError: (error: EngineError) => ApiError.OpenAiApiError
 }

@@ -1,6 +1,6 @@
 /**
- * What the policy server counts and times, and the text Prometheus reads at `/metrics`: this process's counters, and
- * the engine as it is now.
+ * Metrics of the policy server, and the Prometheus text at `/metrics`: this process's counters and the engine's current
+ * state.
  */
 import { Effect, Metric } from "effect"
 import { HttpServerResponse } from "effect/http"
