@@ -9,7 +9,7 @@
  * with the lowest; a group of equal scores gives none.
  *
  * Direct Preference Optimization, arXiv 2305.18290, equation 7. Metrics: `margin` β (d_better - d_worse), and
- * `preferred`,
+ * `preferred`, which is 1 if the margin is above 0, summed over the `compared` sequences, both of each pair.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"

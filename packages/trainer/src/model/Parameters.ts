@@ -1,9 +1,9 @@
 /**
- * Trainable parameters: one flat vector of floats, and where in it each tensor lies.
+ * Trainable parameters: one flat vector of floats, and each tensor's place in it.
  *
  * Tensors have the names and layouts of Hugging Face and PEFT (without `base_model.model.`):
- * `model.layers.0.self_attn.q_proj.weight` [out, in], `….lora_A.weight` [r, in], `….lora_B.weight` [out, r]; saving
- * needs no rearranging.
+ * `model.layers.0.self_attn.q_proj.weight` [out, in], `….lora_A.weight` [r, in], `….lora_B.weight` [out, r], so they
+ * are saved without rearrangement.
  */
 export interface Slot {
   readonly name: string
@@ -19,7 +19,7 @@ export interface Layout {
   readonly size: number
 }
 
-/** One tensor after the other. */
+/** Places tensors one after another. */
 export const layout = (
   tensors: ReadonlyArray<{ readonly name: string; readonly shape: ReadonlyArray<number> }>
 ): Layout => {
@@ -33,6 +33,6 @@ export const layout = (
   return { slots, size: offset }
 }
 
-/** The part of the vector that is a tensor's, not copied. */
+/** A tensor's part of the vector, not copied. */
 export const view = (parameters: Float32Array, { offset, size }: Slot): Float32Array =>
   parameters.subarray(offset, offset + size)

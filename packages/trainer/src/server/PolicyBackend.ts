@@ -84,7 +84,7 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
   const served = yield* ServedPolicy.make(options)
   const { completions, engine, modelName } = served
 
-  /** `extra` takes the parameters of `/generate`, validated as there; the request's own fields override them. */
+  /** `extra` takes the parameters of `/generate`, validated as there; they override the request's own fields. */
   const extraOf = Effect.fnUntraced(function* ({ extra, n = 1 }: SamplingOptions) {
     if (extra === undefined) return {}
     const words = yield* Parameters.withoutNulls({ n, ...extra })
