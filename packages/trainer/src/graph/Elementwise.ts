@@ -1,4 +1,4 @@
-/** Operations on elements: operands broadcast, and have one type. */
+/** Elementwise operations: operands broadcast and must have one type. */
 import { Builder } from "./Builder.ts"
 import { type DType, onnxCode } from "./DType.ts"
 import { broadcast } from "./Shape.ts"
@@ -123,7 +123,7 @@ export class Elementwise extends Builder {
     return a.dtype === to ? a : this.node("Cast", [a], to, a.shape, { to: onnxCode(to) })
   }
 
-  /** The same numbers, which gradients do not pass. */
+  /** A copy that gradients do not pass. */
   stopGradient(a: Value): Value {
     const copy = this.identity(a)
     this.stopped.add(copy)
