@@ -1,4 +1,4 @@
-/** A checkpoint cannot be written, or not be read. */
+/** A checkpoint cannot be written or read. */
 import { Schema } from "effect"
 
 export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
@@ -12,7 +12,7 @@ export class CheckpointError extends Schema.TaggedError<CheckpointError>()("Chec
   }
 }
 
-/** Of a failing file system. */
+/** Converts a file system error at `path`. */
 export const at =
   (path: string) =>
   (cause: { readonly message: string }): CheckpointError =>
