@@ -1,16 +1,16 @@
 /**
- * A thread that compiles grammars and says what may follow in answers: what the library does, it does at once, be it
- * for milliseconds or for minutes.
+ * Worker thread that compiles grammars and computes token masks. Library calls are synchronous and may take
+ * milliseconds or minutes.
  *
- * Messages are carried out in their order. After a grammar that the library cannot compile its instance is of no use
- * (it aborts), and the owner ends the thread.
+ * Messages are processed in order. After a failed compilation the library's instance is unusable (it aborts), and the
+ * owner ends the thread.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import type { Order, Reply, Setup } from "./GrammarThread.ts"
 import * as Vocabulary from "./Vocabulary.ts"
 import * as XGrammar from "./XGrammar.ts"
 
-/** Grammars kept compiled. */
+/** Max number of compiled grammars. */
 const most = 64
 
 const open = async ({ size, vocabulary }: Setup) => {
