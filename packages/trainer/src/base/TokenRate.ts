@@ -15,7 +15,7 @@ export class TokenRate {
     if (this.slots.length > windowSeconds + 1) this.slots.shift()
   }
 
-  /** A partial bucket counts in proportion. */
+  /** Divides by the elapsed time, of which the current bucket is a fraction. */
   perSecond(nowMillis: number): number {
     const start = nowMillis / 1000 - windowSeconds
     const recent = this.slots.filter(({ second }) => second >= start)

@@ -1,10 +1,10 @@
 /**
- * Saved weights on disk: `<folder>/<model>/weights/<name>` and `…/sampler_weights/<name>`, each a PEFT folder with
- * `checkpoint.json`, and those of `weights` with the optimizer's moments too (`trainer_state.safetensors`). Clients
- * call them `tinker://<model>/weights/<name>`. They appear whole (`AtomicFolder`), survive the server, and are removed
- * once their time is over.
+ * Stores weights on disk: `<folder>/<model>/weights/<name>` and `…/sampler_weights/<name>`, each a PEFT folder with
+ * `checkpoint.json`; those of `weights` also have the optimizer's moments (`trainer_state.safetensors`). Their
+ * client-side path is `tinker://<model>/weights/<name>`. They are written atomically (`AtomicFolder`), survive the
+ * server, and are removed once expired.
  *
- * Weights of sampling sessions lie under `.snapshots`, and do not outlive the server.
+ * Weights of sampling sessions are under `.snapshots`, and do not survive the server.
  */
 import * as MakeFolder from "@atropos/core/base/MakeFolder"
 import { Clock, DateTime, Effect, FileSystem, Path, Schema } from "effect"
@@ -17,7 +17,7 @@ import * as CheckpointPath from "./CheckpointPath.ts"
 import { broken, notFound, type Refused, wrong } from "./Failures.ts"
 import type * as Model from "../../model/Model.ts"
 
-/** What a date can be: the time of a damaged file must not break every list that it is in. */
+/** Range of valid dates: a damaged file must not break every list that contains it. */
 const time = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 8.64e15 }))
 
 const Info = Schema.Struct({
@@ -28,7 +28,7 @@ const Info = Schema.Struct({
   alpha: Schema.Finite,
   train_attn: Schema.Boolean,
   train_mlp: Schema.Boolean,
-  /** Updates that made the weights. */
+  /** Number of updates that produced the weights. */
   updates: Schema.Natural,
   /** Milliseconds since 1970. */
   created: time,
@@ -50,7 +50,7 @@ const infoFile = "checkpoint.json"
 const stateFile = "trainer_state.safetensors"
 const snapshots = ".snapshots"
 
-/** Colons are no part of names of folders everywhere. */
+/** Some file systems do not allow colons in folder names. */
 const folderName = (modelId: string): string => modelId.replaceAll(":", "~")
 const modelIdOf = (folder: string): string => folder.replaceAll("~", ":")
 
@@ -63,7 +63,7 @@ export interface Saving {
   readonly metadata: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The files below a folder of checkpoints. */
+/** File operations below a checkpoint folder. */
 const filesOf = Effect.fnUntraced(function* (root: string) {
   const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const fs = yield* FileSystem.FileSystem
@@ -73,7 +73,7 @@ const filesOf = Effect.fnUntraced(function* (root: string) {
     join,
     here: <A, E>(effect: Effect.Effect<A, E, FileSystem.FileSystem | Path.Path>) =>
       Effect.provideContext(effect, services),
-    /** Ids and names that clients give were checked; nothing else becomes a path. */
+    /** Client-supplied ids and names must pass these checks to become a path. */
     folderOf: ({ kind, modelId, name }: CheckpointPath.Address) => {
       if (!CheckpointPath.isModelId(modelId) || !CheckpointPath.isName(name)) throw new Error(`no path: ${modelId}`)
       return join(root, folderName(modelId), kind, name)
@@ -84,7 +84,7 @@ const filesOf = Effect.fnUntraced(function* (root: string) {
 })
 type Files = Effect.Success<ReturnType<typeof filesOf>>
 
-/** Fills a checkpoint's folder. */
+/** Writes a checkpoint's files. */
 const fill =
   ({ fs, join }: Files, saving: Saving, info: Info, withMoments: boolean) =>
   (partial: string) =>
@@ -114,9 +114,9 @@ const infoOf = Effect.fnUntraced(function* (base: string, modelId: string, savin
   } satisfies Info
 })
 
-/** What there is, and is not over. */
+/** Lists unexpired checkpoints. */
 const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) => {
-  /** A checkpoint that is there and not over; its folder may still turn out damaged. */
+  /** An existing, unexpired checkpoint; its folder may still be damaged. */
   const find = (address: CheckpointPath.Address): Effect.Effect<Saved, Refused> =>
     Effect.gen(function* () {
       const folder = folderOf(address)
@@ -133,7 +133,7 @@ const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) 
     names.map(modelIdOf).filter((id) => CheckpointPath.isModelId(id) && !id.startsWith("."))
   )
 
-  /** All of a model's that are not over, oldest first. */
+  /** All unexpired checkpoints of a model, oldest first. */
   const ofModel = Effect.fnUntraced(function* (modelId: string) {
     if (!CheckpointPath.isModelId(modelId)) return []
     const found: Array<Saved> = []
@@ -151,7 +151,7 @@ const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) 
     find,
     modelIds,
     ofModel,
-    /** Removes what is over. */
+    /** Removes expired checkpoints. */
     sweep: Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       for (const modelId of yield* modelIds) {
@@ -193,7 +193,7 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
         for (const name of yield* list(folder)) bytes += Number((yield* fs.stat(join(folder, name))).size)
         return bytes
       }),
-    /** Writes a checkpoint; one that is there is replaced only where `overwrite` says so. */
+    /** Writes a checkpoint; replaces an existing one only with `overwrite`. */
     save: Effect.fnUntraced(function* (address: CheckpointPath.Address, saving: Saving, overwrite: boolean) {
       yield* CheckpointPath.check(address.name)
       const folder = folderOf(address)
@@ -210,7 +210,7 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
       )
       return CheckpointPath.of(address)
     }),
-    /** Writes weights of a sampling session; answers with their folder. */
+    /** Writes weights of a sampling session; returns their folder. */
     saveSnapshot: Effect.fnUntraced(function* (id: string, modelId: string, saving: Saving) {
       const folder = join(root, snapshots, folderName(id))
       yield* Effect.mapError(fs.makeDirectory(join(root, snapshots), { recursive: true }), failed)
@@ -228,7 +228,7 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
       const parameters = yield* here(Peft.read(saved.folder, model)).pipe(Effect.mapError(failed))
       return { model, parameters }
     }),
-    /** Where training stood. */
+    /** The saved training state. */
     readState: Effect.fnUntraced(function* (saved: Saved) {
       const model = yield* adaptedOf(saved)
       const vectors = yield* here(StateFile.read(join(saved.folder, stateFile), model.layout)).pipe(
@@ -247,5 +247,5 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
   }
 })
 
-/** A time as clients read it. */
+/** Formats a time for clients. */
 export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))

@@ -1,9 +1,9 @@
 /**
- * A model in training: an adapter with its optimizer, on the base model that all of them share.
+ * A model in training: an adapter with its optimizer, on the shared base model.
  *
- * Gradients of several forward_backward calls add up until the next step. Where one of them fails, what was added up is
- * not the gradient that its client believes in: the next step fails too, says why, and forgets it. Operations are run
- * one at a time by the caller.
+ * Gradients of several forward_backward calls accumulate until the next step. If one of them fails, the accumulated
+ * gradient is not what the client expects: the next step then fails too, states the reason, and discards it. The caller
+ * runs operations one at a time.
  */
 import { Effect, Exit, Scope } from "effect"
 import type { Resident } from "../../exec/Executor.ts"
@@ -23,7 +23,7 @@ export interface StepSettings {
   readonly beta2: number
   readonly epsilon: number
   readonly weightDecay: number
-  /** Largest norm of the gradient; null: no limit. */
+  /** Max gradient norm; null: no limit. */
   readonly maxNorm: number | null
 }
 
@@ -31,13 +31,13 @@ export interface TrainedModel {
   readonly model: Adapted
   readonly forward: (data: ReadonlyArray<Item>, loss: Loss) => Effect.Effect<FBResult.Result, OperationFailed>
   readonly forwardBackward: (data: ReadonlyArray<Item>, loss: Loss) => Effect.Effect<FBResult.Result, OperationFailed>
-  /** A forward_backward failed before it came here. */
+  /** Marks the gradient as invalid because a forward_backward failed earlier. */
   readonly spoil: (reason: string) => void
-  /** Norm of the gradient before clipping. */
+  /** Returns the gradient norm before clipping. */
   readonly optimStep: (settings: StepSettings) => Effect.Effect<{ readonly norm: number }, OperationFailed>
   /** A copy. */
   readonly snapshot: Effect.Effect<OptimizerThread.Snapshot, OperationFailed>
-  /** Goes on from there; takes the memory of `snapshot`. Gradients are forgotten. */
+  /** Resumes from a snapshot; takes ownership of its memory. Gradients are discarded. */
   readonly restore: (snapshot: OptimizerThread.Snapshot) => Effect.Effect<void, OperationFailed>
 }
 
@@ -53,7 +53,7 @@ const optimizerOf = (model: Adapted, snapshot: OptimizerThread.Snapshot) =>
     maxNorm: null
   })
 
-/** Loss of every token by the logprobs that were computed, and their sum. */
+/** Loss of every token from the computed logprobs, and their sum. */
 const resultOf = (data: ReadonlyArray<Item>, loss: Loss, logprobs: ReadonlyArray<Float32Array>): FBResult.Result => {
   let sum = 0
   const outputs = data.map(({ advantages, oldLogprobs, weights }, item) => {
@@ -84,9 +84,9 @@ export const make = Effect.fnUntraced(function* (
   const open = (snapshot: OptimizerThread.Snapshot, into: Scope.Closeable) =>
     Effect.mapError(Scope.provide(optimizerOf(model, snapshot), into), start)
   let optimizer = yield* open(initial, scope)
-  /** The parameters at the executor; undefined where the optimizer has newer ones. */
+  /** The parameters on the executor; undefined if the optimizer has newer ones. */
   let theta: Resident | undefined
-  /** Why the gradient is not what it should be. */
+  /** Why the accumulated gradient is invalid. */
   let spoiled: string | undefined
 
   const parameters = Effect.suspend(() => Effect.mapError(optimizer.parameters, start))
@@ -102,7 +102,7 @@ export const make = Effect.fnUntraced(function* (
   })
   yield* Effect.addFinalizer(() => outdate)
 
-  /** Logprobs of the data, micro-batch by micro-batch. */
+  /** Logprobs of the data, computed by micro-batch. */
   const computed = Effect.fnUntraced(function* (
     data: ReadonlyArray<Item>,
     loss: Loss,
