@@ -35,7 +35,6 @@ const partialOf = /\.(\d+)\.\d+\.partial$/
 
 let parts = 0
 
-/** Removes unfinished files of killed processes. */
 const tidy = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path

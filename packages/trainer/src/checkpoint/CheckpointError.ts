@@ -2,7 +2,6 @@
 import { Schema } from "effect"
 
 export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
-  /** The file or folder. */
   path: Schema.String,
   reason: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
@@ -12,7 +11,6 @@ export class CheckpointError extends Schema.TaggedError<CheckpointError>()("Chec
   }
 }
 
-/** Converts a file system error at `path`. */
 export const at =
   (path: string) =>
   (cause: { readonly message: string }): CheckpointError =>

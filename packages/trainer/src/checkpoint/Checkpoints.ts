@@ -24,7 +24,6 @@ export interface Ignored {
 }
 
 export interface Found<A> {
-  /** The newest checkpoint that can be opened. */
   readonly newest: Option.Option<Checkpoint & { readonly opened: A }>
   readonly ignored: ReadonlyArray<Ignored>
 }
@@ -56,7 +55,6 @@ const list = Effect.fnUntraced(function* (folder: string) {
     .pipe(Effect.andThen(fs.readDirectory(folder)), Effect.mapError(CheckpointError.at(folder)))
 })
 
-/** Reads one checkpoint. */
 export const read = Effect.fn("Checkpoints.read")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = (yield* Path.Path).join(folder, trainerFile)

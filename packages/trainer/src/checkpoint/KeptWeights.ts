@@ -27,7 +27,6 @@ export const save = Effect.fn("KeptWeights.save")(function* (folder: string, lea
   )
 })
 
-/** The copy in `folder`, if it exists. */
 export const read = Effect.fn("KeptWeights.read")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = (yield* Path.Path).join(folder, file)

@@ -14,7 +14,6 @@ export interface Limits {
   readonly shape: KvShape
 }
 
-/** A request's resource needs. */
 export interface Demand {
   readonly choices: number
   readonly promptTokens: number
@@ -51,7 +50,6 @@ export class Admission<Job, Key> {
     this.limits = limits
   }
 
-  /** Bytes reserved. */
   get bytes(): number {
     let sum = 0
     for (const lane of this.lanes.values()) sum += this.promised(lane)
@@ -118,7 +116,6 @@ export class Admission<Job, Key> {
     this.prompts.delete(job)
   }
 
-  /** Releases the row of one choice. */
   release(key: Key, demand: Demand): void {
     const lane = this.lanes.get(key)
     if (lane === undefined) return
@@ -126,7 +123,6 @@ export class Admission<Job, Key> {
     if (lane.rows === 0) this.lanes.delete(key)
   }
 
-  /** Moves one choice to another lane. */
   move(from: Key, to: Key, demand: Demand): void {
     this.release(from, demand)
     const lane = this.lanes.get(to) ?? emptyLane()

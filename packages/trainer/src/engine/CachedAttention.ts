@@ -12,7 +12,6 @@ import type { Value } from "../graph/Value.ts"
 import type { AttentionTraits } from "../model/Decoder.ts"
 import * as Scores from "../model/part/Scores.ts"
 
-/** Assigns pages to the rows of a run. */
 export interface Pages {
   /** int32 [P]: the row of each page. */
   readonly rows: Value

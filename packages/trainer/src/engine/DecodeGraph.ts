@@ -30,7 +30,6 @@ import * as Sampler from "./Sampler.ts"
 /** Input of the engine's thread: plain data. */
 export interface DecodeModel {
   readonly onnx: OnnxModel
-  /** Number of parameters. */
   readonly parameters: number
   readonly shape: KvShape.KvShape
   readonly vocabulary: number

@@ -64,7 +64,6 @@ export const run = <W>(
   }
 }
 
-/** Computes the token masks of choices with a grammar. */
 export const mask = <W>(choices: ReadonlyArray<Choice<W>>): Effect.Effect<void> => {
   const held = choices.filter(({ matcher }) => matcher !== undefined)
   return Effect.forEach(

@@ -36,7 +36,6 @@ export * from "./EngineRequests.ts"
 export type OnStart = (end: (index: number) => void) => void
 
 export interface Shape {
-  /** The `n` completions, by index. */
   readonly generate: (request: GenerateRequest) => Effect.Effect<ReadonlyArray<TokenCompletion>, EngineError>
   /**
    * Tokens as they are sampled, those of the `n` completions interleaved; ends when all have. `onStart` receives a
@@ -65,7 +64,6 @@ const copiedAtOnce = 2 ** 20
 
 export interface EngineOptions {
   readonly model: DecodeModel
-  /** The initial weights. */
   readonly initial: { readonly policy: string; readonly policyVersion: number; readonly parameters: Float32Array }
   readonly device: DeviceKind
   /** The model's tokenizer; required for requests with a schema. */

@@ -33,7 +33,6 @@ export type Command =
   | { readonly _tag: "Unload"; readonly policy: string }
   | { readonly _tag: "Status"; readonly id: number }
 
-/** A token of a streaming request. */
 export interface SampledToken {
   readonly id: number
   readonly event: TokenEvent

@@ -9,7 +9,6 @@
  */
 import { Schema } from "effect"
 
-/** Parameters for sampling from a distribution. */
 export interface Sampling {
   /** 0: greedy. */
   readonly temperature: number
@@ -139,7 +138,6 @@ export class UnknownPolicy extends Schema.TaggedError<UnknownPolicy>()("UnknownP
   }
 }
 
-/** The queue is full: retry later. */
 export class EngineOverloaded extends Schema.TaggedError<EngineOverloaded>()("EngineOverloaded", {
   waiting: Schema.Int,
   retryAfterMillis: Schema.Finite
@@ -194,6 +192,5 @@ export interface EngineStatus {
   /** Bytes of the prefix cache. */
   readonly prefixBytes: number
   readonly policies: ReadonlyArray<LoadedPolicy>
-  /** Number of restarts after a failure. */
   readonly restarts: number
 }

@@ -15,7 +15,6 @@ import type { EngineSettings } from "./EngineSettings.ts"
 import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
 import { EngineFailed } from "./EngineRequests.ts"
 
-/** Callbacks of one request. */
 export interface Listener {
   readonly onToken?: (token: SampledToken) => void
   /** Called once, last. */
@@ -37,14 +36,12 @@ export interface EngineThread {
   readonly restarts: () => number
 }
 
-/** Start data of the thread. */
 export interface Setup {
   readonly model: DecodeModel
   readonly device: DeviceKind
   readonly settings: EngineSettings
 }
 
-/** Asks the thread to exit. */
 export interface Closing {
   readonly _tag: "Close"
 }

@@ -6,7 +6,6 @@ import type { RunInput, RunOutput, ModelRunner } from "./ModelRunner.ts"
 import { pack, type Routing, wordsOf } from "../model/part/RoutedExperts.ts"
 import * as Sampler from "./Sampler.ts"
 
-/** By parameter name. */
 export type Weights = Readonly<Record<string, Resident>>
 
 const int32 = (data: Int32Array, shape: ReadonlyArray<number>): HostTensor => ({ dtype: "int32", shape, data })

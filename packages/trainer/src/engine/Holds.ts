@@ -33,7 +33,6 @@ export class Holds<W> {
     this.open.delete(id)
   }
 
-  /** Ends the grammar threads. */
   dispose(): void {
     this.grammars?.dispose()
   }

@@ -58,14 +58,12 @@ export class Job<W> {
   private tokensOfPrompt: ReadonlySet<number> | undefined
   /** The prompt's experts, chunk by chunk, if the model records them. */
   routed: Array<Int32Array> = []
-  /** The logits after the prompt. */
   row: Sampler.Row | undefined
   /** Choices with reserved rows, and choices that have started. */
   granted = 0
   begun = 0
   /** By index; filled when a choice ends. */
   readonly finished: Array<TokenCompletion> = []
-  /** Its logits were NaN or infinite. */
   hasFailed = false
   /** Why its grammar failed. */
   broken: string | undefined
@@ -90,7 +88,6 @@ export class Job<W> {
     this.scores = { logprobs: [0], alternatives: [{ tokens: [], logprobs: [] }] }
   }
 
-  /** Creates the next choice. */
   beginChoice(): Choice<W> {
     const { work } = this
     const isCounted = work._tag === "Generate" && LogitAdjustments.isAdjusting(work.request)
@@ -125,7 +122,6 @@ export class Job<W> {
     })
   }
 
-  /** Frees its grammar states. */
   dispose(): void {
     for (const matcher of this.held?.matchers ?? []) matcher.dispose()
     this.held = undefined

@@ -53,7 +53,6 @@ export class Jobs<W> {
     return this.jobs.size === 0
   }
 
-  /** Bytes of the caches of prompts and choices. */
   get kvBytes(): number {
     return [...this.jobs.values()].reduce((sum, { cache }) => sum + (cache?.bytes ?? 0), this.lanes.bytes)
   }
@@ -96,7 +95,6 @@ export class Jobs<W> {
     return { job }
   }
 
-  /** Frees everything a request holds. */
   drop(id: number): void {
     const job = this.jobs.get(id)
     if (job === undefined) return

@@ -15,7 +15,6 @@ import type { HostTensor } from "../exec/Executor.ts"
 import { type KvShape, pageBytes, pageCapacity, pagesFor, rowCapacity, rowPage, stateBytes } from "./KvShape.ts"
 import { PageTable } from "./PageTable.ts"
 
-/** Keys and values of one layer's pages. */
 interface LayerCache {
   readonly keys: Float32Array
   readonly values: Float32Array
@@ -23,7 +22,6 @@ interface LayerCache {
 
 export class KvCache {
   readonly shape: KvShape
-  /** Positions per page. */
   readonly page: number
   /** Tokens in each row. */
   readonly lengths: Array<number> = []
@@ -215,7 +213,6 @@ export class KvCache {
     }
   }
 
-  /** Resizes memory to what is in use. */
   private fit(): void {
     const rows = rowCapacity(this.rows)
     const pages = pageCapacity(this.pages.size)

@@ -28,7 +28,6 @@ export const shapeOf = (
   }
 }
 
-/** Bytes of one row's states. */
 export const stateBytes = ({ states }: KvShape): number => (states === undefined ? 0 : 4 * states.layers * states.size)
 
 /** Positions per page of sampled rows; half a page per row is unused on average. */

@@ -94,7 +94,6 @@ export class Lanes<W> {
     }
   }
 
-  /** Number of choices that run on these weights. */
   running(version: Version<W>): number {
     return this.lanes.get(version)?.choices.length ?? 0
   }

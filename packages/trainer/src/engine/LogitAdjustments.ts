@@ -11,7 +11,6 @@
 import type { Adjusting } from "./EngineRequests.ts"
 import * as Sampler from "./Sampler.ts"
 
-/** Tokens that penalties apply to. */
 export interface History {
   readonly prompt: ReadonlySet<number>
   /** Count of each token in the answer so far. */
@@ -26,7 +25,6 @@ export const isAdjusting = ({
 }: Adjusting): boolean =>
   frequencyPenalty !== 0 || presencePenalty !== 0 || repetitionPenalty !== 1 || Object.keys(logitBias).length > 0
 
-/** Returns the adjusted row. */
 export const apply = (row: Sampler.Row, adjusting: Adjusting, { prompt, sampled }: History): Sampler.Row => {
   const { frequencyPenalty = 0, logitBias = {}, presencePenalty = 0, repetitionPenalty = 1 } = adjusting
   const changed = new Map<number, number>()

@@ -26,12 +26,10 @@ export class PageTable {
   private readonly rows: Array<Array<number>> = []
   private readonly places: Array<Place> = []
 
-  /** Pages in use. */
   get size(): number {
     return this.places.length
   }
 
-  /** A row's pages in order. */
   of(row: number): ReadonlyArray<number> {
     return this.rows[row]!
   }

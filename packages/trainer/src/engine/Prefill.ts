@@ -124,7 +124,6 @@ export const isSound = Effect.fnUntraced(function* <W>(
   return rows.every((row) => !Number.isNaN(Sampler.logprob(row, 0)))
 })
 
-/** Empty rows. */
 const blank = (shape: KvShape, rows: number): KvCache => {
   const cache = new KvCache(shape, promptPage)
   for (let row = 0; row < rows; row++) cache.addEmpty(0)

@@ -27,7 +27,6 @@ interface Computed {
   readonly entries: Float32Array
   readonly row: number
   readonly rows: number
-  /** Of this row. */
   readonly experts?: Int32Array | undefined
 }
 

@@ -12,7 +12,6 @@ import type { Alternatives, Sampling } from "./EngineRequests.ts"
 export interface Row {
   readonly logits: Float32Array
   readonly inverseTemperature: number
-  /** Max logit of each block. */
   readonly maxima: Float32Array
   /** Sum over each block of exp((logit - max) * inverseTemperature), where max is the row's. */
   readonly sums: Float32Array

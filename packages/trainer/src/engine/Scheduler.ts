@@ -56,7 +56,6 @@ export class Scheduler<W> {
     this.jobs = new Jobs({ settings, shape: runner.shape, free: (weights) => this.unused.push(weights) })
   }
 
-  /** Ends the grammar threads. */
   dispose(): void {
     this.holds.dispose()
   }
@@ -66,7 +65,6 @@ export class Scheduler<W> {
     return this.jobs.isEmpty && this.unused.length === 0
   }
 
-  /** Returns the events since the last call. */
   takeReport(): Report {
     const { answers, tokens } = this
     this.tokens = []

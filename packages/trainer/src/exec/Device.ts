@@ -115,7 +115,6 @@ export const best = (trials: ReadonlyArray<Trial>): Device => {
   return { kind, detail: [describe(kind), ...others].join("; ") }
 }
 
-/** Tests the requested device, or selects the best one. */
 export const choose = Effect.fn("Device.choose")(function* (
   choice: DeviceChoice
 ): Effect.fn.Return<Device, ExecutorError> {

@@ -52,7 +52,6 @@ export const updateProblem = (tensor: HostTensor, offset: number, values: HostTe
     : `update: elements ${offset} to ${end} of a resident of ${tensor.data.length}`
 }
 
-/** Describes invalid output requests. */
 export const outputProblem = (
   outputs: ReadonlyArray<string>,
   request: {

@@ -14,7 +14,6 @@ import { ExecutorError } from "./Executor.ts"
 
 const whole = "onnxruntime-node"
 
-/** The package for this machine. */
 const own = `@atropos/onnxruntime-${process.platform}-${process.arch}`
 
 const folderOf = (name: string): string | undefined => Installed.folder(name, import.meta.url)
@@ -22,7 +21,6 @@ const folderOf = (name: string): string | undefined => Installed.folder(name, im
 /** True if `onnxruntime-node` is used, which can have CUDA. */
 export const isWhole = (): boolean => folderOf(whole) !== undefined
 
-/** The folder of the package to load. */
 export const folder = (): string | undefined => folderOf(whole) ?? folderOf(own)
 
 /** Loads the library; fails if there is none for this machine. */

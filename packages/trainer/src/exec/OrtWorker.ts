@@ -47,7 +47,6 @@ const movableFeeds = (feeds: Feeds, isGivenUp: boolean): Feeds =>
     ])
   )
 
-/** Pending requests by number, and their thread. */
 const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
   const waiting = new Map<number, (reply: Answer | ExecutorError) => void>()
   let failure: ExecutorError | undefined

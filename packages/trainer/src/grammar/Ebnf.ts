@@ -119,7 +119,6 @@ export class Rules {
     return this.bodies.size
   }
 
-  /** The grammar with this expression as its root. */
   text(root: Expression): string {
     return [`root ::= ${root}`, ...Array.from(this.bodies, ([name, body]) => `${name} ::= ${body}`)].join("\n")
   }

@@ -11,7 +11,6 @@ import type { Vocabulary } from "./Vocabulary.ts"
 /** An unsupported schema, or a missing library. */
 export class GrammarError extends Schema.TaggedError<GrammarError>()("GrammarError", { message: Schema.String }) {}
 
-/** Start data of the thread. */
 export interface Setup {
   readonly vocabulary: Vocabulary
   /** Number of logits of the model. */
@@ -31,7 +30,6 @@ export type Reply =
   | { readonly _tag: "Mask"; readonly id: number; readonly position: number; readonly mask: Int32Array }
   | { readonly _tag: "Failed"; readonly message: string }
 
-/** One answer in progress. */
 export interface Matcher {
   /** Allowed next tokens: bit i % 32 of word i / 32 for token i. */
   readonly mask: Effect.Effect<Int32Array, GrammarError>
@@ -48,7 +46,6 @@ interface Waiting {
 export class GrammarThread {
   /** Texts of the grammars that it has compiled. */
   readonly grammars = new Set<string>()
-  /** Answers in progress. */
   active = 0
   isCompiling = false
   isEnded = false
@@ -118,7 +115,6 @@ export class GrammarThread {
     })
   }
 
-  /** A matcher of a compiled grammar. */
   match(grammar: string, ends: ReadonlyArray<number>): Matcher {
     const id = ++this.ids
     let position = 0

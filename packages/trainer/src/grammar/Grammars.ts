@@ -16,7 +16,6 @@ import * as XGrammar from "./XGrammar.ts"
 export { GrammarError, type Matcher } from "./GrammarThread.ts"
 
 export interface Options {
-  /** Time limit of a compilation. */
   readonly compileLimit: Duration.Input
 }
 
@@ -33,7 +32,6 @@ export class Grammars {
   private threads: ReadonlyArray<GrammarThread> = []
   private readonly refused = new Map<string, GrammarError>()
   private readonly turns = Semaphore.makeUnsafe(1)
-  /** Grammars being compiled, by their text. */
   private readonly underway = new Map<string, Deferred.Deferred<GrammarThread, GrammarError>>()
   /** Called when an answer or a compilation has ended. */
   private readonly onRoom = new Set<() => void>()

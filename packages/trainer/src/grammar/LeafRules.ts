@@ -26,7 +26,6 @@ export const constant = (rules: Ebnf.Rules, value: unknown): Ebnf.Expression => 
   return Ebnf.literal(ExactJson.write(value) ?? "null")
 }
 
-/** Strings of a length, a pattern or a format. */
 export const string = (rules: Ebnf.Rules, schema: Schema, where: string): Ebnf.Expression | undefined => {
   const { format, maxLength, minLength, pattern } = schema
   const lengths = holds(schema, ["minLength", "maxLength"])

@@ -16,7 +16,6 @@ export interface Bound {
   readonly isExclusive: boolean
 }
 
-/** Parses the text of a JSON number. */
 export const decimal = (text: string): Decimal => {
   const [, sign = "", whole = "0", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []

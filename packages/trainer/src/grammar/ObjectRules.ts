@@ -36,7 +36,6 @@ export const within = (rules: Ebnf.Rules, open: string, inner: Ebnf.Expression, 
 const member = (rules: Ebnf.Rules, key: Ebnf.Expression, value: Ebnf.Expression): Ebnf.Expression =>
   `${key} ${space(rules)} ":" ${space(rules)} ${value}`
 
-/** A member by its name. */
 export const named = (rules: Ebnf.Rules, name: string, value: Ebnf.Expression): Ebnf.Expression =>
   member(rules, Ebnf.literal(JSON.stringify(name)), value)
 

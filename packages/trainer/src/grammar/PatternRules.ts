@@ -15,7 +15,6 @@ interface Branch {
   readonly expression: Ebnf.Expression | undefined
 }
 
-/** The character of a single-element set. */
 const only = (ranges: Ebnf.Ranges): number | undefined =>
   ranges.length === 1 && ranges[0]![0] === ranges[0]![1] ? ranges[0]![0] : undefined
 

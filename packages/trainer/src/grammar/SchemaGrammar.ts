@@ -19,7 +19,6 @@ export interface Grammar {
   readonly weight: number
 }
 
-/** Describes the size of a schema. */
 export const extent = (schema: unknown): string => {
   const counts = { properties: 0, values: 0, schemas: 0, longest: 0 }
   const visit = (value: unknown): void => {

@@ -38,5 +38,4 @@ export const apart = (where: string, one: string, others: ReadonlyArray<string>)
   if (others.length > 0) fail(where, `answers cannot be held to ${one} and ${others.join(", ")} at once; leave one out`)
 }
 
-/** The path of a keyword. */
 export const within = (where: string, word: string): string => (where === "" ? word : `${where}.${word}`)

@@ -72,7 +72,6 @@ export const anyCharacter = (rules: Ebnf.Rules): Ebnf.Expression =>
     return `${plain} | ${Ebnf.literal("\\")} [\\u0022\\u005c\\u002fbfnrt] | ${single} | ${pair}`
   })
 
-/** A string with `from` to `to` characters. */
 export const ofLength = (rules: Ebnf.Rules, from: number, to: number | undefined): Ebnf.Expression =>
   Ebnf.sequence(quote, Ebnf.repeat(anyCharacter(rules), from, to), quote)
 

@@ -11,7 +11,6 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import packageJson from "../../package.json" with { type: "json" }
 
-/** The used part of the library's interface. */
 export interface Library {
   readonly TokenizerInfo: {
     readonly createTokenizerInfo: (
@@ -50,7 +49,6 @@ export interface Matcher {
 
 const name = "@mlc-ai/web-xgrammar"
 
-/** Error message if it is not installed. */
 export const missing = `answers held to a JSON schema need the package ${name}, which is not installed: npm install ${name}@${packageJson.peerDependencies[name]}`
 
 export const isInstalled = (): boolean => Installed.folder(name, import.meta.url) !== undefined

@@ -61,7 +61,6 @@ export function* gradPieces(
   return wrt.map((value) => gradients.get(value) ?? zeros(g, value, value.shape))
 }
 
-/** Values on a gradient's path to `wrt`. */
 const activeValues = (
   g: Graph,
   steps: ReadonlyArray<Step>,

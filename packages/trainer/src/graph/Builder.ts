@@ -29,7 +29,6 @@ export class Builder {
   readonly initializers: Array<Initializer> = []
   readonly nodes: Array<Node> = []
   readonly steps: Array<Step> = []
-  /** Values that gradients do not pass. */
   readonly stopped = new Set<Value>()
   /** Values that no checkpoint recomputes: see `keep`. */
   readonly kept = new Set<Value>()
@@ -101,7 +100,6 @@ export class Builder {
     return this.emit(op, inputs, [{ dtype, shape }], attributes, domain)[0]!
   }
 
-  /** Any operation with several outputs. */
   multi(
     op: string,
     inputs: ReadonlyArray<Value | undefined>,
@@ -156,7 +154,6 @@ export class Builder {
     })
   }
 
-  /** A shape as an int64 vector. */
   shapeTensor(sizes: Shape): Value {
     const shape = sizes.map(dimNormal)
     if (shape.every((dim) => typeof dim === "number")) return this.ints(shape)
@@ -217,7 +214,6 @@ export class Builder {
     return outputs
   }
 
-  /** Adds nodes outside the current checkpoint. */
   outside<A>(build: () => A): A {
     return this.within(undefined, build)
   }

@@ -31,6 +31,5 @@ export const onnxCode = (dtype: DType): number => codes[dtype]
 /** Bytes per element; two uint4 share one byte, the first in its lower half. */
 export const byteSize = (dtype: DType): number => sizes[dtype]
 
-/** True if values of this type have gradients. */
 export const isFloat = (dtype: DType): boolean =>
   dtype === "float32" || dtype === "float64" || dtype === "float16" || dtype === "bfloat16"

@@ -19,7 +19,6 @@ interface Fraction {
   readonly over: number
 }
 
-/** Syntax of a symbol's name. */
 export const symbolPattern = /^[A-Za-z_]\w*$/
 
 const commonDivisor = (a: number, b: number): number => (b === 0 ? Math.abs(a) : commonDivisor(b, a % b))
@@ -98,7 +97,6 @@ const plus = (a: Fraction, b: Fraction): Fraction => ({
   over: a.over * b.over
 })
 
-/** Converts a size to normal form. */
 export const dimNormal = (dim: Dim): Dim =>
   typeof dim === "number" || symbolPattern.test(dim) ? dim : format(parse(dim))
 

@@ -109,12 +109,10 @@ export class Elementwise extends Builder {
     return this.unary("Identity", a)
   }
 
-  /** k a. */
   scale(a: Value, k: number): Value {
     return this.mul(a, this.scalar(k, a.dtype))
   }
 
-  /** max(low, min(a, high)). */
   clip(a: Value, low: number, high: number): Value {
     return this.node("Clip", [a, this.scalar(low, a.dtype), this.scalar(high, a.dtype)], a.dtype, a.shape)
   }
@@ -130,7 +128,6 @@ export class Elementwise extends Builder {
     return copy
   }
 
-  /** a where the condition holds, else b. */
   where(condition: Value, a: Value, b: Value): Value {
     const shape = broadcast(condition.shape, broadcast(a.shape, b.shape) ?? [])
     const fits = shape !== undefined && broadcast(a.shape, b.shape) !== undefined && condition.dtype === "bool"

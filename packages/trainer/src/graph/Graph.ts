@@ -140,7 +140,6 @@ export class Graph extends Elementwise {
     return this.reduce("ReduceMax", a, axes, keep)
   }
 
-  /** Cumulative sums along an axis. */
   cumsum(a: Value, axis: number, options: { readonly exclusive?: boolean; readonly reverse?: boolean } = {}): Value {
     const at = this.scalar(this.axis("CumSum", a, axis), "int64")
     const { exclusive = false, reverse = false } = options

@@ -18,7 +18,6 @@ export class ShapeError extends Schema.TaggedError<ShapeError>()("ShapeError", {
   }
 }
 
-/** A requested gradient cannot be computed. */
 export class GradientError extends Schema.TaggedError<GradientError>()("GradientError", {
   op: Schema.String,
   value: Schema.String,

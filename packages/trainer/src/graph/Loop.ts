@@ -13,7 +13,6 @@ export interface Options {
   readonly symbol: Dim
   /** Values of the graph that the body reads. */
   readonly captured: ReadonlyArray<Value>
-  /** Initial values of the loop-carried values. */
   readonly initial: ReadonlyArray<Value>
 }
 

@@ -25,7 +25,6 @@ import { InvalidGraph } from "./GraphError.ts"
 import { nodeOrder } from "./NodeOrder.ts"
 import { type Attribute, type Body, bodyOf, type Initializer, type Node, type Value } from "./Value.ts"
 
-/** Input of an executor. */
 export interface OnnxModel {
   readonly onnx: Uint8Array
   readonly external: {

@@ -13,7 +13,6 @@ const kept = (operands: Operands) => {
 const spread = (operands: Operands, value: Value): Value =>
   operands.g.expand(operands.g.reshape(value, kept(operands)), operands.shape(0))
 
-/** Number of elements reduced to one, as a scalar. */
 const count = (operands: Operands): Value => {
   const { dy, g, shape } = operands
   const total = dimMul(...sizesOf(operands, 1).map((axis) => shape(0)[Number(axis)]!))

@@ -15,7 +15,6 @@ export interface Operands {
   readonly x: (input: number) => Value
   /** The first output, likewise. */
   readonly y: () => Value
-  /** Shape of the i-th input. */
   readonly shape: (input: number) => Shape
 }
 
@@ -36,7 +35,6 @@ export const intOf = (node: Node, name: string, absent: number): number => {
   return typeof attribute === "number" ? attribute : absent
 }
 
-/** A floating-point attribute. */
 export const floatOf = (node: Node, name: string, absent: number): number => {
   const attribute = node.attributes[name]
   return typeof attribute === "object" && "float" in attribute ? attribute.float : absent

@@ -63,7 +63,6 @@ export interface Initializer {
 /** A location in a file; the length follows from type and shape. */
 export interface External {
   readonly file: string
-  /** In bytes. */
   readonly offset: number
 }
 
@@ -71,7 +70,6 @@ export interface External {
 export const showType = (value: Signature | undefined): string =>
   value === undefined ? "none" : `${value.dtype}${showShape(value.shape)}`
 
-/** The graph that a node runs. */
 export const bodyOf = ({ attributes }: Node): Body | undefined => {
   const { body } = attributes
   return typeof body === "object" && "body" in body ? body.body : undefined

@@ -29,7 +29,6 @@ export interface Kept {
   readonly folder: string
 }
 
-/** Result of the graphs for a batch. */
 export interface Computed {
   /** Σ token weight · ℓ over the batch. */
   readonly loss: number
@@ -122,7 +121,6 @@ export interface LearnerEngineShape {
   readonly model: {
     /** Folder, hub id, or base model of a server; a checkpoint of another model is rejected. */
     readonly name: string
-    /** Tokenizer identity, if known. */
     readonly tokenizer?: TokenizerIdentity
     readonly vocabSize: number
     /** Max row length, tokens. */

@@ -33,7 +33,6 @@ export interface Sources {
   readonly entropies: Value | undefined
   /** 1 where trained. */
   readonly mask: Value
-  /** A floating-point input. */
   readonly column: (name: string) => Value
   /** Called if the objective uses sequence-level values. */
   readonly sequences: () => Sequences
@@ -54,7 +53,6 @@ export interface LossNodes {
   readonly metrics: ReadonlyArray<MetricName>
 }
 
-/** Combines the metrics of two micro-batches. */
 export const combine = (metrics: ReadonlyArray<MetricName>, a: ArrayLike<number>, b: ArrayLike<number>): Float64Array =>
   Float64Array.from(metrics, ({ reduce }, i) => (reduce === "sum" ? a[i]! + b[i]! : Math.max(a[i]!, b[i]!)))
 

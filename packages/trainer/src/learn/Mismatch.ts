@@ -16,7 +16,6 @@ import type { Look } from "./LearnerEngine.ts"
 import { isUnknown, switchesOf, type TrainingSequence } from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
-/** Sums over the compared tokens. */
 export interface Compared {
   readonly tokens: number
   /** Σ |log π_trainer - log π_sampler| beyond the allowance, nats. */
@@ -61,7 +60,6 @@ const ofSequence = ({ engineLogprobs, mask }: TrainingSequence, logprobs: Float3
 /** By environment id; sequences without one share a key. */
 export type ByEnvironment = ReadonlyMap<number | undefined, Compared>
 
-/** Accumulates a batch's comparison, item by item. */
 export const meter = ({ items, sequences }: WeightedBatch, version: number) => {
   const sums = new Map<number | undefined, Compared>()
   const add: Look = (item, logprobs) => {
@@ -118,7 +116,6 @@ const maxRounding = 0.2
 export const measuringGuard = (bound: number) => {
   let measured: { readonly bound: number; readonly judge: (step: Compared) => Verdict } | undefined
   return {
-    /** The current bound. */
     bound: () => measured?.bound ?? maxRounding,
     judge: (step: Compared): Verdict | "measured" => {
       if (measured !== undefined) return measured.judge(step)

@@ -18,7 +18,6 @@ export interface ObjectiveGraph {
   readonly metrics: ReadonlyArray<LossNodes.MetricName>
 }
 
-/** Sums over sequences, broadcast to their tokens. */
 const sequenceSums = (graph: Graph, mask: Value) => {
   const slots = graph.input("slots", "int32", ["N"])
   const counts = graph.input("counts", graph.real, ["S", 1])

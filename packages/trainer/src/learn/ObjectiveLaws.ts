@@ -9,7 +9,6 @@ import type { Executor, ExecutorError } from "../exec/Executor.ts"
 import type { Objective } from "../loss/Objective.ts"
 import * as ObjectiveProbe from "./ObjectiveProbe.ts"
 
-/** Result of checking one law. */
 export interface Verdict {
   readonly law: string
   readonly checks: number
@@ -24,7 +23,6 @@ export interface Verdict {
 type Token = ObjectiveProbe.Token
 type Sample = ReadonlyArray<ReadonlyArray<Token>>
 
-/** NaN is worse than any number. */
 const worse = (a: number, b: number): boolean => Number.isNaN(a) || a > b
 
 /** Accumulates differences; keeps the worst one and its location. */
@@ -49,7 +47,6 @@ const tally = (law: string, limit: number, explain: (where: string, difference: 
 const change = (sample: Sample, edit: (token: Token, sequence: number, at: number) => Partial<Token>): Sample =>
   sample.map((tokens, sequence) => tokens.map((token, at) => ({ ...token, ...edit(token, sequence, at) })))
 
-/** Difference of two numbers relative to a scale. */
 const relative = (a: number, b: number, size: number): number => Math.abs(a - b) / Math.max(size, 1e-12)
 
 const sizeOf = (slopes: ReadonlyArray<number>): number => Math.max(...slopes.map(Math.abs), 0)
@@ -197,7 +194,6 @@ const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   return [order.verdict(), packing.verdict(), parts.verdict()]
 })
 
-/** Extreme inputs that may occur in a run. */
 const extremes: { readonly [what: string]: (token: Token, at: number) => Partial<Token> } = {
   "a present logprob of -10000": () => ({ logprobs: -1e4 }),
   "an old logprob of -10000, so that the ratio is huge": () => ({ old_logprobs: -1e4, engine_logprobs: -1e4 }),
@@ -236,7 +232,6 @@ const finiteness = Effect.fnUntraced(function* ({ objective, single }: Tried) {
   return [law.verdict()]
 })
 
-/** Checks the claim of `isAdvantageOnly`. */
 const advantageOnly = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   if (!objective.isAdvantageOnly) return []
   const law = tally(

@@ -42,7 +42,6 @@ export const columns = [
 
 export interface Sequence {
   readonly tokens: ReadonlyArray<Token>
-  /** Weight of each trained token. */
   readonly weight: number
 }
 
@@ -55,11 +54,9 @@ export interface Place {
 /** Sequences 2k and 2k + 1 form a pair, the better one first. */
 export type Batch = ReadonlyArray<Sequence>
 
-/** All tokens of a batch, sequence by sequence. */
 export const whole = (batch: Batch, order: ReadonlyArray<number> = [...batch.keys()]): ReadonlyArray<Place> =>
   order.flatMap((sequence) => batch[sequence]!.tokens.map((_, token) => ({ sequence, token })))
 
-/** Applies the objective's weights to the sequences. */
 export const weighted = (sequences: ReadonlyArray<ReadonlyArray<Token>>, objective: Objective): Batch => {
   const trained = sequences.map((tokens) => tokens.filter(({ loss_mask }) => loss_mask === 1).length)
   const weights = Aggregation.weights(trained, objective)

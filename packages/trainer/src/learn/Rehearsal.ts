@@ -5,7 +5,6 @@ import type { TrainingSequence } from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
 export interface Rehearsed {
-  /** Tokens per sequence. */
   readonly tokens: number
   /** Number of trained tokens at the end of each sequence; the rest is context. Default: all. */
   readonly trained?: number

@@ -12,7 +12,6 @@ export const kinds = ["constant", "cosine", "linear"] as const
 
 export interface Schedule {
   readonly kind: (typeof kinds)[number]
-  /** Learning rate after warm-up. */
   readonly peak: number
   readonly warmupSteps: number
   /** Total steps, warm-up included. */

@@ -29,7 +29,6 @@ export interface Figures {
   /** Over sequences of known version, before the rule; 0 if there are none. */
   readonly mean: number
   readonly max: number
-  /** Sequences of unknown version. */
   readonly unknown: number
   readonly dropped: number
   readonly masked: number
@@ -74,7 +73,6 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
   }
 }
 
-/** Applies the rule to groups, for weights of `version`. */
 export const apply = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   version: number,

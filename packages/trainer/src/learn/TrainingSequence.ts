@@ -32,7 +32,6 @@ export interface TrainingSequence {
   /** Index of the paired sequence in the batch, and 1 if this one is better, else -1. */
   readonly pair?: { readonly partner: number; readonly preference: 1 | -1 }
   readonly temperature: number
-  /** How it was sampled, if recorded. */
   readonly sampling?: Sampling.Sampling
   readonly score: number
   /** Policy version of the weights that sampled it; null if unknown. */

@@ -23,11 +23,9 @@ export interface Options {
   /** Returns demonstration `index`; each is used once. */
   readonly demonstration: (index: number) => Demonstration
   readonly steps: number
-  /** Demonstrations per step. */
   readonly batchSize: number
   readonly learningRate: number
   readonly warmupSteps?: number
-  /** Called after each step. */
   readonly onStep?: (step: number, loss: number) => Effect.Effect<void>
 }
 

@@ -35,7 +35,6 @@ export interface WeightedBatch {
 }
 
 export interface Settings {
-  /** Max positions of an item. */
   readonly maxLength: number
   /** Truncate longer sequences or drop them. Default: drop. */
   readonly tooLong?: "cut" | "drop"

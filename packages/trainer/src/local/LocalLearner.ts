@@ -29,9 +29,7 @@ import * as Quantile from "./Quantile.ts"
 import * as RouterReplay from "./RouterReplay.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
-/** Weights that samplers should use from now on. */
 export interface Weights {
-  /** The policy version. */
   readonly version: number
   /** A copy that the receiver owns. */
   readonly parameters: Float32Array

@@ -24,7 +24,6 @@ export interface Start {
 export interface LocalWeights {
   /** Where training starts: the copy to resume from, the initial weights, or the model's own. */
   readonly start: (options: Pick<LoadOptions, "from" | "initial">) => Effect.Effect<Start, TrainerError>
-  /** Writes a copy to a folder. */
   readonly save: (folder: string, snapshot: OptimizerThread.Snapshot) => Effect.Effect<WeightsReference, TrainerError>
 }
 

@@ -44,7 +44,6 @@ export interface Workload {
   readonly rowLength: number
   /** Frozen weights in 8 or 4 bits; absent: all float32. */
   readonly rounded?: {
-    /** Total of all weights. */
     readonly bytes: number
     /** Elements of the largest matrix, which is dequantized for its matmul. */
     readonly largest: number
@@ -94,7 +93,6 @@ const recurrence = ({ delta, layerTraits = [] }: Shape) => {
   }
 }
 
-/** Weights in float32. */
 export const weightBytes = (shape: Shape) => {
   const { hasTiedHead, headDim, heads, hiddenSize, kvHeads, layers, vocabSize } = shape
   const { layers: deltas, weights } = recurrence(shape)
@@ -161,7 +159,6 @@ export const chunks = ({ shape: { vocabSize }, tokens }: Workload): number =>
     powerOfTwo((4 * tokens * vocabSize) / chunkBytes, Math.ceil)
   )
 
-/** How logits are chunked. */
 const headOf = (workload: Workload, device: DeviceKind): Pick<Plan, "chunks" | "headRows"> => {
   const count = chunks(workload)
   // Only on the CPU: other devices would get the loop's sizes from the CPU, chunk by chunk.

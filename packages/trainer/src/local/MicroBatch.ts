@@ -14,7 +14,6 @@ import { fill, type MicroBatchArrays } from "./MicroBatchArrays.ts"
 import * as RowPacking from "./RowPacking.ts"
 
 export interface PackSettings {
-  /** Max positions of an item. */
   readonly maxLength: number
   /**
    * Max positions of a micro-batch, padding included, and at least `maxLength`. A row is never split, and may be longer
@@ -41,7 +40,6 @@ export const defaults: PackSettings = {
 }
 
 export interface Placement {
-  /** Index among the items of the batch. */
   readonly item: number
   readonly row: number
   /** First position in the row. */
@@ -152,6 +150,5 @@ export const pack = (batch: WeightedBatch, settings: PackSettings): ReadonlyArra
   })
 }
 
-/** Positions of micro-batches, padding included. */
 export const positions = (microBatches: ReadonlyArray<MicroBatch>): number =>
   microBatches.reduce((sum, { length, rows }) => sum + length * rows, 0)

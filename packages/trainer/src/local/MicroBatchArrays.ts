@@ -16,7 +16,6 @@ export interface DistillArrays {
   readonly logprobs: Float32Array
 }
 
-/** Pairs of sequences within rows. */
 export interface PairArrays {
   /** Index of the other sequence in the row, -1 if none. */
   readonly partnerIds: Int32Array

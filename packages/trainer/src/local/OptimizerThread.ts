@@ -22,7 +22,6 @@ export interface Snapshot extends Vectors {
 export interface OptimizerThread {
   /** Adds a micro-batch's gradient to the step's. Takes ownership of the array's memory. */
   readonly accumulate: (gradient: Float32Array) => Effect.Effect<void, TrainerError>
-  /** Discards the accumulated gradients. */
   readonly discard: Effect.Effect<void, TrainerError>
   /**
    * Clips the norm and makes the step; a NaN or infinite gradient changes nothing. Fails with `nonFinite` if the

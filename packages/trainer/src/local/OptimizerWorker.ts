@@ -15,7 +15,6 @@ export interface Start extends Vectors {
   readonly maxNorm: number | null
 }
 
-/** Per-step overrides of the optimizer's settings. */
 export interface StepOptions extends Optimizer.Hyperparameters {
   readonly maxNorm: number | null
 }

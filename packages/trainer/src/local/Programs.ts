@@ -14,7 +14,6 @@ import type { MicroBatch } from "./MicroBatch.ts"
 import * as TrainFeeds from "./TrainFeeds.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
-/** Output of the training graph for a micro-batch. */
 export interface Gradient {
   readonly loss: number
   /** (P) */
@@ -95,7 +94,6 @@ export const load = Effect.fn("Programs.load")(function* (
   // The reference policy is another model with its own expert routing.
   const ofReference = ofLighter("logprobs", "trained", false)
 
-  /** Adds the reference logprobs to the micro-batch. */
   const complete = (batch: MicroBatch, reference: Resident | undefined) =>
     reference === undefined || batch.refLogprobs !== undefined
       ? Effect.succeed(batch)

@@ -80,7 +80,6 @@ const headFeeds = ({ length, lossMask, multiple, rows }: MicroBatch, positions: 
   return { head_ids: integers(ids, [count]), head_slots: integers(slots, [rows, length]) }
 }
 
-/** Inputs shared by both graphs. */
 export const idFeeds = (batch: MicroBatch, positions: Positions, real: Real = "float32"): Feeds => {
   const shape = [batch.rows, batch.length]
   return {

@@ -55,7 +55,6 @@ export interface TrainGraph {
   readonly objective: Objective
   /** P */
   readonly parameters: number
-  /** Names of the entries of `metrics`. */
   readonly metrics: ReadonlyArray<LossNodes.MetricName>
   readonly options: TrainGraphOptions
 }
@@ -183,7 +182,6 @@ const headOptions = (
   gradient: headGradient ?? (isFrozen ? "forward" : "recompute")
 })
 
-/** Builds the training graph. */
 export const build = (policy: Policy, objective: Objective, options: TrainGraphOptions = defaults): TrainGraph =>
   run(buildPieces(policy, objective, options))
 

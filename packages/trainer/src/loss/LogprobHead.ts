@@ -34,7 +34,6 @@ export interface HeadOptions {
   /** "none" if no gradient is needed. */
   readonly gradient: "forward" | "recompute" | "keep" | "none"
   readonly entropy: boolean
-  /** True if gradients flow through the entropies. */
   readonly entropyGradient?: boolean
   /** Custom logits of hidden states, if they are not just products with W; not with gradient "forward". */
   readonly logits?: ((hidden: Value) => Value) | undefined

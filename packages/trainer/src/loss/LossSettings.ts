@@ -27,7 +27,6 @@ export type PresetName = (typeof presetNames)[number]
 const notNegative = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
 const positive = Schema.Finite.check(Schema.isGreaterThan(0))
 
-/** A field that defaults to the preset's value. */
 const change = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S, description: string) =>
   field(Schema.NullOr(schema), null, `${description}; if unset, the preset's value`)
 

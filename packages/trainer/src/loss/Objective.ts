@@ -14,7 +14,6 @@ import type { Value } from "../graph/Value.ts"
 import type { AggregationSettings } from "./Aggregation.ts"
 import type { SequenceSettings } from "./SequenceSettings.ts"
 
-/** A micro-batch's tokens inside a graph. */
 export interface Tokens {
   /** log π(token), nats at the tokens' temperatures; for `candidates: "teacher"` Σ_k q_k log π(k). Has a gradient. */
   readonly logprobs: Value
@@ -89,14 +88,12 @@ export interface LossOfTokens {
 export type OldPolicy = "engine" | "trainer"
 
 export interface Objective extends AggregationSettings, SequenceSettings {
-  /** Name in messages, metrics and the viewer. */
   readonly name: string
   /** Which logprobs of each position the loss uses: the target token's, or the teacher's top tokens'. */
   readonly candidates: "target" | "teacher"
   readonly oldPolicy: OldPolicy
   /** True if the tokens' logprobs under the reference policy are required. */
   readonly needsReference: boolean
-  /** True if the loss uses sequence-level values. */
   readonly needsSequences: boolean
   /** True if the loss uses entropies, which engines that only return logprobs cannot provide. */
   readonly needsEntropies: boolean
@@ -104,7 +101,6 @@ export interface Objective extends AggregationSettings, SequenceSettings {
   readonly entropyQuantile: number | null
   /** True if the loss uses the teacher's logprobs of the tokens themselves. */
   readonly needsTeacher: boolean
-  /** True if the loss uses advantages. */
   readonly usesAdvantages: boolean
   /** True if a token with advantage 0 has no loss, so that sequences of such tokens may be skipped. */
   readonly isAdvantageOnly: boolean
@@ -184,7 +180,6 @@ export const problem = (value: unknown): string | undefined => {
 
 const isValue = (loss: Value | TokenLoss): loss is Value => "dtype" in loss
 
-/** Completes a definition to an objective. */
 export const make = ({ tokenLoss, ...definition }: Definition): Objective => ({
   ...usual,
   ...definition,

@@ -37,7 +37,6 @@ const mismatch = (graph: Graph, tokens: Tokens): ReadonlyArray<Metric> => {
   ]
 }
 
-/** 1 - x. */
 const others = (graph: Graph, x: Value): Value => graph.sub(graph.scalar(1), x)
 
 /** M, and the tokens it masks. */
@@ -114,7 +113,6 @@ const standardOf = (preset: PolicyPreset, settings: PolicySettings): StandardLos
   return isAlone ? preset.standard?.(settings) : undefined
 }
 
-/** Builds the objective of a preset with these settings. */
 export const make = (preset: PolicyPreset, settings: PolicySettings): Objective => {
   const { usesAdvantages = true } = preset
   const standard = standardOf(preset, settings)

@@ -15,7 +15,6 @@ import { distill, sft, type SupervisedPreset } from "./Supervised.ts"
 import { particular, type PolicyPreset, type PolicySettings } from "./Surrogate.ts"
 import { vespo } from "./Vespo.ts"
 
-/** Contradictory loss settings. */
 export class LossSettingsError extends Schema.TaggedError<LossSettingsError>()("LossSettingsError", {
   preset: Schema.String,
   reason: Schema.String
@@ -46,7 +45,6 @@ const supervised: Partial<Record<PresetName, SupervisedPreset>> = { sft, distill
 
 type Changes = Partial<PolicySettings> & { readonly dpoBeta?: number }
 
-/** The explicitly given settings. */
 const changes = (given: Partial<LossSettings>): Changes =>
   Object.fromEntries(
     Object.entries(given).filter(
@@ -76,7 +74,6 @@ const idle = (preset: PolicyPreset, settings: PolicySettings): ReadonlyMap<strin
   ])
 }
 
-/** Explains why these settings contradict each other. */
 const contradiction = ({ noCorrection }: PolicyPreset, settings: PolicySettings): string | undefined => {
   const { advantageScale, baseline, importanceCap, importanceFloor, importanceSampling } = settings
   const { kl, klCoef, klImportance, oldPolicy } = settings

@@ -29,7 +29,6 @@ export interface PolicySettings extends AggregationSettings, Omit<SequenceSettin
   readonly klImportance: boolean
   /** δ of the mask of drifted sequences, nats per token; null: off. */
   readonly offPolicyBound: number | null
-  /** Weight of the entropy bonus; 0: off. */
   readonly entropyCoef: number
   /** Share of the batch's tokens, those with the highest entropy, that have a policy loss. */
   readonly entropyShare: number
@@ -64,7 +63,6 @@ export interface SurrogateLoss {
   /** (N, 1) 1 where the lower or upper bound affects the gradient; absent without bounds. */
   readonly clippedLow?: Value
   readonly clippedHigh?: Value
-  /** Additional metrics. */
   readonly metrics?: ReadonlyArray<Metric>
 }
 
@@ -80,7 +78,6 @@ export interface PolicyPreset {
   readonly needsSequences: boolean
   /** True if advantages are used; default true. */
   readonly usesAdvantages?: boolean
-  /** True if the teacher's logprobs are used. */
   readonly needsTeacher?: boolean
   /** Why its loss must not be corrected for sampler mismatch; absent if it may. */
   readonly noCorrection?: string
@@ -99,7 +96,6 @@ export const indicator = (graph: Graph, ...conditions: readonly [Value, ...Reado
 /** Bound of log ratios: e^20 is far beyond any clip, and finite. */
 export const logBound = 20
 
-/** Base settings of the presets. */
 export const plain: PolicySettings = {
   baseline: usual.baseline,
   advantageScale: usual.advantageScale,

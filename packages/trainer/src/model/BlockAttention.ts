@@ -38,7 +38,6 @@ export const scoresOf = (queries: number, rowLength: number): number =>
 
 /** Block sizes of a row, and the segments in it. */
 interface Layout {
-  /** Number of blocks, int64 [] */
   readonly count: Value
   /** Queries of a block, int64 [1]; the last may have fewer. */
   readonly size: Value

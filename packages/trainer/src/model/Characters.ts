@@ -29,7 +29,6 @@ const byteSymbol = (character: string): string => {
 /** `chat` in Jinja. */
 const chatTemplate = "{% for message in messages %}{{ message['content'] }}{{ '\\n' }}{% endfor %}"
 
-/** Renders a chat for a character model. */
 export const chat = (messages: ReadonlyArray<Message.Message>): string =>
   messages.map((message) => `${Message.text(message)}\n`).join("")
 

@@ -12,7 +12,6 @@ export interface DecodableModel {
     ModelConfig,
     "layers" | "kvHeads" | "headDim" | "vocabSize" | "maxPositions" | "layerTraits" | "mixture" | "delta"
   >
-  /** The parameters supplied with each version. */
   readonly layout: Layout
   /** Builds the decoder; `trainable` returns the layout's parameters by name, undefined for frozen ones. */
   readonly build: (

@@ -17,7 +17,6 @@ import * as Scores from "./part/Scores.ts"
 import * as Rope from "./family/Rope.ts"
 import * as Tensors from "./Tensors.ts"
 
-/** Layer-specific options of attention. */
 export interface AttentionTraits {
   readonly layer: number
   /** Multiplies the scores. */
@@ -57,12 +56,10 @@ export interface Inputs {
   readonly inputIds: Value
   readonly positionIds: Value
   readonly attention: Attention
-  /** For models with gated delta rule layers. */
   readonly recurrence?: DeltaNet.Recurrence | undefined
   readonly remat?: boolean | Remat
   /** Number of sequential pieces of N for feed-forward blocks, if parts are recomputed; must divide N. */
   readonly pieces?: number | undefined
-  /** For mixtures of experts. */
   readonly routes?: Experts.Routes
 }
 
@@ -82,7 +79,6 @@ const rmsNorm = (graph: Graph, x: Value, weight: Value, epsilon: number): Value 
   return graph.mul(graph.mul(x, inverse), weight)
 }
 
-/** x k; a no-op if k = 1. */
 const times = (graph: Graph, x: Value, k: number): Value => (k === 1 ? x : graph.scale(x, k))
 
 /** The logits of hidden states, (N, V). */
@@ -150,7 +146,6 @@ const inPieces = (graph: Graph, x: Value, pieces: number, part: (piece: Value) =
   return graph.concat(each, 0, x.shape[0])
 }
 
-/** Builds the decoder over these tokens. */
 export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
   const { attention, inputIds, positionIds, pieces = 1, recurrence, remat: asked = false, routes } = inputs
   const remat = asked === true ? "parts" : asked

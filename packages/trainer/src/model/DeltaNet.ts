@@ -40,12 +40,10 @@ interface Parts {
   readonly width: Dim
 }
 
-/** Builders supplied by the decoder. */
 interface Around {
   readonly linear: (x: Value, layer: number, projection: Tensors.Projection) => Value
   /** Recomputes a part in the backward pass. */
   readonly again: <A>(kind: "elements", inputs: ReadonlyArray<Value>, build: () => A) => A
-  /** The norm before this part. */
   readonly normed: (x: Value) => Value
 }
 

@@ -30,7 +30,6 @@ export interface Stack {
   readonly trained: Value | undefined
 }
 
-/** A stack that is one tensor. */
 export const stackOf = (tensor: Value, isTrained: boolean): Stack => ({
   captured: [tensor],
   pick: (graph, [stack], expert) => graph.gather(stack!, expert),

@@ -34,7 +34,6 @@ export const scaleOf = ({ alpha, r, rslora }: Pick<LoraSettings, "alpha" | "r" |
 export const nameOf = (module: string, part: "A" | "B"): string =>
   module === Tensors.embeddingModule ? `${module}.lora_embedding_${part}` : `${module}.lora_${part}.weight`
 
-/** Name of DoRA's trained magnitudes. */
 export const magnitudeOf = (module: string): string => `${module}.lora_magnitude_vector`
 
 /** The module and part that an adapter's tensor belongs to. */
@@ -63,7 +62,6 @@ const isOuter = (name: string): name is Outer => outer.some((one) => one === nam
 
 const moduleOf = (name: Outer): string => (name === "embed_tokens" ? Tensors.embeddingModule : Tensors.headModule)
 
-/** The modules with adapters. */
 interface Targets {
   readonly projections: ReadonlyArray<Tensors.Projection>
   readonly outer: ReadonlyArray<Outer>
@@ -120,7 +118,6 @@ export const problemOf = (
   return undefined
 }
 
-/** The tensors of one module's adapter. */
 const adapterOf = (
   module: string,
   [out, input]: readonly [number, number],

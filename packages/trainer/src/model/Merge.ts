@@ -18,11 +18,9 @@ import * as Tensors from "./Tensors.ts"
 export interface Options {
   /** The folder of the model that the adapter was trained on. */
   readonly model: string
-  /** The adapter's PEFT folder. */
   readonly adapter: string
   /** Created; fails if it exists. */
   readonly to: string
-  /** Type of the written weights. */
   readonly type: "F32" | "BF16"
 }
 
@@ -40,7 +38,6 @@ const roundingShare = ({ adapter, rounding }: Changes): number => (adapter === 0
 /** Rows merged before yielding to the event loop. */
 const rowsAtOnce = 256
 
-/** Parameters of the adapter by name. */
 type Read = (name: string) => Float32Array | undefined
 
 /** Rows `from` to `to` of `weight`, with s B A added; A [r, in], B [out, r]. */
@@ -70,7 +67,6 @@ const stretch = (weight: Float32Array, lengths: Float32Array): void => {
   }
 }
 
-/** [rows, columns] to [columns, rows] */
 const transposed = (values: Float32Array, rows: number): Float32Array => {
   const columns = values.length / rows
   const result = new Float32Array(values.length)

@@ -35,7 +35,6 @@ export interface Model {
   readonly tokenizer: Tokenizer.TokenizerShape
   /** Frozen weights: everything except an adapter, or nothing. */
   readonly weights: Weights.Weights
-  /** The trained parameters. */
   readonly layout: Layout
   readonly initial: Float32Array
   /**
@@ -105,7 +104,6 @@ const roundedOf = (weights: Weights.Weights): Pick<TrainableModel, "rounded"> =>
   return { rounded: { bytes, largest: Math.max(...atOnce) } }
 }
 
-/** Inputs of a graph. */
 type Built = Pick<Model, "config" | "weights" | "adapter" | "layout">
 
 /** The choices of each mixture, (N, k), from those of all, (B, T, L, k). */

@@ -33,7 +33,6 @@ export const strangerOf = (ids: ReadonlyArray<number>, vocabSize: number): strin
     : `eos_token_id ${stranger} is no token of a vocabulary of ${vocabSize} (0 to ${vocabSize - 1})`
 }
 
-/** Names of activations in files. */
 const activations: { readonly [name: string]: Activation } = {
   silu: "silu",
   gelu_pytorch_tanh: "gelu_tanh",
@@ -132,7 +131,6 @@ const sizes = (file: File): Result.Result<Pick<ModelConfig, "heads" | "kvHeads" 
   return Result.succeed({ heads, kvHeads, headDim })
 }
 
-/** Parses and checks the family's configuration. */
 const read = (family: Family, file: File, from: TextPart.Read): Result.Result<ModelConfig, string> =>
   Result.gen(function* () {
     const activation = file.hidden_activation ?? file.hidden_act ?? "silu"

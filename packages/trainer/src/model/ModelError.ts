@@ -19,7 +19,6 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** Converts an error while writing `path` to a `ModelError`. */
 export const unwritten =
   (path: string) =>
   (cause: { readonly message: string }): ModelError =>

@@ -68,7 +68,6 @@ const withoutConfig = Effect.fnUntraced(function* (folder: string) {
   )
 })
 
-/** Reads the architecture of a folder's model. */
 export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -141,7 +140,6 @@ const check = (
   return undefined
 }
 
-/** Locates the architecture's tensors in the files. */
 export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
   folder: string,
   config: ModelConfig.ModelConfig
@@ -261,7 +259,6 @@ export const write = Effect.fn("ModelFolder.write")(
   (effect, folder) => Effect.mapError(effect, unwritten(folder))
 )
 
-/** Writes JSON files by name. */
 export const writeJson = Effect.fn("ModelFolder.writeJson")(
   function* (folder: string, files: { readonly [file: string]: unknown }) {
     const fs = yield* FileSystem.FileSystem

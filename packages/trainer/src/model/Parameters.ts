@@ -15,11 +15,9 @@ export interface Slot {
 
 export interface Layout {
   readonly slots: ReadonlyArray<Slot>
-  /** Elements of the vector. */
   readonly size: number
 }
 
-/** Places tensors one after another. */
 export const layout = (
   tensors: ReadonlyArray<{ readonly name: string; readonly shape: ReadonlyArray<number> }>
 ): Layout => {

@@ -146,13 +146,11 @@ const unsupported = (keys: { readonly [key: string]: unknown }): string | undefi
   return undefined
 }
 
-/** Modules with an adapter in a weights file. */
 const adaptedModules = Effect.fnUntraced(function* (file: string) {
   const { tensors } = yield* Safetensors.head(file)
   return modulesIn(tensors.keys()).adapted
 })
 
-/** Reads the settings of an adapter's folder. */
 export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path

@@ -28,7 +28,6 @@ import * as Weights from "./Weights.ts"
 export interface Options {
   /** The adapter to train; `"all"` trains every weight instead. */
   readonly trains: Lora.LoraSettings | "all"
-  /** Seed of the adapter's initial values. */
   readonly seed: number
   /**
    * Max sequence length, tokens. Default: the model's own, at most 32768, and at most the original positions of a model
@@ -48,10 +47,8 @@ const mostPositions = 32_768
 const positionsOf = (published: ModelConfig, asked: number | undefined): number =>
   Math.min(published.maxPositions, asked ?? Math.min(mostPositions, usualPositions(published)))
 
-/** A model without its weights. */
 export type Description = Pick<Model, "name" | "config" | "tokenizer">
 
-/** Architecture, tokenizer and weights. */
 type Base = Description & {
   readonly folder: string
   /** As in the folder. */
@@ -147,7 +144,6 @@ const checkRoom = Effect.fnUntraced(function* (
   })
 })
 
-/** The frozen weights as graph constants. */
 const frozen = Effect.fnUntraced(function* ({ config, entries, name }: Base, quantize: Options["quantize"]) {
   const stacks = new Map(Tensors.stacks(config).map((stack) => [stack.name, stack]))
   // `readEntries` has checked that all exist.
@@ -248,7 +244,6 @@ const whole = Effect.fnUntraced(function* (base: Base) {
   return model
 })
 
-/** Loads a model for training. */
 export const load = Effect.fn("PretrainedModel.load")(function* (
   nameOrFolder: string,
   { check, maxPositions, quantize, seed, trains }: Options

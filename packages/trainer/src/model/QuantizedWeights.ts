@@ -22,7 +22,6 @@ export type Kind = (typeof kinds)[number]
 
 export const blockSize = 32
 
-/** Name of a matrix's scales. */
 export const scalesOf = (name: string): string => `${name}.scales`
 
 export const bitsOf = (kind: Kind): 4 | 8 => (kind === "int4" ? 4 : 8)
@@ -55,7 +54,6 @@ export interface Rounded {
   readonly scales: Float32Array<ArrayBuffer>
 }
 
-/** Quantizes rows of whole blocks. */
 export const round = (values: Float32Array, kind: Kind): Rounded => {
   const bits = bitsOf(kind)
   const zero = 2 ** (bits - 1)
@@ -83,7 +81,6 @@ export const round = (values: Float32Array, kind: Kind): Rounded => {
   return { codes, scales }
 }
 
-/** Dequantizes. */
 export const widened = ({ codes, scales }: Rounded, kind: Kind): Float32Array => {
   const zero = 2 ** (bitsOf(kind) - 1)
   return Float32Array.from({ length: scales.length * blockSize }, (_, at) => {
@@ -131,7 +128,6 @@ const write = (path: string, matrices: Sources, kind: Kind) =>
     })
   )
 
-/** The quantized tensors of the model, from the cache. */
 export const cached = Effect.fn("QuantizedWeights.cached")(function* (
   model: string,
   all: Sources,

@@ -25,7 +25,6 @@ const sizes: { readonly [Type in SafetensorsType]: number } = {
   BOOL: 1
 }
 
-/** A tensor in a file. */
 export interface Entry {
   readonly dtype: SafetensorsType
   readonly shape: ReadonlyArray<number>
@@ -56,7 +55,6 @@ export interface Head {
   readonly metadata: { readonly [name: string]: unknown }
 }
 
-/** Reads exactly `length` bytes. */
 export const readBytes = Effect.fnUntraced(function* (path: string, position: number, length: number) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* fs.open(path, { flag: "r" })
@@ -82,7 +80,6 @@ const unreadable = (path: string) => (cause: ModelError | { readonly message: st
     ? cause
     : new ModelError({ reason: "missing", model: path, message: `${path} cannot be read: ${cause.message}`, cause })
 
-/** Reads the header of a file. */
 export const head = Effect.fn("Safetensors.head")(
   function* (path: string) {
     const fs = yield* FileSystem.FileSystem
@@ -213,7 +210,6 @@ export const firstNotFinite = Effect.fn("Safetensors.firstNotFinite")(
   (effect, { file }) => Effect.mapError(effect, unreadable(file))
 )
 
-/** A tensor to be written. */
 export interface Description {
   readonly name: string
   readonly dtype: SafetensorsType

@@ -92,7 +92,6 @@ export const normName = (
 export const headNormName = (layer: number, norm: "q_norm" | "k_norm"): string =>
   `model.layers.${layer}.self_attn.${norm}.weight`
 
-/** Size of a norm of queries or keys. */
 export const headNormSize = (
   { headDim, heads, kvHeads, qkNorm }: Pick<ModelConfig, "headDim" | "heads" | "kvHeads" | "qkNorm">,
   norm: "q_norm" | "k_norm"

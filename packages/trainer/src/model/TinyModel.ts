@@ -85,7 +85,6 @@ function* initialPieces(
   return values
 }
 
-/** Creates a model for full training. */
 export const make = (options: Options): Model => Pieces.run(makePieces(options))
 
 /** Like `make`, yielding to the event loop: a hundred thousand values take 50 ms. */

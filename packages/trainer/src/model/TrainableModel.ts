@@ -8,11 +8,8 @@ import type { Shape } from "./ModelConfig.ts"
 import type { Layout } from "./Parameters.ts"
 import type { Routing } from "./part/RoutedExperts.ts"
 
-/** Interface of a model for training graphs. */
 export interface Policy {
-  /** The trainable parameters, in one vector. */
   readonly layout: Layout
-  /** For a model with mixtures of experts. */
   readonly routing?: Routing | undefined
   /**
    * Builds final hidden states (B*T, H) and the output matrix (V, H). `trainable` returns the layout's parameters by

@@ -50,7 +50,6 @@ export const shardNames = Effect.fnUntraced(function* (folder: string) {
   return files
 })
 
-/** Paths of the weight files. */
 export const paths = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path

@@ -34,7 +34,6 @@ export const elementsOf = ({ shape }: Tensor | Matrix): number => shape.reduce((
 export const bytesOf = (weight: Tensor | Matrix): number =>
   elementsOf(weight) * (isMatrix(weight) ? weight.bits / 8 + 4 / weight.blockSize : 4)
 
-/** The tensors of a flat vector. */
 export const fromVector = ({ slots }: Layout, values: Float32Array): ReadonlyMap<string, Tensor> =>
   new Map(slots.map((slot) => [slot.name, { dtype: "float32", shape: slot.shape, data: view(values, slot) }]))
 

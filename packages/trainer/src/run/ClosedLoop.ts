@@ -36,7 +36,6 @@ export type Needs =
   | ServerManager.ServerManager
   | TrajectoryClient.Clients
 
-/** Closed loop over the one environment in the context. */
 export const make = (
   options: Options
 ): Effect.Effect<ClosedLoop, TrainerError, Needs | Environment.Environment | Scope.Scope> =>

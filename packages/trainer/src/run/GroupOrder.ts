@@ -43,7 +43,6 @@ const candidates = byRows(matrices)
 const place = (logprob: number): number => (Trajectory.isSampled(logprob) ? logprob : 1)
 const logprobs = byRows((a: Float32Array, b: Float32Array) => byNumbers(a.map(place), b.map(place)))
 
-/** Unknown versions sort first. */
 const versionsOf = ({ policyVersions = [] }: ScoredGroup.ScoredGroup): ReadonlyArray<number> =>
   policyVersions.map((version) => version ?? -1)
 

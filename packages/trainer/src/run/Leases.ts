@@ -16,7 +16,6 @@ export type Lease = LeaseJournal.Lease
 export interface Options {
   readonly client: Pick<TrainerClient.TrainerClientShape, "ack" | "extend" | "nack">
   readonly leaseSeconds: number
-  /** Folder that contains the journal. */
   readonly folder: string
   /** True if a checkpoint contains this batch: a predecessor's lease on it is then acknowledged. */
   readonly isSettled: (batch: Pick<Lease, "id" | "step">) => boolean
@@ -27,7 +26,6 @@ export interface Leases {
   readonly hold: (batch: Lease) => Effect.Effect<void>
   /** Marks batches as done. Never fails: acknowledgements that cannot be sent are retried later. */
   readonly settle: (batches: ReadonlyArray<Lease>) => Effect.Effect<void>
-  /** Releases a batch for redelivery. */
   readonly giveBack: (batch: Lease) => Effect.Effect<void>
 }
 

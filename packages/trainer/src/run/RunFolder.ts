@@ -21,7 +21,6 @@ import * as TrainerSettings from "./TrainerSettings.ts"
 /** Called with batches that are in a durable checkpoint. */
 export type Settle = (batches: ReadonlyArray<Lease>) => Effect.Effect<void>
 
-/** Training state, restored from a checkpoint or new. */
 export interface Resumed {
   readonly learner: Learner
   readonly progress: TrainerProgress.TrainerProgress

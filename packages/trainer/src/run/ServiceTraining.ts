@@ -84,7 +84,6 @@ type Steps = Stream.Stream<
   TrainerClient.TrainerClient | TelemetryClient.TelemetryClient | FileSystem.FileSystem | Path.Path
 >
 
-/** Trains until the engine loses its weights. */
 const untilLost = (trainer: Trainer, options: Options): Steps =>
   Stream.unwrap(
     Effect.gen(function* () {

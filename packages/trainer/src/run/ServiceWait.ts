@@ -45,7 +45,6 @@ export const make: Effect.Effect<Patience> = Effect.gen(function* () {
   }
 })
 
-/** Retries one request until the service answers. */
 export const untilAnswered = <A>(
   request: Effect.Effect<A, TrajectoryError.TrajectoryError>
 ): Effect.Effect<A, TrainerError> =>

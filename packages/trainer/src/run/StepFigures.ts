@@ -77,7 +77,6 @@ type Measured = Pick<
 const withoutUnknown = (figures: { readonly [K in keyof Measured]: number | undefined }): Measured =>
   Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined))
 
-/** Converts the graph's sums over tokens to means. */
 const measured = ({ figures }: Computed, compared: Mismatch.Compared): Measured => {
   const figure = (name: string) => figures.get(name)
   const tokens = figure("tokens") ?? 0

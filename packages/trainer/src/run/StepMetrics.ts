@@ -26,7 +26,6 @@ export interface StepMetrics {
   readonly rewardStd: number
   /** Solved share of the batch's sequences whose environments report it. */
   readonly solvedFraction?: number
-  /** Estimated KL divergence from the reference model. */
   readonly kl?: number
   readonly entropy?: number
   /** π / π_old over all updates; so is the clipped fraction. */

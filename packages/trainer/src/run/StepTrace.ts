@@ -12,7 +12,6 @@ export interface Times {
   readonly batch: Batch.Batch
   /** End of the previous step. */
   readonly since: bigint
-  /** When the batch arrived. */
   readonly arrival: bigint
   /** End of the last part. */
   readonly end: () => bigint

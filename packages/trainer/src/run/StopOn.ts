@@ -8,7 +8,6 @@ import { Effect, Schema } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 
-/** Rules that need only the trainer's own metrics. */
 export const rules = [
   "grader",
   "learning_rate",
@@ -40,7 +39,6 @@ export const rulesOf = (text: string): ReadonlyArray<Health.RuleName> => {
 /** Rules are judged at the end of a step, so `stalled` could never end a run. */
 const known = Health.ruleNames.filter((name) => name !== "stalled")
 
-/** Comma-separated rule names. */
 export const Names = Schema.String.check(
   Schema.makeFilter((text: string) => {
     const unknown = named(text).find((name) => !known.some((rule) => rule === name))

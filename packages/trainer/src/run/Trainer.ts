@@ -59,7 +59,6 @@ export interface Trainer {
   readonly step: Effect.Effect<number>
   /** Step that the service is expected to give the next batch; none before the first. */
   readonly nextBatchStep: Effect.Effect<Option.Option<number>>
-  /** True if a durable checkpoint contains this batch. */
   readonly isSettled: (batch: { readonly id: string; readonly step: number }) => boolean
   /** Number of steps that changed the weights. */
   readonly policyVersion: Effect.Effect<number>

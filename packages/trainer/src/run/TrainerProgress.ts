@@ -13,7 +13,6 @@ export interface TrainerProgress {
   readonly nextBatchStep: number | null
   /** Classifies a batch: new, trained on but not in a checkpoint, or in one. Remembers its newest lease. */
   readonly recognise: (batch: Batch.Batch) => "new" | "unsettled" | "settled"
-  /** True if a checkpoint contains the batch. */
   readonly isSettled: (batch: TrainerState.Consumed) => boolean
   /** Counts a batch that was just trained on or skipped; `isFinite`: all computed values were finite. */
   readonly consume: (batch: Batch.Batch, skipped: StepMetrics["skipped"], isFinite: boolean) => void

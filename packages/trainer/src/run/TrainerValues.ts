@@ -23,10 +23,8 @@ export interface TrainerValues {
   readonly optimizer?: Partial<OptimizerSettings>
 }
 
-/** Settings and values combined. */
 export interface Resolved {
   readonly objective: Objective
-  /** Rule that turns scores into advantages. */
   readonly advantages: Rule
   readonly rate: (step: number) => number
   readonly optimizer: OptimizerSettings

@@ -35,7 +35,6 @@ export interface Options {
 }
 
 export interface Hooks {
-  /** Called with batches that are in a durable checkpoint. */
   readonly settle: Settle
   /** Called with a batch once the samplers have the weights trained on it, before a checkpoint contains them. */
   readonly published: (batch: Batch.Batch) => Effect.Effect<void>

@@ -7,7 +7,6 @@ import { TrainerClient, TrajectoryError } from "@atropos/core"
 import { Effect, type Scope } from "effect"
 import type { Hooks } from "./TrainingStep.ts"
 
-/** Reports batches until the scope closes. */
 export const make: Effect.Effect<Hooks["published"], never, TrainerClient.TrainerClient | Scope.Scope> = Effect.gen(
   function* () {
     const client = yield* TrainerClient.TrainerClient

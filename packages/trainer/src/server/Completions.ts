@@ -14,7 +14,6 @@ import * as StopStrings from "./StopStrings.ts"
 import * as TextPieces from "./TextPieces.ts"
 
 export interface Request extends Engine.GenerateRequest {
-  /** Stop strings. */
   readonly stop: ReadonlyArray<string>
   /** Include the final stop string or token in the text. */
   readonly includeStop: boolean
@@ -39,7 +38,6 @@ export interface Piece {
   readonly routedExperts?: Int32Array
   /** Marks the choice's last piece. */
   readonly finishReason?: Engine.FinishReason
-  /** The stop string that ended it. */
   readonly stop?: string
 }
 

@@ -9,7 +9,6 @@ import type { Sampling, ToolCalls, Tokenizer } from "@atropos/core"
 import type * as Completions from "./Completions.ts"
 import type { Alternatives, PromptLogprobs } from "../engine/Engine.ts"
 
-/** How tokens are formatted. */
 export interface Telling {
   readonly tokenizer: Tokenizer.TokenizerShape
   readonly returnTokenIds: boolean
@@ -187,7 +186,6 @@ export const textChoice = (index: number, part: Part, logprobs: TextLogprobs | n
   ...common(part, telling)
 })
 
-/** A choice of a chat chunk. */
 export const chatDelta = (index: number, part: Part, isLogprobsAsked: boolean, telling: Telling) => ({
   index,
   delta: { content: part.text },

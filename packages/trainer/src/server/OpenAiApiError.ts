@@ -23,7 +23,6 @@ export class OpenAiApiError extends Schema.TaggedError<OpenAiApiError>()("OpenAi
 export const invalid = (param: string | null, message: string, code: string | null = null): OpenAiApiError =>
   new OpenAiApiError({ status: 400, type: "invalid_request_error", message, param, code })
 
-/** An unsupported parameter or parameter value. */
 export const unsupported = (param: string, message: string): OpenAiApiError =>
   invalid(param, message, "unsupported_parameter")
 
@@ -110,7 +109,6 @@ export const toResponse = (error: OpenAiApiError): HttpServerResponse.HttpServer
     }
   })
 
-/** Responds to a failed request. */
 export const answered = <R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, OpenAiApiError, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>

@@ -19,7 +19,6 @@ const maxLogprobs = 20
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
 export const LogprobCount = Schema.Int.check(between(0, maxLogprobs))
 
-/** Sampling parameters shared by all endpoints. */
 export const samplingFields = {
   model: Schema.optionalKey(Schema.String),
   n: Schema.optionalKey(Schema.Int.check(between(1, SamplingRequest.maxChoices))),
@@ -174,7 +173,6 @@ export const withoutNulls = (body: unknown): Effect.Effect<Body, OpenAiApiError>
     ? Effect.succeed(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)))
     : Effect.fail(invalid(null, "the body must be a JSON object"))
 
-/** Converts parameters to a sampling request. */
 export const sampling = (
   parameters: Sampled & { readonly max_tokens?: number }
 ): Effect.Effect<SamplingRequest.SamplingRequest, OpenAiApiError> =>

@@ -6,7 +6,6 @@ import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import { Config, Effect, Option, type Redacted } from "effect"
 import { type OpenAiApiError, unauthorized } from "./OpenAiApiError.ts"
 
-/** Environment variable with the tokens. */
 export const setting = "ATROPOS_POLICY_TOKENS"
 
 /** Fails unless the `authorization` header contains a known token. */

@@ -27,7 +27,6 @@ import * as ServedPolicy from "./ServedPolicy.ts"
 const server = "policy in this process"
 const readExtra = Parameters.reader(Parameters.Generate, [])
 
-/** Converts an engine error to an inference error. */
 const fromEngine = (error: EngineError): InferenceError => {
   const { message } = error
   switch (error._tag) {

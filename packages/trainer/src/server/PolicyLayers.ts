@@ -28,11 +28,9 @@ export interface Options {
    * true.
    */
   readonly isAwaited?: boolean
-  /** Initial parameters; default: the model's. */
   readonly parameters?: Float32Array
 }
 
-/** Engine and tokenizer of a model. */
 export const layerEngine = (
   model: Model.Model,
   { device, isAwaited = true, parameters = model.initial, recordsExperts = false, settings = {} }: Options

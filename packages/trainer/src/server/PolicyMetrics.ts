@@ -18,7 +18,6 @@ const requests = Metric.histogram("atropos.policy.request.seconds", {
 
 const byLabels = new Map<string, Metric.Metric<number, unknown>>()
 
-/** Counts and times one request. */
 export const answered = (endpoint: string, status: number, elapsedSeconds: number): Effect.Effect<void> => {
   const key = `${endpoint} ${status}`
   let metric = byLabels.get(key)

@@ -6,9 +6,7 @@ import { Effect } from "effect"
 import type * as Completions from "./Completions.ts"
 import { InvalidRequest } from "../engine/EngineRequests.ts"
 
-/** Max completions per request. */
 export const maxChoices = 128
-/** Max stop strings per request. */
 export const maxStops = 4
 
 /** Omitted fields have their default. */
@@ -35,7 +33,6 @@ export interface SamplingRequest {
   readonly skipSpecialTokens?: boolean
 }
 
-/** Fails if a request exceeds the server's limits. */
 export const check = ({ n = 1, stop }: SamplingRequest): Effect.Effect<void, InvalidRequest> => {
   if (n > maxChoices) {
     return Effect.fail(new InvalidRequest({ field: "n", message: `n: at most ${maxChoices} completions, got ${n}` }))

@@ -44,7 +44,6 @@ export interface ServedPolicy extends Required<Omit<Options, "toolCallFormat">> 
    * reports a prompt that is too long. A reduced limit is logged once.
    */
   readonly room: (promptTokens: number, wanted: number | undefined) => Effect.Effect<number>
-  /** The prompt text of a chat. */
   readonly render: (
     messages: ReadonlyArray<Message.Message>,
     options: Tokenizer.ChatTemplateOptions

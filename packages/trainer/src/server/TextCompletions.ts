@@ -69,12 +69,9 @@ interface Opening {
   readonly policyVersion?: number
 }
 
-/** A validated request. */
 interface Call {
   readonly prompts: ReadonlyArray<Prompt>
-  /** One per prompt. */
   readonly requests: ReadonlyArray<Completions.Request>
-  /** Choices per prompt. */
   readonly n: number
   /** Number of alternatives with each logprob; undefined: no logprobs. */
   readonly top: number | undefined
@@ -127,7 +124,6 @@ const callOf = Effect.fnUntraced(function* (served: ServedPolicy.ServedPolicy) {
   } satisfies Call
 })
 
-/** The opening of prompt `at`. */
 const openingOf = Effect.fnUntraced(function* (engine: Engine, call: Call, at: number) {
   const { isEchoed, maxTokens, telling, top } = call
   const prompt = call.prompts[at]!
@@ -165,7 +161,6 @@ const envelopeOf = Effect.fnUntraced(function* ({ model }: Call) {
   return { id: `cmpl-${randomUUID()}`, object: "text_completion", created, model }
 })
 
-/** All choices in one response. */
 const whole = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy.ServedPolicy, call: Call) {
   const { maxTokens, n, requests, telling } = call
   const envelope = yield* envelopeOf(call)

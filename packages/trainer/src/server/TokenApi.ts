@@ -124,7 +124,6 @@ const Tokenize = Schema.Struct({
 })
 const readTokenize = Parameters.reader(Tokenize, ["prompt", "messages"])
 
-/** Ids of a text, or of a chat's prompt. */
 export const tokenize = (served: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const { tokenizer } = served

@@ -16,7 +16,6 @@ export interface Forced {
   readonly before: string
   readonly behind: string
   readonly schema: string
-  /** A sample of such a call. */
   readonly sample: string
 }
 
@@ -39,7 +38,6 @@ const nameIn = (choice: unknown): Effect.Effect<string | undefined, ApiError.Ope
       )
 }
 
-/** The schema of one tool's call. */
 const callOf = Effect.fnUntraced(function* (tool: unknown, index: number, argumentsKey: string) {
   const { name, parameters = { type: "object" } } = functionOf(tool) ?? {}
   const where = `tools.${index}.function`

@@ -4,11 +4,9 @@
  */
 import { type Effect, Schema } from "effect"
 
-/** A failed attempt. */
 export class TargetError extends Schema.TaggedError<TargetError>()("TargetError", {
   target: Schema.String,
   message: Schema.String,
-  /** A retry will not help. */
   isPermanent: Schema.Boolean,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}

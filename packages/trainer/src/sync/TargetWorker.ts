@@ -16,7 +16,6 @@ export interface Options {
   readonly attempts: number
   readonly firstDelay: Duration.Duration
   readonly longestDelay: Duration.Duration
-  /** Time limit of one attempt. */
   readonly attemptTime: Duration.Duration
   /** Number of older versions that stay loaded, for requests that still use them. */
   readonly grace: number
@@ -43,7 +42,6 @@ export interface Status {
   readonly servedName: string | undefined
   /** Version being pushed, or waiting for its next attempt. */
   readonly pendingVersion: number | undefined
-  /** Failed attempts since the last success. */
   readonly failures: number
   readonly lastError: string | undefined
   /** Why the newest offered weights can never be served. */

@@ -34,7 +34,6 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
   const get = yield* HttpTarget.getter(name, options)
   const failed = (message: string, isPermanent = false) => new TargetError({ target: name, message, isPermanent })
 
-  /** Fails unless the server reports success. */
   const tell = Effect.fnUntraced(function* (path: string, body?: { readonly [key: string]: unknown }) {
     const answer = yield* post(path, body)
     if (HttpTarget.isSuccess(answer)) return answer

@@ -51,7 +51,6 @@ export class WeightSyncError extends Schema.TaggedError<WeightSyncError>()("Weig
   }
 }
 
-/** An unrecognised target setting. */
 export class UnknownTarget extends Schema.TaggedError<UnknownTarget>()("UnknownTarget", {
   target: Schema.String
 }) {
@@ -94,7 +93,6 @@ export interface Options {
   /** Distinguishes runs that push to one server. Default: random. */
   readonly run?: string
   readonly writeAdapter?: AdapterFolders.WriteAdapter
-  /** Reads a PEFT folder, for targets that take parameters. */
   readonly readAdapter?: (folder: string) => Effect.Effect<Float32Array, { readonly message: string }>
   /** Number of versions that stay loaded besides the newest. Default 2. */
   readonly grace?: number

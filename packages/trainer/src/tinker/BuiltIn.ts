@@ -29,7 +29,6 @@ export type Clipped = Exclude<StandardLoss, { readonly name: "cross_entropy" }>
 
 export interface BuiltIn {
   readonly loss: Loss
-  /** Divisors of the server's loss. */
   readonly divisors: Divisors
 }
 
@@ -112,7 +111,6 @@ export const probe = Effect.fn("BuiltIn.probe")(
 export interface Direct {
   readonly loss: Loss
   readonly divisors: Divisors
-  /** Data in the request. */
   readonly count: number
   /** Data with scaled weights or advantages. */
   readonly dataWith: (factors: ReadonlyArray<number>) => ReadonlyArray<Datum>

@@ -21,6 +21,5 @@ const reasonOf = ({ reason }: TinkerError): typeof TrainerFailure.Type => {
 export const toTrainerError = (cause: TinkerError): TrainerError =>
   new TrainerError({ reason: reasonOf(cause), message: cause.message, cause })
 
-/** Maps the failures of a call to `TrainerError`. */
 export const lost = <A, R>(effect: Effect.Effect<A, TinkerError, R>): Effect.Effect<A, TrainerError, R> =>
   Effect.mapError(effect, toTrainerError)

@@ -15,7 +15,6 @@ const weights = (slopes: Rows, factors: ReadonlyArray<number>): Rows =>
   slopes.map((row, item) => row.map((slope) => -slope * factors[item]!))
 
 export const make = ({ config, server }: Session, reduction: Reduction.Reduction) => ({
-  /** Logprobs of each item's targets. */
   logprobs: Effect.fnUntraced(function* (model: TrainedModel, batch: WeightedBatch) {
     const data = TinkerData.weighted(batch, TinkerData.masks(batch))
     return yield* TinkerData.logprobsOf(server, data, yield* lost(model.forward(data, { name: "cross_entropy" })))

@@ -18,7 +18,6 @@ const tolerance = 0.05
 
 export const isClose = (a: number, b: number): boolean => Math.abs(a - b) <= tolerance * Math.abs(b)
 
-/** Some common ids. */
 const tokensOf = (length: number, vocabSize: number) =>
   Int32Array.from({ length }, (_, t) => (3 + 7 * t) % Math.min(vocabSize, 256))
 /** Positions with a weight, at the start of every datum. */
@@ -36,7 +35,6 @@ const bare = (length: number, vocabSize: number) => {
 
 const first = (length: number, value: number) => Float32Array.from({ length }, (_, t) => (t < weighted ? value : 0))
 
-/** A cross-entropy datum. */
 export const ofWeight = (weight: number, length: number, vocabSize: number): Datum => {
   const { targets, tokens } = bare(length, vocabSize)
   return { tokens, inputs: new Map([targets, ["weights", Tensor.row(first(length, weight))]]) }

@@ -20,7 +20,6 @@ import * as Probe from "./Probe.ts"
 /** The loss that carries the weights. */
 export type Carrier = "cross_entropy" | "importance_sampling"
 
-/** Divisors of a loss. */
 export interface Divisors {
   /** True if a datum is divided by its length. */
   readonly isPerPosition: boolean

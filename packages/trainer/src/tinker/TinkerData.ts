@@ -10,7 +10,6 @@ import type { Datum } from "./protocol/ForwardBackward.ts"
 import type { Result } from "./protocol/ForwardBackwardResult.ts"
 import * as Tensor from "./protocol/Tensor.ts"
 
-/** Fails if a sequence's temperature is not 1. */
 export const check = (server: string, { items, sequences }: WeightedBatch): Effect.Effect<void, TrainerError> => {
   const other = items.find(({ sequence }) => sequences[sequence]!.temperature !== 1)
   if (other === undefined) return Effect.void
@@ -63,7 +62,6 @@ export const advantaged = (
 export const masks = ({ items, sequences }: WeightedBatch): ReadonlyArray<Float32Array> =>
   items.map(({ length, sequence }) => Float32Array.from(sequences[sequence]!.mask.subarray(1, length + 1)))
 
-/** Logprobs of each datum's targets. */
 export const logprobsOf = Effect.fnUntraced(function* (
   server: string,
   data: ReadonlyArray<Datum>,

@@ -25,7 +25,6 @@ export interface Options {
   readonly address: Address
   /** The model's name on the server, or a folder or hub id with that name. */
   readonly baseModel: string
-  /** Tokenizer identity, if known. */
   readonly tokenizer?: TokenizerIdentity
   readonly vocabSize: number
   /** Max sequence length of the model, tokens. */
@@ -138,7 +137,6 @@ export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) 
   }
 })
 
-/** Provides the learner and the sampling engine. */
 export const layer = (options: Options) =>
   Layer.effectContext(
     Effect.map(make(options), ({ engine, learner }) =>

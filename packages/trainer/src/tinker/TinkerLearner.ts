@@ -141,7 +141,6 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
     return own.map((row, item) => row ?? computed[item]!)
   })
 
-  /** Loss and metrics of a batch at these logprobs. */
   const evaluated = Effect.fnUntraced(function* (batch: WeightedBatch, logprobs: Rows, refLogprobs?: Rows) {
     const { figures, loss, slopes } = yield* host.evaluate(batch, logprobs, refLogprobs)
     const isFinite = Number.isFinite(loss) && areFinite(slopes)

@@ -3,7 +3,6 @@
  * omit many.
  */
 
-/** For all Gemma models here. */
 export const gemma = {
   hidden_activation: "gelu_pytorch_tanh",
   tie_word_embeddings: true,

@@ -34,7 +34,6 @@ type Own = Partial<
 export interface Family {
   /** Well-known models, for docs and messages. */
   readonly models: string
-  /** transformers' class. */
   readonly className: string
   /** Values of keys that published files omit. */
   readonly defaults?: { readonly [key: string]: unknown }

@@ -29,7 +29,6 @@ type File = { readonly [key: string]: unknown }
 const asRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 
 export interface Read {
-  /** The configuration of the text model. */
   readonly file: File
   /** `model_type` of the whole model, if it is a part of one. */
   readonly textOf: string | undefined

@@ -3,7 +3,6 @@
  * reads them from `config.json`; `Decoder` builds exactly these.
  */
 
-/** All frequencies divided by a factor. */
 export interface LinearScaling {
   readonly kind: "linear"
   readonly factor: number
@@ -42,7 +41,6 @@ export interface LongScaling {
 
 export type RopeScaling = LinearScaling | Llama3Scaling | YarnScaling | LongScaling
 
-/** Rotary positions of some layers. */
 export interface Rope {
   readonly theta: number
   /** Number of rotated elements at the start of each head. */
@@ -75,9 +73,7 @@ export interface LayerTraits {
   readonly window: number | undefined
   /** Index in `ropes`; absent: no position encoding. */
   readonly rope: number | undefined
-  /** Uses the gated delta rule instead of attention. */
   readonly isDelta: boolean
-  /** The feed-forward block is a mixture of experts. */
   readonly isMixture: boolean
 }
 
@@ -144,7 +140,6 @@ export interface ModelConfig {
   readonly logitCap: number | undefined
   readonly ropes: ReadonlyArray<Rope>
   readonly queryGrowth: QueryGrowth | undefined
-  /** One per layer. */
   readonly layerTraits: ReadonlyArray<LayerTraits>
   readonly mixture: Mixture | undefined
   /** For layers without attention. */

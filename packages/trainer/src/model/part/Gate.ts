@@ -10,7 +10,6 @@ const geluTanh = (graph: Graph, x: Value): Value => {
   return graph.mul(graph.scale(x, 0.5), graph.add(inner, graph.scalar(1)))
 }
 
-/** act(gate) · up */
 export const apply = (graph: Graph, activation: Activation, gate: Value, up: Value): Value => {
   switch (activation) {
     case "silu":

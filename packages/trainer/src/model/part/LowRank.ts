@@ -16,7 +16,6 @@ export interface LowRank {
   readonly magnitude?: Value | undefined
 }
 
-/** The adapted layer. */
 export interface Layer {
   /** (N, in) */
   readonly x: Value

@@ -31,10 +31,8 @@ export const unknown = -1
 
 const bytesOf = ({ experts }: Routing): 1 | 2 => (experts <= 256 ? 1 : 2)
 
-/** Choices per position. */
 export const choicesOf = ({ layers, perToken }: Routing): number => layers * perToken
 
-/** Words per position. */
 export const wordsOf = (routing: Routing): number => Math.ceil((choicesOf(routing) * bytesOf(routing)) / 4)
 
 const view = (routing: Routing, words: Int32Array): Uint8Array | Uint16Array => {
@@ -44,7 +42,6 @@ const view = (routing: Routing, words: Int32Array): Uint8Array | Uint16Array => 
     : new Uint16Array(buffer, byteOffset, byteLength / 2)
 }
 
-/** Packs choices [N, L, k] into words. */
 export const pack = (routing: Routing, choices: ArrayLike<number>): Int32Array => {
   const each = choicesOf(routing)
   const words = new Int32Array((choices.length / each) * wordsOf(routing))
@@ -64,7 +61,6 @@ export const unpack = (routing: Routing, words: Int32Array, positions: number, i
   }
 }
 
-/** Concatenates words of consecutive positions. */
 export const joined = (parts: ReadonlyArray<Int32Array>): Int32Array => {
   const whole = new Int32Array(parts.reduce((sum, { length }) => sum + length, 0))
   let at = 0

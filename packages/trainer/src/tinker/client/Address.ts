@@ -28,7 +28,6 @@ const expected = "expected tinker+https://host or tinker+http://host:port"
 const urlOf = (text: string) =>
   isAddress(text) && URL.canParse(text.slice(scheme.length)) ? new URL(text.slice(scheme.length)) : undefined
 
-/** Reads an address, and the key from the environment. */
 export const read = Effect.fn("Address.read")(function* (text: string) {
   const url = urlOf(text)
   if (url === undefined) return yield* fail(text, `engine ${JSON.stringify(text)} is no address: ${expected}`)

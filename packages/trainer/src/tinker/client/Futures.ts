@@ -13,7 +13,6 @@ import { TinkerError } from "./TinkerError.ts"
 import * as Transport from "./Transport.ts"
 
 export interface Futures {
-  /** One call with a JSON response. */
   readonly call: <A>(ask: Transport.Ask, answer: Schema.Codec<A, unknown>) => Effect.Effect<A, TinkerError>
   /** Sends an operation; returns its future. Fails immediately with `overloaded` if `isPatient` is false. */
   readonly submit: (ask: Transport.Ask, isPatient?: boolean) => Effect.Effect<Future.Pending, TinkerError>
@@ -25,7 +24,6 @@ export interface Futures {
   ) => Effect.Effect<A, TinkerError>
 }
 
-/** Type of an operation's result. */
 export interface Kind<A> {
   /** Its name in the official client: `OptimStep`. */
   readonly name: string
@@ -33,14 +31,12 @@ export interface Kind<A> {
   readonly read: (reply: Transport.Reply, server: string) => Effect.Effect<A, TinkerError>
 }
 
-/** A JSON result. */
 export const jsonKind = <A>(name: string, codec: Schema.Codec<A, unknown>): Kind<A> => ({
   name,
   isBinary: false,
   read: (reply, server) => Transport.json(server, ` (${name})`, codec, reply)
 })
 
-/** A binary result. */
 export const binaryKind = <A>(
   name: string,
   decode: (bytes: Uint8Array) => Effect.Effect<A, { readonly message: string }>

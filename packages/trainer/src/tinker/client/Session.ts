@@ -18,7 +18,6 @@ export interface SupportedModel {
 }
 
 export interface Config {
-  /** Max data per request. */
   readonly maxData: number
   /** Max bytes of their numbers. */
   readonly maxBytes: number
@@ -58,7 +57,6 @@ const modelsOf = ({ supportedModels }: Wire.Capabilities): ReadonlyArray<Support
       : []
   )
 
-/** A POST request whose body has this schema. */
 export const post = <A, I>(path: string, codec: Schema.Codec<A, I>, value: A): Transport.Ask => ({
   method: "POST",
   path,

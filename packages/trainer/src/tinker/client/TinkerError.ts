@@ -19,7 +19,6 @@ export type TinkerFailure = typeof TinkerFailure.Type
 
 export class TinkerError extends Schema.TaggedError<TinkerError>()("TinkerError", {
   reason: TinkerFailure,
-  /** The server's address. */
   server: Schema.String,
   message: Schema.String,
   status: Schema.optionalKey(Schema.Int),

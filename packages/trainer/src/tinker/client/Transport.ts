@@ -29,7 +29,6 @@ export interface Reply {
   readonly retryAfterMillis: number | undefined
 }
 
-/** Traffic counters. */
 export interface Traffic {
   requests: number
   bytesSent: number
@@ -156,7 +155,6 @@ const decodeComplaints = Schema.decodeUnknownOption(Schema.Array(Complaint))
 const decodeDetail = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Detail))
 const decodeFailed = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Failed))
 
-/** The message in the body of an error response. */
 const said = (bytes: Uint8Array): string => {
   const text = utf8.decode(bytes)
   const failed = decodeFailed(text)
@@ -184,7 +182,6 @@ export const refusal = (server: string, path: string, { bytes, retryAfterMillis,
     ...(retryAfterMillis !== undefined && { retryAfterMillis })
   })
 
-/** Decodes a JSON response. */
 export const json = <A>(
   server: string,
   path: string,

@@ -34,7 +34,6 @@ export const LoadWeights = wire({
   baseModel: optional(Schema.String),
   userMetadata: optional(Metadata),
   path: Schema.String,
-  /** Also load the optimizer's moments. */
   optimizer: Schema.Boolean,
   optimizerConfig: optional(OptimizerConfig),
   weightsAccessToken: optional(Schema.String),
@@ -100,7 +99,6 @@ export const TrainingRun = wire({
   userMetadata: optional(Metadata)
 })
 
-/** Page of a list. */
 export const Cursor = wire({ offset: Count, limit: Count, totalCount: Count })
 
 export const TrainingRuns = wire({ trainingRuns: Schema.Array(TrainingRun), cursor: Cursor })

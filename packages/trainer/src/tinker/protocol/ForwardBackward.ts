@@ -19,7 +19,6 @@ export interface Datum {
   readonly inputs: ReadonlyMap<string, Tensor.Tensor>
 }
 
-/** Settings of a loss by name. */
 export type LossConfig = ReadonlyMap<string, number | string>
 
 export interface Request {

@@ -24,7 +24,6 @@ export const RetrieveFuture = wire({
 
 export const queueStates = ["active", "paused_capacity", "paused_rate_limit"] as const
 
-/** The result is not ready. */
 export const TryAgain = wire({
   type: Schema.Literal("try_again"),
   requestId: optional(Schema.String),

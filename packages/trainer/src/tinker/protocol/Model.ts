@@ -27,7 +27,6 @@ export const CreateModel = wire({
   type: optional(Schema.Literal("create_model"))
 })
 
-/** Result of create_model. */
 export const ModelCreated = wire({
   modelId: Schema.NonEmptyString,
   baseModel: optional(Schema.String),

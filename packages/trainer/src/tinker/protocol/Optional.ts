@@ -6,5 +6,4 @@ export const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(
 /** Names and values attached by a user; stored without interpretation. */
 export const Metadata = Schema.Record(Schema.String, Schema.Unknown)
 
-/** A number of tokens, samples, bytes. */
 export const Count = Schema.Natural

@@ -13,7 +13,6 @@ export const ClientConfig = wire({
   pjwtAuthEnabled: optional(Schema.Boolean),
   /** Compress bodies of forward_backward with zstd. */
   protoCompressFwdbwd: optional(Schema.Boolean),
-  /** Max data per request of forward_backward. */
   fwdbwdMaxChunkLen: optional(Count),
   /** Max bytes of its tensors, before compression. */
   fwdbwdMaxChunkBytesCount: optional(Count),

@@ -149,5 +149,4 @@ export const write = ({ shape, values }: Tensor): Message =>
 
 export const row = (values: Numbers): Tensor => ({ values, shape: [values.length] })
 
-/** Bytes of a tensor in a request. */
 export const byteLength = ({ values }: Tensor): number => values.length * (values instanceof Int32Array ? 8 : 4)

@@ -14,7 +14,6 @@ type Bound = readonly [name: string, value: Given, minimum: number, maximum: num
 export const maxNumber = 2 ** 31 - 1
 /** A hundred years; checkpoints to be kept forever have no ttl. */
 export const maxTtlSeconds = 100 * 366 * 86_400
-/** Max alternatives of one position. */
 const maxTop = 256
 /** Max positions of all completions of a request, with their alternatives: a quarter of a gigabyte. */
 const maxPositions = 2 ** 25
@@ -50,7 +49,6 @@ export const numbers = (sent: {
 const stopsOf = (stop: Sampling.SamplingParams["stop"]): ReadonlyArray<number | string> =>
   stop === undefined || stop === null ? [] : typeof stop === "string" ? [stop] : stop
 
-/** Checks the numbers of a sampling request. */
 export const sample = (
   value: Sampling.Sample,
   { limits: { maxSequenceTokens, vocabSize }, settings: { maxSamples } }: Pick<Service, "limits" | "settings">

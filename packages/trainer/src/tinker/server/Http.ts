@@ -54,12 +54,10 @@ const bytesOf = (type: RegExp, wanted: string, maxBytes = Number.POSITIVE_INFINI
 
 export const binary = bytesOf(isBinary, Paths.binary)
 
-/** True if the request's body is binary. */
 export const hasBinary = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
   isBinary.test(headers["content-type"] ?? "")
 )
 
-/** True if the client accepts a binary response. */
 export const wantsBinary = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
   (headers["accept"] ?? "").includes(Paths.binary)
 )

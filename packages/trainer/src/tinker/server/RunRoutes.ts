@@ -106,7 +106,6 @@ const allCheckpoints = (service: Service) =>
     )
   })
 
-/** The checkpoint in an API path. */
 const named = ({ checkpoints }: Service) =>
   Effect.gen(function* () {
     const { kind = "", name = "", run = "" } = yield* HttpRouter.params

@@ -6,7 +6,6 @@ import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import { Config, Effect, Option, Redacted } from "effect"
 import { Refused } from "../service/Failures.ts"
 
-/** Environment variable with the keys. */
 export const setting = "ATROPOS_TINKER_KEYS"
 
 const prefix = "tml-"

@@ -180,7 +180,6 @@ const stepOf = (service: Service) =>
     })
   })
 
-/** The fields that were sent. */
 const present = <A extends object>(given: A) =>
   // Nulls were just removed.
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined)) as {

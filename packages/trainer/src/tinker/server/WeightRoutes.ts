@@ -71,7 +71,6 @@ const saveForSampler = (service: Service) =>
     })
   })
 
-/** Resumes from a checkpoint, in an existing model. */
 const restore = (
   { checkpoints }: Service,
   trained: TrainedModel,

@@ -12,14 +12,12 @@ import * as Parameters from "../../model/Parameters.ts"
 import * as Peft from "../../model/Peft.ts"
 import * as Tensors from "../../model/Tensors.ts"
 
-/** Client options of an adapter. */
 export interface Kind {
   readonly rank: number
   readonly trainAttn: boolean
   readonly trainMlp: boolean
 }
 
-/** A model with an adapter to train. */
 export interface Adapted extends Model {
   readonly adapter: Lora.LoraSettings
   readonly kind: Kind
@@ -28,7 +26,6 @@ export interface Adapted extends Model {
 export const modulesOf = (config: ModelConfig, { trainAttn, trainMlp }: Kind): ReadonlyArray<Tensors.Projection> =>
   Tensors.adaptable(config).filter((name) => (Tensors.projections[name] === "mlp" ? trainMlp : trainAttn))
 
-/** The base model with an adapter of a kind. */
 export const adapt = (base: Model, kind: Kind, alpha: number): Adapted => {
   const projections = modulesOf(base.config, kind)
   const adapter = { r: kind.rank, alpha, rslora: false, targetModules: projections }

@@ -63,7 +63,6 @@ export interface Saving {
   readonly metadata: Readonly<Record<string, unknown>> | undefined
 }
 
-/** File operations below a checkpoint folder. */
 const filesOf = Effect.fnUntraced(function* (root: string) {
   const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const fs = yield* FileSystem.FileSystem
@@ -84,7 +83,6 @@ const filesOf = Effect.fnUntraced(function* (root: string) {
 })
 type Files = Effect.Success<ReturnType<typeof filesOf>>
 
-/** Writes a checkpoint's files. */
 const fill =
   ({ fs, join }: Files, saving: Saving, info: Info, withMoments: boolean) =>
   (partial: string) =>
@@ -114,7 +112,6 @@ const infoOf = Effect.fnUntraced(function* (base: string, modelId: string, savin
   } satisfies Info
 })
 
-/** Lists unexpired checkpoints. */
 const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) => {
   /** An existing, unexpired checkpoint; its folder may still be damaged. */
   const find = (address: CheckpointPath.Address): Effect.Effect<Saved, Refused> =>
@@ -151,7 +148,6 @@ const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) 
     find,
     modelIds,
     ofModel,
-    /** Removes expired checkpoints. */
     sweep: Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       for (const modelId of yield* modelIds) {
@@ -222,13 +218,11 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
     readSnapshot: (folder: string, model: Adapters.Adapted) => Effect.mapError(here(Peft.read(folder, model)), failed),
     removeSnapshot: (folder: string) => Effect.ignore(fs.remove(folder, { recursive: true, force: true })),
     adaptedOf,
-    /** The adapter of a folder, and its values. */
     readWeights: Effect.fnUntraced(function* (saved: Saved) {
       const model = yield* adaptedOf(saved)
       const parameters = yield* here(Peft.read(saved.folder, model)).pipe(Effect.mapError(failed))
       return { model, parameters }
     }),
-    /** The saved training state. */
     readState: Effect.fnUntraced(function* (saved: Saved) {
       const model = yield* adaptedOf(saved)
       const vectors = yield* here(StateFile.read(join(saved.folder, stateFile), model.layout)).pipe(
@@ -247,5 +241,4 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
   }
 })
 
-/** Formats a time for clients. */
 export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))

@@ -29,7 +29,6 @@ export const parse = (path: string): Address | undefined => {
   return known !== undefined && isModelId(modelId) && isName(name) ? { modelId, kind: known, name } : undefined
 }
 
-/** Fails for a name that clients may not use. */
 export const check = (name: string): Effect.Effect<string, OperationFailed> =>
   isName(name)
     ? Effect.succeed(name)

@@ -110,7 +110,6 @@ export interface Read {
   readonly widths: ReadonlyArray<Targets.Width>
 }
 
-/** The data, or their first problem. */
 export const read = Effect.fnUntraced(function* (
   data: ReadonlyArray<Datum>,
   loss: Loss,

@@ -20,7 +20,6 @@ export class OperationFailed extends Schema.TaggedError<OperationFailed>()("Oper
 /** An invalid request; the message states what is valid. */
 export const wrong = (message: string): OperationFailed => new OperationFailed({ category: "user", message })
 
-/** A failure of the server. */
 export const broken =
   (what: string) =>
   (cause: { readonly message: string }): OperationFailed =>

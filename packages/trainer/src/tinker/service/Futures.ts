@@ -38,7 +38,6 @@ interface Future {
   readonly owner: string
   readonly result: Deferred.Deferred<Outcome, OperationFailed>
   fiber: Fiber.Fiber<void> | undefined
-  /** When the result arrived. */
   doneAt: number | undefined
   bytes: number
 }

@@ -45,7 +45,6 @@ interface Loaded {
   readonly scope: Scope.Closeable
 }
 
-/** Max number of loaded graphs. */
 const most = 6
 
 const failed = broken("the graph failed")

@@ -18,7 +18,6 @@ import * as Objective from "../../loss/Objective.ts"
 import type { LossConfig } from "../protocol/ForwardBackward.ts"
 import { type OperationFailed, wrong } from "./Failures.ts"
 
-/** Inputs of one token's loss. */
 export interface TokenInputs {
   readonly logprob: number
   /** Under the sampling policy. */
@@ -38,7 +37,6 @@ export interface Loss {
   readonly ofToken: (inputs: TokenInputs) => number
 }
 
-/** Bound of log ratios. */
 const bound = 20
 
 const logRatio = ({ logprob, oldLogprob }: TokenInputs) => Math.min(bound, Math.max(-bound, logprob - oldLogprob))

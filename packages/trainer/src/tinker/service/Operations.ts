@@ -22,7 +22,6 @@ export interface Operation {
 export interface Operations {
   /** Queues an operation; returns the id of its future. */
   readonly submit: (operation: Operation) => Effect.Effect<string, Refused>
-  /** True if an operation waits or runs. */
   readonly isBusy: () => boolean
 }
 
@@ -66,7 +65,6 @@ export const make = Effect.fnUntraced(function* ({
 
   const idOf = (number: number) => `${model}:${number}`
 
-  /** Runs operations one after another. */
   yield* Effect.forkScoped(
     Effect.forever(
       Effect.gen(function* () {

@@ -19,7 +19,6 @@ export interface Policies {
   readonly release: (name: string) => Effect.Effect<void>
 }
 
-/** Name of the base model's weights. */
 export const base = "base"
 
 const failed = broken("the weights cannot be sampled from") as (error: EngineFailed) => OperationFailed

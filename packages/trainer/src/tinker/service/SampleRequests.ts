@@ -109,7 +109,6 @@ const promptOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Sends requests to the engine. */
 export const asker = (engine: Engine, tokenizer: Tokenizer.TokenizerShape) => {
   const completions = Completions.make(engine, tokenizer)
   return (request: Asked, sample: Sampling.Sample): Effect.Effect<SampleAnswer.Answer, OperationFailed> => {

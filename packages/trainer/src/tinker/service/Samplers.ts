@@ -15,7 +15,6 @@ import { notFound, type OperationFailed, Refused } from "./Failures.ts"
 import * as Policies from "./Policies.ts"
 import * as SampleRequests from "./SampleRequests.ts"
 
-/** Source of a sampling session's weights. */
 export type Source =
   | { readonly from: "base" }
   | { readonly from: "checkpoint"; readonly saved: CheckpointFolder.Saved }

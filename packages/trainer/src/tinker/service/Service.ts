@@ -34,7 +34,6 @@ export interface Options {
   readonly base: Model.Model
   readonly names: ReadonlyArray<string>
   readonly tokenizerId: string
-  /** Checkpoint folder. */
   readonly folder: string
   readonly settings: ServerSettings
   /** Device for sampling; training runs on the executor's. */

@@ -46,7 +46,6 @@ export interface NewModel {
   readonly metadata: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Initial state of a model. */
 export type Beginning =
   | { readonly from: "scratch"; readonly kind: Adapters.Kind; readonly seed: number | undefined }
   | { readonly from: "checkpoint"; readonly saved: Saved; readonly withOptimizer: boolean }
@@ -79,7 +78,6 @@ export interface Sessions {
   readonly sweep: Effect.Effect<void>
 }
 
-/** The id of the future of a model's creation. */
 export const createdId = ({ id }: Pick<TrainingModel, "id">): string => `${id}:created`
 
 const createdAnswer = (
@@ -118,7 +116,6 @@ const start = Effect.fnUntraced(function* (
 
 interface Parts extends Options {
   readonly owner: Scope.Scope
-  /** All models, by id. */
   readonly models: Map<string, TrainingModel>
   readonly room: Operations.Room
 }

@@ -33,7 +33,6 @@ export interface TrainedModel {
   readonly forwardBackward: (data: ReadonlyArray<Item>, loss: Loss) => Effect.Effect<FBResult.Result, OperationFailed>
   /** Marks the gradient as invalid because a forward_backward failed earlier. */
   readonly spoil: (reason: string) => void
-  /** Returns the gradient norm before clipping. */
   readonly optimStep: (settings: StepSettings) => Effect.Effect<{ readonly norm: number }, OperationFailed>
   /** A copy. */
   readonly snapshot: Effect.Effect<OptimizerThread.Snapshot, OperationFailed>
@@ -102,7 +101,6 @@ export const make = Effect.fnUntraced(function* (
   })
   yield* Effect.addFinalizer(() => outdate)
 
-  /** Logprobs of the data, computed by micro-batch. */
   const computed = Effect.fnUntraced(function* (
     data: ReadonlyArray<Item>,
     loss: Loss,
