@@ -1,9 +1,8 @@
 /**
  * Journal of a trainer's leases: `leases.json` next to the checkpoints.
  *
- * A killed trainer leaves batches leased. Its successor reads them here and releases them, so that they are redelivered
- * immediately and in order instead of when the leases expire. Losing the file only costs that wait, so it is written
- * without syncing.
+ * The successor of a killed trainer releases the leases listed here, so that their batches are redelivered immediately
+ * and in order. Losing the file only costs the wait for their expiry, so it is written without syncing.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as CheckpointError from "./CheckpointError.ts"

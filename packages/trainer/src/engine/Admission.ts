@@ -1,9 +1,9 @@
 /**
  * Admission control: reserves rows and memory for a choice before it starts, in order of arrival.
  *
- * A choice reserves a row of its lane (the rows that run on the same weights) and memory for its prompt and all tokens
- * it may generate, so that a started choice is never preempted. The request at the head starts as many of its choices
- * as fit; no request overtakes it, so that none starves. Pure bookkeeping, without tensors.
+ * A choice reserves a row of its lane and memory for its prompt and all tokens it may generate, so that it is never
+ * preempted. The request at the head starts as many choices as fit; none overtakes it, so that none starves. Pure
+ * bookkeeping, without tensors.
  */
 import { bytesFor, bytesOf, type KvShape, pagesFor, promptPage } from "./KvShape.ts"
 

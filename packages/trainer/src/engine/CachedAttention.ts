@@ -1,10 +1,9 @@
 /**
  * Computes attention of new positions to a paged KV cache and to each other.
  *
- * The cache consists of pages of S positions (`KvCache`), each of one row, and is read in place: the queries of a
- * page's row are multiplied with its keys, and the weighted values are summed over the pages of a row. Products and
- * sums within a page have the same shape regardless of the other cache contents, and a row's pages are added in order,
- * so that a row's numbers do not depend on other rows. New entries are returned for the cache to append.
+ * The cache consists of pages of S positions (`KvCache`), each of one row, and is read in place: scores and weighted
+ * values are computed per page, and summed over the pages of a row. Shapes and order of these sums depend only on the
+ * row, so that its numbers do not depend on other rows. New entries are returned for the cache to append.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"

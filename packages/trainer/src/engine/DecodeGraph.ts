@@ -35,7 +35,7 @@ export interface DecodeModel {
   readonly vocabulary: number
   readonly maxPositions: number
   readonly layout: Layout
-  /** Of the recorded expert choices. */
+  /** Routing of the recorded expert choices. */
   readonly routing?: Routing | undefined
 }
 

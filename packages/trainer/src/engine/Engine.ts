@@ -1,13 +1,12 @@
 /**
- * The generation engine: continuous batching over a paged KV cache, which is in host memory on every device: a GPU
- * receives the pages in use at every step.
+ * The generation engine: continuous batching over a paged KV cache in host memory; a GPU receives the pages in use at
+ * every step.
  *
- * Requests join and leave between decoding steps. A request is pinned to the weights it started with; requests that
- * start after a `load` use the newer ones, and old weights are freed with the last request that uses them. With
- * `weightUpdates: "in_flight"` running requests switch to the new weights of their policy and keep their KV cache;
- * every token records the weights that sampled it. Interrupting `generate` or ending the stream frees its rows
- * immediately. Model and sampling run in a separate thread: the caller's event loop handles requests and one message of
- * tokens per step. Text and stop strings are handled by the server.
+ * A request is pinned to the weights it started with; requests that start after a `load` use the newer ones, and old
+ * weights are freed with their last request. With `weightUpdates: "in_flight"` running requests switch to the new
+ * weights of their policy and keep their KV cache; every token records the weights that sampled it. Interrupting
+ * `generate` or ending the stream frees its rows immediately. Model and sampling run in a separate thread. Text and
+ * stop strings are handled by the server.
  */
 import type { Tokenizer } from "@atropos/core"
 import { Cause, Context, Effect, Layer, Queue, Random, type Scope, Stream } from "effect"

@@ -1,11 +1,10 @@
 /**
  * Request and response types of the generation engine. `Engine` re-exports everything here.
  *
- * Units: tokens are vocabulary ids, logprobs are in nats, `policyVersion` is the number of weight updates. A logprob is
- * log softmax(logits / temperature)[token] of the model's raw logits over the whole vocabulary: before penalties and
- * bias, and before top-k, top-p and min-p; at temperature 0 (greedy) it is that of temperature 1. It equals what a
- * trainer computes with the same weights, regardless of the distribution sampled from. The same seed, prompt and
- * weights give the same tokens regardless of other requests.
+ * Tokens are vocabulary ids, logprobs are in nats, `policyVersion` is the number of weight updates. A logprob is log
+ * softmax(logits / temperature)[token] of the model's raw logits over the whole vocabulary, before penalties, bias,
+ * top-k, top-p and min-p; at temperature 0 (greedy) it is that of temperature 1. It equals what a trainer computes with
+ * the same weights. The same seed, prompt and weights give the same tokens regardless of other requests.
  */
 import { Schema } from "effect"
 

@@ -1,15 +1,13 @@
 /**
  * Paged KV cache of sequences in progress, in memory that the CPU provider reads in place.
  *
- * Per layer one array of keys [P, KV, D, S] and one of values [P, KV, S, D]: P pages of S positions, KV heads of size
- * D. A row holds as many pages as its positions need, anywhere, so that its cost is independent of other rows' lengths.
- * A graph run reads the pages in place, with the row of each, and returns only the entries of new positions, which
- * `append` writes. Keys are transposed, so that scores are a plain matmul. Pages and rows are dense: the last one moves
- * into a freed place. Memory grows by about an eighth, and shrinks if three quarters would suffice. Positions beyond a
- * row's length hold zeros or old data: finite numbers, which the graph masks.
+ * Per layer one array of keys [P, KV, D, S], transposed for a plain matmul, and one of values [P, KV, S, D]: P pages of
+ * S positions, KV heads of size D. A graph run reads the pages in place, with the row of each, and returns the entries
+ * of new positions, which `append` writes. Pages and rows are dense: the last one moves into a freed place. Memory
+ * grows by about an eighth, and shrinks if three quarters would suffice. Positions beyond a row's length hold finite
+ * numbers, which the graph masks.
  *
- * Layers with a state (`CachedDelta`) hold a fixed amount per row: a run reads the states, and its outputs replace
- * them.
+ * Layers with a state (`CachedDelta`) hold a fixed amount per row, which the outputs of a run replace.
  */
 import type { HostTensor } from "../exec/Executor.ts"
 import { type KvShape, pageBytes, pageCapacity, pagesFor, rowCapacity, rowPage, stateBytes } from "./KvShape.ts"

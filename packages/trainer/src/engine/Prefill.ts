@@ -1,9 +1,9 @@
 /**
  * Prefills prompts: short ones of equal padded length together, long ones in chunks.
  *
- * Padding and chunking of a prompt depend only on its own length, so that its numbers do not depend on other requests:
- * blocks of 128 tokens and a rest. Known blocks are taken from the `PrefixCache`. One call makes one run of at most
- * about `prefillTokens` positions, so that it does not delay running choices for long.
+ * Padding and chunking depend only on the prompt's own length (blocks of 128 tokens and a rest), so that its numbers do
+ * not depend on other requests. Known blocks are taken from the `PrefixCache`. One call makes one run of at most about
+ * `prefillTokens` positions, to limit the delay of running choices.
  */
 import { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"

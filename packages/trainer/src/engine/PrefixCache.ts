@@ -1,10 +1,10 @@
 /**
  * Caches keys and values of prompt prefixes, so that a turn of a conversation only computes its new tokens, and
- * requests share equal prefixes.
+ * requests share prefixes.
  *
- * A tree over blocks of `blockTokens` tokens per version of the weights. Prompts are always prefilled in these blocks
- * and a rest, cached or not, so cached entries are bit-identical to recomputed ones. Only prompts fill it; sampled
- * tokens enter with the next turn's prompt. Eviction is least recently used, ends of prompts before their beginnings.
+ * A tree over blocks of `blockTokens` tokens per version of the weights. Prompts are always prefilled in these blocks,
+ * so cached entries are bit-identical to recomputed ones. Only prompts fill it. Eviction is least recently used, ends
+ * of prompts before their beginnings.
  */
 import type { KvCache } from "./KvCache.ts"
 import type { KvShape } from "./KvShape.ts"

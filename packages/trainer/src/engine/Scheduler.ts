@@ -2,8 +2,7 @@
  * The engine's scheduler: holds its state and runs its steps.
  *
  * A step starts requests if capacity allows, prefills one batch of prompts by one chunk, and samples one token for
- * every running choice, one version of weights after another. Commands run between steps. Independent of threads and of
- * the runtime's tensors.
+ * every running choice, one version of weights after another. Commands run between steps.
  */
 import { Clock, Effect } from "effect"
 import { TokenRate } from "../base/TokenRate.ts"

@@ -1,10 +1,9 @@
 /**
  * Locates and loads ONNX Runtime: the package `onnxruntime-node` if installed (for example with CUDA), else this
- * machine's own package, a dependency of this one.
+ * machine's own package.
  *
- * `onnxruntime-node` contains the libraries of five platforms, and a script that downloads more from a host that many
- * machines cannot reach. So the published package depends on one package per platform instead, made of the same files
- * (`scripts/pack.ts`).
+ * `onnxruntime-node` contains the libraries of five platforms, and downloads more from a host that many machines cannot
+ * reach. So this package depends on one package per platform instead, made of the same files (`scripts/pack.ts`).
  */
 import * as Installed from "@atropos/core/base/Installed"
 import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"

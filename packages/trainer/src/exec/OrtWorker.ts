@@ -2,10 +2,9 @@
  * Runs ONNX Runtime in a separate thread, so that the caller's event loop never waits for a run. One run at a time, in
  * request order.
  *
- * Arrays are copied to the thread once, or transferred if the caller gives them up (`put`, and `run` with `transfer`);
- * outputs are returned without a copy. An interrupted caller does not wait for its run; tensors it would have kept are
- * freed. If the thread ends, all current and later requests fail. A driver crash ends the process: devices are tested
- * in separate processes.
+ * Arrays are copied to the thread once, or transferred if given up (`put`, and `run` with `transfer`). An interrupted
+ * caller does not wait for its run; tensors it would have kept are freed. If the thread ends, all current and later
+ * requests fail. A driver crash ends the process.
  */
 import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
 import * as Thread from "@atropos/core/base/Thread"

@@ -1,6 +1,5 @@
 /**
- * Stores a graph: its inputs, constants, nodes and outputs, the symbols in its sizes, and the two ways to control the
- * backward pass of a section (checkpoints and custom gradients).
+ * Stores a graph: its inputs, constants, nodes and outputs, the symbols in its sizes, checkpoints and custom gradients.
  *
  * Nodes are stored in creation order, which is a valid execution order. Follows ONNX conventions (constants are
  * initializers, axes and shapes are int64 tensors), but is independent of the runtime.

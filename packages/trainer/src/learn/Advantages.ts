@@ -14,7 +14,7 @@ import { ScoreAdvantage, type ScoredGroup } from "@atropos/core"
  */
 export type OfGroup = (group: ScoredGroup.ScoredGroup) => ArrayLike<number> | ReadonlyArray<Float32Array>
 
-/** How a group's advantages are computed: a rule of scores, or a function. */
+/** Advantage computation of a group: a rule of scores, or a function. */
 export type Rule = ScoreAdvantage.Rule | OfGroup
 
 export interface GroupAdvantages {

@@ -1,11 +1,9 @@
 /**
- * Evaluates an objective on logprobs that were computed elsewhere: the loss of a batch, its metrics, and dL/dlogprob of
- * each position, which is the gradient information for a server that can only weight logprobs.
+ * Evaluates an objective on logprobs computed elsewhere: the loss of a batch, its metrics, and dL/dlogprob of each
+ * position, for a server that can only weight logprobs.
  *
- * Uses the same nodes as the training graph (`LossNodes`), so that loss, metrics and (chained through the model)
- * gradient equal those of the local engine at these logprobs. Runs on the executor; the caller's thread only gathers
- * positions. Rejects objectives that need entropies or the teacher's other candidates, which sampled tokens' logprobs
- * do not contain.
+ * Uses the nodes of the training graph (`LossNodes`), so that results equal those of the local engine at these
+ * logprobs. Runs on the executor. Rejects objectives that need entropies or the teacher's other candidates.
  */
 import { Effect, type Scope } from "effect"
 import * as Pieces from "../base/Pieces.ts"

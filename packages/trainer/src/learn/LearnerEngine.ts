@@ -1,13 +1,13 @@
 /**
- * Interface of a learning engine, which holds a model and computes its gradients and updates. The local engine runs
- * graphs on this machine's executor, a remote one talks to a server. Otherwise they are the same to `Trainer`.
+ * Interface of a learning engine, which holds a model and computes its gradients and updates: the local one on this
+ * machine's executor, a remote one on a server.
  *
  * Weights stay in their engine; elsewhere they are a version (number of steps that changed them) and a reference, which
  * names a durable copy that the same engine can restore. One caller at a time may use a learner.
  *
- * Failures: `engine` if it rejects a request or does not answer in time; `engineLost` if it answers but no longer has
- * the weights, so that only loading again helps; `checkpoint` if a copy cannot be written or restored; `settings` if it
- * does not support the request, with its name. For the rest see `TrainerError`.
+ * Failures: `engine` if it rejects a request or does not answer in time; `engineLost` if it no longer has the weights,
+ * so that only loading again helps; `checkpoint` if a copy cannot be written or restored; `settings` if a request is
+ * unsupported. For the rest see `TrainerError`.
  */
 import type { TokenizerIdentity } from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import { Context, type Effect, type Scope } from "effect"
@@ -103,7 +103,7 @@ export interface LoadOptions {
   readonly maxLength?: number
   /** Positions per micro-batch, padding included: limits memory, does not affect results. Default: the engine's. */
   readonly tokenBudget?: number
-  /** What the backward pass recomputes. Default: the engine's choice. Affects results only by rounding. */
+  /** Values that the backward pass recomputes. Default: the engine's choice. Affects results only by rounding. */
   readonly remat?: false | Remat
   /** Memory limit of the process, bytes. Default: the available memory. */
   readonly memory?: number

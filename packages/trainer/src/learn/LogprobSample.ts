@@ -2,10 +2,9 @@
  * Selects the sequences of a step whose trainer logprobs are recorded for token-level viewing, up to a token limit per
  * step.
  *
- * All sequences of a small batch are recorded. For a larger one half of the tokens goes to the sequences with the
- * largest mean difference between trainer and sampler, the other half to evenly spaced sequences from the rest, as a
- * typical sample. A sequence that exceeds the remaining limit is truncated. The selection depends only on the batch.
- * Sequences without comparable sampler logprobs are excluded.
+ * If they do not all fit, one half of the tokens goes to the sequences with the largest mean difference between trainer
+ * and sampler, the other half to evenly spaced sequences from the rest. A sequence that exceeds the remaining limit is
+ * truncated; those without comparable sampler logprobs are excluded. Depends only on the batch.
  */
 import type { PackedLogprobs, ScoredGroup } from "@atropos/core"
 import type { Look } from "./LearnerEngine.ts"

@@ -2,14 +2,13 @@
  * Checks that trainer and sampler compute the same distribution, by their logprobs of tokens sampled from the trainer's
  * current weights.
  *
- * With the same weights the two differ only by rounding. A larger difference means that the sequences were not sampled
- * as recorded: every ratio of the loss then compares two different distributions, and training silently goes wrong. The
- * first steps must satisfy a bound; later ones, where servers may drift, are only reported.
+ * With the same weights they differ only by rounding. A larger difference means that sequences were not sampled as
+ * recorded, and training silently goes wrong. The first steps must satisfy a bound; later ones are only reported.
  *
  * Compares trained tokens with a sampler logprob, in sequences of the current policy version, and before the first
- * update also in those of unknown version. Each environment is judged separately, so that a small one is not hidden by
- * the others. A logprob after top-p exceeds the full distribution's by at most -log(top-p), which is allowed for. The
- * effect of top-k, min-p, penalties and grammars is unknown, so those sequences are not compared (`Sampling` in core).
+ * update also of unknown version; each environment separately, so that a small one is not hidden. After top-p a logprob
+ * exceeds the full distribution's by at most -log(top-p), which is allowed for. Sequences sampled with top-k, min-p,
+ * penalties or grammars are not compared, because the effect on logprobs is unknown (`Sampling` in core).
  */
 import { Sampling, type ScoredGroup, Trajectory } from "@atropos/core"
 import type { Look } from "./LearnerEngine.ts"
@@ -33,7 +32,7 @@ const plus = (a: Compared, b: Compared): Compared => ({
   difference: a.difference + b.difference
 })
 
-/** How far truncated sampling may raise the sampler's logprobs above the trainer's, nats; undefined if unknown. */
+/** Max excess of the sampler's over the trainer's logprobs due to truncated sampling, nats; undefined if unknown. */
 const allowance = ({ sampling }: TrainingSequence): number | undefined => {
   if (sampling?.logprobs !== "processed") return 0
   return sampling.topK > 0 || sampling.minP > 0 || Sampling.isShifted(sampling) ? undefined : -Math.log(sampling.topP)

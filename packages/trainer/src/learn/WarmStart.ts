@@ -1,8 +1,6 @@
 /**
- * Runs supervised steps before reinforcement learning: teaches a model from scratch the answer format, so that some
- * rollouts earn a reward. Cross-entropy on the completions of demonstrations, a fresh batch per step; AdamW without
- * decay.
- *
+ * Supervised steps before reinforcement learning: teaches a model from scratch the answer format, so that some rollouts
+ * earn a reward. Cross-entropy on completions of demonstrations, a fresh batch per step; AdamW without decay.
  * Demonstrations need not be correct; leave out what the reward is supposed to teach.
  */
 import { Effect, Result, type Scope } from "effect"

@@ -1,13 +1,10 @@
 /**
  * Trains on this machine: graphs run on the executor per micro-batch; gradients are accumulated and updates made in the
- * optimizer's thread. The caller's thread only passes arrays.
+ * optimizer's thread.
  *
- * Loss denominators are the batch's, so the split into micro-batches does not matter. The same batches, settings and
- * thread count give bit-identical results on the CPU. A saved copy is `trainer_state.safetensors` (exact parameters and
- * moments) next to the weights in a format that other programs load.
- *
- * New weights go to the `publish` option: a copy of the parameters, and their logprobs of a probe sequence if one is
- * set.
+ * The split into micro-batches does not affect the loss. The same batches, settings and thread count give bit-identical
+ * results on the CPU. A saved copy is `trainer_state.safetensors` (exact parameters and moments) next to the weights in
+ * a format that other programs load. New weights go to the `publish` option.
  */
 import { Effect, type FileSystem, Layer, Path, Scope } from "effect"
 import * as Engine from "../engine/Engine.ts"

@@ -22,7 +22,7 @@ export interface Start {
 }
 
 export interface LocalWeights {
-  /** Where training starts: the copy to resume from, the initial weights, or the model's own. */
+  /** Loads the starting state: the copy to resume from, the initial weights, or the model's own. */
   readonly start: (options: Pick<LoadOptions, "from" | "initial">) => Effect.Effect<Start, TrainerError>
   readonly save: (folder: string, snapshot: OptimizerThread.Snapshot) => Effect.Effect<WeightsReference, TrainerError>
 }

@@ -1,13 +1,13 @@
 /**
- * Packs the items of a weighted batch into micro-batches: shifted by one, in rows of a (B, T) grid, in the layout that
- * `TrainGraph` reads.
+ * Packs the items of a weighted batch into micro-batches: shifted by one, in rows of a (B, T) grid, as read by
+ * `TrainGraph`.
  *
  * An item of n positions takes n of one row. `segmentIds` (0, 1, …; -1 is padding) separate items in a row, which do
  * not attend to each other; `positionIds` start at 0 in each. Paired items share one row, which may then be twice as
  * long.
  *
- * Row lengths T of all batches are among at most `shapes` values; B·T is at most `tokenBudget`. Selects the plan with
- * the least padding and attention cost. Deterministic.
+ * T takes at most `shapes` values over all batches; B·T is at most `tokenBudget`. Selects the plan with the least
+ * padding and attention cost. Deterministic.
  */
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import { fill, type MicroBatchArrays } from "./MicroBatchArrays.ts"

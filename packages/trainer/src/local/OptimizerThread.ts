@@ -1,9 +1,8 @@
 /**
- * Runs the trained parameters and their optimizer in a separate thread, so that a step over millions of parameters
- * never blocks the event loop.
+ * Runs the trained parameters and their optimizer in a separate thread, so that steps never block the event loop.
  *
- * Gradients are transferred (the caller's array is empty afterwards); copies of the parameters come back the same way.
- * Commands run in order. A submitted command is awaited even by a fiber that is being interrupted.
+ * Gradients are transferred (the caller's array is empty afterwards), and so are copies of the parameters. Commands run
+ * in order. A submitted command is awaited even by a fiber that is being interrupted.
  */
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, type Scope, Semaphore } from "effect"

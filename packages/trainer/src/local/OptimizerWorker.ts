@@ -29,7 +29,7 @@ export type Command =
   | { readonly command: "state" }
 
 export interface Updated {
-  /** Of the accumulated gradient, before clipping. */
+  /** Norm of the accumulated gradient, before clipping. */
   readonly norm: number
   readonly isApplied: boolean
 }

@@ -54,7 +54,7 @@ export const teacher = ({ logprobs, width }: DistillArrays) => {
   return { weights, entropies }
 }
 
-/** Where logprobs are computed: at all positions, or at the trained ones (and some others as padding). */
+/** Positions at which logprobs are computed: all, or the trained ones (and some others as padding). */
 export type Positions = "all" | "trained"
 
 /** Max number of distinct counts of trained positions, so that memory is laid out for few sizes. */

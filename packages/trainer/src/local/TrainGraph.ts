@@ -30,7 +30,7 @@ import type { AttentionKind, Policy, PolicyIds, PolicyValues } from "../model/Tr
 import * as LossNodes from "../learn/LossNodes.ts"
 
 export interface TrainGraphOptions {
-  /** What the backward pass recomputes to save memory; true: whole blocks. Chosen by `MemoryPlan`. */
+  /** Values that the backward pass recomputes to save memory; true: whole blocks. Chosen by `MemoryPlan`. */
   readonly remat: boolean | Remat
   readonly attention: AttentionKind
   /** Number of pieces of feed-forward blocks if whole blocks are recomputed; must divide B*T. Default: 1. */
@@ -39,7 +39,7 @@ export interface TrainGraphOptions {
   readonly chunks: number
   /** Positions per chunk if chunks may run in a loop, which splits small micro-batches into fewer. Default: no loop. */
   readonly headRows?: number | undefined
-  /** How the gradient passes the logits. Default: "forward" if the output matrix is frozen, else "recompute". */
+  /** Gradient method of the logits. Default: "forward" if the output matrix is frozen, else "recompute". */
   readonly headGradient?: LogprobHead.HeadOptions["gradient"]
   readonly entropy: boolean
   /** Replay the sampler's experts in mixtures; for policies with `routing`. */

@@ -89,7 +89,7 @@ export type OldPolicy = "engine" | "trainer"
 
 export interface Objective extends AggregationSettings, SequenceSettings {
   readonly name: string
-  /** Which logprobs of each position the loss uses: the target token's, or the teacher's top tokens'. */
+  /** Logprobs that the loss uses at each position: the target token's, or the teacher's top tokens'. */
   readonly candidates: "target" | "teacher"
   readonly oldPolicy: OldPolicy
   /** True if the tokens' logprobs under the reference policy are required. */

@@ -1,9 +1,8 @@
 /**
  * A character-level tokenizer for models trained from scratch: id 0 ends a sequence, the characters follow in order.
  *
- * The end token has no text. A chat is rendered as the contents of its messages, each followed by a line feed. Unknown
- * characters are skipped. `files` is the same tokenizer in Hugging Face format, which writes the end token as
- * `<|end|>`. Characters must be ASCII: others would be several tokens in that format.
+ * A chat is rendered as its contents, each followed by a line feed. Unknown characters are skipped. `files` is the same
+ * tokenizer in Hugging Face format, in which characters beyond ASCII would be several tokens, so they are rejected.
  */
 import { Message, type Tokenizer } from "@atropos/core"
 

@@ -1,7 +1,6 @@
 /**
- * Builds a decoder graph from the options in `family/Traits`: norms before, after or around each block, several kinds
- * of rotary positions or none, grouped-query attention over all tokens or a window, gated feed-forward or mixtures of
- * experts, and a low-rank adapter on any linear layer. Follows transformers' `modeling_….py`; numbers agree to 1e-4.
+ * Builds a decoder graph from the options in `family/Traits`, with a low-rank adapter on any linear layer. Follows
+ * transformers' `modeling_….py`; numbers agree to 1e-4.
  *
  * B rows of T tokens, N = B T, H hidden size. Training and generation only differ in `attention`.
  */
@@ -44,10 +43,10 @@ export interface Source {
 }
 
 /**
- * What the backward pass recomputes. "parts": a layer from its input, except the attention result, which is stored:
- * least memory, for about a quarter more time. "elements": everything between matmuls, whose results are stored (norms,
- * activations): a few percent more time, and 4 N (H + 2 I + 2 heads D) bytes more per layer than "parts". Attention
- * weights are recomputed in both.
+ * Values that the backward pass recomputes. "parts": a layer from its input, except the attention result, which is
+ * stored: least memory, for about a quarter more time. "elements": everything between matmuls, whose results are stored
+ * (norms, activations): a few percent more time, and 4 N (H + 2 I + 2 heads D) bytes more per layer than "parts".
+ * Attention weights are recomputed in both.
  */
 export type Remat = "parts" | "elements"
 

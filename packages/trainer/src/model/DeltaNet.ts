@@ -24,7 +24,7 @@ export interface Operands {
   readonly betas: Value
 }
 
-/** How tokens read earlier tokens of their sequence. */
+/** Operations that mix a token with earlier ones of its sequence. */
 export interface Recurrence {
   /** The convolution of x [B, T, C] with a weight [C, 1, K]: [B, T, C]. */
   readonly convolve: (layer: number, x: Value, weight: Value) => Value
@@ -101,7 +101,7 @@ const mixed = (
   return graph.reshape(gated, [graph.dimMul(rows, width), valueSize])
 }
 
-/** What the layer adds to x (N, H). */
+/** Output of the layer, which is added to x (N, H). */
 export const build = (graph: Graph, config: ModelConfig, parts: Parts & Around, x: Value, layer: number): Value => {
   const { again, linear, normed } = parts
   const projections = again("elements", [x], () => {

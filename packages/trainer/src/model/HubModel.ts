@@ -1,10 +1,9 @@
 /**
  * Downloads models of the Hugging Face hub, once, into the cache shared with core's tokenizers and data sets.
  *
- * A name is `owner/name` or `owner/name@revision`. The configuration is downloaded and checked first, so that
- * unsupported architectures fail before gigabytes are downloaded. Files are written atomically, and interrupted
- * downloads are resumed (`HubFiles`); once all files exist no network is needed. Respects `HF_TOKEN`, `HF_HOME`,
- * `HF_ENDPOINT`, `HF_HUB_OFFLINE`.
+ * A name is `owner/name` or `owner/name@revision`. The configuration is checked first, so that unsupported
+ * architectures fail early. Files are written atomically, and interrupted downloads are resumed (`HubFiles`); later no
+ * network is needed. Respects `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`, `HF_HUB_OFFLINE`.
  */
 import { HubFiles } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"

@@ -43,7 +43,7 @@ const full = "full_attention"
 const sliding = "sliding_attention"
 const linear = "linear_attention"
 
-/** Which layers have the gated delta rule; an error if the file is inconsistent. */
+/** Flags of the layers with the gated delta rule; an error if the file is inconsistent. */
 const deltaLayers = (family: Family, file: File): Result.Result<ReadonlyArray<boolean>, string> => {
   const { layer_types: types, num_hidden_layers: layers } = file
   const found = Array.from({ length: layers }, (_, layer) =>
@@ -52,7 +52,7 @@ const deltaLayers = (family: Family, file: File): Result.Result<ReadonlyArray<bo
   return found.includes(false) ? Result.succeed(found) : Result.fail(`no layer has attention (layer_types, ${full})`)
 }
 
-/** Which layers have a sliding window; an error if the file is inconsistent. */
+/** Flags of the layers with a sliding window; an error if the file is inconsistent. */
 const slidingLayers = (family: Family, file: File): Result.Result<ReadonlyArray<boolean>, string> => {
   const { layer_types: types, num_hidden_layers: layers, sliding_window: window } = file
   const usual = Array.from({ length: layers }, (_, layer) => family.slides?.(file, layer) ?? false)

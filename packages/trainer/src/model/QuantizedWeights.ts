@@ -4,10 +4,9 @@
  * biases are not quantized, as in QLoRA (Dettmers et al. 2023, 2305.14314); nor are matrices whose rows are not whole
  * blocks.
  *
- * In each row, `blockSize` inputs share a scale: w ≈ scale · (code - zero), with zero 8 or 128. The scale maps the
- * block's largest value to the side with one more code, and is then fitted to the rounded codes by least squares. Two
- * 4-bit codes share a byte, the first in its lower half: the layout of both ONNX's `uint4` and ONNX Runtime's
- * `MatMulNBits`.
+ * In each row, `blockSize` inputs share a scale: w ≈ scale · (code - zero), with zero 8 or 128. The block's
+ * value of largest magnitude gets code 0, and the scale is then fitted to the rounded codes by least squares. Two 4-bit
+ * codes share a byte, the first in its lower half: the layout of ONNX's `uint4` and ONNX Runtime's `MatMulNBits`.
  */
 import { Effect, type FileSystem, type Path } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"

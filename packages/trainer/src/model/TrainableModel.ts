@@ -18,7 +18,7 @@ export interface Policy {
   readonly build: (graph: Graph, trainable: (name: string) => Value | undefined, ids: PolicyIds) => PolicyValues
 }
 
-/** How attention is computed: over whole rows (`PackedAttention`), or in blocks (`BlockAttention`). */
+/** Attention implementation: over whole rows (`PackedAttention`), or in blocks (`BlockAttention`). */
 export type AttentionKind = "rows" | "blocks"
 
 /** int32, (B, T). */
@@ -26,7 +26,7 @@ export interface PolicyIds {
   readonly inputIds: Value
   readonly positionIds: Value
   readonly segmentIds: Value
-  /** What the backward pass recomputes; true: whole parts. */
+  /** Values that the backward pass recomputes; true: whole parts. */
   readonly remat: boolean | Remat
   readonly attention: AttentionKind
   /** Number of pieces of B*T for feed-forward blocks; must divide it. Default: 1. */

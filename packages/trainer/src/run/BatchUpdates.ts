@@ -2,9 +2,8 @@
  * Makes the `updates_per_batch` updates of one batch, each with the gradient of the whole batch (TRL's
  * `num_iterations`, PPO's epochs); no mini-batches.
  *
- * The first gradient pass also yields the trainer's logprobs at no extra cost. Later updates use them as π_old if the
- * objective asks for the trainer's, or if the sampler's are unknown. Stops after an update with a NaN or infinite loss
- * or gradient.
+ * The first pass also yields the trainer's logprobs, which later updates use as π_old if the objective asks for the
+ * trainer's, or if the sampler's are unknown. Stops after a NaN or infinite loss or gradient.
  */
 import { Effect } from "effect"
 import type { Computed, Learner, Look } from "../learn/LearnerEngine.ts"
@@ -21,7 +20,7 @@ export interface First {
 export interface Made {
   /** From the first gradient, except the ratio metrics, which cover all updates. */
   readonly computed: Computed
-  /** Of the first gradient, before clipping. */
+  /** Norm of the first gradient, before clipping. */
   readonly norm: number | undefined
   readonly updates: number
   readonly passes: number

@@ -3,9 +3,8 @@
  * and its new weights sample the next rollouts.
  *
  * Rollouts of a step wait for the weights of the step `stepsAhead` + 1 before it; at 0 training is on-policy, and the
- * same seed gives the same run. Rollouts run while `steps` is pulled; if it ends early or is interrupted, a checkpoint
- * is saved and no lease remains. A failing environment fails the stream. If items run out, the stream ends with a
- * warning once no full batch is left.
+ * same seed gives the same run. If `steps` ends early or is interrupted, a checkpoint is saved and no lease remains. A
+ * failing environment fails the stream; running out of items ends it with a warning.
  */
 import { Environment, Rollout, type ServerManager, type TrajectoryClient } from "@atropos/core"
 import { Effect, Fiber, FileSystem, type Path, type Scope, Stream, SubscriptionRef } from "effect"

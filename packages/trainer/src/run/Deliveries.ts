@@ -1,12 +1,10 @@
 /**
- * Streams a trainer's batches from the trajectory service: claimed one at a time, in step order, and leased until
- * settled.
+ * Streams a trainer's batches from the trajectory service in step order, leased until settled.
  *
- * A batch keeps its lease until `settle` (it is in a durable checkpoint) or until the scope closes, which releases
- * every unsettled batch (`Leases`). After a kill, the next trainer first releases the batches in the journal, so that
- * they are redelivered immediately in step order. A batch that was claimed but not yet in the journal is redelivered
- * when its lease expires; later batches wait for it, for at most `leaseSeconds`. Retries while the service is
- * unreachable; fails if the service rejects a request.
+ * A batch keeps its lease until `settle` or until the scope closes, which releases it (`Leases`). After a kill, the
+ * next trainer first releases the batches in the journal, so that they are redelivered immediately. A batch that was
+ * claimed but not in the journal is redelivered when its lease expires; later batches wait for it, for at most
+ * `leaseSeconds`. Retries while the service is unreachable; fails if it rejects a request.
  */
 import type { Batch, TrainerClient } from "@atropos/core"
 import { Clock, Duration, Effect, type FileSystem, Option, type Path, type Scope, Stream } from "effect"

@@ -2,9 +2,9 @@
  * Trains from the trajectory service: registers the run, claims its batches, records each step's metrics, and
  * acknowledges the batches that a checkpoint contains.
  *
- * A run that is already registered is unchanged, and the service's batch size applies. Metrics go to the `MetricsSink`
- * of the context, or else to the service only; everything else follows `Trainer` and `Deliveries`. No lease remains
- * when the stream ends for any reason. An engine that loses its weights does not end the stream (`Reopening`).
+ * A registered run is unchanged, and the service's batch size applies. Metrics go to the `MetricsSink` of the context,
+ * or else to the service only. No lease remains when the stream ends. Survives an engine that loses its weights
+ * (`Reopening`).
  */
 import { type Batch, MetricsSink, TelemetryClient, TrainerClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"

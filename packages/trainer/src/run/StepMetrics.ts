@@ -1,10 +1,10 @@
 /**
  * Metrics of one training step: one batch and its weight updates (none if the step was skipped).
  *
- * Means are over trained tokens unless stated otherwise; logprobs in nats, times in seconds. A metric that was not
- * measured (no reference model, no logprobs from the engine, nothing trained, a norm that a remote engine does not
- * report) is absent. `wireNames` are the recorded names: those of the original's trainer if it has them (`train/loss`,
- * `grpo/clipped_fraction`, `alignment/diff_mean`).
+ * Means are over trained tokens unless stated otherwise; logprobs in nats, times in seconds. Unmeasured metrics are
+ * absent (no reference model, no logprobs from the engine, nothing trained, no norm from a remote engine). `wireNames`
+ * are the recorded names: the original trainer's where it has them (`train/loss`, `grpo/clipped_fraction`,
+ * `alignment/diff_mean`).
  */
 export interface StepMetrics {
   /** Batches consumed including this one, from 1. */
@@ -175,7 +175,7 @@ export const line = (metrics: StepMetrics): string => {
     ...(metrics.skipped === null ? [] : [`skipped (${metrics.skipped})`]),
     ...figure("reward", metrics.rewardMean),
     ...figure("solved", metrics.solvedFraction),
-    // A policy that trains once on each batch has a loss near 0 whatever it learns.
+    // A policy that trains once on each batch has a loss near 0 regardless of what it learns.
     ...(metrics.entropy === undefined ? figure("loss", metrics.loss, 4) : figure("entropy", metrics.entropy)),
     ...figure("kl", metrics.kl, 4),
     ...figure("mismatch", metrics.mismatchOnPolicy, 4),

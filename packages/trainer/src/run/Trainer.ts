@@ -1,26 +1,22 @@
 /**
  * Trains on a stream of batches and returns a stream with the metrics of each step.
  *
- * `ServiceTraining` feeds `steps` from the trajectory service and acknowledges there. Steps run one after another, as
- * fast as they are pulled.
+ * `ServiceTraining` feeds it from the trajectory service. Steps run one after another, as fast as they are pulled.
  *
  * Guarantees
- * - A batch is trained on once. Batches in a durable checkpoint, or trained on since, are recognised by id and step and
- *   passed to `settle` instead.
- * - `record` is called with every step that a checkpoint will contain, before that checkpoint counts, and also with a
- *   step that is interrupted after its update. The records include what a killed process saved; repeated steps appear
- *   twice.
+ * - A batch is trained on once: batches in a durable checkpoint, or trained on since, are recognised by id and step and
+ *   passed to `settle`.
+ * - `record` is called with every step before a checkpoint that contains it counts, also with a step that is
+ *   interrupted after its update. Steps repeated after a kill are recorded twice.
  * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches
- *   are unsettled. Batches that a killed process trained on since its last checkpoint are redelivered in the same order
- *   and produce the same parameters.
+ *   are unsettled. After a kill they are redelivered in the same order and produce the same parameters.
  * - A checkpoint is saved when the stream ends or is interrupted, but not when it fails: steps after the last
- *   checkpoint are repeated.
- * - A step with a NaN or infinite loss or gradient leaves the weights unchanged, counts, and consumes its batch;
+ *   checkpoint are then repeated.
+ * - A step with a NaN or infinite loss or gradient leaves the weights unchanged and consumes its batch;
  *   `max_non_finite` of them in a row stop the trainer, with the batch in `non_finite_step_<n>.jsonl` next to the
  *   checkpoints.
- * - `stop_on` ends the stream with the step that breaks one of its rules; that step is saved, then the stream fails.
- * - An update that leaves unusable weights (NaN or infinite results) stops the trainer immediately; the weights are
- *   neither published nor saved.
+ * - `stop_on` saves the step that breaks one of its rules, ends the stream and fails.
+ * - An update that leaves unusable weights stops the trainer immediately; they are neither published nor saved.
  * - The same batches, settings, values and thread count give bit-identical results on the CPU, interrupted or not,
  *   regardless of the order of groups in a batch.
  * - One trainer at a time uses a checkpoint folder; a second one is rejected while the first is alive.
@@ -53,7 +49,7 @@ export interface Options extends TrainerValues.TrainerValues {
 export type Hooks = Partial<TrainingStep.Hooks>
 
 export interface Trainer {
-  /** How scores become advantages, for the viewer. */
+  /** Advantage recipe, for the viewer. */
   readonly advantages: ScoreAdvantage.Recipe
   /** Batches consumed so far, also after a resume. */
   readonly step: Effect.Effect<number>

@@ -68,7 +68,7 @@ export const encode = (values: TrainerValues): { readonly [name: string]: unknow
   return Object.keys(given).length === 0 ? {} : { values: given }
 }
 
-/** How scores become advantages, for the viewer. */
+/** Advantage recipe, for the viewer. */
 export const recipe = ({ advantages, objective }: Resolved): ScoreAdvantage.Recipe => ({
   loss: objective.name,
   baseline: objective.baseline,

@@ -2,10 +2,8 @@
  * Runs one training step: prepares a batch, computes its gradient, updates the weights (`BatchUpdates`), publishes them
  * and, if due, saves a checkpoint.
  *
- * The updates and their bookkeeping are atomic: an interruption comes before all of them or after all, and a step that
- * is interrupted after them is still recorded. A failed step is not recorded; it is repeated on resume. A NaN or
- * infinite loss or gradient leaves the weights unchanged and consumes the batch; `max_non_finite` such steps in a row
- * fail. An update that leaves unusable weights fails immediately; nothing of it is published or saved.
+ * The updates and their bookkeeping are atomic under interruption: a step interrupted after them is still recorded. A
+ * failed step is not recorded, and is repeated on resume. For NaN, infinite loss and unusable weights see `Trainer`.
  */
 import type { Batch, PackedLogprobs } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"

@@ -1,9 +1,8 @@
 /**
  * Decodes the engine's tokens to text: completions that end at stop strings, whole or streamed.
  *
- * A completion that ends at a stop string keeps all tokens up to the one that completed it (as sampled, with logprobs);
- * its text ends before the stop string. An end-of-sequence token is the last token and never in the text. A completion
- * that ends at a stop string frees its row immediately, independent of the others of its request.
+ * A completion that ends at a stop string keeps all tokens up to the one that completed it; its text ends before the
+ * stop string, and its row is freed immediately. An end-of-sequence token is the last token and never in the text.
  */
 import type { Tokenizer } from "@atropos/core"
 import { Effect, Stream } from "effect"

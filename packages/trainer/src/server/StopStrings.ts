@@ -1,9 +1,8 @@
 /**
- * Applies stop strings to streamed text: cuts it before the first stop string, even across pieces.
+ * Applies stop strings to streamed text: cuts it before the first stop string, independent of how the text is split.
  *
  * The stop string that is completed first wins; among those that end at the same character, the longest. Text that may
- * be the start of one is held back until that is decided. The result does not depend on how the text is split into
- * pieces.
+ * be the start of one is held back until that is decided.
  */
 
 import * as StopString from "@atropos/core/inference/backend/StopString"

@@ -2,11 +2,9 @@
  * Pushes the latest weights to one target, one push at a time, in its own fiber.
  *
  * A failed attempt is retried with growing, jittered delay, a bounded number of times; a newer push replaces an older
- * one that is still being retried. Meanwhile, and after the last retry, the target serves its previous weights. After
- * each success, weights older than the `grace` versions before it are unloaded; failed unloads are retried next time.
- *
- * Between pushes the target is polled for the newest weights: a server that restarted, or was unreachable during all
- * attempts, receives them again.
+ * one. Until a push succeeds the target serves its previous weights. After each success, weights older than the `grace`
+ * versions before it are unloaded; failed unloads are retried next time. Between pushes the target is polled, and
+ * receives weights again that it lost.
  */
 import { Cause, Deferred, Duration, Effect, Latch, Metric, Option, Random, Result, type Scope } from "effect"
 import { type Adapter, type Target, TargetError } from "./Target.ts"
@@ -25,7 +23,7 @@ export interface Options {
   readonly onReleased: Effect.Effect<void>
 }
 
-/** How a push to a target ended. */
+/** Result of a push to a target. */
 export type Outcome = "served" | "superseded"
 
 export interface Job {

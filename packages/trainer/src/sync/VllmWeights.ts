@@ -1,13 +1,12 @@
 /**
  * Replaces all weights of a vLLM server from a folder in hub format, by the endpoints that VLLM_SERVER_DEV_MODE=1
- * enables (0.32, 0.33): waits for running requests, or aborts them after a time limit; requests that arrive meanwhile
- * wait (from 0.33 on they get 503 and must retry); reloads the weights in place (`/collective_rpc`), resets the prefix
- * cache, and resumes the server.
+ * enables (0.32, 0.33): waits for running requests, or aborts them after a time limit, while new ones wait (from 0.33
+ * on they get 503 and must retry); reloads the weights in place (`/collective_rpc`), resets the prefix cache, and
+ * resumes.
  *
- * No answer has unidentified weights: the server's label states its version, or that others are being loaded
- * (`WeightLabel`), and becomes a version's name only when the server returns the trainer's logprobs for a known
- * sequence. A server that failed to read a folder has lost its weights and dies at the next request, so it stays paused
- * until the next attempt.
+ * The server's label states its version, or that others are being loaded (`WeightLabel`), and becomes a version's name
+ * only when the server returns the trainer's logprobs for a known sequence. A server that failed to read a folder has
+ * lost its weights and dies at the next request, so it stays paused until the next attempt.
  */
 import * as WeightLabel from "@atropos/core/inference/backend/WeightLabel"
 import { Duration, Effect, Option, Schema } from "effect"

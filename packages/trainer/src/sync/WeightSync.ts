@@ -1,14 +1,12 @@
 /**
  * Pushes new weights to samplers: vLLM, SGLang and policy servers, and the engine in this process, in parallel.
  *
- * Every version has a unique name (`<name>-<run>-v<version>`), so that servers cannot mix up versions, and every
- * request's policy version is known. A failing target is retried on a bounded, jittered schedule, visible in logs,
- * metrics and `status`; it keeps serving its previous weights and does not delay other targets. A newer version
- * supersedes a pending older one. Older versions are unloaded after a grace period in versions, and folders are removed
- * once no target uses them.
+ * Every version has a unique name (`<name>-<run>-v<version>`), so that every request's policy version is known. A
+ * failing target is retried on a bounded schedule, visible in logs, metrics and `status`; it keeps serving its previous
+ * weights and does not delay others. A newer version supersedes a pending one. Older versions are unloaded after
+ * `grace` more, and folders removed once no target uses them.
  *
- * Servers read adapters from `folder`. For a server on another machine this must be a shared folder, and `remoteFolder`
- * its path there.
+ * Servers read adapters from `folder`, which a server on another machine must share, as `remoteFolder`.
  */
 import {
   Context,
@@ -206,7 +204,7 @@ export const layer = (options: Options): Layer.Layer<WeightSync, never, FileSyst
 
 const address = /^(vllm|sglang|policy)\+(https?:\/\/\S+)$/
 
-/** What is trained and pushed: an adapter, or all weights of the model. */
+/** The trained and pushed weights: an adapter, or all weights of the model. */
 export type Trains = "adapter" | "all"
 
 /** All weights are trained, but a server only takes adapters. */

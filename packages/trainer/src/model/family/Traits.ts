@@ -81,7 +81,7 @@ export interface LayerTraits {
 export interface Mixture {
   readonly experts: number
   readonly perToken: number
-  /** Of each expert. */
+  /** Per expert. */
   readonly intermediateSize: number
   /** True if the chosen experts' softmax weights are normalized to sum to 1. */
   readonly isNormed: boolean

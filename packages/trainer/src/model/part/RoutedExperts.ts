@@ -15,7 +15,7 @@ export interface Routing {
   readonly experts: number
 }
 
-/** Of a model; undefined if it has no mixture. */
+/** Routing of a model; undefined if it has no mixture. */
 export const routingOf = ({
   layerTraits,
   mixture

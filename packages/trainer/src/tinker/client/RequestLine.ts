@@ -1,10 +1,9 @@
 /**
- * Sends the numbered requests of a model in training.
+ * Sends the numbered requests of a model in training, one at a time; the chunks of a batch count as one.
  *
- * The numbers order requests and make them idempotent: one sent twice is applied once. A number that never reached the
- * server cannot be skipped: a request interrupted before it was accepted is sent before the next one; if the server
- * does not accept a request, all later ones fail with `broken`. One request at a time; the chunks of a batch count as
- * one.
+ * The numbers order requests and make them idempotent. A number that never reached the server cannot be skipped: a
+ * request interrupted before it was accepted is sent before the next one; if the server does not accept a request, all
+ * later ones fail with `broken`.
  */
 import { Cause, Effect, Exit, Semaphore } from "effect"
 import * as ForwardBackward from "../protocol/ForwardBackward.ts"

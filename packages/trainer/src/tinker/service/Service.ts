@@ -40,7 +40,7 @@ export interface Options {
   readonly device: DeviceKind
   /** Memory limit of the process, bytes. Default: the available memory. */
   readonly memory?: number
-  /** Of the sampler. Default: the engine's. */
+  /** Cache sizes of the sampler. Default: the engine's. */
   readonly caches?: Pick<EngineSettings, "kvMemoryMegabytes" | "prefixCacheMegabytes">
 }
 

@@ -1,9 +1,8 @@
 /**
  * A model in training: an adapter with its optimizer, on the shared base model.
  *
- * Gradients of several forward_backward calls accumulate until the next step. If one of them fails, the accumulated
- * gradient is not what the client expects: the next step then fails too, states the reason, and discards it. The caller
- * runs operations one at a time.
+ * Gradients accumulate over forward_backward calls until the next step. If one of them failed, the next step fails too,
+ * states the reason, and discards the gradient. The caller runs operations one at a time.
  */
 import { Effect, Exit, Scope } from "effect"
 import type { Resident } from "../../exec/Executor.ts"
