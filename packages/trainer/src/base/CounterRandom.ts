@@ -1,8 +1,7 @@
 /**
- * Counter-based random numbers: a function of the request's seed, the choice and the position.
+ * Counter-based random numbers, a function of seed, choice and position, so that sampling does not depend on the batch.
  *
- * Philox-4x32 with 10 rounds: the same arguments give the same number in any order and on any thread, so that sampling
- * does not depend on the rest of the batch. Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+ * Philox-4x32 with 10 rounds: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
  */
 
 const roundMultipliers = [0xd2511f53, 0xcd9e8d57] as const

@@ -1,8 +1,6 @@
 /**
- * Writes folders atomically, even if the process is killed.
- *
- * A folder is filled under a hidden name (`.step_12.partial`), synced to disk, renamed, and the rename is synced too. A
- * folder under its final name is complete and survives a power loss.
+ * Writes folders atomically: under a hidden name (`.step_12.partial`), synced to disk and renamed. A folder under its
+ * final name is complete and survives a power loss.
  */
 import { Effect, FileSystem, Path } from "effect"
 import * as CheckpointError from "./CheckpointError.ts"

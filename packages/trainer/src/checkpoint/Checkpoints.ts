@@ -1,10 +1,10 @@
 /**
- * Manages a run's checkpoints: folders `step_<n>` in one folder, where n is the number of batches trained on.
+ * Manages a run's checkpoints: folders `step_<n>`, where n is the number of batches trained on; the newest `keep`
+ * remain.
  *
- * Each contains `trainer.json` (step, consumed batches, settings, and the reference of the weights) and the learning
- * engine's local files: for the local engine the weights in a standard format (a PEFT adapter, or a model folder) and
- * `trainer_state.safetensors` (exact parameters and optimizer). They are written atomically (`AtomicFolder`); the
- * newest `keep` remain. One process at a time writes here.
+ * Each contains `trainer.json` (step, consumed batches, settings, reference of the weights) and the engine's local
+ * files: weights in a standard format (a PEFT adapter, or a model folder) and `trainer_state.safetensors` (exact
+ * parameters and optimizer). Written atomically (`AtomicFolder`), by one process at a time.
  */
 import { Effect, FileSystem, Option, Path, Result } from "effect"
 import type { WeightsReference } from "../learn/LearnerEngine.ts"

@@ -17,7 +17,7 @@ export const TrainerState = Schema.Struct({
   policyVersion: Schema.Natural,
   /** Batches whose step was skipped, since the start of the run. */
   skipped: Schema.Natural,
-  /** Consecutive steps with a NaN or infinite loss or gradient. */
+  /** Steps with a NaN or infinite loss or gradient since the last good step. */
   nonFiniteInARow: Schema.Natural,
   /** The newest batches, oldest first. */
   consumed: Schema.Array(Consumed),

@@ -1,3 +1,4 @@
+/** Limits of the generation engine. */
 import { field } from "@atropos/core/base/Settings"
 import { Schema } from "effect"
 

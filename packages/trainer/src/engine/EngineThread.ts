@@ -1,8 +1,8 @@
 /**
- * Manages the engine's thread from its owner's side: sends commands, receives answers and tokens, and restarts it.
+ * Sends commands to the engine's thread, receives answers and tokens, and restarts it.
  *
- * If the thread fails, all its requests fail with `EngineFailed`. A new one starts immediately if the old one had
- * worked, else after a delay that doubles up to half a minute, and receives the newest weights of every name.
+ * If it fails, all its requests fail with `EngineFailed`. A new one starts immediately if the old one had worked, else
+ * after a delay that doubles up to half a minute, and receives the newest weights of every name.
  */
 import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
 import * as Thread from "@atropos/core/base/Thread"

@@ -1,8 +1,8 @@
 /**
  * A request inside the engine, from arrival to its last choice.
  *
- * The prompt is prefilled once, into its own cache, in chunks whose size depends only on the prompt; each choice starts
- * with a copy of that cache and its own first token, sampled from the same row of logits.
+ * The prompt is prefilled once, in chunks whose size depends only on the prompt; each choice starts with a copy of its
+ * cache, and its own first token from the same logits.
  */
 import { Effect } from "effect"
 import { GrammarError, type Grammars, type Matcher } from "../grammar/Grammars.ts"

@@ -1,8 +1,7 @@
 /**
- * Tracks the engine's requests: waiting, in prefill, or decoding, and their weights.
- *
- * A request is pinned to the newest weights of its policy when it starts. Everything it holds (rows, memory, weights)
- * is freed when it is dropped, in any state. Pure bookkeeping: runs no model and sends no answers.
+ * Tracks the engine's requests (waiting, in prefill, decoding) and their weights: the newest of their policy at the
+ * start. Everything a request holds (rows, memory, weights) is freed when it is dropped, in any state. Pure
+ * bookkeeping.
  */
 import { Admission } from "./Admission.ts"
 import { EngineOverloaded, type EngineError, PromptTooLong, UnknownPolicy } from "./EngineRequests.ts"

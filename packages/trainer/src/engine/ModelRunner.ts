@@ -1,9 +1,8 @@
 /**
  * Interface of a model run over new positions of several sequences.
  *
- * Positions beyond a row's own count are padding: their results are finite but meaningless, and no real position
- * attends to them. At least two rows go through every matmul: with one, other kernels are used, and the same token
- * would get slightly different numbers alone than in a batch.
+ * Positions beyond a row's own count are padding, with finite but meaningless results. At least two rows go through
+ * every matmul, because one row would use other kernels with slightly different numbers.
  */
 import type { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"

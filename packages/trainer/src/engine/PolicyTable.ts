@@ -1,8 +1,7 @@
 /**
- * Tracks the weights that the engine holds, and their users.
- *
- * Each name has one newest version. A replaced or unloaded version is not given to new requests, and is freed with the
- * last request that uses it: `free` is called once per version. Without a name, the name loaded last is used.
+ * Tracks the weights that the engine holds, and their users. A replaced or unloaded version is not given to new
+ * requests; it is freed with its last user, and `free` is called once per version. Without a name, the name loaded last
+ * is used.
  */
 
 /** One version of weights; `A` is their form for a run. */

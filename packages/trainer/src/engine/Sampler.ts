@@ -1,10 +1,9 @@
 /**
- * Samples a token from a row of logits.
+ * Samples a token from a row of logits, using per-block statistics from the graph instead of reading the whole
+ * vocabulary.
  *
- * A row has statistics per block of consecutive tokens, computed by the graph, so that sampling reads one block instead
- * of the whole vocabulary. Applies temperature, then top-k, then top-p among the top k, then min-p, like transformers.
- * Logprobs are log softmax(logits / temperature)[token] over all tokens; sums over blocks are float64. Ties are ordered
- * by token id. Pure.
+ * Applies temperature, top-k, top-p among the top k, then min-p, like transformers. Logprobs are log softmax(logits /
+ * temperature)[token] over all tokens; sums over blocks are float64. Ties are ordered by token id. Pure.
  */
 import type { Alternatives, Sampling } from "./EngineRequests.ts"
 

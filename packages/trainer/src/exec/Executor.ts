@@ -1,9 +1,8 @@
 /**
  * Interface of a graph executor: loads models, runs them, and keeps tensors where they are used.
  *
- * Two layers: `Ort.layer` in the calling thread (engine threads, scripts, tests) and `OrtWorker.layer` in a separate
- * thread (programs: a run blocks its thread until it completes). Inputs are checked against the model's declarations
- * before a run. A run cannot be cancelled; an interrupted caller does not wait for it.
+ * `Ort.layer` runs in the calling thread, which a run blocks; `OrtWorker.layer` in a separate one. Inputs are checked
+ * against the model's declarations. A run cannot be cancelled; an interrupted caller does not wait for it.
  */
 // Imported by module: threads load this file, and effect's index would load all of it.
 import * as Context from "effect/Context"

@@ -2,10 +2,8 @@
  * Copies tensors to and from the memory of a WebGPU device.
  *
  * ONNX Runtime's Node binding has no such copies (`Tensor.getData` of a GPU tensor crashes the process), so each is a
- * run of a one-Identity model, whose session leaves its output on the device or returns it. WebGPU has no float64: such
- * tensors stay in host memory, and so do empty ones. A tensor must not outlive the session that made it (freeing it
- * then crashes the process), so tensors that another session left on the device are copied too. The device is opened
- * immediately.
+ * run of a one-Identity model. float64, which WebGPU lacks, and empty tensors stay in host memory. Freeing a tensor
+ * after its session crashes the process, so tensors of other sessions are copied too. The device is opened immediately.
  */
 import type * as Ort from "onnxruntime-common"
 import { Graph } from "../graph/Graph.ts"

@@ -1,9 +1,7 @@
 /**
- * Worker thread that compiles grammars and computes token masks. Library calls are synchronous and may take
- * milliseconds or minutes.
- *
- * Messages are processed in order. After a failed compilation the library's instance is unusable (it aborts), and the
- * owner ends the thread.
+ * Worker thread that compiles grammars and computes token masks, in message order; library calls are synchronous and
+ * may take minutes. After a failed compilation the library's instance is unusable (it aborts), and the owner ends the
+ * thread.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import type { Order, Reply, Setup } from "./GrammarThread.ts"

@@ -1,10 +1,8 @@
 /**
- * Compiles JSON schema grammars over one vocabulary, once each, in separate threads, and creates matchers of answers in
- * progress.
+ * Compiles JSON schema grammars over one vocabulary, once each, in separate threads, and creates matchers of answers.
  *
- * Compilation has a time limit; a schema that exceeds it is rejected with a description of its size, and rejected
- * immediately when requested again. Large grammars are compiled in threads without answers in progress, small ones in
- * any.
+ * A schema that exceeds the time limit is rejected with a description of its size, and immediately when requested
+ * again. Large grammars are compiled in threads without answers in progress, small ones in any.
  */
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Deferred, Duration, Effect, Result, Semaphore } from "effect"

@@ -1,9 +1,9 @@
 /**
  * Determines the bytes of a tokenizer's tokens, for grammars.
  *
- * Byte-level BPE vocabularies and SentencePiece with byte fallback are used as written; for tokenizers fully identified
- * by name (bytes, characters), tokens are written in byte-level BPE's alphabet, which has a letter per byte. Special
- * tokens are empty: no text contains them.
+ * Byte-level BPE vocabularies and SentencePiece with byte fallback are used as written; for tokenizers identified by
+ * name (bytes, characters), tokens are written in byte-level BPE's alphabet. Special tokens are empty: no text contains
+ * them.
  */
 import type { Tokenizer } from "@atropos/core"
 import { Effect } from "effect"

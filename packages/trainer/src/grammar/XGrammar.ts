@@ -1,9 +1,9 @@
 /**
- * Loads XGrammar in WebAssembly (`@mlc-ai/web-xgrammar`, an optional peer), which computes the allowed tokens of a text
- * that must match a JSON schema.
+ * Loads XGrammar in WebAssembly (`@mlc-ai/web-xgrammar`, an optional peer), which computes the tokens allowed by a
+ * grammar.
  *
- * The package is a browser script declared as a module, which Node can neither import nor require: its text is run as a
- * function body with CommonJS arguments. Every call returns a new instance.
+ * The package is a browser script declared as a module, which Node cannot load: its text is run as a function body with
+ * CommonJS arguments. Every call returns a new instance.
  */
 import * as Installed from "@atropos/core/base/Installed"
 import { readFileSync } from "node:fs"

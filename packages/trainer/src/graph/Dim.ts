@@ -1,9 +1,9 @@
 /**
  * Sizes of axes: numbers, or expressions over symbols whose values the inputs of a run define.
  *
- * An expression is (sum of products of symbols) / integer, such as `"2*B*T"`, `"(P+T)/2"`, `"B*T/4"`. It is text in a
- * normal form, so that equal sizes are equal strings: terms and factors are sorted, the fraction is in lowest terms.
- * Divisions must be exact: if a run's sizes are not divisible, the operation that uses the size fails in the executor.
+ * An expression is (sum of products of symbols) / integer, such as `"2*B*T"`, `"(P+T)/2"`, `"B*T/4"`, as text in a
+ * normal form, so that equal sizes are equal strings. Divisions must be exact: else the operation that uses the size
+ * fails in the executor.
  */
 
 import { ShapeError } from "./GraphError.ts"

@@ -1,12 +1,11 @@
 /**
  * Orders the nodes of a model so that ONNX Runtime frees memory as early as possible.
  *
- * The runtime does not run nodes in file order. It goes depth first from the outputs, and of a node's inputs first
- * computes the one whose node is last in the file (`Graph::ReverseDFSFrom` with `NodeCompare`,
- * onnxruntime/core/graph/graph.cc). In creation order the gradients of the first layer's parameters would come before
- * those of later layers, and everything these need would be kept until then. So independent nodes are written in
- * reverse: from the end of the file, always the earliest created node whose users are all written. The depth-first walk
- * then runs nodes nearly in creation order, forward pass first and layers backward.
+ * The runtime goes depth first from the outputs, and of a node's inputs first computes the one whose node is last in
+ * the file (`Graph::ReverseDFSFrom` with `NodeCompare`, onnxruntime/core/graph/graph.cc). So independent nodes are
+ * written in reverse: from the end of the file, always the earliest created node whose users are all written. Nodes
+ * then run nearly in creation order, forward pass first and layers backward, instead of the first layer's gradients
+ * before later layers'.
  */
 import type { Node, Value } from "./Value.ts"
 

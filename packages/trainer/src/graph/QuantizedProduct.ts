@@ -1,10 +1,9 @@
 /**
  * Multiplies with a quantized matrix: Y = X Wᵀ, W [N, K] in codes of 8 or 4 bits with a scale per block of inputs.
  *
- * In training W is dequantized before each matmul, forward and backward, and freed afterwards: one matrix at a time is
- * in float32, and results and gradients are those of the dequantized matrix. The scales are made dependent on the
- * matmul's input; otherwise ONNX Runtime would dequantize all matrices at the start, or keep those of the forward pass
- * for the backward pass.
+ * In training W is dequantized to float32 before each matmul, forward and backward, and freed afterwards. The scales
+ * are made dependent on the matmul's input; otherwise ONNX Runtime would dequantize all matrices at the start, or keep
+ * them.
  *
  * Sampling has few rows, for which dequantizing would cost ten times the matmul. ONNX Runtime's `MatMulNBits` works on
  * the codes: 4-bit ones in float32 arithmetic; for 8-bit ones the only fast kernel also rounds the blocks of X to 8

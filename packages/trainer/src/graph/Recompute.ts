@@ -1,9 +1,8 @@
 /**
  * Recomputes values of checkpoints for the backward pass.
  *
- * The executor's common-subexpression elimination would merge a copy of a node with the same inputs with the original,
- * and could run it as early. So the segment's inputs pass a barrier, `where(c, x, x)` with c computed from the gradient
- * that enters the segment: the copies differ from the originals, and cannot run before that gradient is available.
+ * A segment's inputs pass a barrier, `where(c, x, x)` with c computed from the gradient that enters it: otherwise the
+ * executor's common-subexpression elimination would merge copies with the originals, or run them early.
  */
 import type { Graph } from "./Graph.ts"
 import type { Segment, Value } from "./Value.ts"

@@ -1,10 +1,9 @@
 /**
- * Computes the advantages of a scored group, one per token.
+ * Computes the advantages of a scored group, one per token, from scores (rules: `ScoreAdvantage` in core) or from the
+ * environment's own advantages; a row with one entry applies to the whole sequence.
  *
- * A sequence's score gives one advantage for all its tokens (rules: `ScoreAdvantage` in core). Advantages per token
- * from the environment are used unchanged; a row with one entry applies to the whole sequence.
- * `overrides[i].set_advantage_to_zero` zeroes all advantages of sequence i, including given ones. Sequences with the
- * same `overrides[i].session` are one rollout: they count once in the group and share one advantage.
+ * `overrides[i].set_advantage_to_zero` zeroes all advantages of sequence i. Sequences with the same
+ * `overrides[i].session` are one rollout: they count once in the group and share one advantage.
  */
 import { ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 

@@ -1,8 +1,6 @@
 /**
- * Checks invariants that every objective must satisfy, on synthetic tokens, so that a custom loss fails before
- * training.
- *
- * Cannot check that the loss is the intended one or that its sign is right.
+ * Checks invariants of an objective on synthetic tokens, so that a broken custom loss fails before training. Cannot
+ * check that the loss is the intended one or that its sign is right.
  */
 import { Effect, type Scope } from "effect"
 import type { Executor, ExecutorError } from "../exec/Executor.ts"

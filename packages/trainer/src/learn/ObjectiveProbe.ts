@@ -1,9 +1,6 @@
 /**
- * Generates synthetic tokens for checking objectives (sequences with masked tokens, ratios near 1, all optional
- * inputs), and evaluates an objective on them.
- *
- * Unlike `HostObjective` it keeps masked tokens, so that their influence is visible, and it can hold stop-gradient
- * values constant (`frozen`), so that a loss with such parts has a comparable derivative.
+ * Generates synthetic tokens for checking objectives (masked tokens, ratios near 1, all optional inputs), and evaluates
+ * objectives on them, including masked tokens, and with stop-gradient values held constant (`frozen`) for derivatives.
  */
 import { Effect, type Scope } from "effect"
 import * as Pieces from "../base/Pieces.ts"

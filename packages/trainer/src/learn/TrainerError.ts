@@ -1,3 +1,4 @@
+/** Reasons why training stops. */
 import { Schema } from "effect"
 
 export const TrainerFailure = Schema.Literals([

@@ -1,9 +1,8 @@
 /**
  * Converts scored groups to training sequences, which `MicroBatch` packs and `TrainGraph` reads.
  *
- * Arrays are aligned by position as in `ScoredGroup`: unpadded, unshifted, T entries each. Entry t belongs to the
- * prediction of token t from the tokens before it, so entry 0 is unused. Logprobs are nats of the distribution at
- * `temperature`.
+ * Arrays are aligned by position, unpadded, T entries each; entry t belongs to the prediction of token t, so entry 0 is
+ * unused. Logprobs are nats of the distribution at `temperature`.
  */
 import { Sampling, Trajectory, type ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import type { SequenceSettings } from "../loss/SequenceSettings.ts"

@@ -1,9 +1,9 @@
 /**
- * Selects the trainable sequences of a batch, truncates them, and weights their tokens in the batch's loss. The result
- * may be split into micro-batches or requests in any way: losses and gradients of the parts add up to the batch's.
+ * Selects the trainable sequences of a batch, truncates them, and weights their tokens. Losses and gradients of any
+ * split into micro-batches or requests add up to the batch's.
  *
- * A sequence is excluded, and counted, if it has no trained tokens, is too long (`tooLong: "drop"`), or contains a
- * token id outside the vocabulary or a NaN or infinite number: not all engines check ids, and one NaN ruins a step.
+ * Excludes, and counts, sequences without trained tokens, too long ones (`tooLong: "drop"`), and those with token ids
+ * outside the vocabulary or NaN or infinite numbers.
  */
 import type { AggregationSettings } from "../loss/Aggregation.ts"
 import * as Aggregation from "../loss/Aggregation.ts"

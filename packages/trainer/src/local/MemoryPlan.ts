@@ -2,10 +2,10 @@
  * Chooses how a training graph is built for a model and micro-batch size: what the backward pass recomputes, in how
  * many chunks logits are computed, and whether frozen weights are prepacked.
  *
- * Selects the fastest variant whose activations fit. If all activations take little memory, nothing is recomputed; else
- * the activations between matmuls are (a few percent slower); if that does not fit, whole blocks (about a quarter
- * slower). Prepacked weights save a tenth of the time and need a copy, so they have second priority. The decision uses
- * total, not free, memory: a resumed run must build the same graph.
+ * Selects the fastest variant whose activations fit: nothing recomputed if all take little memory, else activations
+ * between matmuls (a few percent slower), else whole blocks (about a quarter slower). Prepacking saves a tenth of the
+ * time for a copy of the weights, and has second priority. Uses total, not free, memory: a resumed run must build the
+ * same graph.
  *
  * Estimate, bytes for N positions in rows of T, a model of L layers, H hidden, I feed-forward, A heads of D, in
  * float32:
@@ -15,14 +15,11 @@
  *     nothing   + 4 N L (3 I + 4 H + A T)         also norms, activations, attention weights
  *     always    + 4 N (6 I + 4 H + 4 A D + 3 A T) the current block
  *
- * In rows of more than 256 positions (on WebGPU in those whose scores would be too large) attention is computed in
- * blocks: its weights are never stored (A T drops out), and five arrays exist for the current block. At 14 heads of 64
- * (forward and backward pass of one layer, 2 cores), rows of 1,024 and 4,096 positions then take 252 and 475 MB instead
- * of 744 and 8,110, and 66 and 72 % of the time; 8 sequences in a row of 2,048 take 16 % of it, because masked blocks
- * are skipped.
- *
- * For the gated delta rule, chunk matrices take the place of attention weights; that part of the estimate follows from
- * shapes and was not measured.
+ * Rows above 256 positions (on WebGPU those whose scores would be too large) use block attention, which never stores
+ * its weights (A T drops out) and needs five arrays for the current block. At 14 heads of 64 (forward and backward pass
+ * of one layer, 2 cores), rows of 1,024 and 4,096 positions then take 252 and 475 MB instead of 744 and 8,110, and 66
+ * and 72 % of the time; 8 sequences in a row of 2,048 take 16 % of it. For the gated delta rule the estimate was not
+ * measured.
  *
  * Measured (4 x 256): 9M parameters 495, 577, 731 MB of the whole process, the estimate's differences 71 and 147; 100M
  * parameters 1054, 1353, 1896 MB, differences 340 and 642; with prepacked weights 390 MB more.

@@ -1,16 +1,13 @@
 /**
- * AdamW with decoupled weight decay and gradient norm clipping, over one flat parameter vector.
- *
- * Two functions, `init` and `update`, with all state passed explicitly. `update` works in place to avoid copies of a
- * large model, so run it in its own thread (`OptimizerThread`). Double-precision arithmetic, single-precision storage;
- * deterministic to the bit.
+ * AdamW with decoupled weight decay and gradient norm clipping, over one flat parameter vector. `update` works in
+ * place. Double-precision arithmetic, single-precision storage; deterministic to the bit.
  *
  *     theta <- theta - lr * decay * theta                          (matrices only)
  *     m <- beta1 m + (1 - beta1) g        v <- beta2 v + (1 - beta2) g^2
  *     theta <- theta - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
  *
- * Loshchilov and Hutter 2019, algorithm 2 (https://arxiv.org/abs/1711.05101), as `torch.optim.AdamW` computes it;
- * clipping as `torch.nn.utils.clip_grad_norm_`: g is scaled by min(1, maxNorm / (norm + 1e-6)).
+ * Loshchilov and Hutter 2019, algorithm 2 (https://arxiv.org/abs/1711.05101), as in `torch.optim.AdamW`; clipping as in
+ * `torch.nn.utils.clip_grad_norm_`: g is scaled by min(1, maxNorm / (norm + 1e-6)).
  */
 import type { Layout } from "../model/Parameters.ts"
 

@@ -1,9 +1,7 @@
 /**
- * Reads and writes the optimizer's state: a float32 safetensors file with three tensors per slot of the layout.
- *
- * `<slot>` is the unrounded parameter; `exp_avg.<slot>` and `exp_avg_sq.<slot>` are AdamW's moments (PyTorch's names);
- * `updates` in the header's metadata is the number of updates. Reading restores the same bits, and fails with the
- * tensor's name if the layout differs or a parameter is not finite.
+ * Reads and writes the optimizer's state: a float32 safetensors file with `<slot>`, the unrounded parameter, and
+ * AdamW's moments `exp_avg.<slot>` and `exp_avg_sq.<slot>` (PyTorch's names); `updates` in the header's metadata counts
+ * updates. Lossless. Reading fails with the tensor's name if the layout differs or a parameter is not finite.
  */
 import { Effect } from "effect"
 import { type Layout, view } from "../model/Parameters.ts"

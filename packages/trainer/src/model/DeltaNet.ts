@@ -4,10 +4,9 @@
  *
  *     S_t = a_t S_{t-1} + b_t k_t (v_t - (a_t S_{t-1})ᵀ k_t)ᵀ    o_t = S_tᵀ q_t / sqrt(Dk)
  *
- * with ln a = -exp(A) softplus(x W_a + dt) and b = sigmoid(x W_b); queries, keys and values first pass a short
- * convolution and SiLU; queries and keys are then L2-normalized. A head's output is normed, and gated by SiLU(x W_z).
- *
- * Training and generation only differ in `Recurrence`.
+ * with ln a = -exp(A) softplus(x W_a + dt) and b = sigmoid(x W_b). Queries, keys and values pass a short convolution
+ * and SiLU; queries and keys are L2-normalized; outputs are normed and gated by SiLU(x W_z). Training and generation
+ * only differ in `Recurrence`.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"

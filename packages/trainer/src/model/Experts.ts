@@ -1,15 +1,13 @@
 /**
  * Mixture of experts: a router chooses k of E experts for each token, whose results are weighted and summed.
  *
- * The weights of all experts are one tensor (`Stacks`), and a loop runs over blocks of rows of one expert each
- * (`part/Dispatch`): the graph's size does not depend on the number of experts, and unused experts cost nothing. For a
- * row x of a token with weight w,
+ * A loop runs over blocks of rows of one expert each (`part/Dispatch`), so that the graph's size does not depend on E,
+ * and unused experts cost nothing. For a row x of a token with weight w (0 for an empty row),
  *
  *     y = W_down (w h) + w b_down,  h = act(W_gate x, W_up x)
  *
- * and an empty row has w = 0, so it adds nothing, forward or backward. The backward pass recomputes h block by block;
- * expert activations are never stored. The choice has no gradient, the weights of the chosen experts do. Choices may be
- * recorded and supplied (`Routes`); the weights are then still the current router's.
+ * The backward pass recomputes h block by block; expert activations are never stored. The choice has no gradient, the
+ * weights of the chosen experts do. Choices may be recorded and supplied (`Routes`), weighted by the current router.
  */
 import { grad } from "../graph/Autodiff.ts"
 import { type Dim, dimAdd } from "../graph/Dim.ts"

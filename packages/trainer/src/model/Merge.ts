@@ -1,9 +1,9 @@
 /**
  * Merges an adapter into its model: writes a Hugging Face folder that needs no adapter and has the same logits.
  *
- * W becomes W + s B A, with DoRA each row scaled to its magnitude; the embedding becomes E + s (B A)ᵀ; modules trained
- * in full replace the base's. Tensors are computed and written one by one, so that no second model is in memory. A tied
- * output matrix with an adapter on it or the embedding becomes a separate matrix (`tie_word_embeddings` false).
+ * W becomes W + s B A, with DoRA each row scaled to its magnitude; the embedding E + s (B A)ᵀ. Tensors are written one
+ * by one, without a second model in memory. A tied output matrix with an adapter on it or the embedding is untied
+ * (`tie_word_embeddings` false).
  */
 import { Effect, FileSystem, Path } from "effect"
 import * as Lora from "./Lora.ts"

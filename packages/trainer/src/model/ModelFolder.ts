@@ -1,9 +1,7 @@
 /**
  * Reads and writes models as Hugging Face folders: `config.json`, and `model.safetensors` or shards with
- * `model.safetensors.index.json`.
- *
- * Reading checks every tensor of the architecture against the configuration before loading anything. Errors name
- * tensors that are missing, have another shape, or are not bf16, f16 or f32; extra ones are ignored.
+ * `model.safetensors.index.json`. Before loading, checks every tensor of the architecture: missing ones, other shapes,
+ * and types other than bf16, f16 or f32 are errors; extra ones are ignored.
  */
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"

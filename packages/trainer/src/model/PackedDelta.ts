@@ -1,14 +1,13 @@
 /**
- * Gated delta rule for training, over rows that may hold several consecutive sequences: in chunks of 32 tokens (Yang et
- * al. 2024, 2412.06464, section 3.3). States do not cross sequence boundaries.
+ * Gated delta rule for training, over rows of several sequences without state across them: in chunks of 32 tokens (Yang
+ * et al. 2024, 2412.06464, section 3.3).
  *
- * Within a chunk the corrections v_t of its tokens depend on each other by a triangular system (I + L) V = ..., whose
- * inverse is composed from those of halves, X - X M X (substitution as matmuls, over all chunks in parallel); its
- * gradient follows from the graph's rules. A loop passes the state from chunk to chunk:
+ * Within a chunk the corrections v_t solve a triangular system (I + L) V = ..., whose inverse is composed from those of
+ * halves, X - X M X, for all chunks in parallel. A loop passes the state from chunk to chunk:
  *
  *     V = U - W S    O = Q S + A V    S' = g S + Kᵀ V
  *
- * The backward pass recomputes the states, and iterates over the chunks in reverse.
+ * The backward pass recomputes the states, and iterates in reverse.
  */
 import { grad } from "../graph/Autodiff.ts"
 import { type Dim, dimMul, dimSub } from "../graph/Dim.ts"

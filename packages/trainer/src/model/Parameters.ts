@@ -1,9 +1,7 @@
 /**
- * Trainable parameters: one flat vector of floats, and each tensor's place in it.
- *
- * Tensors have the names and layouts of Hugging Face and PEFT (without `base_model.model.`):
- * `model.layers.0.self_attn.q_proj.weight` [out, in], `….lora_A.weight` [r, in], `….lora_B.weight` [out, r], so they
- * are saved without rearrangement.
+ * Trainable parameters: one flat vector of floats, and each tensor's place in it. Names and layouts are those of
+ * Hugging Face and PEFT (without `base_model.model.`): `model.layers.0.self_attn.q_proj.weight` [out, in],
+ * `….lora_A.weight` [r, in], `….lora_B.weight` [out, r].
  */
 export interface Slot {
   readonly name: string

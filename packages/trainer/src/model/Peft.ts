@@ -1,9 +1,7 @@
 /**
- * Reads and writes adapters as PEFT folders: `adapter_config.json` and `adapter_model.safetensors` with names under
- * `base_model.model.`.
- *
- * Written folders load in PEFT, and plain LoRA on block layers also in vLLM and SGLang. Rank and modules of a read
- * adapter must match the model's layout; unsupported options (biases, ranks that differ by layer) are rejected by name.
+ * Reads and writes adapters as PEFT folders: `adapter_config.json` and `adapter_model.safetensors`, names under
+ * `base_model.model.`. Plain LoRA on block layers also loads in vLLM and SGLang. Rank and modules of a read adapter
+ * must match the model's layout; unsupported options (biases, ranks that differ by layer) are rejected by name.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as TextPart from "./family/TextPart.ts"

@@ -1,9 +1,8 @@
 /**
  * Loads a model from a Hugging Face folder or hub id, with an adapter to train on it or for full training.
  *
- * With an adapter the weights are memory-mapped from the files when a graph is loaded (half precision from a float32
- * copy in the cache). For full training they are converted to float32 in memory: 4 bytes per parameter here, 12 more in
- * the optimizer.
+ * With an adapter the weights are memory-mapped (half precision from a float32 copy in the cache). For full training
+ * they are converted to float32 in memory: 4 bytes per parameter here, 12 more in the optimizer.
  */
 import { totalmem } from "node:os"
 import { Tokenizer } from "@atropos/core"

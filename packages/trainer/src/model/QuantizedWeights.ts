@@ -1,12 +1,11 @@
 /**
- * Quantizes frozen weights to 8 or 4 bits: the matrices of linear layers are rounded once into a file of the cache
- * (`base/CacheFile`, kind `quantized`) that every graph and process maps. Embeddings, the output matrix, norms and
- * biases are not quantized, as in QLoRA (Dettmers et al. 2023, 2305.14314); nor are matrices whose rows are not whole
- * blocks.
+ * Quantizes frozen linear layers to 8 or 4 bits, once, into a file of the cache (`base/CacheFile`, kind `quantized`)
+ * that every graph and process maps. Embeddings, the output matrix, norms and biases are not quantized, as in QLoRA
+ * (Dettmers et al. 2023, 2305.14314); nor are matrices whose rows are not whole blocks.
  *
- * In each row, `blockSize` inputs share a scale: w ≈ scale · (code - zero), with zero 8 or 128. The block's
- * value of largest magnitude gets code 0, and the scale is then fitted to the rounded codes by least squares. Two 4-bit
- * codes share a byte, the first in its lower half: the layout of ONNX's `uint4` and ONNX Runtime's `MatMulNBits`.
+ * In each row, `blockSize` inputs share a scale: w ≈ scale · (code - zero), with zero 8 or 128. The block's value of
+ * largest magnitude gets code 0, and the scale is then fitted to the rounded codes by least squares. Two 4-bit codes
+ * share a byte, the first in its lower half: the layout of ONNX's `uint4` and ONNX Runtime's `MatMulNBits`.
  */
 import { Effect, type FileSystem, type Path } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"

@@ -1,9 +1,7 @@
 /**
- * Reads and writes safetensors files.
- *
- * Format (https://huggingface.co/docs/safetensors): 8 bytes of header length, a JSON header of names with type, shape
- * and offsets, then the data. Headers are untrusted: lengths, offsets and sizes are checked against the file before
- * use.
+ * Reads and writes safetensors files (https://huggingface.co/docs/safetensors): 8 bytes of header length, a JSON header
+ * of names with type, shape and offsets, then the data. Headers are untrusted: lengths, offsets and sizes are checked
+ * first.
  */
 import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Schema } from "effect"

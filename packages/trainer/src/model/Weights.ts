@@ -1,9 +1,7 @@
 /**
- * Frozen weights: each tensor's location in the model's files, or its values.
- *
- * Files are read in place when a graph is loaded: float32 as is; bf16 and f16 are converted by the graph into its own
- * copy (large ones come from the file of `WidenedWeights`). Quantized matrices come from the file of
- * `QuantizedWeights`, and are matmul operands rather than constants.
+ * Frozen weights: each tensor's location in the model's files, or its values. float32 is read in place; bf16 and f16
+ * are converted by the graph into its own copy (large ones: `WidenedWeights`); quantized matrices (`QuantizedWeights`)
+ * are matmul operands rather than constants.
  */
 import type { DType } from "../graph/DType.ts"
 import type { Graph } from "../graph/Graph.ts"

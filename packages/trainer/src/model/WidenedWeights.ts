@@ -1,9 +1,7 @@
 /**
- * Converts half-precision weights to float32 once, into a file of the cache (`base/CacheFile`, kind `weights`) that
- * every graph and process maps, instead of a private copy in each.
- *
- * The file name is derived from its sources (files, sizes, modification times, tensors), so a changed model gets
- * another one. It takes 4 bytes per parameter.
+ * Converts half-precision weights to float32 once, 4 bytes per parameter, into a file of the cache (`base/CacheFile`,
+ * kind `weights`) that every graph and process maps. Its name derives from files, sizes, modification times and
+ * tensors, so a changed model gets another one.
  */
 import { Effect } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"

@@ -1,10 +1,9 @@
 /**
  * Keeps a trainer's leases on batches of the trajectory service.
  *
- * Renews every held lease at a third of its duration, until it is settled (the batch is in a durable checkpoint; the
- * acknowledgement is retried with each renewal while the service is unavailable) or released, at the latest when the
- * scope closes. The journal lists all of them: on start, leases of a killed predecessor are released, or acknowledged
- * if its checkpoint contains their batch.
+ * Renews every held lease at a third of its duration, until it is settled (retrying the acknowledgement with each
+ * renewal) or released, at the latest when the scope closes. On start, leases of a killed predecessor in the journal
+ * are released, or acknowledged if its checkpoint contains their batch.
  */
 import { type TrainerClient, TrajectoryError } from "@atropos/core"
 import { Duration, Effect, type FileSystem, Option, type Path, Schedule, type Scope } from "effect"

@@ -1,6 +1,6 @@
 /**
  * Sends the trainer's logprobs of each step to the service, for the viewer. Never delays or fails training: records
- * that cannot be sent, or that arrive faster than they are sent, are dropped.
+ * that cannot be sent in time are dropped.
  */
 import { type Batch, type PackedLogprobs, TelemetryClient } from "@atropos/core"
 import { type Cause, Effect, Fiber, Option, Queue, type Scope } from "effect"

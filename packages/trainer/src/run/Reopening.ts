@@ -1,9 +1,7 @@
 /**
- * Recovers from an engine that lost its weights (`engineLost`: for example, a server restarted): returns to the last
- * checkpoint within the same process, as a new process would after a kill. Batches trained since are released and
- * redelivered; batches in the checkpoint are not.
- *
- * Fails after `most` losses in a row without a newer checkpoint in between.
+ * Recovers from an engine that lost its weights (`engineLost`, for example a restarted server): returns to the last
+ * checkpoint within the same process. Batches trained since are redelivered. Fails after `most` losses in a row without
+ * a newer checkpoint.
  */
 import { Effect, Result } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"

@@ -1,8 +1,6 @@
 /**
- * Manages the folder of a training run: resumes training from its checkpoints and saves new ones.
- *
- * One trainer at a time owns the folder, until the scope closes; a second one is rejected while the first is alive. A
- * batch is settled only after the checkpoint that contains it is durable.
+ * Manages the folder of a training run: resumes from its checkpoints and saves new ones. One trainer at a time owns it,
+ * until the scope closes; a second one is rejected while the first is alive.
  */
 import { type Batch, FolderLock } from "@atropos/core"
 import * as MakeFolder from "@atropos/core/base/MakeFolder"

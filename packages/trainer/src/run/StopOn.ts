@@ -1,7 +1,6 @@
 /**
- * Ends an unattended run once a selected health rule is broken (`stop_on`), judged by the trainer's own metrics and, if
- * they are in the same process, by those of environments. Progress up to then is saved. A resumed run starts without
- * history.
+ * Ends a run once a selected health rule is broken (`stop_on`), judged by the trainer's metrics and those of
+ * environments in the same process. Progress is saved. A resumed run starts without history.
  */
 import * as Health from "@atropos/core/health/Health"
 import { Effect, Schema } from "effect"

@@ -1,10 +1,9 @@
 /**
- * Declares the trainer's settings. Names and defaults match the original's example trainer (example_trainer/config.py)
- * if it has the setting; the descriptions state differences.
+ * Declares the trainer's settings; defaults, flags, YAML keys, help and errors derive from them. Names and defaults
+ * match the original's example trainer (example_trainer/config.py) if it has the setting.
  *
- * Three groups: `trainer` has flags without a prefix (`--lr`, `--batch_size`), `lora` those of the adapter
- * (`--lora.r`), `loss` a preset and changes to it (`--loss.preset`). Defaults, flags, YAML keys, help and errors derive
- * from these declarations.
+ * Groups: `trainer` (flags without a prefix), `lora` (`--lora.r`), `loss`, a preset and changes to it
+ * (`--loss.preset`).
  */
 import { field, fromFields } from "@atropos/core/base/Settings"
 import { Effect, Schema } from "effect"

@@ -1,7 +1,6 @@
 /**
- * Reports trained batches to the service for `on_stale wait`, in which environments wait at a staleness bound. Each
- * batch is reported once the samplers have its weights, in the background, and retried until the service answers;
- * environments continue once it knows.
+ * Reports trained batches to the service for `on_stale wait`, in the background and with retries, once the samplers
+ * have their weights; environments waiting at a staleness bound then continue.
  */
 import { TrainerClient, TrajectoryError } from "@atropos/core"
 import { Effect, type Scope } from "effect"

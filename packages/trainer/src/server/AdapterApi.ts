@@ -2,10 +2,9 @@
  * LoRA hot swap over HTTP, in vLLM's format: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`; and the model
  * list.
  *
- * `lora_path` is a PEFT folder on this machine. Requests for the served model's name use the adapter loaded last; an
- * adapter's name selects it. The policy version is `policy_version`, else the number at the end of the name, else one
- * more than the newest. An adapter that is already loaded is rejected (400) unless `load_inplace` is set; an unknown
- * one is 404.
+ * `lora_path` is a local PEFT folder. The served model's name selects the adapter loaded last, an adapter's name that
+ * one. The policy version is `policy_version`, else the number at the end of the name, else one more than the newest.
+ * Loading a loaded adapter is 400 unless `load_inplace` is set; an unknown one is 404.
  */
 import { Clock, Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"

@@ -1,7 +1,5 @@
 /**
- * Handles `POST /v1/chat/completions`.
- *
- * The prompt is the messages rendered by the tokenizer's chat template. With `tools` the calls are parsed from the
+ * Handles `POST /v1/chat/completions`, with the tokenizer's chat template. With `tools` the calls are parsed from the
  * whole text, in the model's own format, so a streamed choice then arrives as one piece. Images and other non-text
  * parts are rejected.
  */

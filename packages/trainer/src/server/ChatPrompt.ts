@@ -1,11 +1,8 @@
 /**
- * Renders a chat to a prompt and parses the answers, in the model's own format of tool calls and thinking; used by the
- * HTTP endpoint and the in-process back end.
+ * Renders a chat to a prompt and parses the answers, in the model's own format of tool calls and thinking.
  *
- * Thinking remains part of the content as the model wrote it, except for formats whose chat template does not take it
- * as content (gpt-oss, Mistral): there it is separate.
- *
- * If a call is forced, the text before it is part of the prompt, and the policy writes only the call.
+ * Thinking remains part of the content, except for formats whose chat template does not take it as content (gpt-oss,
+ * Mistral). If a call is forced, the text before it is part of the prompt, and the policy writes only the call.
  */
 import { type Message, ToolCalls } from "@atropos/core"
 import { Effect } from "effect"

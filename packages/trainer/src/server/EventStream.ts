@@ -1,9 +1,7 @@
 /**
- * Streams pieces of completions as server-sent events.
- *
- * The response starts with the first piece, so that a request that is rejected or fails earlier gets its HTTP status; a
- * later failure is sent as an event. When the client disconnects, the request's scope closes, which frees the engine's
- * rows.
+ * Streams pieces of completions as server-sent events. The response starts with the first piece, so that earlier
+ * failures get an HTTP status; later ones are sent as an event. A disconnect closes the request's scope, which frees
+ * the engine's rows.
  */
 import { Effect, Option, type Scope, Sink, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"

@@ -1,9 +1,7 @@
 /**
- * Formats responses like OpenAI, complete and in chunks, with vLLM's additions (`token_ids`, `prompt_token_ids`,
- * `stop_reason`) and ours: `policy_version` per choice and per response (the oldest); `policy_versions` per token, if
- * weights changed during sampling; `logprobs_mode`, the distribution of the logprobs.
- *
- * `bytes` of a token are null if its text is not a whole character by itself. Pure.
+ * Formats responses like OpenAI, with vLLM's additions (`token_ids`, `prompt_token_ids`, `stop_reason`) and ours:
+ * `policy_version` per choice and response (the oldest); `policy_versions` per token, if weights changed during
+ * sampling; `logprobs_mode`. `bytes` of a token are null if its text is not a whole character. Pure.
  */
 import type { Sampling, ToolCalls, Tokenizer } from "@atropos/core"
 import type * as Completions from "./Completions.ts"

@@ -1,9 +1,7 @@
 /**
- * Errors in OpenAI's format: `{ "error": { "message", "type", "param", "code" } }` with an HTTP status that the
- * `openai` packages map to their error classes.
- *
- * A bad request names the parameter (`param`). An overloaded engine gives 429 with `Retry-After` in whole seconds and
- * `retry-after-ms`, which the packages prefer.
+ * Errors in OpenAI's format: `{ "error": { "message", "type", "param", "code" } }`, with HTTP statuses that the
+ * `openai` packages map to their error classes. `param` names the parameter. An overloaded engine gives 429 with
+ * `Retry-After` in whole seconds and `retry-after-ms`, which the packages prefer.
  */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"

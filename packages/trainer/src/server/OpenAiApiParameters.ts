@@ -1,9 +1,9 @@
 /**
  * Reads and validates the parameters of completions: OpenAI's, and vLLM's if they mean the same here.
  *
- * Null equals absent. An unsupported parameter is rejected by name, unless it cannot change the answer (`user`,
- * `metadata`, …) or has the value that means "off" (`min_tokens: 0`). Ranges are OpenAI's, except that temperature may
- * be any value from 0 up, and every endpoint allows 20 logprobs.
+ * Null equals absent. Unsupported parameters are rejected by name, unless they cannot change the answer (`user`,
+ * `metadata`, …) or are off (`min_tokens: 0`). Ranges are OpenAI's, except any temperature from 0 up, and 20 logprobs
+ * everywhere.
  */
 import { Effect, Predicate, Schema, SchemaIssue } from "effect"
 import { invalid, type OpenAiApiError, unsupported } from "./OpenAiApiError.ts"

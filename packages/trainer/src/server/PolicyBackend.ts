@@ -1,9 +1,6 @@
 /**
- * In-process inference back end of the policy: core's `ServerManager` on the engine without HTTP.
- *
- * Returns exact tokens, logprobs and policy version with every completion, and supports stop strings and `extra` like
- * `/generate` (unsupported parameters are rejected by name). An engine at capacity is `overloaded`, so that the manager
- * waits and retries.
+ * In-process inference back end of the policy: core's `ServerManager` on the engine without HTTP. Unsupported
+ * parameters in `extra` are rejected by name; an engine at capacity is `overloaded`, so that the manager retries.
  *
  *     ServerManager.layerBackends([yield* PolicyBackend.make({ modelName, maxSequenceTokens })])
  */

@@ -5,10 +5,9 @@
  *     POST /generate, /tokenize, /detokenize    POST /v1/load_lora_adapter, /v1/unload_lora_adapter
  *     GET  /health, /metrics
  *
- * Works with the `openai` packages and with core's back ends of type `openai` and `vllm` unchanged. Every completion
- * reports the policy version that sampled it (`policy_version`, header `x-policy-version`). Errors are OpenAI's; an
- * overloaded engine gives 429 with Retry-After. A client that disconnects frees its rows. Only `/health` needs no
- * token.
+ * Every completion reports the policy version that sampled it (`policy_version`, header `x-policy-version`). Errors are
+ * OpenAI's; an overloaded engine gives 429 with Retry-After. A disconnect frees a client's rows. Only `/health` needs
+ * no token.
  */
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as Connections from "@atropos/core/http/Connections"

@@ -1,9 +1,9 @@
 /**
- * Decodes tokens to text one at a time: characters whose bytes span several tokens wait until they are complete.
+ * Decodes tokens to text one at a time; characters whose bytes span several tokens wait until they are complete.
  *
  * The concatenated pieces equal the text of all tokens, for tokenizers that decode left to right (byte-level ones do).
- * Only a window of the last tokens is decoded again for each token: those since the text was last complete, and those
- * of the previous piece, on which some tokenizers' spaces depend.
+ * Only a window is decoded again per token: the tokens since the text was last complete, and those of the previous
+ * piece, on which some tokenizers' spaces depend.
  */
 import type { Tokenizer } from "@atropos/core"
 

@@ -1,9 +1,7 @@
 /**
- * Handles `tools` and `tool_choice` of a chat: tool calls allowed, forbidden or forced.
- *
- * A forced call is constrained to the tools' schemas by a grammar, if the model's format writes calls as JSON objects
- * of a name and arguments (Hermes and similar, Llama 3); other formats reject it. The policy then writes only that
- * call, without thinking or text before it.
+ * Handles `tools` and `tool_choice` of a chat. A forced call is constrained to the tools' schemas by a grammar, if the
+ * model's format writes calls as JSON objects (Hermes and similar, Llama 3), and is the whole answer; other formats
+ * reject it.
  */
 import { ExactJson, type OutputFormat } from "@atropos/core"
 import { Effect, Predicate } from "effect"

@@ -1,10 +1,9 @@
 /**
- * Pushes adapters to a vLLM server, or to our policy server, which has the same endpoints: `POST /v1/load_lora_adapter`
- * and `/v1/unload_lora_adapter` (https://docs.vllm.ai/en/stable/features/lora.html).
+ * Pushes adapters to a vLLM server, or to our policy server: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`
+ * (https://docs.vllm.ai/en/stable/features/lora.html).
  *
  * vLLM needs `--enable-lora`, `--max-lora-rank` of at least the adapter's, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True;
- * clients select a version by its name as the model. Our server also receives the version as a number, and serves the
- * newest under its own model name.
+ * its clients select a version by its name as the model. Ours serves the newest under its own model name.
  */
 import { Effect, Option, Schema } from "effect"
 import * as HttpTarget from "./HttpTarget.ts"

@@ -1,16 +1,13 @@
 /**
- * Uses a server's own loss if the objective is exactly that loss, which saves the forward pass before the objective and
- * its second request.
+ * Uses a server's own loss if it is exactly the objective, which saves a forward pass and a request.
  *
  *     ppo, cispo       with the objective's bounds; every token's weight in the batch goes into its advantage
  *     cross_entropy    `sft`; and a policy loss where π_old is the current policy: at ratio 1 its gradient is A ∇log π
  *
- * That a server's `ppo` equals ours is not assumed but measured on a temporary adapter: its divisors, and its gradient
- * slightly inside and outside of both bounds, for positive and negative advantages. If it differs, or the server does
- * not report norms, the objective is computed here like any other.
- *
- * Ours clamps log π - log π_old to ±20, where servers have other bounds or none: a batch with such a token is computed
- * here.
+ * Equality is measured on a temporary adapter: the loss's divisors, and its gradient slightly inside and outside of
+ * both bounds, for both signs of the advantage. If it differs, or the server does not report norms, the objective is
+ * computed here; so is a batch with a token beyond our clamp of log π - log π_old to ±20, where servers have other
+ * bounds.
  */
 import { Effect } from "effect"
 import * as HostFeeds from "../learn/HostFeeds.ts"

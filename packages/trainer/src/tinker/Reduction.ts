@@ -1,12 +1,11 @@
 /**
- * Determines what a server divides a loss by. By the protocol it sums over tokens, but some servers divide each datum
- * by its length, or by the sum of its weights, or everything by the number of data.
+ * Determines what a server divides a loss by: by the protocol nothing (a sum over tokens), but some servers divide each
+ * datum by its length, or by the sum of its weights, or everything by the number of data.
  *
- * Measured with one datum on a temporary adapter: norms of gradients with known proportions (weights 1 and -2, more
- * positions, the datum twice), each followed by a step with learning rate 0. Uses `cross_entropy` if it is linear in
- * its weights, else `importance_sampling` with the server's own logprobs as the sampler's: at ratio 1 its gradient is
- * that of weights. A server for which neither holds is rejected; for one that does not report the norm, the protocol is
- * assumed.
+ * Measured on a temporary adapter, by norms of gradients with known proportions (weights 1 and -2, more positions, the
+ * datum twice), each followed by a step with learning rate 0. Uses `cross_entropy` if it is linear in its weights, else
+ * `importance_sampling` at ratio 1, with the server's own logprobs as the sampler's. A server for which neither holds
+ * is rejected; for one that does not report the norm, the protocol is assumed.
  */
 import { Effect } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"

@@ -1,10 +1,9 @@
 /**
  * Learning engine on a Tinker server. Weights are an adapter on the server; a copy is a server path.
  *
- * Supports any objective of logprobs: a forward pass, the objective on this machine (`HostObjective`), and a backward
- * pass with weights -dL/dlogprob in a loss of the server that is linear in them (`Reduction`); or a single pass if the
- * server has the loss itself (`BuiltIn`). A server cannot discard gradients, so an unused one is discarded by saving
- * its model and loading it as a new one.
+ * Supports any objective of logprobs: a forward pass, the objective here (`HostObjective`), and a backward pass with
+ * weights -dL/dlogprob (`Reduction`); or a single pass for the server's own losses (`BuiltIn`). An unused gradient is
+ * discarded by saving the model and loading it as a new one.
  */
 import { Effect, type Scope } from "effect"
 import type { Executor } from "../exec/Executor.ts"

@@ -1,9 +1,7 @@
 /**
- * Samples on a Tinker server through the interface of the in-process engine, for use by the back end and the policy
- * server.
- *
- * Requests use the weights published last, and wait for the first ones. Sampling sessions lost by the server are
- * reopened from the path of their weights. Weights are published by `switchTo`: `load` is unsupported.
+ * Samples on a Tinker server through the interface of the in-process engine. Requests use the weights published last
+ * (`switchTo`; `load` is unsupported), and wait for the first ones. Sampling sessions lost by the server are reopened
+ * from the path of their weights.
  */
 import { Deferred, Effect, Stream } from "effect"
 import * as Engine from "../engine/Engine.ts"

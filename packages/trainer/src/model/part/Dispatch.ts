@@ -1,7 +1,6 @@
 /**
  * Assigns rows to experts for a loop whose graph does not grow with the number of experts: the choices of all tokens,
- * sorted by expert, fill blocks of equal size. A block belongs to one expert; the rest of its last block is empty.
- * Unused experts have no blocks.
+ * sorted by expert, fill blocks of equal size, each of one expert; the rest of its last block is empty.
  *
  * N tokens choose k of E experts each: A = N k choices, numbered along (N, k). S blocks of P rows, both determined at
  * runtime. All values are integers, and none is recomputed in the backward pass.

@@ -1,9 +1,9 @@
 /**
  * Runs operations on a Tinker server: sends them, receives the id of a future, and polls for its result.
  *
- * An operation is sent again, with the same number, if its future has expired or is unknown: servers treat the same
- * number as the same operation, so nothing is applied twice. A bare 400 to a poll is retried three times, because
- * proxies produce some. Interruption stops polling, not the operation.
+ * An operation whose future expired or is unknown is sent again with the same number, which servers apply only once. A
+ * bare 400 to a poll is retried three times, because proxies produce some. Interruption stops polling, not the
+ * operation.
  */
 import { Effect, Option, Schema } from "effect"
 import * as Future from "../protocol/Future.ts"

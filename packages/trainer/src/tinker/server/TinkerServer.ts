@@ -1,9 +1,8 @@
 /**
- * Serves our engine over Tinker's API: the official SDK, and software built on it, can train and sample here.
+ * Serves our engine over Tinker's API, below `/api/v1` (`protocol/Paths`), for the official SDK and software built on
+ * it.
  *
- * Below `/api/v1` (`protocol/Paths`): sessions and models, forward_backward, optim_step, weights, samples, futures, and
- * listings. Errors are `{"detail": …}`. One base model, one adapter per model in training. Only `/healthz` needs no
- * key.
+ * Errors are `{"detail": …}`. One base model, one adapter per model in training. Only `/healthz` needs no key.
  */
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as BrowserGuard from "@atropos/core/http/BrowserGuard"

@@ -1,10 +1,8 @@
 /**
  * Stores weights on disk: `<folder>/<model>/weights/<name>` and `…/sampler_weights/<name>`, each a PEFT folder with
- * `checkpoint.json`; those of `weights` also have the optimizer's moments (`trainer_state.safetensors`). Their
- * client-side path is `tinker://<model>/weights/<name>`. They are written atomically (`AtomicFolder`), survive the
- * server, and are removed once expired.
- *
- * Weights of sampling sessions are under `.snapshots`, and do not survive the server.
+ * `checkpoint.json`; those of `weights` also have the optimizer's moments (`trainer_state.safetensors`). Written
+ * atomically (`AtomicFolder`); removed once expired. Weights of sampling sessions are under `.snapshots`, until the
+ * server ends.
  */
 import * as MakeFolder from "@atropos/core/base/MakeFolder"
 import { Clock, DateTime, Effect, FileSystem, Path, Schema } from "effect"

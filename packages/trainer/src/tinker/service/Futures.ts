@@ -1,8 +1,6 @@
 /**
- * Holds results by request id until they are retrieved.
- *
- * A result is kept for some time, so that a lost response can be requested again; the oldest are dropped earlier if all
- * together take too much memory. Dropped and unknown results are gone (410).
+ * Holds results by request id until they are retrieved, and for some time afterwards, in case a response is lost; the
+ * oldest are dropped earlier if memory is short. Dropped and unknown results are gone (410).
  */
 import { Clock, Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { gone, OperationFailed, type Refused } from "./Failures.ts"

@@ -1,8 +1,6 @@
 /**
  * Holds the training graphs of all adapters: one per layout and loss, built on first use, and one for logprobs only.
- * The most recently used ones stay loaded. Each maps the frozen weights from their files, which are in memory once.
- *
- * Callers take turns (`turn`): one at a time uses a graph, which is not unloaded meanwhile.
+ * The most recently used stay loaded; all share the mapped frozen weights. One caller at a time uses a graph (`turn`).
  */
 import { Effect, Exit, Scope, Semaphore } from "effect"
 import * as Pieces from "../../base/Pieces.ts"

@@ -1,9 +1,8 @@
 /**
- * Runs a model's operations one at a time in the order of their numbers, which count from 1.
+ * Runs a model's operations one at a time in the order of their numbers, from 1. The same number is the same operation.
  *
- * Requests may arrive in any order: each waits for earlier numbers. The same number is the same operation. If a number
- * does not arrive in time, later ones fail. If too many wait, more are told to retry, except the next one in order,
- * which the others wait for.
+ * Requests wait for earlier numbers, and fail if one does not arrive in time. If too many wait, more are told to retry,
+ * except the next one in order.
  */
 import { Deferred, Effect, Queue, type Scope } from "effect"
 import { busy, gone, type OperationFailed, type Refused, wrong } from "./Failures.ts"
