@@ -27,7 +27,6 @@ export const TrainerState = Schema.Struct({
   weights: Schema.Struct({ engine: Schema.String, path: Schema.String }).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed({ engine: "local", path: "trainer_state.safetensors" }))
   ),
-  /** Model the parameters belong to. */
   model: Schema.String,
   seed: Schema.Natural,
   /** The effective settings, as in a YAML file. */
@@ -43,7 +42,6 @@ export type TrainerState = typeof TrainerState.Type
 
 const codec = Schema.fromJsonString(TrainerState)
 
-/** Converts the state to the newest version. */
 const renewed = (state: TrainerState): TrainerState =>
   state.version === 2
     ? state

@@ -130,13 +130,11 @@ export class Admission<Job, Key> {
     this.change(lane, demand.totalTokens, 1)
   }
 
-  /** Reports the lane's current cache size. */
   measured(key: Key, bytes: number): void {
     const lane = this.lanes.get(key)
     if (lane !== undefined) lane.allocated = bytes
   }
 
-  /** Removes a request's waiting choices from the queue. */
   withdraw(job: Job): void {
     const index = this.queue.findIndex((waiting) => waiting.job === job)
     if (index < 0) return

@@ -65,7 +65,6 @@ export function* makePieces(model: DecodableModel, { recordsExperts = false }: O
   const { config, layout } = model
   const { headDim, kvHeads, layerTraits, maxPositions, vocabSize: vocabulary } = config
   const shape = KvShape.shapeOf(config)
-  /** Index among the layers of the same type. */
   const placeOf = (layer: number) =>
     layerTraits.slice(0, layer).filter(({ isDelta }) => isDelta === layerTraits[layer]!.isDelta).length
   const inputIds = graph.input("input_ids", "int32", ["B", "T"])

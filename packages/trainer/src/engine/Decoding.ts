@@ -10,7 +10,7 @@ import type { Choice } from "./Job.ts"
 import type { KvCache } from "./KvCache.ts"
 import type { RunInput } from "./ModelRunner.ts"
 
-/** Speculates each choice's tokens after the next one, at most `count`; none if a grammar constrains the choice. */
+/** Speculates each choice's next tokens, at most `count`; none if a grammar constrains the choice. */
 export const guesses = <W>(choices: ReadonlyArray<Choice<W>>, count: number): ReadonlyArray<ReadonlyArray<number>> =>
   choices.map(({ job, matcher, tokens }) => {
     const { work } = job

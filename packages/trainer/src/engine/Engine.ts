@@ -42,7 +42,6 @@ export interface Shape {
    * may still arrive.
    */
   readonly stream: (request: GenerateRequest, onStart?: OnStart) => Stream.Stream<TokenEvent, EngineError>
-  /** Logprobs of a prompt's own tokens. */
   readonly score: (request: ScoreRequest) => Effect.Effect<PromptLogprobs, EngineError>
   /**
    * Makes these the newest weights, flat in the model's layout. They are copied before the effect completes. Weights

@@ -174,12 +174,10 @@ export interface LoadedPolicy {
 export interface EngineStatus {
   /** Completions that hold a row. */
   readonly running: number
-  /** Completions waiting for a row. */
   readonly waiting: number
   /** Sampled tokens per second, over the last seconds. */
   readonly tokensPerSecond: number
   readonly generatedTokens: number
-  /** Prompt tokens that were computed. */
   readonly promptTokens: number
   /** Prompt tokens taken from the prefix cache. */
   readonly cachedPromptTokens: number
@@ -188,7 +186,6 @@ export interface EngineStatus {
   readonly acceptedGuesses: number
   readonly kvBytes: number
   readonly kvLimitBytes: number
-  /** Bytes of the prefix cache. */
   readonly prefixBytes: number
   readonly policies: ReadonlyArray<LoadedPolicy>
   readonly restarts: number

@@ -25,7 +25,6 @@ export interface Listener {
 export type Load = Omit<Extract<Command, { readonly _tag: "Load" }>, "id" | "_tag">
 
 export interface EngineThread {
-  /** Sends a command and registers its request's callbacks. */
   readonly ask: (command: Command, listener: Listener) => void
   /** Sends a command without an answer; `Cancel` also removes its request's callbacks. */
   readonly tell: (command: Extract<Command, { readonly _tag: "Cancel" | "End" | "Unload" | "Vocabulary" }>) => void

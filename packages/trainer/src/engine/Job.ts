@@ -27,7 +27,6 @@ export interface Choice<W> {
   readonly tokens: Array<number>
   readonly logprobs: Array<number>
   readonly alternatives: Array<Alternatives>
-  /** Version of the weights that sampled each token. */
   readonly versions: Array<number>
   /** The experts of its prompt, then those of its tokens except the last, as they were computed. */
   readonly routed: Array<Int32Array>
@@ -65,11 +64,8 @@ export class Job<W> {
   /** By index; filled when a choice ends. */
   readonly finished: Array<TokenCompletion> = []
   hasFailed = false
-  /** Why its grammar failed. */
   broken: string | undefined
-  /** Its schema allows no next token. */
   hasNoWay = false
-  /** Choices that have not ended. */
   left: number
   /** Logprobs and alternatives of a score request so far. */
   readonly scores: { readonly logprobs: Array<number>; readonly alternatives: Array<Alternatives> }
@@ -131,7 +127,6 @@ export class Job<W> {
     return (this.tokensOfPrompt ??= new Set(this.prompt))
   }
 
-  /** Prompt tokens that are prefilled. */
   get processed(): number {
     return this.cache?.lengths[0] ?? 0
   }

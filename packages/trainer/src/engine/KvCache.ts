@@ -21,7 +21,6 @@ interface LayerCache {
 export class KvCache {
   readonly shape: KvShape
   readonly page: number
-  /** Tokens in each row. */
   readonly lengths: Array<number> = []
   private readonly layers: Array<LayerCache>
   /** Per layer with a state, [R, size]. */

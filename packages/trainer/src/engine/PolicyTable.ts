@@ -9,7 +9,6 @@ export interface Version<A> {
   readonly policy: string
   readonly policyVersion: number
   readonly weights: A
-  /** Choices and prompts that run on it. */
   readonly users: number
 }
 

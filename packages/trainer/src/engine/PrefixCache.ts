@@ -112,7 +112,6 @@ export class PrefixCache<V> {
     if (this.blocks.size > this.capacity) this.shrink()
   }
 
-  /** Drops everything computed with these weights. */
   drop(version: V): void {
     this.roots.delete(version)
     for (const block of this.blocks) if (block.version === version) this.blocks.delete(block)

@@ -35,7 +35,6 @@ export class Scheduler<W> {
   private readonly runner: ModelRunner<W>
   private readonly settings: EngineSettings
   private readonly jobs: Jobs<W>
-  /** Weights to free in the next step. */
   private readonly unused: Array<W> = []
   private readonly rate = new TokenRate()
   private tokens: Array<SampledToken> = []

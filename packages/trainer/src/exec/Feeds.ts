@@ -10,7 +10,6 @@ export interface Declared {
   readonly shape: ReadonlyArray<number | string>
 }
 
-/** As reported by ONNX Runtime. */
 type Metadata = ReadonlyArray<
   | { readonly name: string; readonly isTensor: false }
   | {
@@ -73,7 +72,6 @@ export const outputProblem = (
 const isSymbol = (dimension: number | string): dimension is string =>
   typeof dimension === "string" && /^[A-Za-z]\w*$/.test(dimension)
 
-/** Describes the first problem of the feeds. */
 export const problem = (
   inputs: ReadonlyMap<string, Declared>,
   feeds: { readonly [input: string]: HostTensor | Resident }

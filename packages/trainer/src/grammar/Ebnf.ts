@@ -85,7 +85,6 @@ export const repeat = (one: Expression, from: number, to?: number): Expression =
 
 export const optional = (one: Expression): Expression => repeat(one, 0, 1)
 
-/** Rules by name, in order of first use. */
 export class Rules {
   private readonly bodies = new Map<string, Expression>()
 

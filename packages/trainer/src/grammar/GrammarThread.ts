@@ -44,7 +44,6 @@ interface Waiting {
 }
 
 export class GrammarThread {
-  /** Texts of the grammars that it has compiled. */
   readonly grammars = new Set<string>()
   active = 0
   isCompiling = false

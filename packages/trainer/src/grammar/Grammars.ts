@@ -17,7 +17,6 @@ export interface Options {
   readonly compileLimit: Duration.Input
 }
 
-/** Each has its own library instance and vocabulary. */
 const mostThreads = 4
 /** Max number of remembered rejections. */
 const most = 256

@@ -5,7 +5,6 @@
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Predicate } from "effect"
 
-/** Keywords without effect. */
 const remarks = new Set([
   "$schema",
   "$id",

@@ -155,7 +155,6 @@ const fractionBetween = (low: Bound, high: Bound): Ebnf.Expression | undefined =
   ])
 }
 
-/** Non-negative numbers between two non-negative bounds. */
 const magnitudes = (low: Bound, high: Bound | undefined): Ebnf.Expression | undefined => {
   const from = low.value.whole
   if (high === undefined) {

@@ -24,7 +24,6 @@ export interface Shape {
 
 const space = (rules: Ebnf.Rules): Ebnf.Expression => rules.named("space", () => "[\\u0020\\u000a\\u0009\\u000d]{0,32}")
 
-/** Between two members. */
 export const comma = (rules: Ebnf.Rules): Ebnf.Expression => `${space(rules)} "," ${space(rules)}`
 
 /** An expression in brackets, with optional whitespace where JSON allows it. */

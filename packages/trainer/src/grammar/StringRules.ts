@@ -104,7 +104,6 @@ const ipv6 = `(${h16} (${colon} ${h16}){7} | ${[0, 1, 2, 3, 4, 5, 6]
 const atom = "[0-9a-zA-Z\\u002b\\u002d\\u005f]+"
 const path = "[0-9a-zA-Z\\u002d\\u002e\\u005f\\u007e]"
 
-/** Contents of strings of a format. */
 export const formats: { readonly [format: string]: Ebnf.Expression } = {
   date,
   time,

@@ -28,7 +28,6 @@ export class GradientError extends Schema.TaggedError<GradientError>()("Gradient
   }
 }
 
-/** The graph as a whole cannot be run. */
 export class InvalidGraph extends Schema.TaggedError<InvalidGraph>()("InvalidGraph", {
   problems: Schema.Array(Schema.String)
 }) {

@@ -11,7 +11,6 @@ export interface Options {
   readonly count: Value
   /** Its symbol in shapes. */
   readonly symbol: Dim
-  /** Values of the graph that the body reads. */
   readonly captured: ReadonlyArray<Value>
   readonly initial: ReadonlyArray<Value>
 }

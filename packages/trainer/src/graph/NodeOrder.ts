@@ -9,7 +9,6 @@
  */
 import type { Node, Value } from "./Value.ts"
 
-/** A graph, or the body of a loop. */
 interface Whole {
   readonly nodes: ReadonlyArray<Node>
   readonly outputs: ReadonlyArray<Value>

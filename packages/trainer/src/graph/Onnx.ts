@@ -140,7 +140,6 @@ const bodyProto = (body: Body, captures: Node["inputs"]): MessageInitShape<typeo
   }
 }
 
-/** Deepest folder that contains all constants in files. */
 const commonFolder = (initializers: ReadonlyArray<Initializer>): string | undefined => {
   const folders = initializers.flatMap(({ data }) => ("file" in data ? [dirname(resolve(data.file))] : []))
   return folders.length === 0

@@ -1,7 +1,6 @@
 /** Steps of the backward pass, and the interface of custom gradients. */
 import type { Node, Segment, Value } from "./Value.ts"
 
-/** Context of a custom section's backward pass. */
 export interface BackwardContext {
   /** A forward value for use in the backward pass: recomputed if it is in a checkpoint. */
   readonly recall: (value: Value) => Value

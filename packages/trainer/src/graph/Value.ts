@@ -36,7 +36,6 @@ export interface Node {
   readonly inputs: ReadonlyArray<Value | undefined>
   readonly outputs: ReadonlyArray<Value>
   readonly attributes: Attributes
-  /** The checkpoint this node is recomputed with. */
   readonly segment: Segment | undefined
 }
 

@@ -65,7 +65,6 @@ export interface Learner {
   readonly forwardBackward: (batch: WeightedBatch, look?: Look) => Effect.Effect<Computed, TrainerError>
   /** Makes one step with the gradient of the last `forwardBackward`; atomic. */
   readonly optimizerStep: (learningRate: number) => Effect.Effect<Updated, TrainerError>
-  /** Discards that gradient. */
   readonly discard: Effect.Effect<void, TrainerError>
   /**
    * Makes a durable copy of weights and optimizer. `folder` is new and becomes the checkpoint's when complete; an

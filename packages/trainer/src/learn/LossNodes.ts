@@ -34,9 +34,7 @@ export interface Sources {
   /** 1 where trained. */
   readonly mask: Value
   readonly column: (name: string) => Value
-  /** Called if the objective uses sequence-level values. */
   readonly sequences: () => Sequences
-  /** Called if the objective compares pairs. */
   readonly pairs: () => Pairs
 }
 

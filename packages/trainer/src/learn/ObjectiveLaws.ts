@@ -10,7 +10,6 @@ import * as ObjectiveProbe from "./ObjectiveProbe.ts"
 export interface Verdict {
   readonly law: string
   readonly checks: number
-  /** The largest difference found, and its limit. */
   readonly worst: number
   readonly limit: number
   readonly isBroken: boolean

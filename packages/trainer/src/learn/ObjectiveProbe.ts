@@ -71,7 +71,6 @@ export interface Probed {
 
 export interface Probe {
   readonly run: (batch: Batch, places?: ReadonlyArray<Place>) => Effect.Effect<Probed, ExecutorError>
-  /** The loss alone, with stop-gradient values held constant. */
   readonly frozenLoss: (batch: Batch, frozen: ReadonlyArray<HostTensor>) => Effect.Effect<number, ExecutorError>
 }
 

@@ -35,7 +35,6 @@ export interface TrainingSequence {
   readonly score: number
   /** Policy version of the weights that sampled it; null if unknown. */
   readonly policyVersion: number | null
-  /** Index of its group in the batch. */
   readonly group: number
   /** Id of the environment that sent it, if the service provides it. */
   readonly environment?: number

@@ -56,7 +56,6 @@ export type DropReason =
   | "compared with one that is left out"
 
 export interface Report {
-  /** Total positions of the items. */
   readonly usefulTokens: number
   readonly trainedTokens: number
   /** Sequences counted in the denominators. */

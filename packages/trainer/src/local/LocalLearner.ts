@@ -102,7 +102,6 @@ const ofItem = (
   logprobs: Float32Array
 ): Float32Array => logprobs.subarray(row * rowLength + start, row * rowLength + start + length)
 
-/** A batch of one sequence without loss. */
 const probeOf = (tokens: ReadonlyArray<number>): WeightedBatch => {
   const length = tokens.length - 1
   const sequence: TrainingSequence = {

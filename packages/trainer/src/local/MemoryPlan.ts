@@ -99,7 +99,6 @@ export const weightBytes = (shape: Shape) => {
   return 4 * hiddenSize * (blocks + vocabSize * (hasTiedHead ? 1 : 2))
 }
 
-/** Weight memory of a graph while it runs. */
 export const heldBytes = ({ rounded, shape }: Pick<Workload, "rounded" | "shape">): number =>
   rounded === undefined ? weightBytes(shape) : rounded.bytes + 4 * rounded.largest
 

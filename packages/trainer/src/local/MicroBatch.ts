@@ -42,7 +42,6 @@ export const defaults: PackSettings = {
 export interface Placement {
   readonly item: number
   readonly row: number
-  /** First position in the row. */
   readonly start: number
   /** Positions, one fewer than tokens. */
   readonly length: number

@@ -63,7 +63,6 @@ const ownBuffer = (values: Float32Array): Float32Array<ArrayBuffer> =>
     ? (values as Float32Array<ArrayBuffer>)
     : Float32Array.from(values)
 
-/** Zero moments for these parameters. */
 export const fresh = (parameters: Float32Array): Snapshot => ({
   parameters: parameters.slice(),
   ...Optimizer.init(parameters.length)

@@ -31,7 +31,6 @@ export interface AttentionTraits {
 /** Rotated queries [B, heads, T, D], keys and values [B, kvHeads, T, D] of a layer; returns [B, heads, T, D]. */
 export type Attention = (traits: AttentionTraits, queries: Value, keys: Value, values: Value) => Value
 
-/** Source of tensors, in the graph's real type. */
 export interface Source {
   readonly tensor: (name: string, shape: ReadonlyArray<number>) => Value
   /** x (N, in) times the named weight [out, in]: (N, out). Used for every matmul with a block's weight. */

@@ -41,7 +41,6 @@ interface Parts {
 
 interface Around {
   readonly linear: (x: Value, layer: number, projection: Tensors.Projection) => Value
-  /** Recomputes a part in the backward pass. */
   readonly again: <A>(kind: "elements", inputs: ReadonlyArray<Value>, build: () => A) => A
   readonly normed: (x: Value) => Value
 }

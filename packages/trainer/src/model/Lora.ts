@@ -67,7 +67,7 @@ interface Targets {
   readonly outer: ReadonlyArray<Outer>
 }
 
-/** The names in layer order, or the first name that no architecture has. */
+/** The names in layer order, or an error message for a name that no architecture has. */
 export const known = (names: ReadonlyArray<string>): ReadonlyArray<string> | string => {
   if (names.length === 1 && names[0] === allLinear) return names
   const all = [...Object.keys(Tensors.projections), ...outer]
@@ -172,7 +172,6 @@ export const isPlain = ({ slots }: Parameters.Layout): boolean =>
 /** Initial values, deterministic by seed. Magnitudes and modules trained in full are left at zero. */
 export const initial = (layout: Parameters.Layout, seed: number): Float32Array => run(initialPieces(layout, seed))
 
-/** Box-Muller transform of two uniform numbers. */
 const normal = (seed: number, stream: number, at: number): number =>
   Math.sqrt(-2 * Math.log(1 - uniform(seed, stream, 2 * at))) *
   Math.cos(2 * Math.PI * uniform(seed, stream, 2 * at + 1))

@@ -57,7 +57,6 @@ const addLowRank = (
   }
 }
 
-/** Scales rows to these magnitudes. */
 const stretch = (weight: Float32Array, lengths: Float32Array): void => {
   const width = weight.length / lengths.length
   const own = Lora.rowLengths(weight, lengths.length)

@@ -105,7 +105,6 @@ const ropesOf = (family: Family, file: File, headDim: number): Result.Result<Rea
 const partOf = ({ partial_rotary_factor: own, rope_parameters: ropes, rope_scaling: old }: File) =>
   [own, ropes?.partial_rotary_factor, old?.partial_rotary_factor].find((part) => part != null && part !== 1)
 
-/** Describes an unsupported option that affects the numbers. */
 const unsupported = (family: Family, file: File, activation: string): string | undefined => {
   const quantized = Option.getOrUndefined(asRecord(file.quantization_config))
   if (quantized?.quant_method === "mxfp4") {

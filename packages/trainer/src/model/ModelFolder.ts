@@ -20,7 +20,6 @@ export { singleFile } from "./WeightFiles.ts"
 export const configFile = "config.json"
 /** Generation settings; only the end-of-sequence tokens are used. */
 export const generationFile = "generation_config.json"
-/** Identifies a PEFT adapter's folder. */
 export const adapterFile = "adapter_config.json"
 export const tokenizerFiles = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
 /** Chat template file in some multimodal models' folders. */
@@ -108,7 +107,6 @@ const likeness = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): number =>
   return front + back
 }
 
-/** The most similar of the unused names. */
 const nearest = (name: string, names: Iterable<string>): string => {
   const parts = name.split(".")
   let best = ""

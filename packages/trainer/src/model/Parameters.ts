@@ -6,7 +6,6 @@
 export interface Slot {
   readonly name: string
   readonly shape: ReadonlyArray<number>
-  /** First element in the vector. */
   readonly offset: number
   readonly size: number
 }

@@ -50,7 +50,6 @@ export type Description = Pick<Model, "name" | "config" | "tokenizer">
 
 type Base = Description & {
   readonly folder: string
-  /** As in the folder. */
   readonly published: ModelConfig
   readonly entries: ReadonlyMap<string, Safetensors.Entry>
 }

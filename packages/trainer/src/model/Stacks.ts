@@ -91,7 +91,6 @@ export const cached = Effect.fn("Stacks.cached")(function* (
   )
 })
 
-/** Splits a graph's tensors as in files. */
 export const apart = (config: ModelConfig, tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> => {
   const stacks = new Map(Tensors.stacks(config).map((stack) => [stack.name, stack]))
   return new Map(

@@ -20,7 +20,6 @@ export const projections = {
 } as const
 export type Projection = keyof typeof projections
 
-/** The linear layers of most architectures. */
 export const projectionNames: ReadonlyArray<Projection> = [
   "q_proj",
   "k_proj",
@@ -65,7 +64,6 @@ export const head = `${headModule}.weight`
 export const moduleName = (layer: number, projection: Projection): string =>
   `model.layers.${layer}.${projections[projection]}.${projection}`
 
-/** Position of a norm in a block. */
 export type NormPlace = "beforeAttention" | "afterAttention" | "beforeMlp" | "afterMlp"
 
 const normNames: { readonly [places in ModelConfig["norms"]]: { readonly [place in NormPlace]?: string } } = {

@@ -57,7 +57,6 @@ const configOf = (vocabSize: number, { hiddenSize = 64, layers = 2, maxPositions
     })
   )
 
-/** Box-Muller transform of two uniform numbers. */
 const normal = (seed: number, stream: number, at: number): number =>
   Math.sqrt(-2 * Math.log(1 - uniform(seed, stream, 2 * at))) *
   Math.cos(2 * Math.PI * uniform(seed, stream, 2 * at + 1))

@@ -30,7 +30,6 @@ export interface Made {
   readonly updateSeconds: number
 }
 
-/** Result for a batch with no trainable sequences. */
 const nothing: Computed = { loss: 0, figures: new Map(), isFinite: true, pieces: 0, positions: 0 }
 
 /** Averaged over all updates: at the first one the policy may not have moved yet. */

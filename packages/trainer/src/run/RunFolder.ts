@@ -67,7 +67,6 @@ const claim = Effect.fnUntraced(function* (folder: string) {
   )
 })
 
-/** Logs settings that differ from the checkpoint's. */
 const tellDifferences = (state: Checkpoints.Checkpoint["state"], written: Options["written"]) => {
   const ofRunning = TrainerSettings.ofRunning.map(wireName)
   const differences = Differences.between(Struct.omit(state.settings, ofRunning), Struct.omit(written, ofRunning))

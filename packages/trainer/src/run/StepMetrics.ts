@@ -41,7 +41,6 @@ export interface StepMetrics {
   /** The teacher's minus the policy's logprob, and the share of tokens that have a teacher logprob. */
   readonly teacherDiff?: number
   readonly teacherFraction?: number
-  /** Cross-entropy between the teacher's distribution and the policy's. */
   readonly crossEntropy?: number
   /** Preference margin of the better sequence of a pair (`dpo`), and the share of pairs in which it is preferred. */
   readonly marginMean?: number
@@ -57,7 +56,6 @@ export interface StepMetrics {
   readonly logprobMean?: number
   readonly sequences: number
   readonly groups: number
-  /** Groups in which all scores are equal. */
   readonly constantGroups: number
   /** Sequences excluded: too long, NaN or infinite values, ids outside the vocabulary, no trained tokens. */
   readonly unusable: number

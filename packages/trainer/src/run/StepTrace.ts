@@ -13,7 +13,6 @@ export interface Times {
   /** End of the previous step. */
   readonly since: bigint
   readonly arrival: bigint
-  /** End of the last part. */
   readonly end: () => bigint
 }
 

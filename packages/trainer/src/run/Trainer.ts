@@ -49,7 +49,6 @@ export interface Options extends TrainerValues.TrainerValues {
 export type Hooks = Partial<TrainingStep.Hooks>
 
 export interface Trainer {
-  /** Advantage recipe, for the viewer. */
   readonly advantages: ScoreAdvantage.Recipe
   /** Batches consumed so far, also after a resume. */
   readonly step: Effect.Effect<number>

@@ -68,7 +68,6 @@ export const encode = (values: TrainerValues): { readonly [name: string]: unknow
   return Object.keys(given).length === 0 ? {} : { values: given }
 }
 
-/** Advantage recipe, for the viewer. */
 export const recipe = ({ advantages, objective }: Resolved): ScoreAdvantage.Recipe => ({
   loss: objective.name,
   baseline: objective.baseline,

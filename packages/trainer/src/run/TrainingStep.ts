@@ -38,7 +38,6 @@ export interface Hooks {
   readonly published: (batch: Batch.Batch) => Effect.Effect<void>
   /** Called with every step, before the stream emits it and before a checkpoint that contains it counts. */
   readonly record: (metrics: StepMetrics) => Effect.Effect<void>
-  /** Flushes recorded metrics before a checkpoint counts. */
   readonly flush: Effect.Effect<void>
   /** Called with the logprobs computed for a step's sequences, as configured by `record_logprobs`. */
   readonly recordLogprobs?: (batch: Batch.Batch, record: PackedLogprobs.RecordedLogprobs) => Effect.Effect<void>

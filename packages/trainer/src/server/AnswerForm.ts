@@ -22,7 +22,6 @@ const anyObject = JSON.stringify({ type: "object" })
 
 const said = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ?? "nothing"
 
-/** A schema, or its text. */
 const schemaOf = (given: unknown, param: string): Effect.Effect<string, OpenAiApiError> =>
   Effect.gen(function* () {
     const schema: unknown =

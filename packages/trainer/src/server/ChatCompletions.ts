@@ -23,7 +23,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 const decodeMessages = Schema.decodeUnknownEffect(Schema.Array(Message.Message).check(Schema.isMinLength(1)))
 const toError = ApiError.fromEngine("messages")
 
-/** Validates the messages, each at least one token long; one without content (tool calls only) has none. */
+/** Validates the messages: at most `maxTokens`, since each is at least one token; content is optional. */
 export const messagesOf = Effect.fnUntraced(function* (value: unknown, maxTokens: number) {
   if (!Array.isArray(value)) return yield* ApiError.invalid("messages", "messages: a list of messages is needed")
   if (value.length > maxTokens) {

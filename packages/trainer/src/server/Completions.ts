@@ -35,7 +35,6 @@ export interface Piece {
   readonly cachedTokens: number
   /** The experts used by the preceding tokens, including the prompt's, if the engine records them. */
   readonly routedExperts?: Int32Array
-  /** Marks the choice's last piece. */
   readonly finishReason?: Engine.FinishReason
   readonly stop?: string
 }

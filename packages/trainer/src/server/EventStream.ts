@@ -12,7 +12,6 @@ import * as ApiError from "./OpenAiApiError.ts"
 
 export interface Events<P extends Completions.Piece> {
   readonly pieces: Stream.Stream<P, EngineError>
-  /** The events of a piece, one or more. */
   readonly toEvents: (piece: P) => Effect.Effect<string>
   /** Sent before `[DONE]`. */
   readonly last: () => string

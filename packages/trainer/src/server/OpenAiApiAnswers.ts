@@ -138,7 +138,6 @@ export const concatLogprobs = (first: TextLogprobs, second: TextLogprobs): TextL
   text_offset: [...first.text_offset, ...second.text_offset]
 })
 
-/** Fields shared by text and chat choices. */
 const common = (part: Part, { returnTokenIds }: Telling) => ({
   finish_reason: part.finishReason ?? null,
   stop_reason: part.stop ?? null,

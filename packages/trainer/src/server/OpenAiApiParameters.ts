@@ -87,7 +87,6 @@ export const Generate = Schema.Struct({
 const Sampled = Schema.Struct(samplingFields)
 type Sampled = typeof Sampled.Type
 
-/** These do not affect the answer. */
 const harmless: ReadonlySet<string> = new Set([
   "user",
   "metadata",

@@ -16,7 +16,6 @@ export interface Fed {
 
 export interface StopStrings {
   readonly feed: (piece: string) => Fed
-  /** The held-back text, once no more arrives. */
   readonly rest: () => string
 }
 

@@ -79,7 +79,6 @@ interface Call {
   /** 0: only the prompt. */
   readonly maxTokens: number
   readonly isStreamed: boolean
-  /** End a stream with the token usage. */
   readonly includeUsage: boolean
   readonly telling: Answers.Telling
   readonly model: string
@@ -208,7 +207,6 @@ const whole = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy
   )
 })
 
-/** Streams the choices as they are sampled. */
 const streamed = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy.ServedPolicy, call: Call) {
   const { includeUsage, n, prompts, requests, telling } = call
   const envelope = yield* envelopeOf(call)

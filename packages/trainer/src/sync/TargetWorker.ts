@@ -23,7 +23,6 @@ export interface Options {
   readonly onReleased: Effect.Effect<void>
 }
 
-/** Result of a push to a target. */
 export type Outcome = "served" | "superseded"
 
 export interface Job {
@@ -103,7 +102,6 @@ const jobOf = Effect.fnUntraced(function* (adapter: Adapter): Effect.fn.Return<J
   }
 })
 
-/** Unloads old weights; returns true on success. */
 const isUnloaded = Effect.fnUntraced(function* (target: Target, name: string, time: Duration.Duration) {
   const outcome = yield* Effect.result(Effect.timeout(target.unload(name), time))
   if (Result.isSuccess(outcome)) return true

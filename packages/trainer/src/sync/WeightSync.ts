@@ -82,7 +82,6 @@ export class WeightSync extends Context.Service<WeightSync, Shape>()("@atropos/t
 
 export interface Options {
   readonly targets: ReadonlyArray<Target>
-  /** Folder in which adapters are written for servers. */
   readonly folder: string
   /** Path of `folder` on the servers' machines. Default: the same. */
   readonly remoteFolder?: string

@@ -109,7 +109,6 @@ export interface Direct {
   readonly loss: Loss
   readonly divisors: Divisors
   readonly count: number
-  /** Data with scaled weights or advantages. */
   readonly dataWith: (factors: ReadonlyArray<number>) => ReadonlyArray<Datum>
   /** True if our loss equals the server's at the logprobs in its response. */
   readonly holds: (logprobs: ReadonlyArray<Float32Array>) => boolean

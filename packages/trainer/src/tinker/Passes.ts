@@ -10,7 +10,6 @@ import * as TinkerData from "./TinkerData.ts"
 
 type Rows = ReadonlyArray<Float32Array>
 
-/** Converts slopes of the loss to weights, scaled. */
 const weights = (slopes: Rows, factors: ReadonlyArray<number>): Rows =>
   slopes.map((row, item) => row.map((slope) => -slope * factors[item]!))
 

@@ -93,7 +93,6 @@ const untaken = (server: string, cause: TinkerError) =>
     cause
   })
 
-/** Probes with a temporary adapter. */
 export const probe = Effect.fn("Reduction.probe")(
   function* (server: string, model: TrainedModel, limits: Probe.Limits) {
     const short = Probe.shortOf(limits)

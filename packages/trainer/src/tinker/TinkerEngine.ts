@@ -63,7 +63,6 @@ const asking = <A, E>(
     Effect.ignore(Effect.timeout(model.unload, "10 seconds"))
   )
 
-/** Measures how the server reduces losses. */
 const probed = Effect.fnUntraced(function* (session: Session.Session, options: Asked) {
   const reduction = yield* asking(session, options, (model) => Reduction.probe(session.server, model, options))
   const { server } = session

@@ -35,7 +35,6 @@ export interface Options {
   readonly rank: number
   readonly seed: number
   readonly reduction: Reduction.Reduction
-  /** The objective's loss, if the server has it. */
   readonly builtIn: BuiltIn.BuiltIn | undefined
   /** Publishes weights to samplers: a server path, and the version. */
   readonly publish: (path: string, version: number) => Effect.Effect<void, TinkerError>

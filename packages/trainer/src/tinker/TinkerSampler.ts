@@ -44,7 +44,6 @@ const toEngineError = (error: TinkerError): Engine.EngineError => {
 
 const failed = (message: string) => new Engine.EngineFailed({ message })
 
-/** Describes what the protocol does not support. */
 const problem = (request: Engine.GenerateRequest, modelName: string) => {
   const { minP = 0, policy, topLogprobs = 0 } = request
   if (request.schema !== undefined) {

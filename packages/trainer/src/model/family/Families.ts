@@ -37,7 +37,6 @@ export interface Family {
   readonly className: string
   /** Values of keys that published files omit. */
   readonly defaults?: { readonly [key: string]: unknown }
-  /** Differences from a Llama without biases. */
   readonly own: (file: ConfigFile) => Own
   /** True if a layer has a sliding window; default: none does. */
   readonly slides?: (file: ConfigFile, layer: number) => boolean
@@ -55,7 +54,6 @@ export interface Family {
   readonly hasRope?: (file: ConfigFile, layer: number) => boolean
   /** True if a layer has a mixture of experts; default: all if the model has one. */
   readonly isMixture?: (file: ConfigFile, layer: number) => boolean
-  /** Describes an unsupported option that affects the numbers. */
   readonly refuse?: (file: ConfigFile) => string | undefined
 }
 
@@ -269,7 +267,6 @@ export const families: { readonly [modelType: string]: Family } = {
   }
 }
 
-/** For messages and docs. */
 export const listed = (): string =>
   Object.entries(families)
     .map(([type, { models }]) => `${type} (${models})`)

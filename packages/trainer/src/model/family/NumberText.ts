@@ -18,5 +18,4 @@ export const keep = (json: string): string =>
 
 const kept = /"\\u0001([^"]+)"/g
 
-/** Replaces such strings with the original numbers. */
 export const restore = (json: string): string => json.replace(kept, (_, literal: string) => literal)

@@ -113,7 +113,6 @@ export interface ModelConfig {
   readonly maxPositions: number
   readonly normEpsilon: number
   readonly hasTiedHead: boolean
-  /** Biases of the query, key and value projections. */
   readonly hasQkvBias: boolean
   readonly hasOutputBias: boolean
   readonly hasMlpBias: boolean
@@ -142,14 +141,12 @@ export interface ModelConfig {
   readonly queryGrowth: QueryGrowth | undefined
   readonly layerTraits: ReadonlyArray<LayerTraits>
   readonly mixture: Mixture | undefined
-  /** For layers without attention. */
   readonly delta: DeltaTraits | undefined
   readonly eosTokenIds: ReadonlyArray<number>
   /** The configuration as read; numbers of a file as kept by `NumberText`. */
   readonly file: { readonly [key: string]: unknown }
 }
 
-/** Sizes that determine weights and activations. */
 export type Shape = Pick<
   ModelConfig,
   "vocabSize" | "hiddenSize" | "intermediateSize" | "layers" | "heads" | "kvHeads" | "headDim" | "hasTiedHead"

@@ -39,7 +39,6 @@ export const capGradient = (graph: Graph, gradient: Value, value: Value, cap: nu
   return graph.mul(gradient, graph.sub(graph.scalar(1), graph.mul(ratio, ratio)))
 }
 
-/** Memoizes by window. */
 export const byWindow = <A>(make: (window: number | undefined) => A): ((window: number | undefined) => A) => {
   const known = new Map<number | undefined, A>()
   return (window) => {

@@ -30,7 +30,6 @@ export const cut = (data: ReadonlyArray<Datum>, { maxBytes, maxData }: Limits): 
 
 interface Part {
   readonly value: number
-  /** Number of data it covers. */
   readonly count: number
 }
 

@@ -22,7 +22,6 @@ export interface TrainedModel {
     data: ReadonlyArray<ForwardBackward.Datum>,
     loss: Loss
   ) => Effect.Effect<ForwardBackwardResult.Result, TinkerError>
-  /** Adds the gradient to the accumulated ones. */
   readonly forwardBackward: (
     data: ReadonlyArray<ForwardBackward.Datum>,
     loss: Loss

@@ -54,7 +54,6 @@ const formOf = (output: Outputs[number]): string =>
     .toSorted()
     .join("; ")
 
-/** Groups consecutive outputs of the same form. */
 const alike = (outputs: Outputs): ReadonlyArray<Outputs> => {
   const runs: Array<Array<Outputs[number]>> = []
   let form: string | undefined

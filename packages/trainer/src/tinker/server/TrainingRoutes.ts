@@ -26,13 +26,11 @@ const optimStep = Http.body(OptimProtocol.OptimStep)
 export const pending = (requestId: string, modelId: string | undefined, more: object = {}): Http.Answer =>
   Http.json({ request_id: requestId, future_id: requestId, model_id: modelId, status: "pending", ...more })
 
-/** Rejects other base models than the served one. */
 export const checkBase = ({ names }: Service, name: string | null | undefined): Effect.Effect<void, Refused> =>
   name === null || name === undefined || names.includes(name)
     ? Effect.void
     : Effect.fail(notFound(`the base model here is ${names[0]}, not ${name}`))
 
-/** Submits operations on a model, in order. */
 export const submit = Effect.fnUntraced(function* (
   { sessions }: Service,
   modelId: string,

@@ -26,7 +26,6 @@ const Info = Schema.Struct({
   alpha: Schema.Finite,
   train_attn: Schema.Boolean,
   train_mlp: Schema.Boolean,
-  /** Number of updates that produced the weights. */
   updates: Schema.Natural,
   /** Milliseconds since 1970. */
   created: time,
@@ -128,7 +127,6 @@ const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) 
     names.map(modelIdOf).filter((id) => CheckpointPath.isModelId(id) && !id.startsWith("."))
   )
 
-  /** All unexpired checkpoints of a model, oldest first. */
   const ofModel = Effect.fnUntraced(function* (modelId: string) {
     if (!CheckpointPath.isModelId(modelId)) return []
     const found: Array<Saved> = []

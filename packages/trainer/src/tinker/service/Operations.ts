@@ -53,7 +53,6 @@ export const make = Effect.fnUntraced(function* ({
   room
 }: Options): Effect.fn.Return<Operations, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  /** The next expected number. */
   let next = 1
   /** Operations that arrived before a smaller number. */
   const early = new Map<number, Waiting>()
@@ -74,7 +73,6 @@ export const make = Effect.fnUntraced(function* ({
     )
   )
 
-  /** Releases all operations that are now in order. */
   const release = Effect.suspend(() => {
     const ready: Array<Waiting> = []
     for (let waiting = early.get(next); waiting !== undefined; waiting = early.get(next)) {

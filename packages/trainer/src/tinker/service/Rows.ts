@@ -17,7 +17,6 @@ export interface Settings {
 
 export interface Placed {
   readonly item: number
-  /** Its first position in the micro-batch. */
   readonly at: number
   readonly length: number
 }

@@ -24,7 +24,6 @@ export interface SamplingSession {
   readonly id: string
   readonly session: string
   readonly source: Source
-  /** As given by the client. */
   readonly modelPath: string | undefined
   usedAt: number
 }

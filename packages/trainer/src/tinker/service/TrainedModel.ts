@@ -84,7 +84,6 @@ export const make = Effect.fnUntraced(function* (
   let optimizer = yield* open(initial, scope)
   /** The parameters on the executor; undefined if the optimizer has newer ones. */
   let theta: Resident | undefined
-  /** Why the accumulated gradient is invalid. */
   let spoiled: string | undefined
 
   const parameters = Effect.suspend(() => Effect.mapError(optimizer.parameters, start))
