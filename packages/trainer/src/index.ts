@@ -1,4 +1,4 @@
-/** The trainer of Atropos: models, graphs, GRPO, checkpoints, weight sync, and the policy served. */
+/** The trainer of Atropos: models, graphs, GRPO, checkpoints, weight sync, and policy serving. */
 import "@atropos/core/base/NodeVersion"
 export * as Advantages from "./learn/Advantages.ts"
 export * as Autodiff from "./graph/Autodiff.ts"

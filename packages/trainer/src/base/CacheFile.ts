@@ -1,9 +1,8 @@
 /**
- * Files that are made once of other files, and kept for every process.
+ * Caches files derived from other files, shared by all processes.
  *
- * They lie in a folder for each kind, in `$ATROPOS_CACHE_DIR`, else `$XDG_CACHE_HOME/atropos`, else `~/.cache/atropos`.
- *
- * A file is there whole or not at all, whoever writes it at the same time, and may be removed at any time.
+ * They are in a folder per kind, in `$ATROPOS_CACHE_DIR`, else `$XDG_CACHE_HOME/atropos`, else `~/.cache/atropos`.
+ * Files are written atomically, safe with concurrent writers, and may be removed at any time.
  */
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
@@ -13,7 +12,7 @@ import { Config, Effect, FileSystem, Option, Path } from "effect"
 const variable = (name: string) =>
   Effect.map(Effect.orDie(Config.option(Config.NonEmptyString(name))), Option.getOrUndefined)
 
-/** Where the file of this name lies, or would. */
+/** Path of the file with this name; it may not exist. */
 export const path = Effect.fnUntraced(function* (kind: string, name: string) {
   const { join } = yield* Path.Path
   const own = yield* variable("ATROPOS_CACHE_DIR")
@@ -21,7 +20,7 @@ export const path = Effect.fnUntraced(function* (kind: string, name: string) {
   return join(own ?? join(shared ?? join(homedir(), ".cache"), "atropos"), kind, name)
 })
 
-/** A name for what is made of these files in this way: another one where a file's size or time of change is another. */
+/** Cache name for a derivation of these files: changes with a file's size or modification time. */
 export const nameOf = Effect.fnUntraced(function* (files: Iterable<string>, way: unknown) {
   const fs = yield* FileSystem.FileSystem
   const hash = createHash("sha256")
@@ -36,7 +35,6 @@ const partialOf = /\.(\d+)\.\d+\.partial$/
 
 let parts = 0
 
-/** Removes what killed processes had begun to write. */
 const tidy = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -47,7 +45,7 @@ const tidy = Effect.fnUntraced(function* (folder: string) {
   }
 })
 
-/** Makes the file if it is not there: `write` gets a name of its own, which others do not look for. */
+/** Creates the file if missing: `write` receives a unique temporary path. */
 export const ensure = Effect.fnUntraced(function* <E, R>(
   file: string,
   write: (partial: string) => Effect.Effect<void, E, R>

@@ -1,9 +1,7 @@
 /**
- * Random numbers that are a function of what they are for: the seed of a request, the choice and the position.
+ * Counter-based random numbers, a function of seed, choice and position, so that sampling does not depend on the batch.
  *
- * Philox-4x32 with 10 rounds: the same arguments give the same number in any order and on any thread, so that what is
- * sampled does not depend on what else is in the batch. Source: Salmon et al. 2011, "Parallel random numbers: as easy
- * as 1, 2, 3".
+ * Philox-4x32 with 10 rounds: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
  */
 
 const roundMultipliers = [0xd2511f53, 0xcd9e8d57] as const
@@ -23,7 +21,7 @@ const highProduct = (a: number, b: number): number => {
 
 type Words4 = readonly [number, number, number, number]
 
-/** Four 32-bit words of a counter and a key. */
+/** Four 32-bit words from a counter and a key. */
 export const philox = (counter: Words4, key: readonly [number, number]): Words4 => {
   let [c0, c1, c2, c3] = counter
   let [k0, k1] = key
@@ -42,7 +40,7 @@ export const philox = (counter: Words4, key: readonly [number, number]): Words4 
   return [c0, c1, c2, c3]
 }
 
-/** Uniform in [0, 1) with 53 bits. `seed` is any safe integer, negative ones included. */
+/** Uniform in [0, 1) with 53 bits. `seed` is any safe integer, including negative ones. */
 export const uniform = (seed: number, choice: number, position: number): number => {
   const key = [seed >>> 0, Math.floor(seed / 0x1_0000_0000) >>> 0] as const
   const [high, low] = philox([position >>> 0, choice >>> 0, 0, 0], key)

@@ -1,12 +1,12 @@
 /**
- * Long computations in pieces: generators that yield nothing, wherever they may be left for a while. At 24 layers a
- * piece of building a graph takes up to 30 ms.
+ * Runs long computations in steps: generators that yield at points where the event loop may run. At 24 layers a step of
+ * graph building takes up to 30 ms.
  */
 import { Effect } from "effect"
 
 export type Pieces<A> = Generator<void, A>
 
-/** All at once. */
+/** Runs without pauses. */
 export const run = <A>(pieces: Pieces<A>): A => {
   for (;;) {
     const { done, value } = pieces.next()
@@ -14,7 +14,7 @@ export const run = <A>(pieces: Pieces<A>): A => {
   }
 }
 
-/** The event loop turns between two pieces. What a piece throws is a defect. */
+/** Lets the event loop run between steps. An exception in a step is a defect. */
 export const yielding = <A>(pieces: () => Pieces<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
     const running = pieces()

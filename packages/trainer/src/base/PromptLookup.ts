@@ -1,12 +1,12 @@
 /**
- * Guesses what comes next from what was there before: the tokens that followed the last time the sequence had its
- * present ending (https://github.com/apoorvumang/prompt-lookup-decoding). Good where answers copy: quotes, edits.
+ * Speculates next tokens by prompt lookup: those that followed the last earlier occurrence of the sequence's current
+ * ending (https://github.com/apoorvumang/prompt-lookup-decoding). Effective if answers copy text: quotes, edits.
  *
- * A guess decides nothing but how many positions of a run are of use. Every token is still drawn from the model's own
- * distribution after those before it, with the random number of its position. Pure.
+ * Speculation only affects how many positions of a run are useful. Every token is still sampled from the model's own
+ * distribution given the tokens before it, with the random number of its position. Pure.
  */
 
-/** Endings of so many tokens are looked for, the longest first. */
+/** Lengths of endings to search for, longest first. */
 const longest = 3
 const shortest = 2
 
@@ -25,7 +25,7 @@ export const guess = (
       while (matched < size && at(end - matched) === at(length - 1 - matched)) matched++
       if (matched < size) continue
       const guessed: Array<number> = []
-      // Beyond the present end it goes on with itself: what repeats goes on repeating.
+      // Beyond the current end it continues with its own tokens: repetitions continue to repeat.
       for (let next = end + 1; guessed.length < count; next++) {
         guessed.push(next < length ? at(next) : guessed[next - length]!)
       }

@@ -1,4 +1,4 @@
-/** Tokens a second over the last ten seconds, in slots of one second. */
+/** Tokens per second over the last ten seconds, in buckets of one second. */
 const windowSeconds = 10
 
 export class TokenRate {
@@ -15,7 +15,7 @@ export class TokenRate {
     if (this.slots.length > windowSeconds + 1) this.slots.shift()
   }
 
-  /** The second that has just begun counts as far as it has gone. */
+  /** Divides by the elapsed time, of which the current bucket is a fraction. */
   perSecond(nowMillis: number): number {
     const start = nowMillis / 1000 - windowSeconds
     const recent = this.slots.filter(({ second }) => second >= start)

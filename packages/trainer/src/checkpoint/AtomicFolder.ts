@@ -1,18 +1,16 @@
 /**
- * Folders that are there whole or not at all, whatever is killed when.
- *
- * A folder is filled under a hidden name (`.step_12.partial`), everything in it is synced to the disk, then it is
- * renamed, and the rename is synced too. What stands under its own name is complete and survives a loss of power.
+ * Writes folders atomically: under a hidden name (`.step_12.partial`), synced to disk and renamed. A folder under its
+ * final name is complete and survives a power loss.
  */
 import { Effect, FileSystem, Path } from "effect"
 import * as CheckpointError from "./CheckpointError.ts"
 
 const suffix = ".partial"
 
-/** Whether this is the name of a folder that was being written or removed. */
+/** True for the name of a folder that was being written or removed. */
 export const isPartial = (name: string): boolean => name.startsWith(".") && name.endsWith(suffix)
 
-/** Makes what the path names durable: a file's bytes, or a folder's list of names. */
+/** Syncs a path to disk: a file's bytes, or a folder's entries. */
 const sync = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* fs.open(path, { flag: "r" })
@@ -27,8 +25,8 @@ const syncAll = Effect.fnUntraced(function* (folder: string) {
 })
 
 /**
- * Puts a folder at `path`, filled by `fill`; a folder that is there is replaced. `before` runs when all is on the disk
- * and only the name is missing.
+ * Writes a folder at `path`, filled by `fill`; replaces an existing one. `before` runs when everything except the
+ * rename is on disk.
  */
 export const write = Effect.fn("AtomicFolder.write")(function* <E, R>(
   path: string,
@@ -53,7 +51,7 @@ export const write = Effect.fn("AtomicFolder.write")(function* <E, R>(
   )
 })
 
-/** Removes a folder; it loses its name at once. */
+/** Removes a folder; it loses its name immediately. */
 export const remove = Effect.fn("AtomicFolder.remove")(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
   const { basename, dirname, join } = yield* Path.Path

@@ -1,8 +1,7 @@
-/** A checkpoint cannot be written, or not be read. */
+/** A checkpoint cannot be written or read. */
 import { Schema } from "effect"
 
 export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
-  /** The file or folder. */
   path: Schema.String,
   reason: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
@@ -12,7 +11,6 @@ export class CheckpointError extends Schema.TaggedError<CheckpointError>()("Chec
   }
 }
 
-/** Of a failing file system. */
 export const at =
   (path: string) =>
   (cause: { readonly message: string }): CheckpointError =>

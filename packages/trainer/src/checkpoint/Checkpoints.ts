@@ -1,10 +1,10 @@
 /**
- * The checkpoints of a run: folders `step_<n>` in one folder, n being the number of batches trained on.
+ * Manages a run's checkpoints: folders `step_<n>`, where n is the number of batches trained on; the newest `keep`
+ * remain.
  *
- * Each has `trainer.json` (step, consumed batches, settings, and the reference of the weights) and what the learning
- * engine keeps on this machine: the local one the weights in the form others load (a PEFT adapter, or a model folder)
- * and `trainer_state.safetensors` (exact parameters and optimizer). They appear whole (`AtomicFolder`); the newest
- * `keep` stay. One process at a time writes here.
+ * Each contains `trainer.json` (step, consumed batches, settings, reference of the weights) and the engine's local
+ * files: weights in a standard format (a PEFT adapter, or a model folder) and `trainer_state.safetensors` (exact
+ * parameters and optimizer). Written atomically (`AtomicFolder`), by one process at a time.
  */
 import { Effect, FileSystem, Option, Path, Result } from "effect"
 import type { WeightsReference } from "../learn/LearnerEngine.ts"
@@ -17,14 +17,13 @@ export interface Checkpoint {
   readonly state: TrainerState.TrainerState
 }
 
-/** A folder that is no checkpoint: not finished, or not readable. */
+/** A folder that is not a valid checkpoint: unfinished or unreadable. */
 export interface Ignored {
   readonly folder: string
   readonly reason: string
 }
 
 export interface Found<A> {
-  /** The newest checkpoint that can be opened. */
   readonly newest: Option.Option<Checkpoint & { readonly opened: A }>
   readonly ignored: ReadonlyArray<Ignored>
 }
@@ -34,7 +33,7 @@ export interface Options<E, R> {
   readonly keep: number
   /** Writes weights and optimizer, or what is needed to find them again, into a folder. */
   readonly write: (folder: string) => Effect.Effect<WeightsReference, E, R>
-  /** Runs when the checkpoint is on the disk and does not count yet. */
+  /** Runs when the checkpoint is on disk but does not count yet. */
   readonly before: Effect.Effect<void>
 }
 
@@ -56,7 +55,6 @@ const list = Effect.fnUntraced(function* (folder: string) {
     .pipe(Effect.andThen(fs.readDirectory(folder)), Effect.mapError(CheckpointError.at(folder)))
 })
 
-/** One checkpoint. */
 export const read = Effect.fn("Checkpoints.read")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = (yield* Path.Path).join(folder, trainerFile)
@@ -67,8 +65,8 @@ export const read = Effect.fn("Checkpoints.read")(function* (folder: string) {
 })
 
 /**
- * The newest checkpoint that can be read and opened: `open` answers with the reason where its weights cannot be had.
- * Fails where there are some and none can, because starting over would bury them.
+ * The newest checkpoint that can be read and opened: `open` returns the reason if its weights are unavailable. Fails if
+ * there are checkpoints but none can be opened, because starting over would hide them.
  */
 export const newest = Effect.fn("Checkpoints.newest")(function* <A, E, R>(
   folder: string,
@@ -100,7 +98,7 @@ export const newest = Effect.fn("Checkpoints.newest")(function* <A, E, R>(
   return none
 })
 
-/** Removes what was left half-written, and all but the newest `keep`. */
+/** Removes unfinished folders, and all checkpoints except the newest `keep`. */
 const prune = Effect.fnUntraced(function* (folder: string, keep: number) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -112,7 +110,7 @@ const prune = Effect.fnUntraced(function* (folder: string, keep: number) {
   }
 })
 
-/** Writes the checkpoint of `state.step`; when it is done the checkpoint is durable. Answers with its folder. */
+/** Writes the checkpoint of `state.step`, which is durable on completion. Returns its folder. */
 export const save = Effect.fn("Checkpoints.save")(function* <E, R>(
   { before, folder, keep, write }: Options<E, R>,
   state: Omit<TrainerState.TrainerState, "weights">

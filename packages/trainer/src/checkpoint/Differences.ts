@@ -1,9 +1,7 @@
-/** How two sets of settings differ, as they are written beside checkpoints. */
+/** Compares two sets of settings in the form written to checkpoints. */
 import * as Predicate from "effect/Predicate"
 
-/**
- * What differs, each by its path and both values: `lr: 0.00001, now null`. What one of them does not have is `absent`.
- */
+/** The differences, each with its path and both values: `lr: 0.00001, now null`. A missing value is `absent`. */
 export const between = (before: unknown, after: unknown, path = ""): ReadonlyArray<string> => {
   if (Predicate.isReadonlyObject(before) && Predicate.isReadonlyObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)])

@@ -1,6 +1,6 @@
 /**
- * Weights kept by themselves, outside of any checkpoint (a warm start): a folder with what the engine keeps on this
- * machine, and `weights.json`, their reference. It appears whole or not at all.
+ * Saves weights outside of checkpoints (a warm start): a folder with the engine's local files, and `weights.json`,
+ * their reference. Written atomically.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import type { Kept, Learner } from "../learn/LearnerEngine.ts"
@@ -27,7 +27,6 @@ export const save = Effect.fn("KeptWeights.save")(function* (folder: string, lea
   )
 })
 
-/** The copy in `folder`, if there is one. */
 export const read = Effect.fn("KeptWeights.read")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = (yield* Path.Path).join(folder, file)

@@ -1,15 +1,14 @@
 /**
- * The leases of a trainer, written down: `leases.json` beside the checkpoints.
+ * Journal of a trainer's leases: `leases.json` next to the checkpoints.
  *
- * A trainer that was killed left batches leased. Its successor reads here which, and gives them back, so that they come
- * again at once and in their order instead of when the leases run out. Losing the file costs that wait and nothing
- * else: it is written without syncing.
+ * The successor of a killed trainer releases the leases listed here, so that their batches are redelivered immediately
+ * and in order. Losing the file only costs the wait for their expiry, so it is written without syncing.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as CheckpointError from "./CheckpointError.ts"
 
 const Journal = Schema.Struct({
-  /** Step of the run's first batch, where this folder's trainer registered the run; else null. */
+  /** Step of the run's first batch, if this folder's trainer registered the run; else null. */
   firstStep: Schema.NullOr(Schema.Int),
   leases: Schema.Array(Schema.Struct({ id: Schema.String, step: Schema.Int, leaseToken: Schema.String }))
 })
@@ -18,7 +17,7 @@ export type Lease = Journal["leases"][number]
 
 const File = Schema.Struct({
   ...Journal.fields,
-  /** Without it the steps of batches counted the steps before them, as in version 1 of `TrainerState`. */
+  /** Without it, the steps of batches counted the steps before them, as in version 1 of `TrainerState`. */
   version: Schema.optionalKey(Schema.Literal(2))
 }).pipe(Schema.encodeKeys({ firstStep: "first_step" }))
 
@@ -36,7 +35,7 @@ const renewed = ({ firstStep, leases, version }: typeof File.Type): Journal => {
 
 const fileName = "leases.json"
 
-/** The journal of the folder; none where there is none or, with a warning, where it cannot be read. */
+/** The folder's journal; none if missing or, with a warning, unreadable. */
 export const read = Effect.fn("LeaseJournal.read")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = (yield* Path.Path).join(folder, fileName)
@@ -50,7 +49,6 @@ export const read = Effect.fn("LeaseJournal.read")(function* (folder: string) {
   )
 })
 
-/** Replaces the journal. */
 export const write = Effect.fn("LeaseJournal.write")(function* (folder: string, journal: Journal) {
   const fs = yield* FileSystem.FileSystem
   const path = (yield* Path.Path).join(folder, fileName)

@@ -1,36 +1,35 @@
-/** Where training stands: `trainer.json` of a checkpoint. */
+/** Training state: `trainer.json` of a checkpoint. */
 import { Effect, Schema } from "effect"
 
-/** A batch that was trained on. Its id alone does not tell: another database may count from the same number. */
+/** A batch that was trained on. The id alone is not unique: another database may use the same numbers. */
 export const Consumed = Schema.Struct({ id: Schema.String, step: Schema.Int })
 export type Consumed = typeof Consumed.Type
 
-/** How many consumed batches are remembered: far more than a service can have forgotten the acknowledgement of. */
+/** Number of consumed batches to remember: far more than a service can have unacknowledged. */
 export const remembered = 1000
 
 export const TrainerState = Schema.Struct({
   /** In version 1 the steps of batches counted the steps before them. */
   version: Schema.Literals([1, 2]),
-  /** Batches consumed, steps that were skipped included. */
+  /** Batches consumed, including skipped steps. */
   step: Schema.Natural,
-  /** Steps that changed the weights: the version of these weights. */
+  /** Number of steps that changed the weights: the version of these weights. */
   policyVersion: Schema.Natural,
-  /** Batches whose step was skipped, since the run began. */
+  /** Batches whose step was skipped, since the start of the run. */
   skipped: Schema.Natural,
-  /** Skipped for a number that is not finite, without a good step since. */
+  /** Steps with a NaN or infinite loss or gradient since the last good step. */
   nonFiniteInARow: Schema.Natural,
   /** The newest batches, oldest first. */
   consumed: Schema.Array(Consumed),
-  /** Step the service gives the batch after the newest one; null before the first. */
+  /** Step that the service gives the batch after the newest one; null before the first. */
   nextBatchStep: Schema.NullOr(Schema.Int),
-  /** The engine's copy of weights and optimizer; earlier versions had the local engine alone, and did not say. */
+  /** The engine's copy of weights and optimizer; earlier versions only had the local engine, and omitted this. */
   weights: Schema.Struct({ engine: Schema.String, path: Schema.String }).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed({ engine: "local", path: "trainer_state.safetensors" }))
   ),
-  /** Model the parameters belong to. */
   model: Schema.String,
   seed: Schema.Natural,
-  /** The settings in force, as a YAML file has them. */
+  /** The effective settings, as in a YAML file. */
   settings: Schema.Record(Schema.String, Schema.Unknown)
 }).pipe(
   Schema.encodeKeys({
@@ -43,7 +42,6 @@ export type TrainerState = typeof TrainerState.Type
 
 const codec = Schema.fromJsonString(TrainerState)
 
-/** As if it had been written in the newest version. */
 const renewed = (state: TrainerState): TrainerState =>
   state.version === 2
     ? state

@@ -1,9 +1,9 @@
 /**
- * Who may wait, and who begins: rows and memory are promised to a choice before it starts, in the order of arrival.
+ * Admission control: reserves rows and memory for a choice before it starts, in order of arrival.
  *
- * A choice is promised a row of its lane (the rows that run on the same weights) and room for its prompt and all tokens
- * it may get, so that nothing that began is ever put out again. The request at the head begins with as many of its
- * choices as there is room for; nobody overtakes it, so that none starves. Pure bookkeeping: knows no tensors.
+ * A choice reserves a row of its lane and memory for its prompt and all tokens it may generate, so that it is never
+ * preempted. The request at the head starts as many choices as fit; none overtakes it, so that none starves. Pure
+ * bookkeeping, without tensors.
  */
 import { bytesFor, bytesOf, type KvShape, pagesFor, promptPage } from "./KvShape.ts"
 
@@ -14,19 +14,18 @@ export interface Limits {
   readonly shape: KvShape
 }
 
-/** What admission knows of a request. */
 export interface Demand {
   readonly choices: number
   readonly promptTokens: number
-  /** Prompt and completion at most. */
+  /** Max prompt and completion together. */
   readonly totalTokens: number
 }
 
-/** The rows that run on the same weights, and the pages that they may come to need. */
+/** Rows that run on the same weights, and the pages reserved for them. */
 interface Lane {
   rows: number
   pages: number
-  /** What its cache takes now; never more than was promised at some time. */
+  /** Current cache size; never exceeds the peak reservation. */
   allocated: number
 }
 
@@ -42,7 +41,7 @@ export class Admission<Job, Key> {
   readonly limits: Limits
   private readonly queue: Array<Waiting<Job>> = []
   private readonly lanes = new Map<Key, Lane>()
-  /** Bytes of prompts that are kept until all their choices have begun. */
+  /** Bytes of prompts that are kept until all their choices have started. */
   private readonly prompts = new Map<Job, number>()
   rows = 0
   waiting = 0
@@ -51,7 +50,6 @@ export class Admission<Job, Key> {
     this.limits = limits
   }
 
-  /** Bytes promised. */
   get bytes(): number {
     let sum = 0
     for (const lane of this.lanes.values()) sum += this.promised(lane)
@@ -59,13 +57,13 @@ export class Admission<Job, Key> {
     return sum
   }
 
-  /** Whether there is room for one choice when nothing else runs. */
+  /** True if one choice fits when nothing else runs. */
   fits({ promptTokens, totalTokens }: Demand): boolean {
     const { kvBytes, shape } = this.limits
     return bytesFor(shape, [promptTokens], promptPage) + bytesFor(shape, [totalTokens]) <= kvBytes
   }
 
-  /** The longest prompt and completion that have room at all, in tokens. */
+  /** Max prompt and completion together that can fit at all, tokens. */
   get longest(): number {
     let [low, high] = [0, 2 ** 24]
     while (high - low > 1) {
@@ -76,7 +74,9 @@ export class Admission<Job, Key> {
     return low
   }
 
-  /** False where too many wait already. One request may always wait, however many choices it has. */
+  /**
+   * Queues a request; false if too many are waiting. One request may always wait, regardless of its number of choices.
+   */
   offer(job: Job, demand: Demand): boolean {
     if (this.waiting > 0 && this.waiting + demand.choices > this.limits.maxWaiting) return false
     this.queue.push({ job, demand, left: demand.choices })
@@ -84,7 +84,10 @@ export class Admission<Job, Key> {
     return true
   }
 
-  /** Promises room to the head of the queue: how many of its choices may begin. `key` names its lane when it begins. */
+  /**
+   * Reserves resources for the head of the queue; returns how many of its choices may start. `key` returns its lane
+   * when it starts.
+   */
   next(key: (job: Job) => Key): { readonly job: Job; readonly choices: number; readonly isLast: boolean } | undefined {
     const [head] = this.queue
     if (head === undefined || this.rows >= this.limits.maxRows) return undefined
@@ -108,12 +111,11 @@ export class Admission<Job, Key> {
     return { job, choices, isLast: head.left === 0 }
   }
 
-  /** The prompt's own memory is gone: all of its choices have begun, or none will. */
+  /** Frees the prompt's own reservation: all of its choices have started, or none will. */
   promptDone(job: Job): void {
     this.prompts.delete(job)
   }
 
-  /** Gives back the row of one choice. */
   release(key: Key, demand: Demand): void {
     const lane = this.lanes.get(key)
     if (lane === undefined) return
@@ -121,7 +123,6 @@ export class Admission<Job, Key> {
     if (lane.rows === 0) this.lanes.delete(key)
   }
 
-  /** One choice goes on in another lane. */
   move(from: Key, to: Key, demand: Demand): void {
     this.release(from, demand)
     const lane = this.lanes.get(to) ?? emptyLane()
@@ -129,13 +130,11 @@ export class Admission<Job, Key> {
     this.change(lane, demand.totalTokens, 1)
   }
 
-  /** Says what the lane's cache takes. */
   measured(key: Key, bytes: number): void {
     const lane = this.lanes.get(key)
     if (lane !== undefined) lane.allocated = bytes
   }
 
-  /** Takes what is still waiting of a request out of the queue. */
   withdraw(job: Job): void {
     const index = this.queue.findIndex((waiting) => waiting.job === job)
     if (index < 0) return
@@ -143,7 +142,6 @@ export class Admission<Job, Key> {
     this.waiting -= left
   }
 
-  /** The head of the queue. */
   get head(): Job | undefined {
     return this.queue[0]?.job
   }

@@ -1,10 +1,9 @@
 /**
- * Attention of new positions to those of a cache and to each other.
+ * Computes attention of new positions to a paged KV cache and to each other.
  *
- * The cache lies in pages of S positions (`KvCache`), each of one row, and is read where it lies: the queries of a
- * page's row are multiplied with its keys, and what its values give is added up over the pages of a row. Each product
- * and each sum within a page has the same shape whatever else is in the cache, and a row's pages are added in their
- * order, so that a row's numbers do not depend on the others. New entries are handed out for the cache to append.
+ * The cache consists of pages of S positions (`KvCache`), each of one row, and is read in place: scores and weighted
+ * values are computed per page, and summed over the pages of a row. Shapes and order of these sums depend only on the
+ * row, so that its numbers do not depend on other rows. New entries are returned for the cache to append.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -12,24 +11,23 @@ import type { Value } from "../graph/Value.ts"
 import type { AttentionTraits } from "../model/Decoder.ts"
 import * as Scores from "../model/part/Scores.ts"
 
-/** Where the rows of a run have their pages. */
 export interface Pages {
-  /** int32 [P]: the row that a page is of. */
+  /** int32 [P]: the row of each page. */
   readonly rows: Value
-  /** int32 [P]: the position that a page begins at. */
+  /** int32 [P]: the first position of each page. */
   readonly starts: Value
   /** int32 [B, M]: a row's pages in order; -1 after the last. */
   readonly ofRows: Value
 }
 
-/** The same as all layers use it. */
+/** Page assignment in the form shared by all layers. */
 export interface Places {
   readonly rows: Value
   /** [B, M]: 0 after the last. */
   readonly ofRows: Value
-  /** bool [B, M, 1, 1, 1]: whether there is one. */
+  /** bool [B, M, 1, 1, 1]: true if the page exists. */
   readonly isPage: Value
-  /** [B, 2, M]: 1 for each page, twice: a product of one row would be computed by another kernel. */
+  /** [B, 2, M]: 1 for each page, twice, because a matmul with one row would use another kernel. */
   readonly each: Value
 }
 
@@ -45,18 +43,18 @@ export const places = (graph: Graph, { ofRows, rows }: Pick<Pages, "ofRows" | "r
   }
 }
 
-/** What all layers of one window share: P pages of S past positions, T new ones of each row. */
+/** Masks shared by all layers of one window: P pages of S past positions, T new ones in each row. */
 export interface Masks {
   /**
-   * [P, 1, 1, 1, S]: 0 for a row's past, `Scores.masked` beyond it; with a window [P, 1, 1, T, S], and masked before
-   * it too.
+   * [P, 1, 1, 1, S]: 0 for a row's past, `Scores.masked` beyond it; with a window [P, 1, 1, T, S], also masked before
+   * it.
    */
   readonly past: Value
-  /** [T, T]: 0 for what a new position sees of the new ones, `Scores.masked` elsewhere. */
+  /** [T, T]: 0 for new positions visible to a new position, `Scores.masked` elsewhere. */
   readonly causal: Value
 }
 
-/** `lengths` int32 [B] are the rows' past positions. */
+/** `lengths` int32 [B]: the rows' numbers of past positions. */
 export const masks = (
   graph: Graph,
   lengths: Value,
@@ -89,7 +87,7 @@ const range = (graph: Graph, size: Dim): Value => {
 }
 
 /**
- * Queries [B, H, T, D], keys and values [B, KV, T, D] of the new positions, of the pages keys [P, KV, D, S], values [P,
+ * Queries [B, H, T, D], keys and values [B, KV, T, D] of the new positions; pages' keys [P, KV, D, S] and values [P,
  * KV, S, D].
  */
 export interface Operands {
@@ -115,7 +113,7 @@ export const attend = (
   const perKv = heads / kvHeads
   const stacked = graph.dimMul(perKv, width)
   const grouped = graph.reshape(graph.scale(queries, scale), [rows, kvHeads, stacked, size])
-  /** Scores with their mask, [count, KV, perKv T, length]. */
+  /** Masked scores, [count, KV, perKv T, length]. */
   const visible = (asking: Value, keysAcross: Value, mask: Value, length: Dim) => {
     const [count] = asking.shape as [Dim]
     const scores = Scores.capped(graph, graph.matmul(asking, keysAcross), cap)
@@ -134,7 +132,7 @@ export const attend = (
           seen.shape
         )
   const most = sink === undefined ? seen : graph.max(seen, sink)
-  /** exp(s - most) times the values, and after them the sum of exp(s - most): [count, KV, perKv T, D + 1]. */
+  /** exp(s - most) times the values, followed by the sum of exp(s - most): [count, KV, perKv T, D + 1]. */
   const mixed = (scores: Value, most: Value, values: Value) => {
     const weights = graph.exp(graph.sub(scores, most))
     return graph.concat([graph.matmul(weights, values), graph.sum(weights, [3], true)], 3)

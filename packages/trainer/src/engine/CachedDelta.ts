@@ -1,8 +1,8 @@
 /**
- * The gated delta rule over new positions of several sequences, from the states that a cache keeps of those before.
+ * Applies the gated delta rule to new positions of several sequences, from cached states.
  *
- * Of each such layer and sequence that is one row of numbers: the K - 1 tokens [K - 1, C] that the convolution still
- * sees, as they went into it, then S [Hv, Dk, Dv]. Positions beyond a row's own count change no state.
+ * Per such layer and sequence the state is one row of numbers: the last K - 1 inputs [K - 1, C] of the convolution,
+ * then S [Hv, Dk, Dv]. Positions beyond a row's own count do not change its state.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -13,7 +13,7 @@ import type { ModelConfig } from "../model/ModelConfig.ts"
 import * as Convolution from "../model/part/Convolution.ts"
 import * as Tensors from "../model/Tensors.ts"
 
-/** Numbers of a row's two states. */
+/** Numbers in each of a row's two states. */
 export const sizesOf = ({ delta }: Pick<ModelConfig, "delta">) => {
   if (delta === undefined) return { behind: 0, memory: 0 }
   const { kernel, keyDim, valueDim, valueHeads } = delta
@@ -22,17 +22,17 @@ export const sizesOf = ({ delta }: Pick<ModelConfig, "delta">) => {
 
 export interface Options {
   readonly config: Pick<ModelConfig, "delta">
-  /** int32 [B]: new positions of each row; those after them are padding. */
+  /** int32 [B]: new positions of each row; later ones are padding. */
   readonly counts: Value
-  /** Of each layer the states before, [B, size]. */
+  /** Previous states of a layer, [B, size]. */
   readonly stateOf: (layer: number) => Value
-  /** Is given the states after, [B, size], layer by layer. */
+  /** Receives the new states, [B, size], layer by layer. */
   readonly keep: (layer: number, state: Value) => void
   /** T */
   readonly width: Dim
 }
 
-/** Token after token: what each gets, [T, B, H, Dv], and the state after the last. */
+/** Runs token by token: the output of each, [T, B, H, Dv], and the state after the last. */
 const through = (graph: Graph, width: Dim, operands: ReadonlyArray<Value>, state: Value): readonly [Value, Value] => {
   const count = graph.reshape(graph.dim(width), [])
   const { carried, stacked } = loop(graph, { count, symbol: width, captured: operands, initial: [state] }, (run) => {
@@ -65,7 +65,7 @@ export const make = (graph: Graph, { config, counts, keep, stateOf, width }: Opt
     convolve: (layer, x, weight) => {
       const [before] = graph.split(stateOf(layer), 1, [behind, memory])
       const padded = Convolution.padded(graph, x, kernel, graph.reshape(before!, [rows, kernel - 1, channels]))
-      // The last K - 1 tokens that are none of padding.
+      // The last K - 1 non-padding tokens.
       const flat = graph.reshape(padded, [graph.dimMul(rows, padded.shape[1]!), channels])
       const starts = graph.mul(graph.reshape(range(rows), [rows, 1]), graph.dim(padded.shape[1]!))
       const ids = graph.add(graph.add(starts, ends), graph.ints([...Array(kernel - 1).keys()]))

@@ -1,16 +1,16 @@
 /**
- * The graph that the engine runs: new positions of several sequences against a cache, logits where they are wanted.
+ * Builds the graph that the engine runs: new positions of several sequences against a cache, with logits on request.
  *
- * One graph serves prompts and decoding, so that the weights are held once. Inputs: int32 `input_ids`, `position_ids`
- * (B, T), `past_lengths` (B), `output_positions` (R); float32 `inverse_temperatures` (R); of each layer `past_keys.<l>`
- * (P, KV, D, S) and `past_values.<l>` (P, KV, S, D), and int32 `page_rows` and `page_starts` (P), `row_pages` (B, M)
- * (`CachedAttention`); one float32 input for each trainable tensor, under its name. For models with layers that have
- * states (`CachedDelta`) also int32 `counts` (B) and `past_states.<l>` (B, size). L and l
- * count the layers that have keys and values, or those that have states, each kind from 0.
+ * One graph serves prefill and decoding, so that the weights are held once. Inputs: int32 `input_ids`, `position_ids`
+ * (B, T), `past_lengths` (B), `output_positions` (R); float32 `inverse_temperatures` (R); per layer `past_keys.<l>` (P,
+ * KV, D, S) and `past_values.<l>` (P, KV, S, D); int32 `page_rows` and `page_starts` (P), `row_pages` (B, M)
+ * (`CachedAttention`); one float32 input per trainable tensor, under its name. Models with stateful layers
+ * (`CachedDelta`) also have int32 `counts` (B) and `past_states.<l>` (B, size). L and l count the layers with keys and
+ * values, or those with states, each type from 0.
  *
- * Outputs: `logits` (R, V), `entries` (L, 2, B, KV, T, D); for models with states `states` (L, B, size); where choices
- * of experts are written down `routed_experts` (B, T, mixtures, k); and for large vocabularies `maxima` and `sums` (R,
- * V / block) as `Sampler.Row` has them.
+ * Outputs: `logits` (R, V), `entries` (L, 2, B, KV, T, D); for models with states `states` (L, B, size); if expert
+ * choices are recorded `routed_experts` (B, T, mixtures, k); for large vocabularies `maxima` and `sums` (R, V / block)
+ * as in `Sampler.Row`.
  */
 import { Graph } from "../graph/Graph.ts"
 import { type OnnxModel, toOnnxPieces } from "../graph/Onnx.ts"
@@ -27,21 +27,20 @@ import * as CachedDelta from "./CachedDelta.ts"
 import * as KvShape from "./KvShape.ts"
 import * as Sampler from "./Sampler.ts"
 
-/** What the engine's thread loads: plain data. */
+/** Input of the engine's thread: plain data. */
 export interface DecodeModel {
   readonly onnx: OnnxModel
-  /** Numbers the model is made of. */
   readonly parameters: number
   readonly shape: KvShape.KvShape
   readonly vocabulary: number
   readonly maxPositions: number
   readonly layout: Layout
-  /** Of the choices that it writes down. */
+  /** Routing of the recorded expert choices. */
   readonly routing?: Routing | undefined
 }
 
 export interface Options {
-  /** Every token's experts are written down, where the model has mixtures. Default false. */
+  /** Record the experts of every token, if the model has mixtures. Default false. */
   readonly recordsExperts?: boolean
 }
 
@@ -60,13 +59,12 @@ const elements = (shape: Shape): number => shape.reduce<number>((product, dim) =
 
 export const make = (model: DecodableModel, options?: Options): DecodeModel => run(makePieces(model, options))
 
-/** The same in pieces. */
+/** Builds the graph in steps that yield to the event loop. */
 export function* makePieces(model: DecodableModel, { recordsExperts = false }: Options = {}): Pieces<DecodeModel> {
   const graph = new Graph()
   const { config, layout } = model
   const { headDim, kvHeads, layerTraits, maxPositions, vocabSize: vocabulary } = config
   const shape = KvShape.shapeOf(config)
-  /** Its place among the layers of its kind. */
   const placeOf = (layer: number) =>
     layerTraits.slice(0, layer).filter(({ isDelta }) => isDelta === layerTraits[layer]!.isDelta).length
   const inputIds = graph.input("input_ids", "int32", ["B", "T"])

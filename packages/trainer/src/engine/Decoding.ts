@@ -1,8 +1,8 @@
 /**
- * One run of the model for all choices of a lane: the token each said last, and after it those it is guessed to say.
+ * Runs the model once for all choices of a lane: each choice's last token, followed by its speculated tokens.
  *
- * All runs are equally wide, so that the numbers of a choice do not depend on the guesses of others. Logits are asked
- * for at positions that a token can be drawn from alone.
+ * All runs have the same width, so that the numbers of a choice do not depend on the speculation of others. Logits are
+ * computed only at positions that a token may be drawn from.
  */
 import { Effect } from "effect"
 import * as PromptLookup from "../base/PromptLookup.ts"
@@ -10,7 +10,7 @@ import type { Choice } from "./Job.ts"
 import type { KvCache } from "./KvCache.ts"
 import type { RunInput } from "./ModelRunner.ts"
 
-/** What each choice may say after its next token, at most `count`; nothing where a grammar is asked after each. */
+/** Speculates each choice's next tokens, at most `count`; none if a grammar constrains the choice. */
 export const guesses = <W>(choices: ReadonlyArray<Choice<W>>, count: number): ReadonlyArray<ReadonlyArray<number>> =>
   choices.map(({ job, matcher, tokens }) => {
     const { work } = job
@@ -21,11 +21,11 @@ export const guesses = <W>(choices: ReadonlyArray<Choice<W>>, count: number): Re
 
 export interface Run {
   readonly input: RunInput
-  /** Of each choice the first of its rows of logits; the next ones are those after its guesses. */
+  /** Index of each choice's first row of logits; the next rows follow its speculated tokens. */
   readonly places: ReadonlyArray<number>
 }
 
-/** `rows`: at least two, as many as the cache has room for. */
+/** `rows`: at least two, as many as the cache has reserved. */
 export const run = <W>(
   choices: ReadonlyArray<Choice<W>>,
   guessed: ReadonlyArray<ReadonlyArray<number>>,
@@ -45,7 +45,7 @@ export const run = <W>(
     }
     return first
   })
-  // A single row of logits would be computed by another kernel, with slightly other numbers.
+  // A single row of logits would use another kernel, with slightly different numbers.
   if (outputs.length === 1) {
     outputs.push(width)
     inverses.push(1)
@@ -64,7 +64,6 @@ export const run = <W>(
   }
 }
 
-/** Asks the grammars what choices that are held to a schema may go on with. */
 export const mask = <W>(choices: ReadonlyArray<Choice<W>>): Effect.Effect<void> => {
   const held = choices.filter(({ matcher }) => matcher !== undefined)
   return Effect.forEach(

@@ -1,13 +1,12 @@
 /**
- * The generation engine: continuous batching over a cache of keys and values in pages, which lies in the host's memory
- * whatever the device: a GPU is sent the pages in use with every step.
+ * The generation engine: continuous batching over a paged KV cache in host memory; a GPU receives the pages in use at
+ * every step.
  *
- * Requests join and leave between decoding steps. A request is pinned to the weights it began with; requests that begin
- * after a `load` take the newer ones, and older weights are freed with the last request that uses them. With
- * `weightUpdates: "in_flight"` running requests go on under the new weights of their policy, with the keys and values
- * they have; every token says which weights drew it. Interrupting
- * `generate` or ending the stream frees its rows at once. Model and sampling run in a thread of their own: the caller's
- * event loop sees requests and one message of tokens for each step. Texts and stop strings are the server's.
+ * A request is pinned to the weights it started with; requests that start after a `load` use the newer ones, and old
+ * weights are freed with their last request. With `weightUpdates: "in_flight"` running requests switch to the new
+ * weights of their policy and keep their KV cache; every token records the weights that sampled it. Interrupting
+ * `generate` or ending the stream frees its rows immediately. Model and sampling run in a separate thread. Text and
+ * stop strings are handled by the server.
  */
 import type { Tokenizer } from "@atropos/core"
 import { Cause, Context, Effect, Layer, Queue, Random, type Scope, Stream } from "effect"
@@ -32,48 +31,45 @@ import * as RequestCheck from "./RequestCheck.ts"
 
 export * from "./EngineRequests.ts"
 
-/** Hears how a completion of its request is ended, by index. */
+/** Receives a function that ends a completion of the request, by index. */
 export type OnStart = (end: (index: number) => void) => void
 
 export interface Shape {
-  /** The `n` completions, by index. */
   readonly generate: (request: GenerateRequest) => Effect.Effect<ReadonlyArray<TokenCompletion>, EngineError>
   /**
-   * Tokens as they are sampled, those of the `n` completions interleaved; ends when all have. `onStart` is given what
-   * ends a completion that needs no further token: its row is freed at once, the others go on. A few of its tokens may
-   * still come.
+   * Tokens as they are sampled, those of the `n` completions interleaved; ends when all have. `onStart` receives a
+   * function that ends a completion early: its row is freed immediately, and the others continue. A few of its tokens
+   * may still arrive.
    */
   readonly stream: (request: GenerateRequest, onStart?: OnStart) => Stream.Stream<TokenEvent, EngineError>
-  /** Logprobs of a prompt's own tokens. */
   readonly score: (request: ScoreRequest) => Effect.Effect<PromptLogprobs, EngineError>
   /**
-   * Makes these the newest weights, flat in the model's layout. They are copied before the effect ends. Weights whose
-   * logits are not finite are refused, and the name keeps those it has.
+   * Makes these the newest weights, flat in the model's layout. They are copied before the effect completes. Weights
+   * with NaN or infinite logits are rejected, and the name keeps its previous ones.
    */
   readonly load: (policy: string, policyVersion: number, parameters: Float32Array) => Effect.Effect<void, EngineFailed>
-  /** Requests that run on them go on; new ones fail with `UnknownPolicy`. */
+  /** Running requests on them continue; new ones fail with `UnknownPolicy`. */
   readonly unload: (policy: string) => Effect.Effect<void>
   readonly status: Effect.Effect<EngineStatus>
-  /** Succeeds at once if the thread has reported anything within a minute, else once it answers. */
+  /** Succeeds immediately if the thread has reported anything within a minute, else once it answers. */
   readonly health: Effect.Effect<void, EngineFailed>
 }
 
 export class Engine extends Context.Service<Engine, Shape>()("@atropos/trainer/engine/Engine") {}
 
-/** Numbers copied at once: a few milliseconds of the caller's event loop. */
+/** Numbers copied without yielding: a few milliseconds of the caller's event loop. */
 const copiedAtOnce = 2 ** 20
 
 export interface EngineOptions {
   readonly model: DecodeModel
-  /** The weights to begin with. */
   readonly initial: { readonly policy: string; readonly policyVersion: number; readonly parameters: Float32Array }
   readonly device: DeviceKind
-  /** The model's; without it no answer can be held to a schema. */
+  /** The model's tokenizer; required for requests with a schema. */
   readonly tokenizer?: Tokenizer.TokenizerShape
   readonly settings?: Partial<EngineSettings>
 }
 
-/** Starts the engine; it ends with the scope. Fails where the thread cannot load the model. */
+/** Starts the engine; it ends with the scope. Fails if the thread cannot load the model. */
 export const make = Effect.fnUntraced(function* (
   options: EngineOptions
 ): Effect.fn.Return<Shape, EngineFailed, Scope.Scope> {
@@ -81,14 +77,14 @@ export const make = Effect.fnUntraced(function* (
   const { maxPositions, vocabulary: tokens } = options.model
   const maxSequenceTokens = Math.min(settings.maxSequenceTokens || maxPositions, maxPositions)
   const limits = { vocabulary: tokens, maxSequenceTokens }
-  /** The newest of each name, the one loaded last at the end: what a new thread is given. */
+  /** The newest weights of each name, the last loaded at the end; a new thread receives them. */
   const newest = new Map<string, EngineThread.Load>()
   const { parameters, ...initial } = options.initial
   newest.set(initial.policy, { ...initial, parameters: yield* shared(parameters) })
   const data: EngineThread.Setup = { model: options.model, device: options.device, settings }
   const thread = yield* EngineThread.make(data, () => [...newest.values()])
 
-  /** One answer of the given kind; interrupting it withdraws the request. */
+  /** Returns one answer of the given type; interruption cancels the request. */
   const ask = <Tag extends Answer["_tag"], E extends EngineError>(
     tag: Tag,
     make: (id: number) => Command
@@ -101,7 +97,7 @@ export const make = Effect.fnUntraced(function* (
 
   const { tokenizer } = options
   const vocabulary = yield* Effect.cached(tokenizer === undefined ? Effect.undefined : Vocabulary.of(tokenizer))
-  /** Thread that knows it, by its number. */
+  /** Restart number of the thread that has the vocabulary. */
   let told = -1
   const tellVocabulary = Effect.gen(function* () {
     const known = yield* vocabulary
@@ -198,7 +194,8 @@ export const make = Effect.fnUntraced(function* (
 export const layer = (options: EngineOptions): Layer.Layer<Engine, EngineFailed> => Layer.effect(Engine, make(options))
 
 /**
- * A copy that both threads can read: one that the caller may change afterwards, made without holding up its event loop.
+ * Copies into memory shared by both threads, without blocking the caller's event loop; the caller may change the
+ * original afterwards.
  */
 const shared = Effect.fnUntraced(function* (numbers: Float32Array) {
   const copy = new Float32Array(new SharedArrayBuffer(numbers.byteLength))
@@ -219,7 +216,7 @@ const settle = <Tag extends Answer["_tag"], E>(
   tag: Tag,
   answer: Answer | EngineFailed
 ): Effect.Effect<Extract<Answer, { readonly _tag: Tag }>, E | EngineFailed> =>
-  // Compared just now; errors of a kind the command does not raise are not sent.
+  // The tag was just compared, and a command only receives its own error types.
   answer._tag === tag
     ? Effect.succeed(answer as Extract<Answer, { readonly _tag: Tag }>)
     : Effect.fail(failureOf(answer) as E | EngineFailed)

@@ -1,4 +1,4 @@
-/** What goes between the engine's two threads. Errors cross as `EngineError`'s encoded form. */
+/** Messages between the engine's two threads. Errors are encoded as `EngineError`. */
 import type { Vocabulary } from "../grammar/Vocabulary.ts"
 import type {
   EngineStatus,
@@ -17,7 +17,7 @@ export type Command =
   | { readonly _tag: "Generate"; readonly id: number; readonly request: SeededRequest; readonly stream: boolean }
   | { readonly _tag: "Score"; readonly id: number; readonly request: ScoreRequest }
   | { readonly _tag: "Cancel"; readonly id: number }
-  /** One of its choices needs no further token; nothing more is said of that one. */
+  /** Ends one of its choices; nothing more is reported about it. */
   | { readonly _tag: "End"; readonly id: number; readonly index: number }
   | {
       readonly _tag: "Load"
@@ -25,15 +25,14 @@ export type Command =
       readonly policy: string
       readonly policyVersion: number
       readonly parameters: Float32Array
-      /** Fails where a prompt's logits are not finite, and leaves the name with the weights it had. */
+      /** Fails if a prompt's logits are not finite; the name then keeps its previous weights. */
       readonly isTried?: boolean
     }
-  /** What tokens stand for, before the first request with a schema. */
+  /** Text of the tokens, sent before the first request with a schema. */
   | { readonly _tag: "Vocabulary"; readonly vocabulary: Vocabulary }
   | { readonly _tag: "Unload"; readonly policy: string }
   | { readonly _tag: "Status"; readonly id: number }
 
-/** A token of a request that is streamed. */
 export interface SampledToken {
   readonly id: number
   readonly event: TokenEvent
@@ -46,7 +45,7 @@ export type Answer =
   | { readonly _tag: "Loaded"; readonly id: number }
   | { readonly _tag: "Status"; readonly id: number; readonly status: Omit<EngineStatus, "restarts"> }
 
-/** From the engine's thread: all that one step brought. */
+/** From the engine's thread: all results of one step. */
 export interface Report {
   readonly tokens: ReadonlyArray<SampledToken>
   readonly answers: ReadonlyArray<Answer>

@@ -1,9 +1,8 @@
 /**
- * The engine's thread as its owner sees it: commands in, answers and tokens out, an end that is noticed.
+ * Sends commands to the engine's thread, receives answers and tokens, and restarts it.
  *
- * A thread that fails takes all of its requests with it: each fails with `EngineFailed`. A new one is started, at once
- * if the old one had worked, else after a while that doubles up to half a minute, and gets the newest weights of every
- * name again.
+ * If it fails, all its requests fail with `EngineFailed`. A new one starts immediately if the old one had worked, else
+ * after a delay that doubles up to half a minute, and receives the newest weights of every name.
  */
 import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
 import * as Thread from "@atropos/core/base/Thread"
@@ -16,47 +15,43 @@ import type { EngineSettings } from "./EngineSettings.ts"
 import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
 import { EngineFailed } from "./EngineRequests.ts"
 
-/** What the thread reports of one request. */
 export interface Listener {
   readonly onToken?: (token: SampledToken) => void
-  /** The last that is heard of it. */
+  /** Called once, last. */
   readonly onAnswer: (answer: Answer | EngineFailed) => void
 }
 
-/** Weights to be loaded again by a new thread. */
+/** Weights that a restarted thread loads again. */
 export type Load = Omit<Extract<Command, { readonly _tag: "Load" }>, "id" | "_tag">
 
 export interface EngineThread {
-  /** Sends a command and listens to its request. */
   readonly ask: (command: Command, listener: Listener) => void
-  /** Sends a command that nothing comes back of; after `Cancel` its request is not listened to. */
+  /** Sends a command without an answer; `Cancel` also removes its request's callbacks. */
   readonly tell: (command: Extract<Command, { readonly _tag: "Cancel" | "End" | "Unload" | "Vocabulary" }>) => void
   readonly nextId: () => number
   readonly isUp: () => boolean
-  /** Whether it has reported anything in the last minute; a run may take that long. */
+  /** True if it reported anything in the last minute; one run may take that long. */
   readonly isHeard: () => boolean
   readonly restarts: () => number
 }
 
-/** What the thread is started with. */
 export interface Setup {
   readonly model: DecodeModel
   readonly device: DeviceKind
   readonly settings: EngineSettings
 }
 
-/** Asks the thread to end. */
 export interface Closing {
   readonly _tag: "Close"
 }
 
-/** What the thread says first, then with every step, and last. */
+/** From the thread: first `Ready`, then a report per step, `Broken` at the end. */
 export type Message =
   | { readonly _tag: "Ready" }
   | ({ readonly _tag: "Report" } & Report)
   | { readonly _tag: "Broken"; readonly message: string }
 
-/** A thread that computes reports nothing in between: one run of a large model may take so long. */
+/** A thread does not report during a run, and one run of a large model may take this long. */
 const maxRunMillis = 60_000
 
 const sourceUrl = Thread.fileBeside(import.meta.url, "EngineWorker")
@@ -70,7 +65,7 @@ const spawn = (data: Setup): Effect.Effect<Worker, EngineFailed, Scope.Scope> =>
       },
       catch: (cause) => new EngineFailed({ message: `no thread could be started: ${String(cause)}`, cause })
     }),
-    // Not `terminate` while it may be in a run: the library then throws into nothing and takes the process along.
+    // Not `terminate`, which may hit a run: the library then throws an uncaught exception and aborts the process.
     (worker) =>
       Effect.callback<void>((resume) => {
         if (worker.threadId < 0) return resume(Effect.void)
@@ -79,7 +74,7 @@ const spawn = (data: Setup): Effect.Effect<Worker, EngineFailed, Scope.Scope> =>
       })
   )
 
-/** Starts the thread with `data`; `weights` are what a thread that is started again has to be given. */
+/** Starts the thread with `data`; `weights` returns what a restarted thread must load. */
 export const make = Effect.fnUntraced(function* (
   data: Setup,
   weights: () => ReadonlyArray<Load>
@@ -107,7 +102,7 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 
-  /** Runs one thread until it fails; whether it had worked. */
+  /** Runs one thread until it fails; returns true if it had worked. */
   const run = Effect.gen(function* () {
     const worker = yield* spawn(data)
     starts++

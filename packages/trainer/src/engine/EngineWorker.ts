@@ -1,7 +1,7 @@
 /**
- * The engine's thread: carries out commands between steps of the scheduler, and reports each step in one message.
+ * The engine's thread: executes commands between steps of the scheduler, and reports each step in one message.
  *
- * An error is reported and ends the thread; its owner starts another. Told to close, it ends between two runs.
+ * An error is reported and ends the thread; its owner starts another. When asked to close, it ends between two runs.
  */
 import { Cause, Effect, Latch } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
@@ -11,10 +11,10 @@ import type { Command } from "./EngineProtocol.ts"
 import type { Closing, Message, Setup } from "./EngineThread.ts"
 import { Scheduler } from "./Scheduler.ts"
 
-/** Below this, a second thread costs more than it does. */
+/** Below this, a second thread costs more than it saves. */
 const smallModel = 2_000_000
 
-/** Between steps that bring nothing, as those of a long prompt, it reports that it lives. */
+/** Interval of heartbeats during steps without results, such as those of a long prompt. */
 const silentMillis = 1000
 
 const program = Effect.gen(function* () {

@@ -1,7 +1,4 @@
-/**
- * `ModelRunner` on an executor: feeds of a run, rows of its logits, weights as one resident tensor for each
- * parameter.
- */
+/** Implements `ModelRunner` on an executor, with one resident tensor per parameter as weights. */
 import { Effect, type Scope } from "effect"
 import type { ExecutorError, ExecutorShape, HostTensor, Resident } from "../exec/Executor.ts"
 import type { DecodeModel } from "./DecodeGraph.ts"
@@ -9,14 +6,13 @@ import type { RunInput, RunOutput, ModelRunner } from "./ModelRunner.ts"
 import { pack, type Routing, wordsOf } from "../model/part/RoutedExperts.ts"
 import * as Sampler from "./Sampler.ts"
 
-/** By name of the parameter. */
 export type Weights = Readonly<Record<string, Resident>>
 
 const int32 = (data: Int32Array, shape: ReadonlyArray<number>): HostTensor => ({ dtype: "int32", shape, data })
 
 /**
- * Loads the model into an executor. Constant matrices are rearranged: products of few rows, which decoding consists of,
- * are about twice as fast, for a copy of the weights.
+ * Loads the model into an executor. Constant matrices are prepacked: matmuls of few rows, as in decoding, are about
+ * twice as fast, at the cost of a copy of the weights.
  */
 export const make = Effect.fnUntraced(function* (
   executor: ExecutorShape,
@@ -53,7 +49,7 @@ const feeds = (
   const positions = new Int32Array(rows * width)
   for (let row = 0; row < rows; row++) {
     lengths[row] = cache.lengths[row] ?? 0
-    // Padding may lie beyond the last position there is.
+    // Padding may exceed the last valid position.
     for (let t = 0; t < width; t++) positions[row * width + t] = Math.min(lengths[row]! + t, maxPositions - 1)
   }
   return {

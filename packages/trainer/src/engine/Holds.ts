@@ -1,7 +1,4 @@
-/**
- * Lets requests that are held to a schema wait for their grammar while others go on; then they wait for room like any
- * other.
- */
+/** Holds requests with a schema until their grammar is compiled, without blocking others; then they queue normally. */
 import { Effect } from "effect"
 import { Grammars } from "../grammar/Grammars.ts"
 import type { Vocabulary } from "../grammar/Vocabulary.ts"
@@ -9,11 +6,11 @@ import { type EngineError, EngineOverloaded, InvalidRequest } from "./EngineRequ
 import type { Job } from "./Job.ts"
 
 export interface Options<W> {
-  /** Requests that may wait for a grammar. */
+  /** Max number of requests that wait for a grammar. */
   readonly most: number
-  /** Called when a request may wait for room, or why it may not. */
+  /** Called when a request may queue, or with the error that prevents it. */
   readonly enter: (job: Job<W>, refusal: EngineError | undefined) => void
-  /** Called after that, where it did not happen within `offer`. */
+  /** Called after that. */
   readonly wake: () => void
 }
 
@@ -26,7 +23,7 @@ export class Holds<W> {
     this.options = options
   }
 
-  /** What tokens stand for; `size`: logits of the model. */
+  /** Sets the text of the tokens; `size`: number of logits of the model. */
   setVocabulary(vocabulary: Vocabulary, size: number): void {
     this.grammars?.dispose()
     this.grammars = new Grammars(vocabulary, size)
@@ -36,7 +33,6 @@ export class Holds<W> {
     this.open.delete(id)
   }
 
-  /** Ends the threads of its grammars. */
   dispose(): void {
     this.grammars?.dispose()
   }
@@ -56,7 +52,7 @@ export class Holds<W> {
           onFailure: ({ message }) => new InvalidRequest({ field: "schema", message })
         }),
         Effect.map((error) => {
-          // No client waits for one that was cancelled.
+          // No client waits for a cancelled request.
           if (this.open.delete(job.id)) enter(job, error)
           else job.dispose()
           wake()

@@ -1,8 +1,8 @@
 /**
- * A request inside the engine, from its arrival to its last choice.
+ * A request inside the engine, from arrival to its last choice.
  *
- * Its prompt goes through the model once, into a cache of its own, in pieces whose size depends on the prompt alone;
- * each choice starts with a copy of that cache and its own first token, drawn from the same row of logits.
+ * The prompt is prefilled once, in chunks whose size depends only on the prompt; each choice starts with a copy of its
+ * cache, and its own first token from the same logits.
  */
 import { Effect } from "effect"
 import { GrammarError, type Grammars, type Matcher } from "../grammar/Grammars.ts"
@@ -15,27 +15,26 @@ import type { Version } from "./PolicyTable.ts"
 import * as LogitAdjustments from "./LogitAdjustments.ts"
 import * as Sampler from "./Sampler.ts"
 
-/** What asks for tokens, or for the logprobs of given ones. */
+/** A request for tokens, or for the logprobs of given ones. */
 export type Work =
   | { readonly _tag: "Generate"; readonly request: SeededRequest; readonly stream: boolean }
   | { readonly _tag: "Score"; readonly request: ScoreRequest }
 
-/** One choice that is being sampled; row i of its lane's cache holds all of its tokens but the last. */
+/** One choice that is being sampled; row i of its lane's cache holds all of its tokens except the last. */
 export interface Choice<W> {
   readonly job: Job<W>
   readonly index: number
   readonly tokens: Array<number>
   readonly logprobs: Array<number>
   readonly alternatives: Array<Alternatives>
-  /** Of the weights that drew each of its tokens. */
   readonly versions: Array<number>
-  /** The experts of its prompt, then those of its tokens but the last, as they went through the model. */
+  /** The experts of its prompt, then those of its tokens except the last, as they were computed. */
   readonly routed: Array<Int32Array>
-  /** What it is held to. */
+  /** Grammar state, if it has a schema. */
   readonly matcher?: Matcher
-  /** What of that may follow now. */
+  /** Allowed next tokens. */
   mask: Int32Array | undefined
-  /** How often it has each of its tokens, where its request looks at that. */
+  /** Occurrences of each of its tokens, if its request uses penalties. */
   readonly counts?: Map<number, number>
 }
 
@@ -47,33 +46,28 @@ export class Job<W> {
   readonly demand: Demand
   readonly prompt: ReadonlyArray<number>
   readonly inverseTemperature: number
-  /** The weights it runs on, from when it begins. */
+  /** The weights it runs on, set when it starts. */
   version: Version<W> | undefined
-  /** Keys and values of the prompt, as far as it went through the model. */
+  /** KV cache of the prefilled part of the prompt. */
   cache: KvCache | undefined
-  /** What its choices are held to, each by its own matcher, and what they may begin with. */
+  /** Grammar states, one per choice, and the allowed first tokens. */
   held: { readonly matchers: ReadonlyArray<Matcher>; readonly first: Int32Array } | undefined
-  /** Prompt tokens that were known before. */
+  /** Prompt tokens taken from the prefix cache. */
   cachedTokens = 0
   private tokensOfPrompt: ReadonlySet<number> | undefined
-  /** The experts that the prompt passed, piece by piece, where the model writes them down. */
+  /** The prompt's experts, chunk by chunk, if the model records them. */
   routed: Array<Int32Array> = []
-  /** The logits after the prompt. */
   row: Sampler.Row | undefined
-  /** Choices that were promised rows, and those that have begun. */
+  /** Choices with reserved rows, and choices that have started. */
   granted = 0
   begun = 0
-  /** By index; a place is filled when its choice ends. */
+  /** By index; filled when a choice ends. */
   readonly finished: Array<TokenCompletion> = []
-  /** Its logits were not finite. */
   hasFailed = false
-  /** Why what follows under its schema is not known any more. */
   broken: string | undefined
-  /** Its schema leaves it no token to go on with. */
   hasNoWay = false
-  /** Choices that have not ended. */
   left: number
-  /** Of a score: logprobs and alternatives so far. */
+  /** Logprobs and alternatives of a score request so far. */
   readonly scores: { readonly logprobs: Array<number>; readonly alternatives: Array<Alternatives> }
 
   constructor(id: number, work: Work) {
@@ -90,7 +84,6 @@ export class Job<W> {
     this.scores = { logprobs: [0], alternatives: [{ tokens: [], logprobs: [] }] }
   }
 
-  /** The choice that begins next. */
   beginChoice(): Choice<W> {
     const { work } = this
     const isCounted = work._tag === "Generate" && LogitAdjustments.isAdjusting(work.request)
@@ -114,7 +107,7 @@ export class Job<W> {
     return this.work._tag === "Generate" && this.work.request.schema !== undefined
   }
 
-  /** Makes the grammar of its schema, where it has one. */
+  /** Compiles the grammar of its schema, if it has one. */
   hold(grammars: Grammars | undefined): Effect.Effect<void, GrammarError> {
     return Effect.gen({ self: this }, function* () {
       if (this.work._tag !== "Generate" || this.work.request.schema === undefined) return
@@ -125,7 +118,6 @@ export class Job<W> {
     })
   }
 
-  /** Frees what the grammar of its schema takes. */
   dispose(): void {
     for (const matcher of this.held?.matchers ?? []) matcher.dispose()
     this.held = undefined
@@ -135,7 +127,6 @@ export class Job<W> {
     return (this.tokensOfPrompt ??= new Set(this.prompt))
   }
 
-  /** Prompt tokens that went through the model. */
   get processed(): number {
     return this.cache?.lengths[0] ?? 0
   }

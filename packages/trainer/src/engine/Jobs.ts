@@ -1,9 +1,7 @@
 /**
- * The requests in the engine: who waits, whose prompt is on its way through the model, who is being sampled, and on
- * which weights.
- *
- * A request is pinned to the newest weights of its policy when it begins. All that it holds (rows, memory, weights) is
- * freed when it is dropped, at whatever point that is. Pure bookkeeping: runs nothing, answers nobody.
+ * Tracks the engine's requests (waiting, in prefill, decoding) and their weights: the newest of their policy at the
+ * start. Everything a request holds (rows, memory, weights) is freed when it is dropped, in any state. Pure
+ * bookkeeping.
  */
 import { Admission } from "./Admission.ts"
 import { EngineOverloaded, type EngineError, PromptTooLong, UnknownPolicy } from "./EngineRequests.ts"
@@ -18,7 +16,7 @@ import { PrefixCache } from "./PrefixCache.ts"
 export interface Options<W> {
   readonly settings: EngineSettings
   readonly shape: KvShape
-  /** Called with weights that nobody uses any more. */
+  /** Called with weights that are no longer in use. */
   readonly free: (weights: W) => void
 }
 
@@ -27,14 +25,14 @@ export class Jobs<W> {
   readonly lanes: Lanes<W>
   readonly policies: PolicyTable<W>
   readonly prefixes: PrefixCache<Version<W>>
-  /** Those that were promised rows, and whose prompts are on their way through the model; in order. */
+  /** Requests with reserved rows whose prompts are in prefill; in order. */
   readonly prompts: Array<Job<W>> = []
   private readonly shape: KvShape
   private readonly jobs = new Map<number, Job<W>>()
 
   constructor({ free, settings, shape }: Options<W>) {
     this.shape = shape
-    // Blocks have keys and values; a state is of all that came before it.
+    // Prefixes can be shared as keys and values, but a state depends on everything before it.
     const prefixBytes = shape.states === undefined ? settings.prefixCacheMegabytes * 2 ** 20 : 0
     this.prefixes = new PrefixCache(shape, Prefill.blockTokens, prefixBytes)
     this.policies = new PolicyTable((version) => {
@@ -54,12 +52,11 @@ export class Jobs<W> {
     return this.jobs.size === 0
   }
 
-  /** What the caches of prompts and choices take. */
   get kvBytes(): number {
     return [...this.jobs.values()].reduce((sum, { cache }) => sum + (cache?.bytes ?? 0), this.lanes.bytes)
   }
 
-  /** Puts a request at the end of the queue; answers why where it cannot wait there. */
+  /** Queues a request; returns the error if it cannot wait. */
   offer(job: Job<W>): EngineError | undefined {
     if (!this.admission.fits(job.demand)) {
       const { promptTokens, totalTokens } = job.demand
@@ -76,14 +73,14 @@ export class Jobs<W> {
   }
 
   /**
-   * Promises rows to the request at the head of the queue, and lets it begin where it has not. `error` where its
-   * weights have gone since it came; undefined where there is nobody, or no room.
+   * Reserves rows for the request at the head of the queue, and starts it if it has not started. `error` if its weights
+   * were unloaded since it arrived; undefined if the queue is empty or there is no capacity.
    */
   admitNext(): { readonly job: Job<W>; readonly error?: UnknownPolicy } | undefined {
     const { head } = this.admission
     const error = head === undefined ? undefined : this.unknownPolicy(head)
     if (error !== undefined) return { job: head!, error }
-    // The policy is there: it was just looked for.
+    // The policy exists: it was just checked.
     const next = this.admission.next((job) => job.version ?? this.policies.resolve(job.work.request.policy)!)
     if (next === undefined) return undefined
     const { choices, job } = next
@@ -97,7 +94,6 @@ export class Jobs<W> {
     return { job }
   }
 
-  /** Frees all that a request holds. */
   drop(id: number): void {
     const job = this.jobs.get(id)
     if (job === undefined) return
@@ -113,8 +109,8 @@ export class Jobs<W> {
   }
 
   /**
-   * Requests go on under the newest weights of their policy. Choices keep their keys and values; a prompt that has
-   * choices to begin yet is computed anew, so that nothing of the old weights gets into what is kept of prompts.
+   * Moves requests to the newest weights of their policy. Choices keep their keys and values; a prompt with choices yet
+   * to start is prefilled again, so that old weights' results do not get into the prefix cache.
    */
   follow(): void {
     const moved = new Map<Version<W>, Map<Version<W>, Set<Job<W>>>>()
@@ -145,7 +141,7 @@ export class Jobs<W> {
     this.policies.release(from)
   }
 
-  /** Frees the row of one choice; its request, where the choice was still being sampled. */
+  /** Frees the row of one choice; returns its request if the choice was still being sampled. */
   endChoice(id: number, index: number): Job<W> | undefined {
     const job = this.jobs.get(id)
     if (job?.version === undefined || !this.lanes.removeChoice(job.version, job, index)) return undefined
@@ -153,7 +149,7 @@ export class Jobs<W> {
     return job
   }
 
-  /** Its prompt went through the model, or need not. */
+  /** Removes a prompt from prefill: it is done, or no longer needed. */
   promptDone(job: Job<W>): void {
     const at = this.prompts.indexOf(job)
     if (at >= 0) this.prompts.splice(at, 1)

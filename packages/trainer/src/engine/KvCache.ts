@@ -1,22 +1,18 @@
 /**
- * Keys and values of sequences in progress, in the memory the CPU provider reads in place.
+ * Paged KV cache of sequences in progress, in memory that the CPU provider reads in place.
  *
- * For each layer one array of keys [P, KV, D, S] and one of values [P, KV, S, D]: P pages of S positions, KV heads of
- * keys and values, D their size. A row holds as many pages as its positions need, wherever they lie, so that a short
- * one takes and costs nothing of a long one. A graph run takes the pages as they lie, without a copy, with the row of
- * each, and hands back only the entries of its new positions, which `append` writes into place. Keys lie transposed, so
- * that scores are a plain product of matrices. Pages and rows are dense: the last moves into the place of one that
- * goes. Memory grows by about an eighth, and shrinks where three quarters would do. Positions beyond a row's length
- * hold zeros or what an earlier row left: finite numbers, which the graph masks.
+ * Per layer one array of keys [P, KV, D, S], transposed for a plain matmul, and one of values [P, KV, S, D]: P pages of
+ * S positions, KV heads of size D. A graph run reads the pages in place, with the row of each, and returns the entries
+ * of new positions, which `append` writes. Pages and rows are dense: the last one moves into a freed place. Memory
+ * grows by about an eighth, and shrinks if three quarters would suffice. Positions beyond a row's length hold finite
+ * numbers, which the graph masks.
  *
- * Of layers that have a state instead (`CachedDelta`), each row has as many numbers whatever its length: a run takes
- * them as they are, and its own replace them.
+ * Layers with a state (`CachedDelta`) hold a fixed amount per row, which the outputs of a run replace.
  */
 import type { HostTensor } from "../exec/Executor.ts"
 import { type KvShape, pageBytes, pageCapacity, pagesFor, rowCapacity, rowPage, stateBytes } from "./KvShape.ts"
 import { PageTable } from "./PageTable.ts"
 
-/** Keys and values of the pages of one layer. */
 interface LayerCache {
   readonly keys: Float32Array
   readonly values: Float32Array
@@ -24,12 +20,10 @@ interface LayerCache {
 
 export class KvCache {
   readonly shape: KvShape
-  /** Positions of a page. */
   readonly page: number
-  /** Tokens held by each row. */
   readonly lengths: Array<number> = []
   private readonly layers: Array<LayerCache>
-  /** Of each layer with a state, [R, size]. */
+  /** Per layer with a state, [R, size]. */
   private readonly states: Array<Float32Array>
   private readonly pages = new PageTable()
   private rowCapacity = 0
@@ -49,7 +43,7 @@ export class KvCache {
     return this.lengths.length
   }
 
-  /** Of a page, in the keys or values of one layer. */
+  /** Numbers per page, in the keys or values of one layer. */
   private get pageNumbers(): number {
     return this.shape.kvHeads * this.shape.headDim * this.page
   }
@@ -58,13 +52,13 @@ export class KvCache {
     return this.pageCapacity * pageBytes(this.shape, this.page) + this.rowCapacity * stateBytes(this.shape)
   }
 
-  /** Room for so many positions of each row, in at least the two rows of a run; gives back what is too much. */
+  /** Reserves this many positions per row, with at least the two rows of a run; shrinks the cache if possible. */
   reserve(positions: ReadonlyArray<number>): void {
     for (const [row, count] of positions.entries()) this.pages.take(row, pagesFor(count, this.page))
     this.fit()
   }
 
-  /** Adds a row that holds what a row of another cache does, whose pages are as large or some times as large. */
+  /** Adds a copy of another cache's row. The other's page size must be equal or a multiple. */
   add(from: KvCache, row: number): void {
     const target = this.addRow(from.lengths[row]!)
     this.lengths[target] = from.lengths[row]!
@@ -77,14 +71,14 @@ export class KvCache {
     this.copyStates(from, row, target)
   }
 
-  /** Adds an empty row with room for this many positions. */
+  /** Adds an empty row with capacity for this many positions. */
   addEmpty(positions: number): void {
     const row = this.addRow(positions)
     const size = this.shape.states?.size ?? 0
     for (const state of this.states) state.fill(0, row * size, (row + 1) * size)
   }
 
-  /** The last row takes the place of this one. */
+  /** Removes a row; the last row takes its place. */
   remove(row: number): void {
     this.pages.remove(row, (from, to) => this.copyPage(this, from, to))
     const last = this.rows - 1
@@ -95,7 +89,7 @@ export class KvCache {
     this.lengths.pop()
   }
 
-  /** Feeds of the first `rows` rows; `rows` may exceed those in use, not those reserved. */
+  /** Feeds of the first `rows` rows; may exceed the rows in use but not the reserved ones. */
   feeds(rows: number): Record<string, HostTensor> {
     const { headDim, kvHeads } = this.shape
     const { at, most, ofRows, rows: pageRows } = this.pages.list(rows)
@@ -126,8 +120,8 @@ export class KvCache {
   }
 
   /**
-   * Writes `count` new positions of run row `source` after those of `row`, which has room for them. `entries` is [L, 2,
-   * B, KV, T, D]: of each layer the keys and the values of the T positions that a run of B rows computed.
+   * Appends `count` new positions of run row `source` to `row`, which must have capacity. `entries` is [L, 2, B, KV, T,
+   * D]: per layer the keys and values of the T positions that a run of B rows computed.
    */
   append(row: number, entries: Float32Array, source: number, batch: number, width: number, count: number): void {
     const first = this.lengths[row]!
@@ -141,7 +135,7 @@ export class KvCache {
     this.lengths[row] = first + count
   }
 
-  /** Takes a row's states from `states` [L, B, size], of run row `source`. */
+  /** Replaces a row's states with run row `source` of `states` [L, B, size]. */
   replaceStates(row: number, states: Float32Array, source: number, batch: number): void {
     const size = this.shape.states?.size ?? 0
     for (const [layer, state] of this.states.entries()) {
@@ -150,7 +144,7 @@ export class KvCache {
     }
   }
 
-  /** Positions of a run's entries into a page, from its position `within` on. */
+  /** Writes positions of a run's entries into a page, from its position `within` on. */
   private write(
     page: number,
     within: number,
@@ -173,7 +167,7 @@ export class KvCache {
     }
   }
 
-  /** The number of a new row with room for this many positions. */
+  /** Adds a row with capacity for this many positions; returns its index. */
   private addRow(positions: number): number {
     const row = this.pages.addRow()
     this.lengths.push(0)
@@ -191,7 +185,7 @@ export class KvCache {
     }
   }
 
-  /** As many positions as a page has, from position `within` of a larger one on. */
+  /** Copies one page's worth of positions, from position `within` of a larger page on. */
   private copyPart(from: KvCache, source: number, within: number, target: number): void {
     const { headDim, kvHeads } = this.shape
     const rows = kvHeads * headDim
@@ -216,14 +210,13 @@ export class KvCache {
     }
   }
 
-  /** Memory for what is in use. */
   private fit(): void {
     const rows = rowCapacity(this.rows)
     const pages = pageCapacity(this.pages.size)
     if (isUnfit(this.pageCapacity, pages)) {
       this.pageCapacity = pages
       const size = pages * this.pageNumbers
-      // Layer by layer, so that only one layer is held twice.
+      // Layer by layer, so that only one layer is in memory twice.
       for (const [index, { keys, values }] of this.layers.entries()) {
         this.layers[index] = { keys: resized(keys, size), values: resized(values, size) }
       }

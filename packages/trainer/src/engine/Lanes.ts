@@ -1,8 +1,7 @@
 /**
- * The choices that are being sampled: one lane for each version of the weights, with the cache that a run of the model
- * reads.
+ * Manages the choices being sampled: one lane per version of the weights, each with its KV cache.
  *
- * Row i of a lane's cache is its choice i. What a lane takes, and the rows it gives up, are reported to `Admission`.
+ * Row i of a lane's cache is its choice i. Cache sizes and released rows are reported to `Admission`.
  */
 import type { Admission } from "./Admission.ts"
 import type { Choice, Job } from "./Job.ts"
@@ -25,7 +24,7 @@ export class Lanes<W> {
     this.shape = shape
   }
 
-  /** Gives a choice its row, with a copy of the prompt's keys and values. */
+  /** Adds a choice with a copy of the prompt's keys and values. */
   add(version: Version<W>, choice: Choice<W>, prompt: KvCache): void {
     const lane = this.lanes.get(version) ?? { cache: new KvCache(this.shape), choices: [] }
     this.lanes.set(version, lane)
@@ -34,14 +33,14 @@ export class Lanes<W> {
     this.admission.measured(version, lane.cache.bytes)
   }
 
-  /** Makes room for so many more positions of each choice, in the at least two rows that a run takes. */
+  /** Reserves `more` positions per choice; returns the row count of a run, at least two. */
   reserve(version: Version<W>, { cache, choices }: Lane<W>, more: ReadonlyArray<number>): number {
     cache.reserve(cache.lengths.map((length, row) => length + more[row]!))
     this.admission.measured(version, cache.bytes)
     return Math.max(2, choices.length)
   }
 
-  /** The last row takes the place of the one that goes. */
+  /** Removes a row; the last row takes its place. */
   remove(version: Version<W>, lane: Lane<W>, row: number): void {
     const { job } = lane.choices[row]!
     this.take(version, lane, row)
@@ -55,7 +54,7 @@ export class Lanes<W> {
     if (lane.choices.length === 0) this.lanes.delete(version)
   }
 
-  /** Whether it was there. */
+  /** Removes a choice; returns false if not found. */
   removeChoice(version: Version<W>, job: Job<W>, index: number): boolean {
     const lane = this.lanes.get(version)
     const row = lane?.choices.findIndex((choice) => choice.job === job && choice.index === index) ?? -1
@@ -63,7 +62,7 @@ export class Lanes<W> {
     return row >= 0
   }
 
-  /** Choices go on in the lane of other weights, with the keys and values they have. */
+  /** Moves choices, with their keys and values, to the lane of other weights. */
   move(from: Version<W>, to: Version<W>, isMoved: (job: Job<W>) => boolean): void {
     const lane = this.lanes.get(from)
     if (lane === undefined) return
@@ -95,7 +94,6 @@ export class Lanes<W> {
     }
   }
 
-  /** Choices that run on these weights. */
   running(version: Version<W>): number {
     return this.lanes.get(version)?.choices.length ?? 0
   }

@@ -1,5 +1,5 @@
 /**
- * What a request does to logits before a token is drawn: bias, then penalties, in vLLM's order and by its formulas.
+ * Adjusts logits before sampling: bias, then penalties, in vLLM's order and with its formulas.
  *
  *     z += bias[token]
  *     z = z > 0 ? z / repetition : z * repetition    tokens of the prompt or of the answer so far
@@ -11,14 +11,12 @@
 import type { Adjusting } from "./EngineRequests.ts"
 import * as Sampler from "./Sampler.ts"
 
-/** The tokens a penalty looks at. */
 export interface History {
   readonly prompt: ReadonlySet<number>
-  /** How often the answer so far has each of its tokens. */
+  /** Count of each token in the answer so far. */
   readonly sampled: ReadonlyMap<number, number>
 }
 
-/** Whether anything is to be done. */
 export const isAdjusting = ({
   frequencyPenalty = 0,
   logitBias = {},
@@ -27,7 +25,6 @@ export const isAdjusting = ({
 }: Adjusting): boolean =>
   frequencyPenalty !== 0 || presencePenalty !== 0 || repetitionPenalty !== 1 || Object.keys(logitBias).length > 0
 
-/** The row to draw from. */
 export const apply = (row: Sampler.Row, adjusting: Adjusting, { prompt, sampled }: History): Sampler.Row => {
   const { frequencyPenalty = 0, logitBias = {}, presencePenalty = 0, repetitionPenalty = 1 } = adjusting
   const changed = new Map<number, number>()

@@ -1,4 +1,4 @@
-/** Draws the next token of a choice from its row of logits, and ends the choice with its last. */
+/** Samples the next token of a choice from its row of logits, and ends the choice with its last token. */
 import * as CounterRandom from "../base/CounterRandom.ts"
 import type { SeededRequest } from "./EngineProtocol.ts"
 import type { TokenCompletion, TokenEvent } from "./EngineRequests.ts"
@@ -8,8 +8,8 @@ import * as LogitAdjustments from "./LogitAdjustments.ts"
 import * as Sampler from "./Sampler.ts"
 
 /**
- * The token, which `choice` has now; with its last one, the completion is in its job's `finished`. Undefined where the
- * logits are not finite, so that there is none to draw: its job has failed then.
+ * Appends the token to `choice`; after the last one the completion is in its job's `finished`. Undefined if the logits
+ * are NaN or infinite: the job has then failed.
  */
 export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.Row): TokenEvent | undefined => {
   const { index, job } = choice
@@ -32,7 +32,7 @@ export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.
   choice.counts?.set(token, (choice.counts.get(token) ?? 0) + 1)
   choice.logprobs.push(logprob)
   choice.versions.push(policyVersion)
-  // Before its first token the prompt's, which may be in several pieces; then those of one token each time.
+  // Before the first token the prompt's experts, possibly in several chunks; then one token's at a time.
   const hasExperts = choice.routed.length > 0
   const routedExperts = position === 0 ? joined(choice.routed) : choice.routed.at(-1)
   const top = request.topLogprobs ?? 0
@@ -75,7 +75,7 @@ const versionsOf = <W>({ versions }: Choice<W>): Pick<TokenCompletion, "policyVe
     : { policyVersion, policyVersions: Int32Array.from(versions) }
 }
 
-/** The logits a token is drawn from: the model's own, or what the request makes of them. */
+/** The logits to sample from: the model's own, after the request's adjustments and mask. */
 const drawnFrom = <W>(
   { counts, job, mask }: Choice<W>,
   request: SeededRequest,

@@ -1,20 +1,20 @@
 /**
- * Which pages the rows of a cache have: pure bookkeeping, knows no numbers.
+ * Tracks the pages of each row of a cache: pure bookkeeping, without numbers.
  *
- * Pages and rows are dense: the last takes the place of one that goes. A page is of one row.
+ * Pages and rows are dense: the last one takes the place of a removed one. A page belongs to one row.
  */
 
-/** A page's row, and which of its pages it is. */
+/** A page's row, and its index among the row's pages. */
 interface Place {
   readonly row: number
   readonly at: number
 }
 
-/** What a run is told of B rows with P pages. */
+/** Page tables for a run of B rows with P pages. */
 export interface Listing {
   /** [P] */
   readonly rows: Int32Array
-  /** [P]: which of its row's pages each is. */
+  /** [P]: index of each page among its row's pages. */
   readonly at: Int32Array
   /** [B, M]: a row's pages in order; -1 after the last. */
   readonly ofRows: Int32Array
@@ -26,30 +26,28 @@ export class PageTable {
   private readonly rows: Array<Array<number>> = []
   private readonly places: Array<Place> = []
 
-  /** Pages in use. */
   get size(): number {
     return this.places.length
   }
 
-  /** A row's pages in order. */
   of(row: number): ReadonlyArray<number> {
     return this.rows[row]!
   }
 
-  /** The number of a new row, without pages. */
+  /** Adds a row without pages; returns its index. */
   addRow(): number {
     return this.rows.push([]) - 1
   }
 
-  /** Gives a row pages until it has so many. */
+  /** Adds pages to a row until it has `count`. */
   take(row: number, count: number): void {
     const own = this.rows[row]!
     while (own.length < count) own.push(this.places.push({ row, at: own.length }) - 1)
   }
 
-  /** The last row takes the place of this one; `move` is told of each page that takes the place of another. */
+  /** Removes a row; the last row takes its place. `move` is called for each page that moves. */
   remove(row: number, move: (from: number, to: number) => void): void {
-    // From the last: what takes the place of a page is none that goes too.
+    // From the last, so that the page moved into a gap is not itself removed.
     for (const page of this.rows[row]!.splice(0).toSorted((a, b) => b - a)) {
       const place = this.places.pop()!
       if (page === this.places.length) continue
@@ -63,7 +61,7 @@ export class PageTable {
     for (const [at, page] of last.entries()) this.places[page] = { row, at }
   }
 
-  /** `count` rows, more than there are if need be: those have none. At least one page, be it nobody's. */
+  /** Lists `count` rows; rows beyond the existing ones have no pages. Contains at least one page, possibly unused. */
   list(count: number): Listing {
     const pages = Math.max(1, this.size)
     const most = Math.max(1, ...this.rows.map(({ length }) => length))

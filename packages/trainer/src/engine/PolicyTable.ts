@@ -1,17 +1,14 @@
 /**
- * Which weights the engine holds, and who still uses them.
- *
- * Names have one newest version each. A version that is replaced or unloaded is no longer given to new requests, and is
- * freed with the last request that uses it: `free` is called once for each. Asked for no name, the name loaded last is
- * taken.
+ * Tracks the weights that the engine holds, and their users. A replaced or unloaded version is not given to new
+ * requests; it is freed with its last user, and `free` is called once per version. Without a name, the name loaded last
+ * is used.
  */
 
-/** One version of some weights, `A` being what a run needs of them. */
+/** One version of weights; `A` is their form for a run. */
 export interface Version<A> {
   readonly policy: string
   readonly policyVersion: number
   readonly weights: A
-  /** Choices and prompts that run on it. */
   readonly users: number
 }
 
@@ -22,7 +19,7 @@ interface Entry<A> extends Version<A> {
 
 export class PolicyTable<A> {
   private readonly free: (version: Version<A>) => void
-  /** By name; the name loaded last is the last key. */
+  /** By name; the last key is the name loaded last. */
   private readonly current = new Map<string, Entry<A>>()
   private readonly held = new Set<Entry<A>>()
 
@@ -37,7 +34,7 @@ export class PolicyTable<A> {
     this.held.add(entry)
   }
 
-  /** Whether there was one of that name. */
+  /** Returns false if the name is unknown. */
   unload(policy: string): boolean {
     const entry = this.current.get(policy)
     if (entry === undefined) return false
@@ -77,7 +74,7 @@ export class PolicyTable<A> {
   }
 
   private entry(version: Version<A>): Entry<A> {
-    // Versions are handed out by this table alone.
+    // Only this table creates versions.
     return version as Entry<A>
   }
 }

@@ -1,10 +1,9 @@
 /**
- * Takes prompts through the model: short ones of the same padded length together, long ones in pieces.
+ * Prefills prompts: short ones of equal padded length together, long ones in chunks.
  *
- * How a prompt is padded and cut depends on its own length alone, never on what else is waiting, so that its numbers do
- * not either: into blocks of 128 tokens and a rest. Blocks that a prompt before began with are taken from the
- * `PrefixCache`. One call makes one run of at most about `prefillTokens` positions, so that running choices are not
- * kept waiting for long.
+ * Padding and chunking depend only on the prompt's own length (blocks of 128 tokens and a rest), so that its numbers do
+ * not depend on other requests. Known blocks are taken from the `PrefixCache`. One call makes one run of at most about
+ * `prefillTokens` positions, to limit the delay of running choices.
  */
 import { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"
@@ -22,13 +21,13 @@ export const paddedWidth = (tokens: number): number => {
   return Math.ceil(tokens / step) * step
 }
 
-/** Tokens of a block: half of it is computed anew in each turn of a conversation, on average. */
+/** Tokens per block; half a block is recomputed in each turn of a conversation, on average. */
 export const blockTokens = 128
 
-/** Logits of about this many numbers are asked for at once when every position's are wanted. */
+/** Max number of logits per run if every position's are requested. */
 const scoredLogits = 2 ** 24
 
-/** The longest piece of a prompt. */
+/** Max chunk of a prompt, tokens. */
 const pieceTokens = <W>(job: Job<W>, prefillTokens: number, vocabulary: number): number =>
   job.work._tag === "Generate"
     ? blockTokens
@@ -36,7 +35,7 @@ const pieceTokens = <W>(job: Job<W>, prefillTokens: number, vocabulary: number):
 
 const isBeginning = <W>(job: Job<W>): boolean => job.work._tag === "Generate" && job.processed === 0
 
-/** The prompts of the next run: the first, and those that fit beside it. */
+/** Prompts of the next run: the first, and those that fit with it. */
 export const nextBatch = <W>(jobs: ReadonlyArray<Job<W>>, prefillTokens: number): ReadonlyArray<Job<W>> => {
   const [first] = jobs
   if (first === undefined) return []
@@ -47,7 +46,7 @@ export const nextBatch = <W>(jobs: ReadonlyArray<Job<W>>, prefillTokens: number)
   return alike.slice(0, Math.max(1, Math.floor(prefillTokens / width)))
 }
 
-/** Goes on as far as earlier prompts began alike: how many tokens need not go through the model. */
+/** Copies known blocks from the prefix cache; returns the number of tokens that need no prefill. */
 export const extend = <W>(job: Job<W>, prefixes: PrefixCache<Version<W>>): number => {
   const { cache, prompt, version, work } = job
   if (work._tag === "Score" || version === undefined) return 0
@@ -57,7 +56,8 @@ export const extend = <W>(job: Job<W>, prefixes: PrefixCache<Version<W>>): numbe
 }
 
 /**
- * Runs the next piece of each prompt of a batch; afterwards `processed` has grown, and whole prompts have their `row`.
+ * Runs the next chunk of each prompt of a batch; afterwards `processed` has grown, and complete prompts have their
+ * `row`.
  */
 export const run = Effect.fnUntraced(function* <W>(
   runner: ModelRunner<W>,
@@ -106,7 +106,7 @@ export const run = Effect.fnUntraced(function* <W>(
   }
 })
 
-/** Whether weights say anything: a short prompt's next token has a probability. */
+/** Checks weights: true if a short prompt's next-token logits are finite. */
 export const isSound = Effect.fnUntraced(function* <W>(
   runner: ModelRunner<W>,
   weights: W
@@ -124,14 +124,13 @@ export const isSound = Effect.fnUntraced(function* <W>(
   return rows.every((row) => !Number.isNaN(Sampler.logprob(row, 0)))
 })
 
-/** Rows without a past. */
 const blank = (shape: KvShape, rows: number): KvCache => {
   const cache = new KvCache(shape, promptPage)
   for (let row = 0; row < rows; row++) cache.addEmpty(0)
   return cache
 }
 
-/** Row t is about the token after position t; that after the prompt's last is nobody's. */
+/** Row t scores the token after position t; the prompt's last position scores none. */
 const keepScores = <W>(job: Job<W>, rows: ReadonlyArray<Sampler.Row>, count: number, top: number): void => {
   const from = job.processed
   for (let t = 0; t < count && from + t + 1 < job.prompt.length; t++) {

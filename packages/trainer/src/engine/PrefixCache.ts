@@ -1,11 +1,10 @@
 /**
- * Keys and values of beginnings of prompts, so that a turn of a conversation costs its new tokens, and requests with
- * the same beginning share it.
+ * Caches keys and values of prompt prefixes, so that a turn of a conversation only computes its new tokens, and
+ * requests share prefixes.
  *
- * A tree over blocks of `blockTokens` tokens for each version of the weights. Prompts always go through the model in
- * these blocks and a rest, whether or not a block is known: so what is taken from here is, bit for bit, what would have
- * been computed. Only prompts fill it; sampled tokens come in with the prompt of the next turn. Beyond its memory, what
- * was not used for longest goes, ends of prompts before their beginnings.
+ * A tree over blocks of `blockTokens` tokens per version of the weights. Prompts are always prefilled in these blocks,
+ * so cached entries are bit-identical to recomputed ones. Only prompts fill it. Eviction is least recently used, ends
+ * of prompts before their beginnings.
  */
 import type { KvCache } from "./KvCache.ts"
 import type { KvShape } from "./KvShape.ts"
@@ -15,30 +14,29 @@ interface Block<V> {
   readonly siblings: Map<string, Block<V>>
   readonly key: string
   readonly depth: number
-  /** [L, 2, KV, T, D], as a run of one row gives them. */
+  /** [L, 2, KV, T, D], as computed by a run of one row. */
   readonly entries: Float32Array
-  /** The experts that its tokens passed, where the model writes them down. */
+  /** The experts of its tokens, if the model records them. */
   readonly experts: Int32Array | undefined
   readonly next: Map<string, Block<V>>
   usedAt: number
 }
 
-/** A block as a run of B rows gives it: entries [L, 2, B, KV, T, D], of which it is one row. */
+/** A block in the output of a run of B rows: entries [L, 2, B, KV, T, D], and its row. */
 interface Computed {
   readonly entries: Float32Array
   readonly row: number
   readonly rows: number
-  /** Of this row. */
   readonly experts?: Int32Array | undefined
 }
 
-/** After an overflow so much is free. */
+/** Share of capacity that eviction frees. */
 const freed = 1 / 8
 
 export class PrefixCache<V> {
   readonly blockTokens: number
   private readonly capacity: number
-  /** Of a block: keys, or values, of one layer. */
+  /** Numbers per block, in the keys or values of one layer. */
   private readonly partNumbers: number
   private readonly parts: number
   private readonly roots = new Map<V, Map<string, Block<V>>>()
@@ -61,9 +59,9 @@ export class PrefixCache<V> {
   }
 
   /**
-   * Appends to row 0 of a cache, which holds whole blocks of the prompt, the blocks after them that are known: how many
-   * tokens these are. The prompt's last token is never among them, since its logits are wanted. The experts of these
-   * blocks are added to `experts`.
+   * Appends the known next blocks of the prompt to row 0 of a cache, which must hold whole blocks of it; returns their
+   * number of tokens. Never includes the prompt's last token, whose logits are needed. The blocks' experts are added to
+   * `experts`.
    */
   extend(version: V, prompt: ReadonlyArray<number>, cache: KvCache, experts: Array<Int32Array> = []): number {
     const { blockTokens } = this
@@ -85,9 +83,7 @@ export class PrefixCache<V> {
     return cache.lengths[0]! - before
   }
 
-  /**
-   * Keeps the block of a prompt that begins at `at`. Nothing is kept of a block whose beginning is gone.
-   */
+  /** Stores the block of a prompt that starts at `at`. Not stored if a block before it is no longer cached. */
   keep(version: V, prompt: ReadonlyArray<number>, at: number, { entries, experts, row, rows }: Computed): void {
     if (this.capacity === 0) return
     const now = ++this.clock
@@ -116,13 +112,12 @@ export class PrefixCache<V> {
     if (this.blocks.size > this.capacity) this.shrink()
   }
 
-  /** Forgets what was computed with these weights. */
   drop(version: V): void {
     this.roots.delete(version)
     for (const block of this.blocks) if (block.version === version) this.blocks.delete(block)
   }
 
-  /** Of [L, 2, B, KV, T, D] a copy of one row: [L, 2, KV, T, D]. */
+  /** Copies one row of [L, 2, B, KV, T, D]: [L, 2, KV, T, D]. */
   private ofRow(entries: Float32Array, row: number, rows: number): Float32Array {
     const { partNumbers, parts } = this
     const own = new Float32Array(parts * partNumbers)
@@ -133,7 +128,7 @@ export class PrefixCache<V> {
     return own
   }
 
-  /** A block is used no later than those it follows, so that its own followers go before it. */
+  /** A block's last use is no later than its prefix's, so it is evicted first. */
   private shrink(): void {
     const oldest = [...this.blocks].toSorted((a, b) => a.usedAt - b.usedAt || b.depth - a.depth)
     const most = Math.floor(this.capacity * (1 - freed))

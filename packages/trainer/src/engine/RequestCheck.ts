@@ -1,4 +1,4 @@
-/** What can be said of a request before anything is done with it: fields in range, tokens of the vocabulary, length. */
+/** Validates a request before it is queued: ranges of fields, token ids, length. */
 import { Effect } from "effect"
 import { type GenerateRequest, InvalidRequest, PromptTooLong, type ScoreRequest } from "./EngineRequests.ts"
 
@@ -32,7 +32,7 @@ const alternativesRule = (top: number | undefined): Rule => [
   "a whole number, 0 or more"
 ]
 
-/** As OpenAI's. */
+/** Same limits as OpenAI. */
 const mostPenalty = 2
 const mostBias = 100
 

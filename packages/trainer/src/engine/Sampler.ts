@@ -1,20 +1,18 @@
 /**
- * Draws a token from a row of logits.
+ * Samples a token from a row of logits, using per-block statistics from the graph instead of reading the whole
+ * vocabulary.
  *
- * A row comes with figures of its blocks (runs of equally many tokens), which the graph computes, so that a draw looks
- * at one block and not at the whole vocabulary. Temperature is applied first, then top-k, then top-p among what top-k
- * left, then min-p, as transformers does. Logprobs are log softmax(logits / temperature)[token] over all tokens; sums
- * over blocks are float64. Equal logits are ordered by token id. Pure.
+ * Applies temperature, top-k, top-p among the top k, then min-p, like transformers. Logprobs are log softmax(logits /
+ * temperature)[token] over all tokens; sums over blocks are float64. Ties are ordered by token id. Pure.
  */
 import type { Alternatives, Sampling } from "./EngineRequests.ts"
 
-/** One row, V logits in V / blockSize blocks. */
+/** One row: V logits in V / blockSize blocks. */
 export interface Row {
   readonly logits: Float32Array
   readonly inverseTemperature: number
-  /** The largest logit of each block. */
   readonly maxima: Float32Array
-  /** Sum over each block of exp((logit - max) * inverseTemperature), max being the row's. */
+  /** Sum over each block of exp((logit - max) * inverseTemperature), where max is the row's. */
   readonly sums: Float32Array
 }
 
@@ -23,14 +21,14 @@ export interface Drawn {
   readonly logprob: number
 }
 
-/** What the logits are multiplied by: 1 / temperature, 1 where sampling is greedy. */
+/** Factor for the logits: 1 / temperature, or 1 for greedy sampling. */
 export const inverseTemperature = ({ temperature }: Pick<Sampling, "temperature">): number =>
   temperature === 0 ? 1 : 1 / temperature
 
-/** Up to this many tokens, a row's figures are computed here as fast as by a graph, and in float64. */
+/** Up to this size, block statistics are computed here as fast as by a graph, and in float64. */
 export const smallVocabulary = 512
 
-/** The divisor of `vocabulary` nearest to its square root, up to 512: the block size that makes a draw cheapest. */
+/** The divisor of `vocabulary` nearest to its square root, up to 512: the block size with the cheapest sampling. */
 export const blockSize = (vocabulary: number): number => {
   if (vocabulary <= smallVocabulary) return vocabulary
   const best = Math.min(512, Math.sqrt(vocabulary))
@@ -41,7 +39,7 @@ export const blockSize = (vocabulary: number): number => {
   return chosen
 }
 
-/** The row of plain logits, its blocks computed here. */
+/** Makes a row from plain logits, and computes its block statistics. */
 export const row = (logits: Float32Array, inverseTemperature: number, size = blockSize(logits.length)): Row => {
   const blocks = logits.length / size
   const maxima = new Float32Array(blocks).fill(-Infinity)
@@ -59,10 +57,10 @@ export const row = (logits: Float32Array, inverseTemperature: number, size = blo
   return { logits, inverseTemperature, maxima, sums }
 }
 
-/** Beyond this many nats between the two largest logits, sums relative to the old one would lose digits. */
+/** If the max drops by more nats than this, sums relative to the old max would lose precision. */
 const rescaled = 16
 
-/** The row with these logits instead of its own: figures of the blocks that they are in are computed anew. */
+/** Replaces some logits of a row, and recomputes the statistics of their blocks. */
 export const replaced = (from: Row, changed: ReadonlyMap<number, number>): Row => {
   if (changed.size === 0) return from
   const { inverseTemperature } = from
@@ -84,7 +82,7 @@ export const replaced = (from: Row, changed: ReadonlyMap<number, number>): Row =
   return { logits, inverseTemperature, maxima, sums }
 }
 
-/** The row with only the tokens of a mask (bit i % 32 of word i / 32 for token i); undefined where there is none. */
+/** Keeps only the tokens of a mask (bit i % 32 of word i / 32 for token i); undefined if the mask is empty. */
 export const masked = ({ inverseTemperature, logits: all, maxima: whole }: Row, mask: Int32Array): Row | undefined => {
   const size = all.length / whole.length
   const logits = new Float32Array(all.length).fill(-Infinity)
@@ -124,7 +122,7 @@ const total = ({ sums }: Row): number => {
 export const logprob = (row: Row, token: number): number =>
   (row.logits[token]! - largest(row.maxima)) * row.inverseTemperature - Math.log(total(row))
 
-/** The token that `uniform` in [0, 1) chooses. */
+/** The token selected by `uniform` in [0, 1). */
 export const draw = (row: Row, sampling: Sampling, uniform: number): Drawn => {
   const { minP = 0, temperature, topK, topP } = sampling
   const max = largest(row.maxima)
@@ -138,7 +136,7 @@ export const draw = (row: Row, sampling: Sampling, uniform: number): Drawn => {
   return { token, logprob: (row.logits[token]! - max) * row.inverseTemperature - Math.log(sum) }
 }
 
-/** The k most likely tokens; fewer where the vocabulary is smaller. */
+/** The k most likely tokens; fewer if the vocabulary is smaller. */
 export const alternatives = (row: Row, k: number): Alternatives => {
   const max = largest(row.maxima)
   const logSum = Math.log(total(row))
@@ -165,7 +163,7 @@ const drawFromAll = ({ inverseTemperature, logits, sums }: Row, max: number, tar
   for (let i = block * size; i < (block + 1) * size; i++) {
     const weight = Math.exp((logits[i]! - max) * inverseTemperature)
     if (weight === 0) continue
-    // Stays where it is if rounding leaves the target beyond the block's last token.
+    // Keeps the last token if rounding puts the target beyond the block's sum.
     chosen = i
     before += weight
     if (before > target) break
@@ -178,14 +176,14 @@ const atLeast = ({ logits, maxima }: Row, bound: number): Array<number> => {
   const size = logits.length / maxima.length
   const tokens: Array<number> = []
   for (let block = 0; block < maxima.length; block++) {
-    // Where nothing is as low as the bound, tokens that are left out are.
+    // Skip blocks below the bound, and fully masked blocks even if the bound is -Infinity.
     if (maxima[block]! < bound || maxima[block] === -Infinity) continue
     for (let i = block * size; i < (block + 1) * size; i++) if (logits[i]! >= bound) tokens.push(i)
   }
   return tokens.sort((a, b) => logits[b]! - logits[a]! || a - b)
 }
 
-/** k blocks have a token that reaches the k-th largest maximum: no token below it is among the k most likely. */
+/** k blocks contain a token that reaches the k-th largest maximum: no lower token is among the k most likely. */
 const top = (row: Row, k: number): Array<number> => {
   const wanted = Math.min(k, row.logits.length)
   if (wanted === 0) return []
@@ -204,7 +202,7 @@ const nucleus = (row: Row, max: number, sum: number, share: number): Array<numbe
   }
 }
 
-/** Tokens at least `minP` times as likely as the likeliest. */
+/** Tokens at least `minP` times as likely as the most likely one. */
 const likely = (row: Row, max: number, minP: number): Array<number> =>
   atLeast(row, max + Math.log(minP) / row.inverseTemperature)
 
@@ -223,7 +221,7 @@ const drawFromTop = (
   let mass = 0
   do mass += weights[kept++]!
   while (kept < weights.length && mass < limit)
-  // Weights fall, and the first is 1.
+  // Weights are in descending order, and the first is 1.
   while (kept > 1 && weights[kept - 1]! < minP) mass -= weights[--kept]!
   let left = uniform * mass
   for (let i = 0; i < kept; i++) {

@@ -1,9 +1,8 @@
 /**
- * The engine's state and its step: what runs, on which weights, and what happens between two runs of the model.
+ * The engine's scheduler: holds its state and runs its steps.
  *
- * A step lets requests begin where there is room, takes one batch of prompts a piece further, and samples one token for
- * every running choice, weights by weights. Commands are carried out between steps. Knows neither threads nor tensors
- * of a runtime.
+ * A step starts requests if capacity allows, prefills one batch of prompts by one chunk, and samples one token for
+ * every running choice, one version of weights after another. Commands run between steps.
  */
 import { Clock, Effect } from "effect"
 import { TokenRate } from "../base/TokenRate.ts"
@@ -31,12 +30,11 @@ const notFinite = ({ policy, policyVersion }: { readonly policy: string; readonl
 
 const noWay = "no token of this model can go on with an answer to the schema"
 
-/** `W` stands for weights on the device. */
+/** `W` is the type of weights on the device. */
 export class Scheduler<W> {
   private readonly runner: ModelRunner<W>
   private readonly settings: EngineSettings
   private readonly jobs: Jobs<W>
-  /** Weights to free with the next step. */
   private readonly unused: Array<W> = []
   private readonly rate = new TokenRate()
   private tokens: Array<SampledToken> = []
@@ -48,7 +46,7 @@ export class Scheduler<W> {
   private acceptedGuesses = 0
   private readonly holds: Holds<W>
 
-  /** `wake`: called when there is something to do that no command asked for. */
+  /** `wake` is called when work arises without a command. */
   constructor(runner: ModelRunner<W>, settings: EngineSettings, wake: () => void = () => undefined) {
     this.runner = runner
     this.settings = settings
@@ -56,17 +54,15 @@ export class Scheduler<W> {
     this.jobs = new Jobs({ settings, shape: runner.shape, free: (weights) => this.unused.push(weights) })
   }
 
-  /** Ends the threads of its grammars. */
   dispose(): void {
     this.holds.dispose()
   }
 
-  /** Nothing to do until the next command. */
+  /** True if there is nothing to do until the next command. */
   get isIdle(): boolean {
     return this.jobs.isEmpty && this.unused.length === 0
   }
 
-  /** What happened since the last call. */
   takeReport(): Report {
     const { answers, tokens } = this
     this.tokens = []
@@ -145,7 +141,7 @@ export class Scheduler<W> {
     }
   }
 
-  /** Runs of prompts, of about `prefillTokens` positions. */
+  /** Prefill runs, about `prefillTokens` positions in total. */
   private readonly prefill: Effect.Effect<void, ExecutorError> = Effect.gen({ self: this }, function* () {
     const { prefillTokens } = this.settings
     for (let left = prefillTokens; left > 0;) {
@@ -154,7 +150,7 @@ export class Scheduler<W> {
       if (batch.length === 0) return
       const known = batch.reduce((sum, job) => sum + Prefill.extend(job, prefixes), 0)
       this.cachedPromptTokens += known
-      // They are further now, and others may fit beside them.
+      // Cached blocks advanced them, so other prompts may now fit with them.
       if (known > 0) continue
       const processed = () => batch.reduce((sum, job) => sum + job.processed, 0)
       const before = processed()
@@ -180,7 +176,7 @@ export class Scheduler<W> {
     this.jobs.drop(job.id)
   }
 
-  /** Draws the first token of each choice that has a row, and gives the row its copy of the prompt. */
+  /** Samples the first token of each choice with a reserved row, and copies the prompt's cache into the row. */
   private startChoices(job: Job<W>): void {
     if (job.work._tag !== "Generate") return
     const { admission, lanes } = this.jobs
@@ -197,10 +193,10 @@ export class Scheduler<W> {
     this.finishJob(job)
   }
 
-  /** One more token for each choice of a lane; more where a choice was guessed rightly. */
+  /** Samples one more token for each choice of a lane, or several if speculation was right. */
   private decode(version: Version<W>, lane: Lane<W>): Effect.Effect<void, ExecutorError> {
     const { cache, choices } = lane
-    // A guess that is not drawn could not be taken back from a state.
+    // A rejected token could not be removed from a state.
     const speculativeTokens = this.runner.shape.states === undefined ? this.settings.speculativeTokens : 0
     const guesses = Decoding.guesses(choices, speculativeTokens)
     const rows = this.jobs.lanes.reserve(
@@ -212,7 +208,7 @@ export class Scheduler<W> {
     const ran = Effect.tap(this.runner.run(version.weights, input), () => Decoding.mask(choices))
     return Effect.map(ran, (output) => {
       const ended = new Set<Job<W>>()
-      // From the last: the row that goes is replaced by one that had its turn.
+      // From the last: a removed row is replaced by one that was already processed.
       for (let row = choices.length - 1; row >= 0; row--) {
         const choice = choices[row]!
         const guessed = guesses[row]!
@@ -238,7 +234,7 @@ export class Scheduler<W> {
     })
   }
 
-  /** Draws a choice's next token; whether it was the last, or there was none to draw. */
+  /** Samples a choice's next token; true if the choice has ended or no token could be sampled. */
   private sample(choice: Choice<W>, row: Sampler.Row): boolean {
     const { id, work } = choice.job
     if (work._tag !== "Generate") return false
@@ -249,7 +245,7 @@ export class Scheduler<W> {
     return event.finishReason !== undefined
   }
 
-  /** Answers where the last choice has ended, or one has failed. */
+  /** Answers a request once its last choice has ended, or one has failed. */
   private finishJob(job: Job<W>): void {
     if (job.hasFailed) return this.fail(job.id, notFinite(job.version!))
     if (job.broken !== undefined) return this.fail(job.id, new EngineFailed({ message: job.broken }))

@@ -1,7 +1,6 @@
 /**
- * An engine that starts in the background, so that what else takes long begins meanwhile: whoever asks it waits until
- * it is there. Where it cannot start, everybody who asks fails with what the start failed with; `status` and `unload`,
- * which do not fail, die of it.
+ * Starts an engine in the background, in parallel with other slow work: calls wait until it is ready. If it cannot
+ * start, they fail with the startup error; `status` and `unload`, which cannot fail, die with it.
  */
 import { Effect, Fiber, Layer, Stream } from "effect"
 import * as Engine from "./Engine.ts"

@@ -1,9 +1,8 @@
 /**
- * Where graphs run: which devices work, how fast they are, and which one to take.
+ * Selects the device that runs graphs, by testing which devices work and how fast they are.
  *
- * Nothing is believed that was not tried: a device works if a process of its own multiplied matrices on it with the
- * right result. `auto` takes the fastest of those that work, so a software driver of WebGPU, which is slower than the
- * CPU, is taken only by name.
+ * A device only works if a separate process multiplied matrices on it with the right result. `auto` selects the fastest
+ * working device, so a software driver of WebGPU, which is slower than the CPU, is only used by name.
  */
 import * as Thread from "@atropos/core/base/Thread"
 import packageJson from "../../package.json" with { type: "json" }
@@ -32,9 +31,7 @@ const descriptions: { readonly [Kind in DeviceKind]: string } = {
 
 export const describe = (kind: DeviceKind): string => descriptions[kind]
 
-/**
- * Puts the libraries of CUDA where ONNX Runtime looks for them; to be run in the folder that `node_modules` lies in.
- */
+/** Installs CUDA's libraries where ONNX Runtime looks for them; run it in the folder that contains `node_modules`. */
 const cudaInstallation = Library.isWhole()
   ? "ONNXRUNTIME_NODE_INSTALL=true node node_modules/onnxruntime-node/script/install.js"
   : `ONNXRUNTIME_NODE_INSTALL=true npm install onnxruntime-node@${packageJson.peerDependencies["onnxruntime-node"]}`
@@ -53,7 +50,7 @@ const explain = (kind: DeviceKind, failure: string): string => {
   return library ?? failure.replace(`the model cannot be loaded on ${kind}: `, "").split("\n", 1)[0]!
 }
 
-/** Why there is no point in trying. */
+/** Result for a device that cannot work here, without a trial. */
 const missing = (kind: DeviceKind): Trial | undefined => {
   if (kind !== "cuda") return undefined
   const platform = `${process.platform} ${process.arch}`
@@ -70,7 +67,7 @@ const trialUrl = Thread.fileBeside(import.meta.url, "DeviceTrial")
 
 const patience = "60 seconds"
 
-/** Runs a small graph on the device, in a process of its own. */
+/** Runs a small graph on the device, in a separate process. */
 export const trial = Effect.fn("Device.trial")(function* (
   kind: DeviceKind
 ): Effect.fn.Return<Trial, never, Scope.Scope> {
@@ -106,7 +103,7 @@ export const trial = Effect.fn("Device.trial")(function* (
 
 export const speed = (gflops: number): string => `${Number(gflops.toPrecision(2))} GFLOP/s`
 
-/** The fastest device that works (the CPU where nothing does), with what was found of the others. */
+/** The fastest working device (the CPU if none works), with the results of the others. */
 export const best = (trials: ReadonlyArray<Trial>): Device => {
   const working = trials.filter((result) => result.works).sort((a, b) => b.gflops - a.gflops)
   const kind = working[0]?.kind ?? "cpu"
@@ -118,7 +115,6 @@ export const best = (trials: ReadonlyArray<Trial>): Device => {
   return { kind, detail: [describe(kind), ...others].join("; ") }
 }
 
-/** The device that is asked for, tried; or the best there is. */
 export const choose = Effect.fn("Device.choose")(function* (
   choice: DeviceChoice
 ): Effect.fn.Return<Device, ExecutorError> {
@@ -136,6 +132,6 @@ export const choose = Effect.fn("Device.choose")(function* (
   })
 })
 
-/** A device that was chosen before, or a choice to be made. */
+/** Returns a device that was already chosen, or chooses one. */
 export const resolve = (device: Device | DeviceChoice): Effect.Effect<Device, ExecutorError> =>
   typeof device === "string" ? choose(device) : Effect.succeed(device)

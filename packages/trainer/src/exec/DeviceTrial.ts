@@ -1,21 +1,20 @@
 /**
- * The process of `Device.trial`: products of matrices on the device that is named on the command line, checked and
- * timed.
+ * The process of `Device.trial`: checks and times matmuls on the device named on the command line.
  *
- * A process and not a thread, because a driver that crashes takes its process along. Answers one `Outcome`.
+ * A process rather than a thread, because a crashing driver takes its process down. Sends one `Outcome`.
  */
 import { Graph } from "../graph/Graph.ts"
 import { toOnnx } from "../graph/Onnx.ts"
 import type { DeviceKind, HostTensor } from "./Executor.ts"
 import * as OrtRuntime from "./OrtRuntime.ts"
 
-/** Billions of multiplications and additions of float32 per second; or why there are none. */
+/** Billions of float32 multiplications and additions per second; or the error. */
 export type Outcome = { readonly gflops: number } | { readonly failure: string }
 
 const size = 1024
 const products = 4
 
-/** Ones, multiplied by matrices of 1 / size, stay ones: exactly, in float32 and in shorter formats too. */
+/** Ones, multiplied by matrices of 1 / size, remain ones exactly, in float32 and in lower precision too. */
 const matrix = (value: number): HostTensor => ({
   dtype: "float32",
   shape: [size, size],

@@ -1,12 +1,10 @@
 /**
- * What runs graphs: loads models, runs them, and keeps tensors where they are used.
+ * Interface of a graph executor: loads models, runs them, and keeps tensors where they are used.
  *
- * The service knows nothing of who runs them. Two layers: `Ort.layer` in the calling thread (engine threads, scripts,
- * tests) and `OrtWorker.layer` in a thread of its own (programs: a run blocks its thread until it is through). Inputs
- * are checked against what the model declares before anything runs. A run that has begun cannot be stopped; an
- * interrupted caller does not wait for it.
+ * `Ort.layer` runs in the calling thread, which a run blocks; `OrtWorker.layer` in a separate one. Inputs are checked
+ * against the model's declarations. A run cannot be cancelled; an interrupted caller does not wait for it.
  */
-// By module: threads load this file, and the index of effect would bring all of it.
+// Imported by module: threads load this file, and effect's index would load all of it.
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type { Effect, Scope } from "effect"
@@ -21,7 +19,7 @@ export interface HostTensor {
   readonly data: Float32Array | Float64Array | Int32Array | BigInt64Array | Uint8Array
 }
 
-/** Values that stay with the executor, until they are freed or its layer is closed. */
+/** Values held by the executor, until they are freed or its layer is closed. */
 export interface Resident {
   readonly id: number
   readonly dtype: TensorType
@@ -33,7 +31,7 @@ export const isResident = (tensor: HostTensor | Resident): tensor is Resident =>
 export type ExecutorFailure =
   | "device" // the device cannot be used
   | "model" // the model cannot be loaded
-  | "input" // an input is missing, or is not what the model declares
+  | "input" // an input is missing, or differs from the model's declaration
   | "run" // the run failed
   | "thread" // the executor's thread ended
 
@@ -47,38 +45,37 @@ export type DeviceKind = "cpu" | "webgpu" | "cuda"
 
 export interface Device {
   readonly kind: DeviceKind
-  /** For people: what it is, and why it was chosen. */
+  /** Description for the user: the device, and why it was chosen. */
   readonly detail: string
 }
 
 export interface LoadOptions {
   /**
-   * Rearranges constant matrices when the model is loaded, at the price of a copy of them in memory of its own. On the
-   * CPU products of up to 8 rows (decoding) are then 2 to 10 times as fast, of 256 rows and more (training) hardly
-   * faster. Default false.
+   * Prepack constant matrices when the model is loaded, at the cost of a private copy. On the CPU matmuls of up to 8
+   * rows (decoding) are then 2 to 10 times as fast, those of 256 rows and more (training) hardly faster. Default false.
    */
   readonly prepack?: boolean
-  /** Merges and reorders operations. Default "all"; "basic" for float64, which the merged kernels do not know. */
+  /**
+   * Graph optimizations that fuse and reorder operations. Default "all"; "basic" for float64, which fused kernels do
+   * not support.
+   */
   readonly optimization?: "basic" | "all"
-  /** Outputs left in a GPU's memory, where they are kept without a way round by the host. Default none. */
+  /** Outputs left in GPU memory, where they can be kept without a copy through the host. Default none. */
   readonly stay?: ReadonlyArray<string>
 }
 
 export interface RunOptions {
-  /** Outputs to bring back. Default: all that are neither kept nor written in place. */
+  /** Outputs to return. Default: all that are neither kept nor written in place. */
   readonly fetch?: ReadonlyArray<string>
   /** Outputs that stay with the executor as new residents. */
   readonly keep?: ReadonlyArray<string>
   /**
-   * Outputs written over residents of their shape. One that is an input of the same run is the same memory on the CPU:
-   * right only for operations that may work in place (elementwise ones, attention with a shared cache). After a failed
-   * run their values are undefined.
+   * Outputs written into residents of the same shape. If one is also an input of the run, both share memory on the CPU:
+   * correct only for operations that may work in place (elementwise ones, attention with a shared cache). After a
+   * failed run their values are undefined.
    */
   readonly into?: { readonly [output: string]: Resident }
-  /**
-   * The caller gives the fed arrays up: they are not copied to another thread but moved there, and are empty
-   * afterwards.
-   */
+  /** Transfers the fed arrays to another thread instead of copying them; they are empty afterwards. */
   readonly transfer?: boolean
 }
 
@@ -96,13 +93,13 @@ export interface Program {
 
 export interface ExecutorShape {
   readonly device: Device
-  /** Released with the scope. Constants in files are mapped into memory where they lie. */
+  /** Released with the scope. Constants in files are memory-mapped. */
   readonly load: (model: OnnxModel, options?: LoadOptions) => Effect.Effect<Program, ExecutorError, Scope.Scope>
-  /** Takes the array over: it is not to be used afterwards. On WebGPU the values move to the device. */
+  /** Takes ownership of the array: do not use it afterwards. On WebGPU the values move to the device. */
   readonly put: (tensor: HostTensor) => Effect.Effect<Resident, ExecutorError>
   /**
-   * Writes values into a resident, from element `offset` on (on WebGPU by way of the host: all of it goes down and up
-   * again).
+   * Writes values into a resident, from element `offset` on (on WebGPU through the host: the whole tensor is downloaded
+   * and uploaded).
    */
   readonly update: (
     resident: Resident,

@@ -1,15 +1,15 @@
 /**
- * Whether what is fed to a model and asked of it is what it declares: names, types, shapes with their symbols, lengths.
+ * Checks a model's feeds and requested outputs against its declarations: names, types, shapes with their symbols,
+ * lengths.
  */
 import { type HostTensor, isResident, type Resident, type TensorType } from "./Executor.ts"
 
-/** An input as a model declares it; text stands for a dimension of any size, the same wherever it appears. */
+/** An input as declared by a model; text is a dimension of any size, consistent over its occurrences. */
 export interface Declared {
   readonly type: string
   readonly shape: ReadonlyArray<number | string>
 }
 
-/** As ONNX Runtime tells it. */
 type Metadata = ReadonlyArray<
   | { readonly name: string; readonly isTensor: false }
   | {
@@ -33,14 +33,14 @@ const arrays = {
 
 const show = (shape: ReadonlyArray<number | string>): string => `[${shape.join(", ")}]`
 
-/** What is wrong with a tensor by itself. */
+/** Describes a tensor that is inconsistent in itself. */
 export const lengthProblem = ({ data, dtype, shape }: HostTensor): string | undefined => {
   if (!(data instanceof arrays[dtype])) return `is ${dtype}, but its values are a ${data.constructor.name}`
   const wanted = shape.reduce((product, size) => product * size, 1)
   return data.length === wanted ? undefined : `of shape ${show(shape)} needs ${wanted} values, got ${data.length}`
 }
 
-/** What is wrong with values that are to be written into a tensor from element `offset` on. */
+/** Describes why values cannot be written into a tensor from element `offset` on. */
 export const updateProblem = (tensor: HostTensor, offset: number, values: HostTensor["data"]): string | undefined => {
   if (values.constructor !== tensor.data.constructor) {
     return `update: the resident is ${tensor.dtype}, the values are a ${values.constructor.name}`
@@ -51,7 +51,6 @@ export const updateProblem = (tensor: HostTensor, offset: number, values: HostTe
     : `update: elements ${offset} to ${end} of a resident of ${tensor.data.length}`
 }
 
-/** What is wrong with the outputs that are asked for. */
 export const outputProblem = (
   outputs: ReadonlyArray<string>,
   request: {
@@ -69,11 +68,10 @@ export const outputProblem = (
     : `the output ${twice} can be fetched, kept or written over a resident: one of the three`
 }
 
-/** A number, or a symbol that stands alone: products are left to the runtime, which knows them. */
+/** A single symbol; products are checked by the runtime. */
 const isSymbol = (dimension: number | string): dimension is string =>
   typeof dimension === "string" && /^[A-Za-z]\w*$/.test(dimension)
 
-/** The first thing wrong with the feeds. */
 export const problem = (
   inputs: ReadonlyMap<string, Declared>,
   feeds: { readonly [input: string]: HostTensor | Resident }

@@ -1,11 +1,9 @@
 /**
- * Tensors in the memory of a WebGPU device: up, and down again.
+ * Copies tensors to and from the memory of a WebGPU device.
  *
- * ONNX Runtime's binding for Node has no such copies of its own (`Tensor.getData` of a GPU tensor ends the process), so
- * each is a run of a model of one Identity: of a session that leaves its output on the device, or of one that brings it
- * back. WebGPU has no float64: such tensors stay in the host's memory, and so do empty ones. A tensor must not outlive
- * the session that made it (the process ends when it is freed), so what another session left on the device is copied
- * too, and the device is opened at once.
+ * ONNX Runtime's Node binding has no such copies (`Tensor.getData` of a GPU tensor crashes the process), so each is a
+ * run of a one-Identity model. float64, which WebGPU lacks, and empty tensors stay in host memory. Freeing a tensor
+ * after its session crashes the process, so tensors of other sessions are copied too. The device is opened immediately.
  */
 import type * as Ort from "onnxruntime-common"
 import { Graph } from "../graph/Graph.ts"
@@ -14,11 +12,11 @@ import type { TensorType } from "./Executor.ts"
 
 export interface GpuMemory {
   /**
-   * A copy on the device that lasts until `close`, and the given one is freed; or the tensor itself where it stays on
-   * the host.
+   * A copy on the device that lasts until `close`, and frees the given tensor; or the tensor itself if it stays on the
+   * host.
    */
   readonly upload: (tensor: Ort.Tensor) => Promise<Ort.Tensor>
-  /** A copy on the host, or the tensor itself where it is there already. */
+  /** A copy on the host, or the tensor itself if it is already there. */
   readonly download: (tensor: Ort.Tensor) => Promise<Ort.Tensor>
   readonly close: () => Promise<void>
 }
@@ -46,7 +44,7 @@ export const make = async (open: Open): Promise<GpuMemory> => {
   }
 
   const copy = async (direction: Direction, tensor: Ort.Tensor): Promise<Ort.Tensor> => {
-    // Residents are of these types only.
+    // Residents only have these types.
     const session = await sessionFor(direction, tensor.type as TensorType, tensor.dims.length)
     return (await session.run({ from: tensor }))["to"]!
   }

@@ -1,4 +1,7 @@
-/** ONNX Runtime in the calling thread: a run blocks it until it is through. For engine threads, scripts and tests. */
+/**
+ * Runs ONNX Runtime in the calling thread, which a run blocks until it completes. For engine threads, scripts and
+ * tests.
+ */
 import { Effect, Layer, Semaphore } from "effect"
 import * as Device from "./Device.ts"
 import { type Device as ChosenDevice, Executor, ExecutorError } from "./Executor.ts"
@@ -17,7 +20,7 @@ export const make = Effect.fn("Ort.make")(function* (options: RuntimeOptions, de
     ({ close }) => Effect.promise(close)
   )
   const turn = yield* Semaphore.make(1)
-  // What has begun blocks the thread anyway: it is waited for, so that nothing is half done.
+  // A started run blocks the thread anyway, so it is awaited, and nothing is left half done.
   const inTurn = <A>(run: () => Promise<A>) => turn.withPermits(1)(Effect.uninterruptible(attempt(run)))
   return Executor.of({
     device: { kind: options.device, detail: detail ?? Device.describe(options.device) },
@@ -37,9 +40,9 @@ export const make = Effect.fn("Ort.make")(function* (options: RuntimeOptions, de
 })
 
 export interface Options {
-  /** Chosen before, or a choice that is made here: all but the CPU are tried first. Default: the CPU. */
+  /** A chosen device, or a choice made here: all except the CPU are tested first. Default: the CPU. */
   readonly device?: ChosenDevice | Device.DeviceChoice
-  /** Threads of the CPU device; 0 (the default): one for each core. */
+  /** Threads of the CPU device; 0 (the default): one per core. */
   readonly threads?: number
 }
 

@@ -1,22 +1,21 @@
-/** The tensors that stay with an executor between runs: in the GPU's memory where there is one, else in the host's. */
+/** Holds the tensors that stay with an executor between runs: in GPU memory if available, else in host memory. */
 import type * as Ort from "onnxruntime-common"
 import { ExecutorError, type Resident, type TensorType } from "./Executor.ts"
 import type { GpuMemory } from "./GpuMemory.ts"
 
 export interface OrtResidents {
-  /** Its tensor; throws an `ExecutorError` that begins with `name` where there is none. */
+  /** Throws an `ExecutorError` that starts with `name` if the resident does not exist. */
   readonly get: (resident: Resident, name: string) => Ort.Tensor
-  /** Keeps a tensor. */
   readonly add: (tensor: Ort.Tensor) => Promise<Resident>
-  /** Gives a resident new values; the tensor may be the one that it is, written in place. */
+  /** Replaces a resident's tensor; it may be the same one, written in place. */
   readonly replace: (resident: Resident, tensor: Ort.Tensor) => Promise<void>
-  /** The tensor as one whose numbers can be read here: a copy, unless it lies in the host's memory. */
+  /** A tensor with readable numbers: a copy, unless it is in host memory. */
   readonly toHostMemory: (tensor: Ort.Tensor) => Promise<Ort.Tensor>
   readonly free: (resident: Resident) => void
   readonly freeAll: () => void
 }
 
-/** Without `memory` they lie in the host's. */
+/** Without `memory` they are in host memory. */
 export const make = (memory: GpuMemory | undefined): OrtResidents => {
   const tensors = new Map<number, Ort.Tensor>()
   let lastId = 0

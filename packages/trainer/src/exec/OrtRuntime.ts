@@ -1,9 +1,9 @@
 /**
- * ONNX Runtime behind plain promises: what `Ort` calls directly and `OrtWorker` from its thread. Fails with
+ * Wraps ONNX Runtime in promises; called directly by `Ort` and in the thread of `OrtWorker`. Fails with
  * `ExecutorError`.
  *
- * Residents lie in the GPU's memory with WebGPU and in the host's otherwise (the CUDA provider takes and gives host
- * memory alone). Graph inputs and outputs are never half floats: the binding cannot read them.
+ * Residents are in GPU memory with WebGPU and in host memory otherwise (the CUDA provider only takes and returns host
+ * memory). Graph inputs and outputs are never half floats: the binding cannot read them.
  */
 import * as Reason from "@atropos/core/base/Reason"
 import type * as Ort from "onnxruntime-common"
@@ -42,21 +42,21 @@ interface Session {
   readonly session: Ort.InferenceSession
   readonly inputs: ReadonlyMap<string, Feeds.Declared>
   readonly outputs: ReadonlyArray<string>
-  /** The binding cannot leave outputs out of a run whose outputs stay on the device. */
+  /** The binding cannot omit outputs of a run whose outputs stay on the device. */
   readonly demandsAll: boolean
 }
 
 const fail = (reason: ExecutorError["reason"], message: string, cause?: unknown) =>
   new ExecutorError({ reason, message, ...(cause !== undefined && { cause }) })
 
-/** Of a tensor in the host's memory; graphs have outputs of these types only. */
+/** For a tensor in host memory; graphs only have outputs of these types. */
 const toHost = ({ data, dims, type }: Ort.Tensor): HostTensor => ({
   dtype: type as TensorType,
   shape: dims,
   data: data as HostTensor["data"]
 })
 
-/** What builds its graphs takes longer to load than all else that a thread of the CPU needs: it is loaded here. */
+/** Imported lazily: its graph builder takes longer to load than everything else that a CPU thread needs. */
 const openMemory = async (ort: typeof Ort, options: OrtSession.RuntimeOptions) => {
   const { make: makeMemory } = await import("./GpuMemory.ts")
   return makeMemory((onnx, more) =>
@@ -64,7 +64,7 @@ const openMemory = async (ort: typeof Ort, options: OrtSession.RuntimeOptions) =
   )
 }
 
-/** Loads the library, which is not loaded before, and opens the device. */
+/** Loads the library, on first use, and opens the device. */
 export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime> => {
   const { device } = options
   const ort = Library.load()
@@ -115,7 +115,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     const fetches: Record<string, Ort.Tensor | null> = {}
     for (const name of demandsAll ? outputs : wanted) {
       const target = into[name] === undefined ? undefined : residents.get(into[name], name)
-      // On a GPU the binding does not write into what it is given: the result takes the resident's place instead.
+      // On a GPU the binding does not write into given tensors: the result replaces the resident's tensor instead.
       fetches[name] = target === undefined || memory !== undefined ? null : target
     }
     const results = await session.run(tensors, fetches).catch((cause: unknown) => {
@@ -163,7 +163,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
       const host = toHost(whole)
       const problem = Feeds.updateProblem(host, offset, values)
       if (problem !== undefined) throw fail("input", problem)
-      // Of the same type, as was just checked.
+      // Of the same type, as just checked.
       ;(host.data as Float32Array).set(values as Float32Array, offset)
       if (whole !== tensor) await residents.replace(resident, whole)
     },

@@ -1,12 +1,11 @@
 /**
- * Settings of every session, with what was measured of them (2 cores, ONNX Runtime 1.30).
+ * Settings of every session, with measurements (2 cores, ONNX Runtime 1.30).
  *
- * - Weights are not rearranged unless asked: that would hold them twice.
- * - Memory is not reserved by pattern: that doubles it for long sequences.
- * - Threads that wait for each other inside a run spin for 10 microseconds, then sleep. By default they spin for as
- *   long as a run lasts: a third faster where nothing else wants the cores, two to three times slower where something
- *   does (`docs/gpu.md`).
- * - Nothing is logged: what fails says so in its error.
+ * - No prepacking by default: it would hold weights twice.
+ * - No memory pattern: it doubles memory for long sequences.
+ * - Threads that wait for each other inside a run spin for 10 microseconds, then sleep. By default they spin for the
+ *   whole run: a third faster if nothing else needs the cores, two to three times slower otherwise (`docs/gpu.md`).
+ * - No logging: errors contain the cause.
  */
 import { availableParallelism } from "node:os"
 import type * as Ort from "onnxruntime-common"
@@ -14,7 +13,7 @@ import type { DeviceKind, LoadOptions } from "./Executor.ts"
 
 export interface RuntimeOptions {
   readonly device: DeviceKind
-  /** Threads of the CPU device; 0: one for each core. */
+  /** Threads of the CPU device; 0: one per core. */
   readonly threads: number
 }
 

@@ -1,11 +1,10 @@
 /**
- * ONNX Runtime in a thread of its own: the caller's event loop never waits for a run. One run at a time, in the order
- * of asking.
+ * Runs ONNX Runtime in a separate thread, so that the caller's event loop never waits for a run. One run at a time, in
+ * request order.
  *
- * Arrays go to the thread as one copy, or none where the caller gives them up (`put`, and `run` with `transfer`);
- * outputs come back without a copy. An interrupted caller does not wait for its run; what it would have kept is freed.
- * If the thread ends, every request in it fails, and so does every later one. A crash of a driver ends the process:
- * devices are tried in processes of their own.
+ * Arrays are copied to the thread once, or transferred if given up (`put`, and `run` with `transfer`). An interrupted
+ * caller does not wait for its run; tensors it would have kept are freed. If the thread ends, all current and later
+ * requests fail. A driver crash ends the process.
  */
 import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
 import * as Thread from "@atropos/core/base/Thread"
@@ -24,8 +23,8 @@ const ended = (detail: string) =>
 type Values = HostTensor["data"]
 
 /**
- * Values whose memory can be moved to the thread, all of it: the caller's own if it is given up and nothing else lies
- * in it.
+ * Values whose whole memory can be transferred to the thread: the caller's own array if it is given up and owns its
+ * whole buffer, else a copy.
  */
 const movable = (values: Values, isGivenUp: boolean): Values => {
   const isWhole = values.buffer instanceof ArrayBuffer && values.byteLength === values.buffer.byteLength
@@ -33,7 +32,7 @@ const movable = (values: Values, isGivenUp: boolean): Values => {
 }
 
 const buffersOf = (arrays: ReadonlyArray<Values>): ReadonlyArray<ArrayBuffer> => [
-  // Two inputs may be the same array. `movable` sees to it that the memory is not shared.
+  // Two inputs may be the same array. `movable` ensures that the memory is not shared.
   ...new Set(arrays.map(({ buffer }) => buffer as ArrayBuffer))
 ]
 
@@ -47,7 +46,6 @@ const movableFeeds = (feeds: Feeds, isGivenUp: boolean): Feeds =>
     ])
   )
 
-/** Requests by number, and the thread they are in. */
 const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
   const waiting = new Map<number, (reply: Answer | ExecutorError) => void>()
   let failure: ExecutorError | undefined
@@ -60,7 +58,7 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
       },
       catch: (cause) => new ExecutorError({ reason: "thread", message: `no thread could be started: ${String(cause)}` })
     }),
-    // Not `terminate`: where that meets a run, the library throws into nothing and takes the process along.
+    // Not `terminate`, which may hit a run: the library then throws an uncaught exception and aborts the process.
     (thread) =>
       Effect.callback<void>((resume) => {
         if (failure !== undefined) return resume(Effect.void)
@@ -82,7 +80,7 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
     if (waiting.size === 0) worker.unref()
     take?.("answer" in reply ? reply.answer : new ExecutorError({ reason: reply.reason, message: reply.message }))
   })
-  // The thread alone must not keep a process running.
+  // The thread must not keep the process alive.
   worker.unref()
 
   const post = (
@@ -109,7 +107,7 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
       const id = post(command, transfer, (reply) =>
         resume(reply instanceof ExecutorError ? Effect.fail(reply) : Effect.succeed(reply))
       )
-      // Nobody waits any more: what would have been theirs to free is freed.
+      // The caller was interrupted: frees what it would have had to free.
       return Effect.sync(() => {
         waiting.set(id, (late) => (late instanceof ExecutorError ? undefined : freeAll(late)))
       })

@@ -1,4 +1,4 @@
-/** The thread of `OrtWorker`: runs commands in the order they come, one at a time, and answers each. */
+/** Worker thread of `OrtWorker`: runs commands one at a time, in order, and answers each. */
 import { parentPort, workerData } from "node:worker_threads"
 import { ExecutorError, type ExecutorFailure, type HostTensor, type Resident, type Results } from "./Executor.ts"
 import type { LoadOptions, RunOptions } from "./Executor.ts"
@@ -24,7 +24,7 @@ export type Command =
     }
   | { readonly command: "read" | "free"; readonly resident: Resident }
 
-/** What a command gives; the same keys for all, so that the caller picks its own. */
+/** Result of a command; the same keys for all, of which the caller picks its own. */
 export interface Answer {
   readonly program?: number
   readonly results?: Results
@@ -37,7 +37,7 @@ export interface Request {
   readonly command: Command
 }
 
-/** Ends the thread, after all that was asked before. */
+/** Ends the thread, after all earlier requests. */
 export interface Closing {
   readonly close: true
 }
@@ -74,7 +74,7 @@ const perform = async (command: Command): Promise<Answer> => {
   }
 }
 
-/** Buffers that go over without a copy: each once, and only whole ones. */
+/** Buffers transferred without a copy: each once, and only whole ones. */
 const transferable = ({ results, tensor }: Answer): Array<ArrayBuffer> => {
   const tensors = [...Object.values(results?.host ?? {}), ...(tensor === undefined ? [] : [tensor])]
   const buffers = new Set<ArrayBuffer>()
@@ -99,7 +99,7 @@ const close = async (): Promise<void> => {
   port.close()
 }
 
-// One after another: the library is not asked for two things at once.
+// One after another: the library must not be called concurrently.
 let last: Promise<void> = Promise.resolve()
 port.on("message", (request: Request | Closing) => {
   last = last.then(() => ("close" in request ? close() : answer(request)))

@@ -1,10 +1,10 @@
 /**
- * Writes grammars in XGrammar's EBNF: expressions as text, and the rules that they name.
+ * Writes grammars in XGrammar's EBNF: expressions as text, and named rules.
  *
- * An expression that is undefined matches nothing; alternatives without it are the same.
+ * An undefined expression matches nothing and is dropped from alternatives.
  */
 
-/** An expression; parenthesised where it would not be one operand. */
+/** An expression; parenthesised if it is not a single operand. */
 export type Expression = string
 
 /** Inclusive code points, in order. */
@@ -15,19 +15,18 @@ const hex = (code: number, digits: number): string => code.toString(16).padStart
 const escaped = (code: number): string => {
   const character = String.fromCodePoint(code)
   if (/[A-Za-z0-9]/.test(character)) return character
-  // Not \x, which takes every hexadecimal digit that follows.
+  // Not \x, which consumes all following hexadecimal digits.
   return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`
 }
 
 export const empty: Expression = '""'
 
-/** The text itself. */
 export const literal = (text: string): Expression =>
   `"${Array.from(text, (character) => escaped(character.codePointAt(0)!)).join("")}"`
 
 type Span = readonly [from: number, to: number]
 
-/** Spans of which every one is a product of ranges of bytes in UTF-8. */
+/** Splits a span so that each part is a product of UTF-8 byte ranges. */
 const aligned = ([from, to]: Span): ReadonlyArray<Span> => {
   for (const end of [0x7f, 0x7ff, 0xffff]) if (from <= end && to > end) return split([from, end], [end + 1, to])
   for (const bits of to < 0x80 ? [] : [6, 12, 18]) {
@@ -43,7 +42,7 @@ const split = (...spans: ReadonlyArray<Span>): ReadonlyArray<Span> => spans.flat
 
 const encoder = new TextEncoder()
 
-/** The library matches classes by byte, and takes a class of one for a character: such a byte is named twice. */
+/** The library matches classes by byte, and treats a class of one as a character: so such a byte is listed twice. */
 const byteClass = (from: number, to: number): Expression =>
   from === to ? `[${escaped(from)}${escaped(from)}]` : `[${escaped(from)}-${escaped(to)}]`
 
@@ -53,7 +52,7 @@ const outsideAscii = ([from, to]: Span): ReadonlyArray<Expression> =>
     return Array.from(low, (byte, at) => byteClass(byte, high[at]!)).join(" ")
   })
 
-/** One character of these; at least one, and none of them half a pair. */
+/** One character of these; at least one range, without surrogates. */
 export const characters = (ranges: Ranges): Expression => {
   const ascii = ranges.flatMap(([from, to]): ReadonlyArray<Span> => (from < 0x80 ? [[from, Math.min(to, 0x7f)]] : []))
   const others = ranges.flatMap(([from, to]): ReadonlyArray<Span> => (to < 0x80 ? [] : [[Math.max(from, 0x80), to]]))
@@ -76,7 +75,7 @@ export const choice = (all: ReadonlyArray<Expression | undefined>): Expression |
   return parts.length < 2 ? parts[0] : `(${parts.join(" | ")})`
 }
 
-/** `to` undefined: without an end. */
+/** `to` undefined: unbounded. */
 export const repeat = (one: Expression, from: number, to?: number): Expression => {
   if (to === 0) return empty
   if (from === 1 && to === 1) return one
@@ -86,21 +85,20 @@ export const repeat = (one: Expression, from: number, to?: number): Expression =
 
 export const optional = (one: Expression): Expression => repeat(one, 0, 1)
 
-/** Rules by name, in the order they were first asked for. */
 export class Rules {
   private readonly bodies = new Map<string, Expression>()
 
-  /** The name of the rule of this content, made once. */
+  /** The name of a rule, which is created on first use. */
   named(name: string, make: () => Expression): Expression {
     if (!this.bodies.has(name)) {
-      // A rule may name itself.
+      // A rule may refer to itself.
       this.bodies.set(name, empty)
       this.bodies.set(name, make())
     }
     return name
   }
 
-  /** A new name, for a rule that is set later. */
+  /** Reserves a new name for a rule that is set later. */
   reserve(hint: string): string {
     const name = `${hint}_${this.bodies.size}`
     this.bodies.set(name, empty)
@@ -120,7 +118,6 @@ export class Rules {
     return this.bodies.size
   }
 
-  /** The grammar whose root is this expression. */
   text(root: Expression): string {
     return [`root ::= ${root}`, ...Array.from(this.bodies, ([name, body]) => `${name} ::= ${body}`)].join("\n")
   }

@@ -1,20 +1,19 @@
 /**
- * A thread of `GrammarWorker` as its owner sees it: grammars that are compiled there, and matchers of answers in
- * progress, which ask it for what may follow as soon as a token is known.
+ * Manages a `GrammarWorker` thread: compiles grammars there, and requests token masks of answers in progress as soon as
+ * a token is known.
  *
- * What ends the thread fails whatever waits for it.
+ * If the thread ends, everything waiting for it fails.
  */
 import * as Thread from "@atropos/core/base/Thread"
 import { Deferred, Effect, Schema } from "effect"
 import type { Vocabulary } from "./Vocabulary.ts"
 
-/** A schema that answers cannot be held to, or no library to do so. */
+/** An unsupported schema, or a missing library. */
 export class GrammarError extends Schema.TaggedError<GrammarError>()("GrammarError", { message: Schema.String }) {}
 
-/** What the thread is started with. */
 export interface Setup {
   readonly vocabulary: Vocabulary
-  /** Logits of the model. */
+  /** Number of logits of the model. */
   readonly size: number
 }
 
@@ -27,15 +26,14 @@ export type Order =
 export type Reply =
   | { readonly _tag: "Compiled"; readonly id: number }
   | { readonly _tag: "Forgot"; readonly grammar: string }
-  /** What may follow so many tokens. */
+  /** Mask of allowed tokens at a position. */
   | { readonly _tag: "Mask"; readonly id: number; readonly position: number; readonly mask: Int32Array }
   | { readonly _tag: "Failed"; readonly message: string }
 
-/** One answer in progress. */
 export interface Matcher {
-  /** What may follow: bit i % 32 of word i / 32 for token i. */
+  /** Allowed next tokens: bit i % 32 of word i / 32 for token i. */
   readonly mask: Effect.Effect<Int32Array, GrammarError>
-  /** Says that a token follows, which the mask allows. */
+  /** Appends a token, which the mask must allow. */
   readonly accept: (token: number) => void
   readonly dispose: () => void
 }
@@ -46,9 +44,7 @@ interface Waiting {
 }
 
 export class GrammarThread {
-  /** Texts of the grammars that it has compiled. */
   readonly grammars = new Set<string>()
-  /** Answers in progress. */
   active = 0
   isCompiling = false
   isEnded = false
@@ -79,7 +75,7 @@ export class GrammarThread {
         return
       case "Mask": {
         const waiting = this.masks.get(reply.id)
-        // An answer may have gone on before it was known what may follow.
+        // The answer may have advanced before the mask arrived.
         if (waiting?.position === reply.position) Deferred.doneUnsafe(waiting.mask, Effect.succeed(reply.mask))
         return
       }
@@ -88,7 +84,7 @@ export class GrammarThread {
     }
   }
 
-  /** Ends it, whatever it is doing. */
+  /** Ends it, even in the middle of work. */
   end(reason: string): void {
     if (this.isEnded) return
     this.isEnded = true
@@ -118,7 +114,6 @@ export class GrammarThread {
     })
   }
 
-  /** A matcher of a compiled grammar. */
   match(grammar: string, ends: ReadonlyArray<number>): Matcher {
     const id = ++this.ids
     let position = 0

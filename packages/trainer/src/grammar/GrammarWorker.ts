@@ -1,16 +1,14 @@
 /**
- * A thread that compiles grammars and says what may follow in answers: what the library does, it does at once, be it
- * for milliseconds or for minutes.
- *
- * Messages are carried out in their order. After a grammar that the library cannot compile its instance is of no use
- * (it aborts), and the owner ends the thread.
+ * Worker thread that compiles grammars and computes token masks, in message order; library calls are synchronous and
+ * may take minutes. After a failed compilation the library's instance is unusable (it aborts), and the owner ends the
+ * thread.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import type { Order, Reply, Setup } from "./GrammarThread.ts"
 import * as Vocabulary from "./Vocabulary.ts"
 import * as XGrammar from "./XGrammar.ts"
 
-/** Grammars kept compiled. */
+/** Max number of compiled grammars. */
 const most = 64
 
 const open = async ({ size, vocabulary }: Setup) => {

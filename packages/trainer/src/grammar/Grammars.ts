@@ -1,9 +1,8 @@
 /**
- * Grammars of JSON schemas over one vocabulary, compiled once each in threads of their own, and matchers of answers in
- * progress.
+ * Compiles JSON schema grammars over one vocabulary, once each, in separate threads, and creates matchers of answers.
  *
- * A compilation has a time limit; a schema that passes it is refused with what is large in it, and refused at once when
- * it comes again. Large grammars are compiled where no answer waits meanwhile; small ones anywhere.
+ * A schema that exceeds the time limit is rejected with a description of its size, and immediately when requested
+ * again. Large grammars are compiled in threads without answers in progress, small ones in any.
  */
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Deferred, Duration, Effect, Result, Semaphore } from "effect"
@@ -15,15 +14,13 @@ import * as XGrammar from "./XGrammar.ts"
 export { GrammarError, type Matcher } from "./GrammarThread.ts"
 
 export interface Options {
-  /** How long a grammar may take to compile. */
   readonly compileLimit: Duration.Input
 }
 
-/** Each has the library's memory and the vocabulary. */
 const mostThreads = 4
-/** Refusals remembered. */
+/** Max number of remembered rejections. */
 const most = 256
-/** Weight of a grammar that is compiled beside answers in progress: a tenth of a second's work. */
+/** Max weight of a grammar compiled in a thread with answers in progress: a tenth of a second. */
 const small = 4096
 
 export class Grammars {
@@ -32,12 +29,11 @@ export class Grammars {
   private threads: ReadonlyArray<GrammarThread> = []
   private readonly refused = new Map<string, GrammarError>()
   private readonly turns = Semaphore.makeUnsafe(1)
-  /** Grammars that are being compiled, by their text. */
   private readonly underway = new Map<string, Deferred.Deferred<GrammarThread, GrammarError>>()
   /** Called when an answer or a compilation has ended. */
   private readonly onRoom = new Set<() => void>()
 
-  /** `size`: logits of the model. */
+  /** `size`: number of logits of the model. */
   constructor(vocabulary: Vocabulary, size: number, { compileLimit }: Options = { compileLimit: "20 seconds" }) {
     this.setup = { vocabulary, size }
     this.compileLimit = compileLimit
@@ -65,7 +61,7 @@ export class Grammars {
       const promised = Deferred.makeUnsafe<GrammarThread, GrammarError>()
       this.underway.set(text, promised)
       const compiling = this.compiled(schema, text, weight)
-      // Large ones in turn, so that small ones find a thread.
+      // Large ones one at a time, so that small ones find a thread.
       const ended = yield* Effect.exit(weight > small ? this.turns.withPermits(1)(compiling) : compiling)
       this.underway.delete(text)
       Deferred.doneUnsafe(promised, ended)
@@ -87,7 +83,7 @@ export class Grammars {
     }
   }
 
-  /** A thread that compiles nothing and has no answers, or if the grammar is small, few. */
+  /** A thread that is not compiling, without answers in progress; for a small grammar, the one with the fewest. */
   private free(weight: number): GrammarThread | undefined {
     this.threads = this.threads.filter(({ isEnded }) => !isEnded)
     const free = this.threads.filter(({ isCompiling }) => !isCompiling).toSorted((a, b) => a.active - b.active)
@@ -118,7 +114,7 @@ export class Grammars {
       const thread = yield* this.waitForThread(weight)
       thread.isCompiling = true
       yield* thread.compile(text).pipe(
-        // Before another takes it: what it does cannot be stopped.
+        // Runs before the thread is reused: a compilation cannot be cancelled.
         Effect.onInterrupt(() => Effect.sync(() => thread.end("a grammar took too long"))),
         Effect.onExit(() =>
           Effect.sync(() => {
@@ -152,7 +148,6 @@ export class Grammars {
     return error
   }
 
-  /** Ends its threads. */
   dispose(): void {
     for (const thread of this.threads) thread.end("the engine has no use for it")
   }

@@ -1,11 +1,10 @@
 /**
- * Checks that a JSON schema has keywords that a grammar can hold an answer to, with values of the right kind: an answer
- * must not keep to another schema than was asked for, so everything else is refused by name.
+ * Checks that a grammar can enforce all keywords of a JSON schema, with values of the right type. Everything else is
+ * rejected by name, because an answer must not follow a different schema than requested.
  */
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Predicate } from "effect"
 
-/** Keywords that change nothing. */
 const remarks = new Set([
   "$schema",
   "$id",
@@ -31,12 +30,12 @@ const formats = new Set(["date", "time", "date-time", "duration", "email", "host
 
 const said = (value: unknown): string => ExactJson.write(value)?.slice(0, 60) ?? "nothing"
 
-/** One that is finite, in whatever way it was read. */
+/** A finite number, in any parsed form. */
 const isNumber = (value: unknown): boolean =>
   typeof value === "bigint" ||
   (value instanceof ExactJson.Numeral ? Number.isFinite(Number(value)) : Number.isFinite(value))
 
-/** What is wrong, and where (`properties.age`); undefined where nothing is. */
+/** Describes the first problem and its path (`properties.age`); undefined if there is none. */
 export const problem = (schema: unknown, where = ""): string | undefined => {
   if (typeof schema === "boolean") return undefined
   const at = where === "" ? "the schema" : where

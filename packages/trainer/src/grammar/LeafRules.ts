@@ -1,4 +1,4 @@
-/** Constants, strings and numbers of JSON schemas as grammars. */
+/** Converts constants, strings and numbers of JSON schemas to grammars. */
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Result } from "effect"
 import * as Ebnf from "./Ebnf.ts"
@@ -8,7 +8,7 @@ import * as PatternRules from "./PatternRules.ts"
 import { apart, fail, holds, isSchema, type Schema, within } from "./SchemaProblem.ts"
 import * as StringRules from "./StringRules.ts"
 
-/** One value, blanks between its parts where JSON lets them be. */
+/** One value, with optional whitespace where JSON allows it. */
 export const constant = (rules: Ebnf.Rules, value: unknown): Ebnf.Expression => {
   if (Array.isArray(value)) {
     const items = value.map((one) => constant(rules, one)).join(` ${ObjectRules.comma(rules)} `)
@@ -26,7 +26,6 @@ export const constant = (rules: Ebnf.Rules, value: unknown): Ebnf.Expression => 
   return Ebnf.literal(ExactJson.write(value) ?? "null")
 }
 
-/** Strings of a length, a pattern or a format. */
 export const string = (rules: Ebnf.Rules, schema: Schema, where: string): Ebnf.Expression | undefined => {
   const { format, maxLength, minLength, pattern } = schema
   const lengths = holds(schema, ["minLength", "maxLength"])

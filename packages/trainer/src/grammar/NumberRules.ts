@@ -1,10 +1,10 @@
 /**
- * Numbers of JSON between bounds, exactly: as decimal digits, without exponents where there is a bound. At most ten
- * digits behind the point, so that no answer rounds over a bound when it is read as a double.
+ * Writes exact grammars of JSON numbers between bounds: as decimal digits, without exponents if there is a bound. At
+ * most ten fraction digits, so that no answer rounds across a bound when it is parsed as a double.
  */
 import * as Ebnf from "./Ebnf.ts"
 
-/** A decimal number: digits before the point, and behind it without trailing zeros. */
+/** A decimal number: integer digits, and fraction digits without trailing zeros. */
 interface Decimal {
   readonly isNegative: boolean
   readonly whole: bigint
@@ -16,7 +16,6 @@ export interface Bound {
   readonly isExclusive: boolean
 }
 
-/** Of the text of a JSON number. */
 export const decimal = (text: string): Decimal => {
   const [, sign = "", whole = "0", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
@@ -30,14 +29,14 @@ export const decimal = (text: string): Decimal => {
   return { isNegative: sign === "-" && (value > 0n || behind !== ""), whole: value, fraction: behind }
 }
 
-/** Whether a bound is a finite number that is written in fewer than 400 characters. */
+/** True for a finite number written in fewer than 400 characters. */
 export const isBound = (text: string): boolean => Number.isFinite(Number(text)) && text.length < 400
 
 const digit = "[0-9]"
 const digits = (from: number, to: number): Ebnf.Expression => (from === to ? String(from) : `[${from}-${to}]`)
 const one = (from: number, to: number): Ebnf.Expression => (from === to ? Ebnf.literal(String(from)) : digits(from, to))
 
-/** Whole numbers of one length from `low` to `high`, digit by digit. */
+/** Integers of one length from `low` to `high`, digit by digit. */
 const sameLength = (low: string, high: string): Ebnf.Expression => {
   const rest = low.length - 1
   if (/^0*$/.test(low) && /^9*$/.test(high)) return Ebnf.repeat(digit, low.length, low.length)
@@ -55,7 +54,7 @@ const sameLength = (low: string, high: string): Ebnf.Expression => {
   ])!
 }
 
-/** Whole numbers from `low` to `high`, neither below 0, without leading zeros; `high` undefined: without an end. */
+/** Integers from `low` to `high`, neither negative, without leading zeros; `high` undefined: unbounded. */
 const wholes = (low: bigint, high: bigint | undefined): Ebnf.Expression | undefined => {
   if (high !== undefined && low > high) return undefined
   const [shortest, longest] = [String(low).length, high === undefined ? String(low).length : String(high).length]
@@ -74,13 +73,13 @@ const maxFractionDigits = 10
 const point = Ebnf.literal(".")
 const anyFraction = Ebnf.optional(`(${point} ${Ebnf.repeat(digit, 1, maxFractionDigits)})`)
 const tail = (used: number): Ebnf.Expression => Ebnf.repeat(digit, 0, Math.max(1, maxFractionDigits - used))
-/** Digits of which one is not 0. */
+/** Digits that are not all 0. */
 const aboveZero = (used: number): Ebnf.Expression => {
   const zeros = Ebnf.repeat(Ebnf.literal("0"), 0, Math.max(1, maxFractionDigits - used - 1))
   return Ebnf.sequence(zeros, "[1-9]", tail(maxFractionDigits - 1))
 }
 
-/** What may stand behind a whole part that equals the bound's: nothing less (or more) than the bound. */
+/** Fractions after an integer part equal to the bound's: not below (or above) the bound. */
 const fractionAbove = (fraction: string, isExclusive: boolean): Ebnf.Expression => {
   if (fraction === "" && !isExclusive) return anyFraction
   const parts: Array<Ebnf.Expression> = []
@@ -107,7 +106,7 @@ const fractionBelow = (fraction: string, isExclusive: boolean): Ebnf.Expression 
   return Ebnf.choice(parts)
 }
 
-/** Fractions between two of the same whole part. */
+/** Fractions between two bounds with the same integer part. */
 const fractionBetween = (low: Bound, high: Bound): Ebnf.Expression | undefined => {
   const [a, b] = [low.value.fraction, high.value.fraction]
   if (a === b)
@@ -156,7 +155,6 @@ const fractionBetween = (low: Bound, high: Bound): Ebnf.Expression | undefined =
   ])
 }
 
-/** Numbers from 0 on between two bounds of which neither is negative. */
 const magnitudes = (low: Bound, high: Bound | undefined): Ebnf.Expression | undefined => {
   const from = low.value.whole
   if (high === undefined) {
@@ -185,7 +183,7 @@ const zero = (isExclusive: boolean): Bound => ({ value: decimal("0"), isExclusiv
 const positive = ({ isExclusive, value }: Bound): Bound => ({ isExclusive, value: { ...value, isNegative: false } })
 const minus = Ebnf.literal("-")
 
-/** Numbers between the bounds; undefined if no number is. */
+/** Numbers between the bounds; undefined if there are none. */
 export const between = (low: Bound | undefined, high: Bound | undefined): Ebnf.Expression | undefined => {
   if (low === undefined && high === undefined) {
     const exponent = Ebnf.optional(`([eE] ${Ebnf.optional("[\\u002b\\u002d]")} ${Ebnf.repeat(digit, 1, 2)})`)
@@ -196,7 +194,7 @@ export const between = (low: Bound | undefined, high: Bound | undefined): Ebnf.E
     high?.value.isNegative === true
       ? undefined
       : magnitudes(low === undefined || low.value.isNegative ? zero(false) : low, high)
-  // Below 0: the same of what stands behind the sign, bounds changed about.
+  // Negative numbers: their magnitudes, with the bounds swapped.
   const isBelow = low === undefined || low.value.isNegative
   const below = isBelow
     ? magnitudes(high?.value.isNegative === true ? positive(high) : zero(true), low && positive(low))
@@ -216,7 +214,7 @@ const flooring = ({ isExclusive, value }: Bound): bigint => {
   return value.isNegative ? whole - 1n : whole
 }
 
-/** Integers between the bounds; undefined if no integer is. */
+/** Integers between the bounds; undefined if there are none. */
 export const integers = (low: Bound | undefined, high: Bound | undefined): Ebnf.Expression | undefined => {
   const from = low && ceiling(low)
   const to = high && flooring(high)

@@ -1,8 +1,8 @@
 /**
- * Objects of JSON: their properties in the schema's order, then others, by count.
+ * Writes grammars of JSON objects: their properties in the schema's order, then others, by count.
  *
- * A property that need not be there doubles nothing: for each there is one rule for the case that something stands
- * before it, and one for the case that nothing does, so that a grammar grows with the number of properties alone.
+ * Each optional property has two rules, one for the case that a member precedes it and one for the case that none does,
+ * so that a grammar only grows linearly with the number of properties.
  */
 import * as Ebnf from "./Ebnf.ts"
 import * as StringRules from "./StringRules.ts"
@@ -10,7 +10,7 @@ import * as StringRules from "./StringRules.ts"
 export interface Property {
   readonly name: string
   readonly isRequired: boolean
-  /** Undefined: no value fits, so that it cannot be there. */
+  /** Undefined: no value is valid, so the property must be absent. */
   readonly value: Ebnf.Expression | undefined
 }
 
@@ -24,10 +24,9 @@ export interface Shape {
 
 const space = (rules: Ebnf.Rules): Ebnf.Expression => rules.named("space", () => "[\\u0020\\u000a\\u0009\\u000d]{0,32}")
 
-/** Between two members. */
 export const comma = (rules: Ebnf.Rules): Ebnf.Expression => `${space(rules)} "," ${space(rules)}`
 
-/** Something between brackets, with blanks where JSON lets them be. */
+/** An expression in brackets, with optional whitespace where JSON allows it. */
 export const within = (rules: Ebnf.Rules, open: string, inner: Ebnf.Expression, close: string): Ebnf.Expression =>
   inner === Ebnf.empty
     ? `(${Ebnf.literal(open)} ${space(rules)} ${Ebnf.literal(close)})`
@@ -36,7 +35,6 @@ export const within = (rules: Ebnf.Rules, open: string, inner: Ebnf.Expression, 
 const member = (rules: Ebnf.Rules, key: Ebnf.Expression, value: Ebnf.Expression): Ebnf.Expression =>
   `${key} ${space(rules)} ":" ${space(rules)} ${value}`
 
-/** A member by its name. */
 export const named = (rules: Ebnf.Rules, name: string, value: Ebnf.Expression): Ebnf.Expression =>
   member(rules, Ebnf.literal(JSON.stringify(name)), value)
 
@@ -48,7 +46,9 @@ interface Branch {
 /** The characters of a name as JSON writes them, each a unit. */
 const units = (name: string): ReadonlyArray<string> => Array.from(name, StringRules.written)
 
-/** Any key but these names; each character is written in the usual way, so that no escape hides a name. */
+/**
+ * Any key except these names; each character is written in its canonical form, so that an escape cannot hide a name.
+ */
 const otherKey = (rules: Ebnf.Rules, names: ReadonlyArray<string>): Ebnf.Expression => {
   const root: Branch = { isEnd: false, next: new Map() }
   for (const name of names) {
@@ -79,7 +79,7 @@ const otherKey = (rules: Ebnf.Rules, names: ReadonlyArray<string>): Ebnf.Express
   return names.length === 0 ? Ebnf.sequence(StringRules.quote, rest) : Ebnf.sequence(StringRules.quote, from(root))
 }
 
-/** What stands between the braces; undefined if nothing can. */
+/** Contents of the braces; undefined if nothing is valid. */
 export const members = (rules: Ebnf.Rules, shape: Shape): Ebnf.Expression | undefined => {
   const { max, min, others, properties } = shape
   const possible = properties.filter(({ value }) => value !== undefined)
@@ -101,7 +101,7 @@ export const members = (rules: Ebnf.Rules, shape: Shape): Ebnf.Expression | unde
   const isCounted = min > required || (max !== undefined && (other !== undefined || max < possible.length))
   const known = new Map<string, Ebnf.Expression | undefined>()
   const pairs = possible.map(({ name, value }) => rules.add("member", named(rules, name, value!)))
-  /** What follows the first `at` properties, `count` of which are there. */
+  /** Contents after the first `at` properties, of which `count` are present. */
   const from = (at: number, count: number): Ebnf.Expression | undefined => {
     const isFirst = count === 0
     const key = `${at} ${isCounted ? count : isFirst}`

@@ -1,21 +1,20 @@
 /**
- * Regular expressions of JSON schemas as grammars of what stands between the quotes of a JSON string: characters are
- * escaped as JSON has it, and text around a match is free where no anchor forbids it, as the standard says.
+ * Converts regular expressions of JSON schemas to grammars of JSON string contents: characters are escaped as in JSON,
+ * and text around a match is allowed unless anchored, as the standard specifies.
  *
- * What no grammar of this kind has (assertions inside, references, properties of Unicode) is a problem by its name.
+ * Unsupported features (inner assertions, backreferences, Unicode properties) are rejected by name.
  */
 import { Result } from "effect"
 import * as Ebnf from "./Ebnf.ts"
 import * as StringRules from "./StringRules.ts"
 
-/** Of one alternative: whether it begins or ends where the string does. */
+/** Anchors of one alternative. */
 interface Branch {
   readonly isStart: boolean
   readonly isEnd: boolean
   readonly expression: Ebnf.Expression | undefined
 }
 
-/** The character of a set of one. */
 const only = (ranges: Ebnf.Ranges): number | undefined =>
   ranges.length === 1 && ranges[0]![0] === ranges[0]![1] ? ranges[0]![0] : undefined
 
@@ -51,7 +50,7 @@ const sets: { readonly [letter: string]: Ebnf.Ranges } = {
   S: StringRules.without(blanks)
 }
 
-/** More repetitions than this are no pattern of a short text. */
+/** Max repetitions; more are not plausible for short texts. */
 const maxRepeats = 1000
 
 class Reader {
@@ -84,7 +83,7 @@ class Reader {
     return isNext
   }
 
-  /** `isTop`: anchors may stand at its ends. */
+  /** `isTop`: anchors are allowed at its ends. */
   branches(isTop: boolean): ReadonlyArray<Branch> {
     const all = [this.branch(isTop)]
     while (this.skip("|")) all.push(this.branch(isTop))
@@ -134,7 +133,7 @@ class Reader {
       this.at += counted[0].length - 1
     }
     this.at++
-    // A lazy quantifier takes the same texts.
+    // A lazy quantifier matches the same texts.
     if (this.peek() === "?") this.at++
     else if (this.peek() === "+" || this.peek() === "*") throw new Unsupported(`${next}${this.peek()}`)
     return found
@@ -216,7 +215,7 @@ class Reader {
       this.at++
       const to = this.member()
       const [low, high] = [only(from), only(to)]
-      // Behind or before a class of characters the dash is one itself.
+      // Next to a character class the dash is literal.
       if (low === undefined || high === undefined) ranges.push(...from, range("-"), ...to)
       else if (low > high) throw new Unsupported("a range that is in no order")
       else ranges.push([low, high])
@@ -233,7 +232,7 @@ class Reader {
   }
 }
 
-/** What stands between the quotes of the strings that a pattern is found in, or what it has that no grammar does. */
+/** The contents of strings in which a pattern is found, or its unsupported feature. */
 export const make = (pattern: string, rules: Ebnf.Rules): Result.Result<Ebnf.Expression, string> => {
   const made = Result.try({
     try: () => {

@@ -1,16 +1,16 @@
 /**
- * JSON schemas as grammars: every text that the grammar takes is JSON that the schema takes. What a grammar cannot hold
- * an answer to is a problem with its place in the schema.
+ * Converts JSON schemas to grammars: every text that the grammar accepts is valid JSON for the schema. Unsupported
+ * features are problems with their path in the schema.
  */
 import { Result } from "effect"
 import * as Keywords from "./Keywords.ts"
 import { fail, isSchema, Problem } from "./SchemaProblem.ts"
 import { SchemaWriter } from "./SchemaWriter.ts"
 
-/** More weight than this takes minutes to compile. */
+/** Max weight; more would take minutes to compile. */
 const heaviest = 1_000_000
 
-/** Length of a grammar, and the repetitions in it, which are written out when it is compiled. */
+/** Length of a grammar plus its repetitions, which are expanded when it is compiled. */
 const weightOf = (text: string): number =>
   Array.from(text.matchAll(/\{(?:\d+,)?(\d+),?\}/g)).reduce((sum, [, times]) => sum + Number(times), text.length)
 
@@ -19,7 +19,6 @@ export interface Grammar {
   readonly weight: number
 }
 
-/** What a schema has much of, in words. */
 export const extent = (schema: unknown): string => {
   const counts = { properties: 0, values: 0, schemas: 0, longest: 0 }
   const visit = (value: unknown): void => {
@@ -36,10 +35,10 @@ export const extent = (schema: unknown): string => {
   return `${counts.properties} properties, ${counts.values} values of enums, ${counts.schemas} objects in all, and lengths up to ${counts.longest}`
 }
 
-/** What is wrong with a schema, and where; undefined if it can be made a grammar. */
+/** Describes the problem of a schema and its path; undefined if it can be converted. */
 export const problem = (schema: unknown): string | undefined => Result.getOrUndefined(Result.flip(make(schema)))
 
-/** The grammar of a schema, or what is wrong with the schema and where. */
+/** The grammar of a schema, or its problem and path. */
 export const make = (schema: unknown): Result.Result<Grammar, string> => {
   const problem = Keywords.problem(schema)
   if (problem !== undefined) return Result.fail(problem)

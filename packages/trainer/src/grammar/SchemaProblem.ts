@@ -1,4 +1,4 @@
-/** Problems of JSON schemas with their place, and what else all that reads schemas has in common. */
+/** Problems of JSON schemas with their path, and shared helpers for reading schemas. */
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Predicate } from "effect"
 
@@ -12,7 +12,7 @@ export const fail = (where: string, what: string): never => {
 
 export const isSchema = (value: unknown): value is Schema => Predicate.isReadonlyObject(value) && !Array.isArray(value)
 
-/** Keywords by the type whose values they are about. */
+/** Keywords by the type that they apply to. */
 export const ofType: { readonly [type: string]: ReadonlyArray<string> } = {
   object: ["properties", "required", "additionalProperties", "minProperties", "maxProperties"],
   array: ["items", "prefixItems", "additionalItems", "minItems", "maxItems"],
@@ -33,10 +33,9 @@ export const typeOf = (value: unknown): string => {
 
 export const isInteger = (value: unknown): boolean => /^-?\d+(?:\.0+)?$/.test(ExactJson.write(value) ?? "")
 
-/** A schema that says two things at once, of which a grammar can hold one. */
+/** Rejects a combination of constraints of which a grammar can only enforce one. */
 export const apart = (where: string, one: string, others: ReadonlyArray<string>): void => {
   if (others.length > 0) fail(where, `answers cannot be held to ${one} and ${others.join(", ")} at once; leave one out`)
 }
 
-/** The place of a keyword. */
 export const within = (where: string, word: string): string => (where === "" ? word : `${where}.${word}`)

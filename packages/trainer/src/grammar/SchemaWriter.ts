@@ -1,6 +1,6 @@
 /**
- * Writes the grammar of one JSON schema: what refers to another place is a rule, objects have their properties in the
- * schema's order and no others, unless `additionalProperties` allows them.
+ * Writes the grammar of one JSON schema: references become rules; objects have their properties in the schema's order
+ * and no others, unless `additionalProperties` allows them.
  */
 import { Predicate, Result } from "effect"
 import * as Ebnf from "./Ebnf.ts"
@@ -14,7 +14,7 @@ export class SchemaWriter {
   readonly rules = new Ebnf.Rules()
   private readonly root: unknown
   private readonly referred = new Map<string, string>()
-  /** References on the way to the place at hand that nothing was written for. */
+  /** References on the current path without anything written since. */
   private readonly open: Array<string> = []
 
   constructor(root: unknown) {
@@ -45,7 +45,7 @@ export class SchemaWriter {
     )
   }
 
-  /** The expression of a schema; undefined if no value fits. */
+  /** The expression of a schema; undefined if no value is valid. */
   schema(schema: unknown, where: string): Ebnf.Expression | undefined {
     if (schema === true) return this.any()
     if (schema === false) return undefined
@@ -58,7 +58,7 @@ export class SchemaWriter {
     return Ebnf.choice(all)
   }
 
-  /** The types that the keywords are about; without any, all. */
+  /** The types that the keywords apply to; all if there are none. */
   private implied(schema: Schema): ReadonlyArray<string> {
     const named = Object.entries(ofType).flatMap(([type, words]) => (holds(schema, words).length > 0 ? [type] : []))
     return named.length > 0 ? named : types
@@ -115,7 +115,7 @@ export class SchemaWriter {
           const type = [branch["type"]].flat().filter((each) => wanted.includes(each))
           return type.length === 0 ? undefined : this.schema({ ...branch, type }, place)
         }
-        // Keywords of which none is about another are the same in one schema as in two.
+        // Keywords that do not affect each other mean the same in one schema as in two.
         const both = holds(branch, ["$ref", "anyOf", "enum", "const", ...kept])
         const areObjects =
           holds(branch, ofType["object"]!).length > 0 && kept.some((word) => ofType["object"]!.includes(word))
@@ -163,7 +163,7 @@ export class SchemaWriter {
     }
   }
 
-  /** What is inside has been written for: a reference to a place further up has an end. */
+  /** Runs `make` inside a value: a reference to an enclosing place is then a finite recursion. */
   private inside<A>(make: () => A): A {
     const open = this.open.splice(0)
     const made = make()

@@ -1,13 +1,13 @@
 /**
- * Strings of JSON: their characters as JSON writes them, by count, by set and by format.
+ * Writes grammars of JSON strings: their characters as JSON writes them, by count, by set and by format.
  *
- * Control characters, quotes and backslashes are always escaped, and half of a surrogate pair is never written.
+ * Control characters, quotes and backslashes are always escaped, and lone surrogates are never written.
  */
 import * as Ebnf from "./Ebnf.ts"
 
 const last = 0x10ffff
 
-/** All characters but the halves of pairs. */
+/** All characters except surrogates. */
 export const all: Ebnf.Ranges = [
   [0, 0xd7ff],
   [0xe000, last]
@@ -47,7 +47,7 @@ const short = new Map([
 
 const escapeOf = (code: number): string => `\\${short.get(code) ?? `u${code.toString(16).padStart(4, "0")}`}`
 
-/** One character of a set as it stands between quotes; undefined for an empty set. */
+/** One character of a set as written between quotes; undefined for an empty set. */
 export const character = (ranges: Ebnf.Ranges): Ebnf.Expression | undefined => {
   const set = without(without(ranges))
   const plain = without(special, set)
@@ -57,12 +57,12 @@ export const character = (ranges: Ebnf.Ranges): Ebnf.Expression | undefined => {
   return Ebnf.choice([plain.length > 0 ? Ebnf.characters(plain) : undefined, ...escaped.map(Ebnf.literal)])
 }
 
-/** A text as it stands between quotes. */
+/** A text as written between quotes. */
 export const written = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 export const quote = Ebnf.literal('"')
 
-/** Any one character, every way that JSON writes it. */
+/** Any one character, in every JSON notation. */
 export const anyCharacter = (rules: Ebnf.Rules): Ebnf.Expression =>
   rules.named("character", () => {
     const hex = "[0-9a-fA-F]"
@@ -72,7 +72,6 @@ export const anyCharacter = (rules: Ebnf.Rules): Ebnf.Expression =>
     return `${plain} | ${Ebnf.literal("\\")} [\\u0022\\u005c\\u002fbfnrt] | ${single} | ${pair}`
   })
 
-/** A string of so many characters. */
 export const ofLength = (rules: Ebnf.Rules, from: number, to: number | undefined): Ebnf.Expression =>
   Ebnf.sequence(quote, Ebnf.repeat(anyCharacter(rules), from, to), quote)
 
@@ -93,7 +92,7 @@ const hostname = `(${label} (${dot} ${label}){0,3})`
 const byte = `([0-9] | [1-9] [0-9] | "1" ${two} | "2" [0-4] [0-9] | "25" [0-5])`
 const ipv4 = `(${byte} (${dot} ${byte}){3})`
 const h16 = `${hex}{1,4}`
-/** In full, or with one gap of two or more groups. */
+/** Complete, or with one gap of two or more groups. */
 const ipv6 = `(${h16} (${colon} ${h16}){7} | ${[0, 1, 2, 3, 4, 5, 6]
   .map((before) => {
     const head = before === 0 ? Ebnf.empty : `${h16} ${before === 1 ? "" : `(${colon} ${h16}){${before - 1}}`}`
@@ -105,7 +104,6 @@ const ipv6 = `(${h16} (${colon} ${h16}){7} | ${[0, 1, 2, 3, 4, 5, 6]
 const atom = "[0-9a-zA-Z\\u002b\\u002d\\u005f]+"
 const path = "[0-9a-zA-Z\\u002d\\u002e\\u005f\\u007e]"
 
-/** What stands between the quotes of strings of a format. */
 export const formats: { readonly [format: string]: Ebnf.Expression } = {
   date,
   time,

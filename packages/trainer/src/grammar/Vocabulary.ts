@@ -1,16 +1,16 @@
 /**
- * What the tokens of a tokenizer stand for, byte by byte: what a grammar must know of them.
+ * Determines the bytes of a tokenizer's tokens, for grammars.
  *
- * Vocabularies of byte-level BPE and of SentencePiece with byte fallback are taken as they are written; where a name
- * says all (bytes, characters), tokens are written in the alphabet of byte-level BPE, which has a letter for each byte.
- * Special tokens stand for nothing: no text has them.
+ * Byte-level BPE vocabularies and SentencePiece with byte fallback are used as written; for tokenizers identified by
+ * name (bytes, characters), tokens are written in byte-level BPE's alphabet. Special tokens are empty: no text contains
+ * them.
  */
 import type { Tokenizer } from "@atropos/core"
 import { Effect } from "effect"
 
 export interface Vocabulary {
   readonly kind: "byte_level" | "byte_fallback"
-  /** By id, each ended by `separator`: one text, because that crosses to another thread far faster than a list. */
+  /** By id, each ended by `separator`: one text, because that transfers to another thread far faster than a list. */
   readonly text: string
 }
 
@@ -18,7 +18,7 @@ const separator = "\u{0}"
 
 const isOwn = (byte: number): boolean => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173)
 
-/** The letter of each byte in byte-level BPE (GPT-2's `bytes_to_unicode`): printable ones are their own. */
+/** The letter of each byte in byte-level BPE (GPT-2's `bytes_to_unicode`): printable bytes map to themselves. */
 const alphabet: ReadonlyArray<string> = (() => {
   let next = 256
   return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isOwn(byte) ? byte : next++))
@@ -27,10 +27,10 @@ const alphabet: ReadonlyArray<string> = (() => {
 const encoder = new TextEncoder()
 const spelt = (text: string): string => Array.from(encoder.encode(text), (byte) => alphabet[byte]!).join("")
 
-/** Tokens looked at before others have their turn. */
+/** Tokens processed before yielding to the event loop. */
 const atOnce = 2000
 
-/** Undefined where it cannot be told. */
+/** Undefined if it cannot be determined. */
 export const of = Effect.fnUntraced(function* (tokenizer: Tokenizer.TokenizerShape) {
   const written = tokenizer.vocabulary?.()
   const kind =
@@ -41,7 +41,7 @@ export const of = Effect.fnUntraced(function* (tokenizer: Tokenizer.TokenizerSha
   const tokens: Array<string> = []
   for (let id = 0; id < Math.max(tokenizer.vocabularySize, names.length); id++) {
     const isSpecial = tokenizer.decode([id], { skipSpecialTokens: true }) === ""
-    // A byte of a character is no text by itself.
+    // A byte of a character is not a text by itself.
     const own = tokenizer.name === "bytes" ? (alphabet[id] ?? "") : spelt(tokenizer.decode([id]))
     tokens.push(isSpecial ? "" : written === undefined ? own : (names[id] ?? ""))
     if (id % atOnce === atOnce - 1) yield* Effect.yieldNow
@@ -49,7 +49,7 @@ export const of = Effect.fnUntraced(function* (tokenizer: Tokenizer.TokenizerSha
   return { kind, text: tokens.map((token) => token + separator).join("") } satisfies Vocabulary
 })
 
-/** Its tokens, `size` of them: a model may have more than its tokenizer. */
+/** `size` tokens: a model may have more than its tokenizer. */
 export const tokens = ({ text }: Vocabulary, size: number): ReadonlyArray<string> => {
   const all = text.split(separator).slice(0, -1)
   return Array.from({ length: size }, (_, id) => all[id] ?? "")

@@ -1,9 +1,9 @@
 /**
- * XGrammar in WebAssembly (`@mlc-ai/web-xgrammar`, an optional peer), which says what tokens may follow in a text that
- * a JSON schema holds.
+ * Loads XGrammar in WebAssembly (`@mlc-ai/web-xgrammar`, an optional peer), which computes the tokens allowed by a
+ * grammar.
  *
- * The package is a script for browsers that calls itself a module, so that Node can neither import nor require it: its
- * text is run as the body of a function, which gets what CommonJS modules get. Every call gives an instance of its own.
+ * The package is a browser script declared as a module, which Node cannot load: its text is run as a function body with
+ * CommonJS arguments. Every call returns a new instance.
  */
 import * as Installed from "@atropos/core/base/Installed"
 import { readFileSync } from "node:fs"
@@ -11,7 +11,6 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import packageJson from "../../package.json" with { type: "json" }
 
-/** What of the library is used. */
 export interface Library {
   readonly TokenizerInfo: {
     readonly createTokenizerInfo: (
@@ -41,21 +40,20 @@ export interface Compiler {
 
 export interface Matcher {
   readonly acceptToken: (token: number) => boolean
-  /** Bit i % 32 of word i / 32 is 1 where token i may follow. */
+  /** Bit i % 32 of word i / 32 is 1 if token i may follow. */
   readonly getNextTokenBitmask: () => Promise<Int32Array>
-  /** Whether it has accepted a token that ends the answer. */
+  /** True if it has accepted a token that ends the answer. */
   readonly isTerminated: () => boolean
   readonly dispose: () => void
 }
 
 const name = "@mlc-ai/web-xgrammar"
 
-/** What to tell whoever has it not. */
 export const missing = `answers held to a JSON schema need the package ${name}, which is not installed: npm install ${name}@${packageJson.peerDependencies[name]}`
 
 export const isInstalled = (): boolean => Installed.folder(name, import.meta.url) !== undefined
 
-/** Undefined where it is not installed. */
+/** Undefined if it is not installed. */
 export const load = (): Library | undefined => {
   const folder = Installed.folder(name, import.meta.url)
   if (folder === undefined) return undefined

@@ -1,10 +1,11 @@
 /**
- * Rules of elementwise operations. Each is its identity, with ' for the gradient of the loss by the value before it.
+ * Differentiation rules of elementwise operations. Each is stated as an identity; ' marks the gradient of the loss with
+ * respect to the value before it.
  */
 import type { Operands, Rule } from "./Rule.ts"
 import type { Value } from "./Value.ts"
 
-/** dy to the operand that won; ties share it, as in PyTorch. */
+/** dy to the selected operand; ties share it equally, as in PyTorch. */
 const toWinner = ({ dy, g, x }: Operands, wins: (a: Value, b: Value) => Value) => {
   const share = (mine: Value, other: Value) => {
     const tied = g.where(g.equal(mine, other), g.scale(dy, 0.5), g.scalar(0, dy.dtype))

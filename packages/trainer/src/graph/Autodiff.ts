@@ -1,9 +1,8 @@
 /**
  * Reverse-mode differentiation: adds the nodes of the backward pass to the graph.
  *
- * Goes through the steps of the forward pass last to first; each turns the gradients of its outputs into those of its
- * inputs by its rule (`Rules.ts`, or its own where it was built by `customGradient`). Only what the wanted gradients
- * need is emitted.
+ * Visits the steps of the forward pass in reverse; each maps the gradients of its outputs to those of its inputs by its
+ * rule (`Rules.ts`, or its own if built by `customGradient`). Only emits what the requested gradients need.
  */
 import type { Graph } from "./Graph.ts"
 import { isFloat } from "./DType.ts"
@@ -15,12 +14,12 @@ import { rules } from "./Rules.ts"
 import type { CustomStep, Step } from "./Step.ts"
 import { showType, type Value } from "./Value.ts"
 
-/** Steps between two pieces. */
+/** Steps between two yields. */
 const stepsAPiece = 500
 
 /**
- * Gradients of a scalar loss by each of `wrt`, of their shapes; zeros where the loss does not depend on one. No
- * gradient passes the values of `stop`, nor those made by `stopGradient`.
+ * Gradients of a scalar loss with respect to each of `wrt`, of the same shapes; zeros if the loss does not depend on
+ * one. No gradient passes the values of `stop`, nor those of `stopGradient`.
  */
 export const grad = (
   g: Graph,
@@ -29,7 +28,7 @@ export const grad = (
   stop: ReadonlySet<Value> = new Set()
 ): ReadonlyArray<Value> => run(gradPieces(g, loss, wrt, stop))
 
-/** The same in pieces. */
+/** Like `grad`, in steps that yield to the event loop. */
 export function* gradPieces(
   g: Graph,
   loss: Value,
@@ -62,7 +61,6 @@ export function* gradPieces(
   return wrt.map((value) => gradients.get(value) ?? zeros(g, value, value.shape))
 }
 
-/** Values that the gradient has to pass on its way to `wrt`. */
 const activeValues = (
   g: Graph,
   steps: ReadonlyArray<Step>,
@@ -81,8 +79,8 @@ const activeValues = (
 }
 
 /**
- * A custom gradient speaks for its inputs alone: a parameter that is used inside but not named would silently not
- * learn.
+ * A custom gradient only covers its declared inputs: a parameter used inside but not declared would silently not be
+ * trained.
  */
 const refuseHidden = (step: CustomStep, active: ReadonlySet<Value>): void => {
   for (const { inputs } of step.nodes) {

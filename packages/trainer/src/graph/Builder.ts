@@ -1,9 +1,8 @@
 /**
- * The store of a graph: its inputs, constants, nodes and outputs, the symbols that its sizes are made of, and the two
- * ways to tell the backward pass what to do with a stretch of it (checkpoints and gradients given by hand).
+ * Stores a graph: its inputs, constants, nodes and outputs, the symbols in its sizes, checkpoints and custom gradients.
  *
- * Nodes are kept in the order they are added, which is an order they can run in. Knows ONNX's way of putting things
- * (constants are initializers, axes and shapes are int64 tensors), and nothing of what runs it.
+ * Nodes are stored in creation order, which is a valid execution order. Follows ONNX conventions (constants are
+ * initializers, axes and shapes are int64 tensors), but is independent of the runtime.
  */
 import { byteSize, type DType, onnxCode } from "./DType.ts"
 import { type Dim, dimNormal, dimTerms, symbolPattern } from "./Dim.ts"
@@ -22,16 +21,15 @@ import {
 } from "./Value.ts"
 
 export class Builder {
-  /** The type of real numbers in this graph: what `scalar` makes unless told otherwise. */
+  /** The type of real numbers in this graph: the default of `scalar`. */
   readonly real: DType
   readonly inputs: Array<Value> = []
   readonly outputs: Array<Value> = []
   readonly initializers: Array<Initializer> = []
   readonly nodes: Array<Node> = []
   readonly steps: Array<Step> = []
-  /** Values that gradients do not pass. */
   readonly stopped = new Set<Value>()
-  /** Values that no checkpoint computes again: see `keep`. */
+  /** Values that no checkpoint recomputes: see `keep`. */
   readonly kept = new Set<Value>()
   /** Sizes that no input has: see `define`. */
   readonly symbols = new Set<string>()
@@ -44,13 +42,13 @@ export class Builder {
 
   private readonly prefix: string
 
-  /** `prefix`: what names of values begin with; a graph inside another needs one. */
+  /** `prefix`: start of all value names; needed for a graph inside another. */
   constructor(real: DType = "float32", prefix = "") {
     this.real = real
     this.prefix = prefix
   }
 
-  /** An input of the graph. Its axes that are plain symbols give the symbols their values. */
+  /** An input of the graph. Its axes that are plain symbols define these symbols. */
   input(name: string, dtype: DType, shape: Shape): Value {
     const value: Value = { name, dtype, shape: shape.map(dimNormal) }
     this.inputs.push(value)
@@ -62,7 +60,7 @@ export class Builder {
     return value
   }
 
-  /** Gives a name to a size that is computed (int64 [1]), so that shapes can be made of it. */
+  /** Names a computed size (int64 [1]), for use in shapes. */
   define(symbol: string, size: Value): void {
     const fits = symbolPattern.test(symbol) && size.dtype === "int64" && !this.sizes.has(symbol)
     this.require(fits, "define", [size], `${symbol} is taken or no name, or its size is no int64 [1]`)
@@ -70,12 +68,12 @@ export class Builder {
     this.keepSize(symbol, size)
   }
 
-  /** Makes a value an output of the graph, under a name of its own. */
+  /** Makes a value an output of the graph, with its own name. */
   output(name: string, value: Value): void {
     this.outputs.push(this.outside(() => this.emit("Identity", [value], [{ ...value, name }], {}, "")[0]!))
   }
 
-  /** A constant: an array (little-endian, row-major) or a place in a file. */
+  /** A constant: an array (little-endian, row-major) or a location in a file. */
   initializer(name: string, dtype: DType, shape: ReadonlyArray<number>, data: ArrayBufferView | External): Value {
     const value: Value = { name, dtype, shape }
     const length = shape.reduce((product, dim) => product * dim, byteSize(dtype))
@@ -89,7 +87,7 @@ export class Builder {
     return value
   }
 
-  /** Any operation with one output. Type and shape of the output are believed. */
+  /** Any operation with one output. The output's type and shape are not checked. */
   node(
     op: string,
     inputs: ReadonlyArray<Value | undefined>,
@@ -101,7 +99,6 @@ export class Builder {
     return this.emit(op, inputs, [{ dtype, shape }], attributes, domain)[0]!
   }
 
-  /** Any operation with several outputs. */
   multi(
     op: string,
     inputs: ReadonlyArray<Value | undefined>,
@@ -113,7 +110,7 @@ export class Builder {
     return this.emit(op, inputs, unnamed, attributes, domain)
   }
 
-  /** A constant of shape []. The same number is stored once. */
+  /** A constant of shape []. Equal numbers are stored once. */
   scalar(x: number, dtype: DType = this.real): Value {
     return this.constant(`${dtype}:${Object.is(x, -0) ? "-0" : x}`, () => {
       const name = this.freshName("scalar")
@@ -156,7 +153,6 @@ export class Builder {
     })
   }
 
-  /** A shape as an int64 vector. */
   shapeTensor(sizes: Shape): Value {
     const shape = sizes.map(dimNormal)
     if (shape.every((dim) => typeof dim === "number")) return this.ints(shape)
@@ -169,30 +165,32 @@ export class Builder {
     })
   }
 
-  /** The sizes that `ints`, `dim` or `shapeTensor` made this value from. */
+  /** The sizes from which `ints`, `dim` or `shapeTensor` made this value. */
   shapeOf(value: Value | undefined): Shape | undefined {
     return value === undefined ? undefined : this.shapes.get(value)
   }
 
   /**
-   * Nodes that `build` adds are computed a second time in the backward pass, from `inputs` on, and what they compute is
-   * freed in between: less memory for about a third more time. Inputs of a checkpoint in a checkpoint are themselves
-   * computed again.
+   * Recomputes the nodes that `build` adds in the backward pass, from `inputs`, and frees their values in between: less
+   * memory for about a third more time. Inputs of a nested checkpoint are recomputed too.
    */
   checkpoint<A>(inputs: ReadonlyArray<Value>, build: () => A): A {
     return this.within({ inputs: new Set(inputs), parent: this.segment }, build)
   }
 
-  /** A value that the backward pass takes from the forward pass, also within a checkpoint: what is dear to compute. */
+  /**
+   * Marks a value that the backward pass takes from the forward pass, even within a checkpoint: one that is expensive
+   * to compute.
+   */
   keep(value: Value): Value {
     this.kept.add(value)
     return value
   }
 
   /**
-   * A stretch of graph with a gradient given by hand. `build` adds the nodes and returns the outputs with the rule,
-   * which may use whatever was computed on the way: what it needs for the gradient can so be computed in the forward
-   * pass, while large intermediate values are at hand. Gradients reach nothing but `inputs`.
+   * A section with a custom gradient. `build` adds the nodes and returns the outputs with the rule, which may use any
+   * value computed inside: what the gradient needs can be computed in the forward pass, while large intermediate values
+   * are in memory. Gradients only reach `inputs`.
    */
   customGradient(
     inputs: ReadonlyArray<Value>,
@@ -215,12 +213,11 @@ export class Builder {
     return outputs
   }
 
-  /** Adds nodes outside the checkpoint that is being built. */
   outside<A>(build: () => A): A {
     return this.within(undefined, build)
   }
 
-  /** Fails with what is wrong with the operands of an operation. */
+  /** Throws a `ShapeError` with the operands unless `claim` holds. */
   require(claim: boolean, op: string, operands: ReadonlyArray<Signature | undefined>, reason: string): asserts claim {
     if (!claim) throw new ShapeError({ op, operands: operands.map(showType), reason })
   }

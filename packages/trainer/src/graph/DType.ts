@@ -1,4 +1,4 @@
-/** Element types of graph values, with ONNX's codes (`TensorProto.DataType`) and their sizes. */
+/** Element types of graph values, with ONNX's codes (`TensorProto.DataType`) and sizes. */
 
 export type DType = "float32" | "float64" | "float16" | "bfloat16" | "int64" | "int32" | "bool" | "uint8" | "uint4"
 
@@ -26,12 +26,10 @@ const sizes: Record<DType, number> = {
   uint4: 0.5
 }
 
-/** ONNX's number of this type. */
 export const onnxCode = (dtype: DType): number => codes[dtype]
 
-/** Bytes per element; of the smallest, two share one, the first in its lower half. */
+/** Bytes per element; two uint4 share one byte, the first in its lower half. */
 export const byteSize = (dtype: DType): number => sizes[dtype]
 
-/** Whether values of this type have gradients. */
 export const isFloat = (dtype: DType): boolean =>
   dtype === "float32" || dtype === "float64" || dtype === "float16" || dtype === "bfloat16"

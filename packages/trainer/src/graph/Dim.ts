@@ -1,9 +1,8 @@
 /**
- * Sizes of axes: numbers, or expressions over symbols that the inputs of a run give values to.
+ * Sizes of axes: numbers, or expressions over symbols whose values the inputs of a run define.
  *
- * An expression is (sum of products of symbols) / whole number, as `"2*B*T"`, `"(P+T)/2"`, `"B*T/4"`. It is kept as
- * text in one normal form, so that equal sizes are equal strings: terms and factors are sorted, the fraction is in
- * lowest terms. A division claims to be exact: where a run's sizes break the claim, the operation that uses the size
+ * An expression is (sum of products of symbols) / integer, such as `"2*B*T"`, `"(P+T)/2"`, `"B*T/4"`, as text in a
+ * normal form, so that equal sizes are equal strings. Divisions must be exact: else the operation that uses the size
  * fails in the executor.
  */
 
@@ -12,7 +11,7 @@ import { ShapeError } from "./GraphError.ts"
 /** A size in elements: a number, or an expression in normal form. */
 export type Dim = number | string
 
-/** Product of symbols (sorted, joined by `*`; "" is 1) -> its whole coefficient, never 0. */
+/** Product of symbols (sorted, joined by `*`; "" is 1) -> its integer coefficient, never 0. */
 type Terms = ReadonlyMap<string, number>
 
 interface Fraction {
@@ -20,7 +19,6 @@ interface Fraction {
   readonly over: number
 }
 
-/** What a name of a symbol looks like. */
 export const symbolPattern = /^[A-Za-z_]\w*$/
 
 const commonDivisor = (a: number, b: number): number => (b === 0 ? Math.abs(a) : commonDivisor(b, a % b))
@@ -64,7 +62,7 @@ const format = ({ over, terms }: Fraction): Dim => {
   if (terms.size === 0) return 0
   const divisor = [...terms.values()].reduce(commonDivisor, over)
   const denominator = over / divisor
-  // A number that is not whole stays a fraction, which is exact.
+  // A non-integer number remains a fraction, which is exact.
   if (terms.size === 1 && terms.has("") && denominator === 1) return terms.get("")! / divisor
   const sum = [...terms]
     .toSorted(constantLast)
@@ -99,28 +97,26 @@ const plus = (a: Fraction, b: Fraction): Fraction => ({
   over: a.over * b.over
 })
 
-/** The same size in normal form. */
 export const dimNormal = (dim: Dim): Dim =>
   typeof dim === "number" || symbolPattern.test(dim) ? dim : format(parse(dim))
 
-/** The product; 1 of none. */
+/** The product; 1 if empty. */
 export const dimMul = (...dims: ReadonlyArray<Dim>): Dim =>
   format(dims.map(parse).reduce(multiply, { terms: new Map([["", 1]]), over: 1 }))
 
-/** The sum; 0 of none. */
+/** The sum; 0 if empty. */
 export const dimAdd = (...dims: ReadonlyArray<Dim>): Dim =>
   format(dims.map(parse).reduce(plus, { terms: new Map(), over: 1 }))
 
-/** a - b. */
 export const dimSub = (a: Dim, b: Dim): Dim => dimAdd(a, dimMul(-1, b))
 
-/** dim / count, which the caller knows to be whole. */
+/** dim / count; the caller guarantees divisibility. */
 export const dimDiv = (dim: Dim, count: number): Dim => {
   const { over, terms } = parse(dim)
   return format({ terms, over: over * count })
 }
 
-/** Parts of a size that a graph computes: sum of coefficient times symbols, divided by `over`. */
+/** Parts of a size for computing it in a graph: sum of coefficient times symbols, divided by `over`. */
 export const dimTerms = (
   dim: string
 ): { readonly terms: ReadonlyArray<{ count: number; symbols: ReadonlyArray<string> }>; readonly over: number } => {
@@ -131,6 +127,5 @@ export const dimTerms = (
   }
 }
 
-/** The symbols a size depends on. */
 export const dimSymbols = (dim: Dim): ReadonlyArray<string> =>
   typeof dim === "number" ? [] : [...new Set(dimTerms(dim).terms.flatMap(({ symbols }) => symbols))]

@@ -1,4 +1,4 @@
-/** Operations on elements: operands broadcast, and have one type. */
+/** Elementwise operations: operands broadcast and must have one type. */
 import { Builder } from "./Builder.ts"
 import { type DType, onnxCode } from "./DType.ts"
 import { broadcast } from "./Shape.ts"
@@ -109,12 +109,10 @@ export class Elementwise extends Builder {
     return this.unary("Identity", a)
   }
 
-  /** k a. */
   scale(a: Value, k: number): Value {
     return this.mul(a, this.scalar(k, a.dtype))
   }
 
-  /** max(low, min(a, high)). */
   clip(a: Value, low: number, high: number): Value {
     return this.node("Clip", [a, this.scalar(low, a.dtype), this.scalar(high, a.dtype)], a.dtype, a.shape)
   }
@@ -123,14 +121,13 @@ export class Elementwise extends Builder {
     return a.dtype === to ? a : this.node("Cast", [a], to, a.shape, { to: onnxCode(to) })
   }
 
-  /** The same numbers, which gradients do not pass. */
+  /** A copy that gradients do not pass. */
   stopGradient(a: Value): Value {
     const copy = this.identity(a)
     this.stopped.add(copy)
     return copy
   }
 
-  /** a where the condition holds, else b. */
   where(condition: Value, a: Value, b: Value): Value {
     const shape = broadcast(condition.shape, broadcast(a.shape, b.shape) ?? [])
     const fits = shape !== undefined && broadcast(a.shape, b.shape) !== undefined && condition.dtype === "bool"

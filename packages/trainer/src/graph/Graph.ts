@@ -1,5 +1,5 @@
 /**
- * A typed graph of ONNX operations, built by method calls; every call checks its operands' types and shapes.
+ * Builds a typed graph of ONNX operations by method calls; every call checks its operands' types and shapes.
  *
  * Sizes may be symbols ("B", "T") and expressions over them ("2*B*T", "B*T/4"): one graph serves every size. Methods
  * are ONNX operators (https://onnx.ai/onnx/operators, opset 21) under the names of array libraries; `node` and `multi`
@@ -15,7 +15,7 @@ export class Graph extends Elementwise {
     return dimMul(...dims)
   }
 
-  /** dim / count; the sizes of a run must make it whole. */
+  /** dim / count; must be an integer for the sizes of every run. */
   dimDiv(dim: Dim, count: number): Dim {
     const quotient = dimDiv(dim, count)
     this.require(
@@ -35,7 +35,7 @@ export class Graph extends Elementwise {
     return this.node("MatMul", [a, b], a.dtype, [...batch, a.shape.at(-2)!, b.shape.at(-1)!])
   }
 
-  /** Product of two matrices, either transposed in place: no transposed copy of a weight is ever made. */
+  /** Product of two matrices, each optionally transposed in place, without a transposed copy. */
   gemm(a: Value, b: Value, transA = false, transB = false): Value {
     const [m, k] = transA ? a.shape.toReversed() : a.shape
     const [k2, n] = transB ? b.shape.toReversed() : b.shape
@@ -71,7 +71,7 @@ export class Graph extends Elementwise {
     return this.node("Expand", [a, this.shapeTensor(shape)], a.dtype, shape)
   }
 
-  /** Elements start <= i < end of an axis; to its end unless told. */
+  /** Elements start <= i < end of an axis; default: to its end. */
   slice(a: Value, axis: number, start: Dim, end?: Dim): Value {
     const at = this.axis("Slice", a, axis)
     const size = a.shape[at]!
@@ -88,7 +88,7 @@ export class Graph extends Elementwise {
     )
   }
 
-  /** `size` names the size of the joined axis where it is known by another name than the sum. */
+  /** `size`: name of the concatenated axis' size, if not the sum. */
   concat(parts: ReadonlyArray<Value>, axis: number, size?: Dim): Value {
     const [first] = parts
     this.require(first !== undefined, "Concat", parts, "needs at least one part")
@@ -101,7 +101,7 @@ export class Graph extends Elementwise {
     return this.node("Concat", parts, first.dtype, withDim(first.shape, at, total), { axis: at })
   }
 
-  /** Cuts an axis into `parts` equal parts, or into parts of these sizes, which must sum to it. */
+  /** Splits an axis into `parts` equal parts, or into parts of these sizes, which must sum to it. */
   split(a: Value, axis: number, parts: number | ReadonlyArray<Dim>): ReadonlyArray<Value> {
     const at = this.axis("Split", a, axis)
     const size = a.shape[at]!
@@ -140,7 +140,6 @@ export class Graph extends Elementwise {
     return this.reduce("ReduceMax", a, axes, keep)
   }
 
-  /** Running sums along an axis. */
   cumsum(a: Value, axis: number, options: { readonly exclusive?: boolean; readonly reverse?: boolean } = {}): Value {
     const at = this.scalar(this.axis("CumSum", a, axis), "int64")
     const { exclusive = false, reverse = false } = options
@@ -157,19 +156,15 @@ export class Graph extends Elementwise {
     return this.node("LogSoftmax", [a], a.dtype, a.shape, { axis: this.axis("LogSoftmax", a, -1) })
   }
 
-  /**
-   * ln Σ exp(a) along the last axis, which stays as 1; the greatest element is taken out first, so that nothing
-   * overflows.
-   */
+  /** ln Σ exp(a) along the last axis, which stays as 1; the maximum is subtracted first, so that nothing overflows. */
   logSumExp(a: Value): Value {
     const greatest = this.stopGradient(this.amax(a, [-1], true))
     return this.add(greatest, this.log(this.sum(this.exp(this.sub(a, greatest)), [-1], true)))
   }
 
   /**
-   * The same values, none of which can be used before all are computed. The runtime works depth first from what is
-   * asked for: a value that is only needed much later would be computed then, and until then all be kept that it is
-   * computed from.
+   * Copies of the values, none of which is available before all are computed. The runtime works depth first from the
+   * outputs: a value needed only much later would be computed then, and everything it is computed from kept until then.
    */
   together(values: ReadonlyArray<Value>): ReadonlyArray<Value> {
     const condition = this.isComputed(values)
@@ -181,14 +176,14 @@ export class Graph extends Elementwise {
     )
   }
 
-  /** A bool scalar that is known once these values are: its truth means nothing. */
+  /** A bool scalar that is available once these values are; its value is meaningless. */
   isComputed(values: ReadonlyArray<Value>): Value {
     const firsts = values.map((value) => this.slice(this.reshape(value, [dimMul(...value.shape)]), 0, 0, 1))
     const sum = firsts.map((first) => this.cast(first, this.real)).reduce((a, b) => this.add(a, b))
     return this.cast(this.reshape(sum, []), "bool")
   }
 
-  /** Undoes broadcasting: sums the axes along which `shape` was stretched to a's. */
+  /** Reverses broadcasting: sums the axes along which `shape` was expanded to a's. */
   sumTo(a: Value, shape: Shape): Value {
     if (sameShape(a.shape, shape)) return a
     const fits = sameShape(broadcast(a.shape, shape) ?? [], a.shape)

@@ -1,4 +1,4 @@
-/** Rules of operations that move elements: the gradient moves them back, and adds those that went to several places. */
+/** Differentiation rules of operations that move elements: the gradient moves them back, and sums over copies. */
 import { type Dim, dimSub } from "./Dim.ts"
 import { intOf, intsOf, type Operands, refuse, type Rule, sizesOf, zeros } from "./Rule.ts"
 import { axisOf, type Shape, withDim } from "./Shape.ts"
@@ -11,7 +11,7 @@ const pad = (g: Operands["g"], dy: Value, axis: number, before: Dim, after: Dim)
   return parts.length === 1 ? dy : g.concat(parts, axis)
 }
 
-/** Whether a scatter adds to what is there; else it replaces it. */
+/** True if a scatter adds to the existing values, false if it replaces them. */
 const adds = (node: Operands["node"]): boolean => {
   const { reduction = "none" } = node.attributes
   if (reduction === "add" || reduction === "none") return reduction === "add"
@@ -26,7 +26,7 @@ export const layout: Readonly<Record<string, Rule>> = {
     const back = perm.map((_, axis) => perm.indexOf(axis))
     return [() => g.transpose(dy, back)]
   },
-  // y = a stretched: a' = y' summed over the copies, as all broadcasting is
+  // y = a expanded: a' = y' summed over the copies, like all broadcasting
   Expand: ({ dy }) => [() => dy, undefined],
   // y = a[start .. end]: a' = y' between zeros
   Slice: (operands) => {
@@ -40,14 +40,14 @@ export const layout: Readonly<Record<string, Rule>> = {
     const after = dimSub(shape(0)[Number(axis)]!, end!)
     return [() => pad(g, dy, Number(axis), start!, after), undefined, undefined, undefined]
   },
-  // y = a, b, … side by side: each gets its stretch of y'
+  // y = a, b, … concatenated: each gets its part of y'
   Concat: ({ dy, g, node, shape }) => {
     const axis = axisOf(dy.shape, intOf(node, "axis", 0))!
     let parts: ReadonlyArray<Value> | undefined
     const sizes = node.inputs.map((_, i) => shape(i)[axis]!)
     return node.inputs.map((_, i) => () => (parts ??= g.split(dy, axis, sizes))[i]!)
   },
-  // y, z, … = a in parts: a' = y', z', … side by side
+  // y, z, … = a split: a' = y', z', … concatenated
   Split: ({ dyOf, g, node, shape }) => {
     const axis = axisOf(shape(0), intOf(node, "axis", 0))!
     const parts = () => node.outputs.map((_, i) => dyOf(i))
@@ -67,7 +67,7 @@ export const layout: Readonly<Record<string, Rule>> = {
   // y_i = a[k_i] along an axis: a'[k] = sum of y'_i over k_i = k
   GatherElements: ({ dy, g, node, shape, x }) => {
     const axis = axisOf(shape(0), intOf(node, "axis", 0))!
-    // One index per row meets no other: replacing is adding, and runs in parallel.
+    // One index per row has no collisions, so replacing equals adding, and runs in parallel.
     const reduction = dy.shape[axis] === 1 ? "none" : "add"
     const into = () => [zeros(g, dy, shape(0)), x(1), dy]
     return [() => g.node("ScatterElements", into(), dy.dtype, shape(0), { axis, reduction }), undefined]
@@ -90,7 +90,7 @@ export const layout: Readonly<Record<string, Rule>> = {
   }
 }
 
-/** Gather along a later axis: turned to the front, scattered, turned back. */
+/** Gather along a later axis: transposed to the front, scattered, transposed back. */
 const gatherAlong = ({ dy, g, shape, x }: Operands, axis: number): Value => {
   const ids = shape(1).length
   const axes = shape(0).map((_, i) => i)

@@ -1,6 +1,6 @@
 /**
- * A loop in a graph (ONNX `Loop`, https://onnx.ai/onnx/operators/onnx__Loop.html): a body that runs a number of times
- * known when the graph runs. It has no rule of differentiation: use it within `customGradient`.
+ * Adds a loop to a graph (ONNX `Loop`, https://onnx.ai/onnx/operators/onnx__Loop.html): a body that runs a number of
+ * times determined at runtime. Not differentiable: use it within `customGradient`.
  */
 import type { Dim } from "./Dim.ts"
 import { Graph } from "./Graph.ts"
@@ -9,15 +9,13 @@ import type { Body, Value } from "./Value.ts"
 export interface Options {
   /** int64 [] */
   readonly count: Value
-  /** What stands for it in shapes. */
+  /** Its symbol in shapes. */
   readonly symbol: Dim
-  /** Values of the graph that the body reads. */
   readonly captured: ReadonlyArray<Value>
-  /** Values that each run hands to the next, before the first. */
   readonly initial: ReadonlyArray<Value>
 }
 
-/** What one run of the body works with. All are values of the body's own graph. */
+/** Inputs of one iteration. All are values of the body's own graph. */
 export interface Run {
   readonly graph: Graph
   /** int64 [], from 0. */
@@ -27,16 +25,16 @@ export interface Run {
 }
 
 export interface Results {
-  /** For the next run, as many as were given. */
+  /** For the next iteration, as many as the initial ones. */
   readonly carried: ReadonlyArray<Value>
-  /** Collected over the runs, along a new first axis. */
+  /** Collected over iterations, along a new first axis. */
   readonly stacked: ReadonlyArray<Value>
 }
 
-/** Names in a body must differ from those around it; bodies beside one another do not see each other's. */
+/** Names in a body must differ from those of enclosing graphs; sibling bodies may share names. */
 const prefix = "body/"
 
-/** Runs a body `count` times. Its sizes are those of the graph, and what it defines itself. */
+/** Runs a body `count` times. It may use the graph's sizes, and those it defines itself. */
 export const loop = (
   graph: Graph,
   { captured, count, initial, symbol }: Options,

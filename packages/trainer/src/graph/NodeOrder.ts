@@ -1,16 +1,14 @@
 /**
- * The nodes of a model in the order in which ONNX Runtime frees memory soonest.
+ * Orders the nodes of a model so that ONNX Runtime frees memory as early as possible.
  *
- * The runtime does not run nodes in the order of the file. It goes depth first from the outputs, and of a node's inputs
- * computes that first whose node stands last in the file (`Graph::ReverseDFSFrom` with `NodeCompare`,
- * onnxruntime/core/graph/graph.cc). In creation order the gradients of the first layer's parameters would come before
- * those of later layers, and everything these need would be kept until then. So independent nodes are written in
- * reverse: from the end of the file on, always the node that was created first among those whose users are all written.
- * The depth-first walk then runs nodes nearly as they were created, forward pass first and layers backward.
+ * The runtime goes depth first from the outputs, and of a node's inputs first computes the one whose node is last in
+ * the file (`Graph::ReverseDFSFrom` with `NodeCompare`, onnxruntime/core/graph/graph.cc). So independent nodes are
+ * written in reverse: from the end of the file, always the earliest created node whose users are all written. Nodes
+ * then run nearly in creation order, forward pass first and layers backward, instead of the first layer's gradients
+ * before later layers'.
  */
 import type { Node, Value } from "./Value.ts"
 
-/** A graph, or the body of a loop. */
 interface Whole {
   readonly nodes: ReadonlyArray<Node>
   readonly outputs: ReadonlyArray<Value>
@@ -21,7 +19,7 @@ interface Whole {
  */
 const views = new Set(["Reshape", "Identity", "Cast", "Transpose"])
 
-/** The nodes that the outputs need, each after those it uses. */
+/** The nodes that the outputs need, in topological order. */
 export const nodeOrder = (graph: Whole): ReadonlyArray<Node> => {
   const live = liveNodes(graph)
   const time = times(live)
@@ -44,7 +42,7 @@ export const nodeOrder = (graph: Whole): ReadonlyArray<Node> => {
 
 const sources = ({ inputs }: Node): ReadonlySet<Node> => new Set(inputs.flatMap((input) => input?.node ?? []))
 
-/** When each node was created; a view is a moment later than what it views. */
+/** Creation time of each node; a view is slightly later than its input. */
 const times = (nodes: ReadonlyArray<Node>): ReadonlyMap<Node, number> => {
   const time = new Map<Node, number>()
   const moment = 1 / (nodes.length + 1)

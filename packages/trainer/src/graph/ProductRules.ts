@@ -1,4 +1,4 @@
-/** Rules of matrix products. */
+/** Differentiation rules of matrix products. */
 import { dimMul } from "./Dim.ts"
 import { floatOf, intOf, type Operands, type Rule } from "./Rule.ts"
 import type { Value } from "./Value.ts"
@@ -12,7 +12,7 @@ const swapLast = (g: Operands["g"], a: Value): Value => {
 const rows = (g: Operands["g"], a: Value): Value => g.reshape(a, [dimMul(...a.shape.slice(0, -1)), a.shape.at(-1)!])
 
 export const products: Readonly<Record<string, Rule>> = {
-  // Y = A B per matrix: A' = Y' Bᵀ, B' = Aᵀ Y'; one product over all rows where B is a single matrix
+  // Y = A B per matrix: A' = Y' Bᵀ, B' = Aᵀ Y'; one product over all rows if B is a single matrix
   MatMul: ({ dy, g, shape, x }) => [
     () => g.matmul(dy, swapLast(g, x(1))),
     () => (shape(1).length === 2 ? g.gemm(rows(g, x(0)), rows(g, dy), true) : g.matmul(swapLast(g, x(0)), dy))

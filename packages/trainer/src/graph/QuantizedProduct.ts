@@ -1,14 +1,13 @@
 /**
- * Products with a rounded matrix: Y = X Wᵀ, W [N, K] in codes of 8 or 4 bits with a scale for each block of inputs.
+ * Multiplies with a quantized matrix: Y = X Wᵀ, W [N, K] in codes of 8 or 4 bits with a scale per block of inputs.
  *
- * Whoever learns widens W before each product, forward and backward, and has it freed after. One matrix is in float32
- * at a time, and numbers are those of the widened matrix, gradients too. The scales are made to depend on what enters
- * the product. Else ONNX Runtime would compute all widened matrices at the beginning, or keep those of the forward pass
- * for the backward pass.
+ * In training W is dequantized to float32 before each matmul, forward and backward, and freed afterwards. The scales
+ * are made dependent on the matmul's input; otherwise ONNX Runtime would dequantize all matrices at the start, or keep
+ * them.
  *
- * Whoever samples has few rows, for which widening would cost ten times the product. ONNX Runtime's `MatMulNBits` works
- * on the codes: those of 4 bits in float32 arithmetic; for those of 8 bits there is no fast kernel but one that rounds
- * the blocks of X to 8 bits too. It needs matrices to be rearranged when the graph is loaded (`prepack`).
+ * Sampling has few rows, for which dequantizing would cost ten times the matmul. ONNX Runtime's `MatMulNBits` works on
+ * the codes: 4-bit ones in float32 arithmetic; for 8-bit ones the only fast kernel also rounds the blocks of X to 8
+ * bits. It needs prepacked matrices (`prepack`).
  */
 import type { DType } from "./DType.ts"
 import type { Graph } from "./Graph.ts"
@@ -26,13 +25,13 @@ export interface QuantizedMatrix {
   readonly scales: External
 }
 
-/** How a graph works with rounded matrices: with gradients, or fast for few rows. */
+/** Mode for quantized matrices: with gradients, or fast for few rows. */
 export type Use = "learning" | "sampling"
 
 const scalesIn = (graph: Graph, { blockSize, name, scales, shape: [n, k] }: QuantizedMatrix): Value =>
   graph.initializer(`${name}.scales`, "float32", [n, k / blockSize], scales)
 
-/** The product of the rows of any X (M, K) with a matrix, which the graph holds once. */
+/** The product of any X (M, K) with a matrix, which the graph stores once. */
 export const make = (graph: Graph, matrix: QuantizedMatrix, use: Use): ((x: Value) => Value) =>
   use === "learning" ? widening(graph, matrix) : onCodes(graph, matrix)
 
@@ -50,7 +49,7 @@ const widening = (graph: Graph, matrix: QuantizedMatrix): ((x: Value) => Value) 
     new Uint8Array(Math.ceil((size * bits) / 8)).fill(bits === 4 ? 0x88 : 0x80)
   )
   const widened = (after: Value): Value => {
-    // Not `isComputed`: there may be no row.
+    // Not `isComputed`, because there may be no rows.
     const rows = graph.node("Shape", [after], "int64", [1], { start: 0, end: 1 })
     const present = graph.where(graph.cast(graph.reshape(rows, []), "bool"), scales, scales)
     const values = graph.node("DequantizeLinear", [stored, present, zeros], "float32", shape, {
@@ -66,7 +65,7 @@ const widening = (graph: Graph, matrix: QuantizedMatrix): ((x: Value) => Value) 
     }))[0]!
 }
 
-/** ONNX Runtime's words for arithmetic in float32, and in integers of 8 bits. */
+/** ONNX Runtime's `accuracy_level`: float32 arithmetic, and 8-bit integer arithmetic. */
 const arithmetic = { 4: 1, 8: 4 } as const
 
 const onCodes = (graph: Graph, matrix: QuantizedMatrix): ((x: Value) => Value) => {

@@ -1,13 +1,13 @@
 /**
- * Matrices of experts in codes of 8 or 4 bits, [E, N, K], of which the body of a loop widens one at a time: the numbers
- * of `QuantizedProduct` for learning, and the same for sampling.
+ * Quantized expert matrices in codes of 8 or 4 bits, [E, N, K]; a loop body dequantizes one at a time: results equal
+ * those of `QuantizedProduct` for training, also in sampling.
  */
 import type { Graph } from "./Graph.ts"
 import type { QuantizedMatrix } from "./QuantizedProduct.ts"
 import type { Shape } from "./Shape.ts"
 import type { Value } from "./Value.ts"
 
-/** Of all experts below one another: [E N, K]. */
+/** Stacked over experts: [E N, K]. */
 export const make = (graph: Graph, matrix: QuantizedMatrix, shape: Shape) => {
   const { bits, blockSize, codes, name, scales } = matrix
   const [experts, n, k] = shape as readonly [number, number, number]

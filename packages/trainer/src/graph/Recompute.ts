@@ -1,10 +1,8 @@
 /**
- * Values of checkpoints, computed a second time for the backward pass.
+ * Recomputes values of checkpoints for the backward pass.
  *
- * A copy of a node with the same inputs would be merged with the original by the executor's common-subexpression
- * elimination, and could run as early. So the segment's inputs pass a barrier, `where(c, x, x)` with c computed from
- * the gradient that enters the segment: the copies differ from the originals, and cannot run before that gradient is
- * there.
+ * A segment's inputs pass a barrier, `where(c, x, x)` with c computed from the gradient that enters it: otherwise the
+ * executor's common-subexpression elimination would merge copies with the originals, or run them early.
  */
 import type { Graph } from "./Graph.ts"
 import type { Segment, Value } from "./Value.ts"
@@ -15,28 +13,28 @@ interface Copies {
 }
 
 export interface Recompute {
-  /** A value of a segment computed again, once the gradient `dy` that enters the segment is there. */
+  /** Recomputes a value of a segment, after the gradient `dy` that enters the segment is available. */
   readonly recall: (value: Value, segment: Segment | undefined, dy: Value) => Value
-  /** The gradient of a value that a segment uses is there. */
+  /** Records the gradient of a value that a segment uses. */
   readonly passed: (segment: Segment | undefined, used: Value, dx: Value) => void
 }
 
 /** Shared by a whole backward pass. */
 export const make = (g: Graph): Recompute => {
   const copiesOf = new Map<Segment, Copies>()
-  /** By segment, the gradients that have left segments inside of it, by what they are of. */
+  /** By parent segment, the gradients that have left its inner segments, by value. */
   const left = new Map<Segment, Map<Value, Value>>()
 
-  // Else segments side by side in another would all be computed again as soon as the gradients are there that enter
-  // them, and be kept for those of parameters.
+  // Otherwise sibling segments would all be recomputed as soon as the gradients that enter them are available, and be
+  // kept for those of parameters.
   const before = ({ parent }: Segment): Iterable<Value> => (parent && left.get(parent)?.values()) ?? []
 
   const recall = (value: Value, segment: Segment | undefined, dy: Value): Value => {
     const { node } = value
     if (segment === undefined) return value
-    // It starts from what is kept, too: else all that is made of that alone would be kept with it.
+    // Kept values are starts too; otherwise everything computed only from them would be kept as well.
     const isStart = segment.inputs.has(value) || (g.kept.has(value) && node?.segment === segment)
-    // Computed before the segment: where that is in another one, it is computed again there.
+    // Computed before the segment; if it belongs to another segment, it is recomputed there.
     if (!isStart && node?.segment !== segment) return recall(value, segment.parent, dy)
     const copies = copiesOf.get(segment) ?? { values: new Map<Value, Value>(), barrier: undefined }
     copiesOf.set(segment, copies)

@@ -1,4 +1,4 @@
-/** Rules of reductions, running sums and softmax. */
+/** Differentiation rules of reductions, cumulative sums and softmax. */
 import { dimMul } from "./Dim.ts"
 import { intOf, type Operands, type Rule, sizesOf } from "./Rule.ts"
 import type { Value } from "./Value.ts"
@@ -9,11 +9,10 @@ const kept = (operands: Operands) => {
   return operands.shape(0).map((dim, axis) => (axes.includes(axis) ? 1 : dim))
 }
 
-/** A reduced value stretched over what it was reduced from. */
+/** Expands a reduced value to the shape it was reduced from. */
 const spread = (operands: Operands, value: Value): Value =>
   operands.g.expand(operands.g.reshape(value, kept(operands)), operands.shape(0))
 
-/** How many elements were reduced to one, as a scalar. */
 const count = (operands: Operands): Value => {
   const { dy, g, shape } = operands
   const total = dimMul(...sizesOf(operands, 1).map((axis) => shape(0)[Number(axis)]!))
@@ -25,7 +24,7 @@ export const reductions: Readonly<Record<string, Rule>> = {
   ReduceSum: (operands) => [() => spread(operands, operands.dy), undefined],
   // y = Σ a / n: every a' = y' / n
   ReduceMean: (operands) => [() => spread(operands, operands.g.div(operands.dy, count(operands))), undefined],
-  // y = max a: y' to the greatest, shared equally by those that tie
+  // y = max a: y' to the maximum, shared equally by ties
   ReduceMax: (operands) => [
     () => {
       const { dy, g, node, x, y } = operands

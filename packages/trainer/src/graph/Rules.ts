@@ -1,4 +1,4 @@
-/** The table of differentiation rules, by ONNX operator. */
+/** Differentiation rules by ONNX operator. */
 import type { Rule } from "./Rule.ts"
 import { arithmetic } from "./ArithmeticRules.ts"
 import { layout } from "./LayoutRules.ts"

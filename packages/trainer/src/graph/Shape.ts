@@ -6,7 +6,7 @@ export type Shape = ReadonlyArray<Dim>
 export const sameShape = (a: Shape, b: Shape): boolean =>
   a.length === b.length && a.every((dim, axis) => dim === b[axis])
 
-/** The shape both broadcast to (aligned at the last axis, size 1 stretches); undefined if they do not fit. */
+/** The shape both broadcast to (aligned at the last axis, size 1 expands); undefined if they are incompatible. */
 export const broadcast = (a: Shape, b: Shape): Shape | undefined => {
   const rank = Math.max(a.length, b.length)
   const dims: Array<Dim> = []
@@ -19,15 +19,13 @@ export const broadcast = (a: Shape, b: Shape): Shape | undefined => {
   return dims
 }
 
-/** Axis counted from the front: -1 is the last. Undefined when out of range. */
+/** Axis counted from the front: -1 is the last. Undefined if out of range. */
 export const axisOf = (shape: Shape, axis: number): number | undefined => {
   const index = axis < 0 ? axis + shape.length : axis
   return Number.isInteger(index) && index >= 0 && index < shape.length ? index : undefined
 }
 
-/** The shape with one size replaced. */
 export const withDim = (shape: Shape, axis: number, dim: Dim): Shape =>
   shape.map((old, index) => (index === axis ? dim : old))
 
-/** `[B, 4]` as text. */
 export const showShape = (shape: Shape): string => `[${shape.join(", ")}]`

@@ -1,4 +1,4 @@
-/** What a graph is made of: values, and the nodes that compute them. */
+/** Elements of a graph: values, and the nodes that compute them. */
 import type { DType } from "./DType.ts"
 import { type Shape, showShape } from "./Shape.ts"
 
@@ -7,11 +7,11 @@ export interface Value {
   readonly name: string
   readonly dtype: DType
   readonly shape: Shape
-  /** The node that computes it; inputs and constants have none. */
+  /** The node that computes it; absent for inputs and constants. */
   readonly node?: Node
 }
 
-/** An attribute of a node. A bare number is an integer; a real number is `{ float }`. */
+/** An attribute of a node. A bare number is an integer; a floating-point number is `{ float }`. */
 export type Attribute = number | string | ReadonlyArray<number> | { readonly float: number } | { readonly body: Body }
 
 export type Attributes = Readonly<Record<string, Attribute>>
@@ -24,11 +24,11 @@ export interface Body {
   readonly nodes: ReadonlyArray<Node>
   /** Sizes that it computes itself. */
   readonly symbols: ReadonlySet<string>
-  /** What stands in it for values of the graph around it: the last inputs of the node, in order. */
+  /** Its placeholders for values of the enclosing graph: the last inputs of the node, in order. */
   readonly captured: ReadonlyArray<Value>
 }
 
-/** One ONNX operation. An undefined input is an optional one that is left out. */
+/** One ONNX operation. An undefined input is an omitted optional one. */
 export interface Node {
   readonly op: string
   /** "" for ONNX's own operators, "com.microsoft" for ONNX Runtime's. */
@@ -36,7 +36,6 @@ export interface Node {
   readonly inputs: ReadonlyArray<Value | undefined>
   readonly outputs: ReadonlyArray<Value>
   readonly attributes: Attributes
-  /** The checkpoint this node is recomputed with. */
   readonly segment: Segment | undefined
 }
 
@@ -46,24 +45,23 @@ export interface Signature {
   readonly shape: Shape
 }
 
-/** Nodes whose outputs are computed again for the backward pass instead of being kept. */
+/** Nodes whose outputs are recomputed for the backward pass instead of being stored. */
 export interface Segment {
-  /** What the recomputation starts from. */
+  /** Starting values of the recomputation. */
   readonly inputs: ReadonlySet<Value>
-  /** The segment that it lies in: its inputs may have to be computed again, too. */
+  /** The enclosing segment: its inputs may need recomputation too. */
   readonly parent: Segment | undefined
 }
 
-/** A constant: its bytes (little-endian), or where they lie in a file that is read when the graph is loaded. */
+/** A constant: its bytes (little-endian), or its location in a file that is read when the graph is loaded. */
 export interface Initializer {
   readonly value: Value
   readonly data: Uint8Array | External
 }
 
-/** A place in a file; the length follows from type and shape. */
+/** A location in a file; the length follows from type and shape. */
 export interface External {
   readonly file: string
-  /** In bytes. */
   readonly offset: number
 }
 
@@ -71,7 +69,6 @@ export interface External {
 export const showType = (value: Signature | undefined): string =>
   value === undefined ? "none" : `${value.dtype}${showShape(value.shape)}`
 
-/** The graph that a node runs. */
 export const bodyOf = ({ attributes }: Node): Body | undefined => {
   const { body } = attributes
   return typeof body === "object" && "body" in body ? body.body : undefined

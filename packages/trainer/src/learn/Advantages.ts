@@ -1,36 +1,33 @@
 /**
- * Advantages of a scored group, one per token, as the loss wants them.
+ * Computes the advantages of a scored group, one per token, from scores (rules: `ScoreAdvantage` in core) or from the
+ * environment's own advantages; a row with one entry applies to the whole sequence.
  *
- * A sequence's score becomes one number for all its tokens (`ScoreAdvantage` in core has the rules); where the
- * environment gives advantages per token, those are used as they are.
- *
- * A given row of one entry stands for the whole sequence.
- * `overrides[i].set_advantage_to_zero` makes every advantage of sequence i 0, given ones too. Sequences with the same
- * `overrides[i].session` are one rollout: they count once in the group, and have one advantage.
+ * `overrides[i].set_advantage_to_zero` zeroes all advantages of sequence i. Sequences with the same
+ * `overrides[i].session` are one rollout: they count once in the group and share one advantage.
  */
 import { ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 
 /**
- * A function of a group: one number for each sequence, or a row for each with one for each of its tokens. It replaces
- * the comparison of scores and what the environment gave per token.
+ * Custom advantages of a group: one number per sequence, or a row per sequence with one number per token. Replaces both
+ * scores and advantages from the environment.
  */
 export type OfGroup = (group: ScoredGroup.ScoredGroup) => ArrayLike<number> | ReadonlyArray<Float32Array>
 
-/** How the advantages of a group are made: by a rule of scores, or by a function. */
+/** Advantage computation of a group: a rule of scores, or a function. */
 export type Rule = ScoreAdvantage.Rule | OfGroup
 
 export interface GroupAdvantages {
   /** (G, T_i) */
   readonly advantages_G_T: ReadonlyArray<Float32Array>
-  /** Whether the scores say nothing: more than one, all equal, and no advantages per token. */
+  /** True if the scores carry no signal: more than one, all equal, and no advantages per token. */
   readonly isConstant: boolean
 }
 
 const { sessionsOf } = ScoreAdvantage
 
 /**
- * What the rule has to know of the whole batch; undefined where it looks at groups alone. Rollouts count once; groups
- * that bring advantages of their own do not count.
+ * Batch-wide score statistics that the rule needs; undefined if it only compares within groups. Each rollout counts
+ * once; groups with their own advantages do not count.
  */
 export const ofBatch = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
@@ -44,7 +41,7 @@ export const ofBatch = (
       )
     : undefined
 
-/** What a function answered, as a row for each sequence. Throws where that is not one finite advantage for each. */
+/** Normalizes a function's result to one row per sequence. Throws unless every advantage is present and finite. */
 const rowsOf = (of: OfGroup, group: ScoredGroup.ScoredGroup): ReadonlyArray<Float32Array> => {
   const answer = of(group)
   const { tokens } = group
@@ -63,7 +60,7 @@ const rowsOf = (of: OfGroup, group: ScoredGroup.ScoredGroup): ReadonlyArray<Floa
   })
 }
 
-/** Advantages of every token of a group; `batch` is what `ofBatch` says of all of them. */
+/** Computes the advantages of every token of a group; `batch` is the result of `ofBatch`. */
 export const ofGroup = (
   group: ScoredGroup.ScoredGroup,
   rule: Rule,
@@ -85,8 +82,8 @@ export const ofGroup = (
 }
 
 /**
- * Temperature that sequence i was sampled at: `overrides[i].temperature`, else `generationParams.temperature`, else
- * `groupOverrides.temperature`, else the usual one. What is not a positive number counts as 1, as in the original.
+ * Sampling temperature of sequence i: `overrides[i].temperature`, else `generationParams.temperature`, else
+ * `groupOverrides.temperature`, else `usual`. Values that are not positive numbers count as 1, as in the original.
  */
 export const temperatureOf = (group: ScoredGroup.ScoredGroup, i: number, usual = 1): number => {
   const { generationParams, groupOverrides, overrides } = group

@@ -1,7 +1,7 @@
 /**
- * The trained positions of a weighted batch side by side, as `HostObjective` is fed with them, and back.
+ * Gathers the trained positions of a weighted batch into the inputs of `HostObjective`, and scatters results back.
  *
- * N counts trained positions, item after item: what is not trained has no part in the loss and is left out.
+ * N is the number of trained positions, item after item; masked positions do not affect the loss and are omitted.
  */
 import { Trajectory } from "@atropos/core"
 import type { HostTensor } from "../exec/Executor.ts"
@@ -9,10 +9,10 @@ import type { Objective } from "../loss/Objective.ts"
 import * as TrainingSequence from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
-/** Of a token without a logprob; no logprob is above 0. */
+/** Marks a token without a logprob; no logprob is above 0. */
 const unknown = 1
 
-/** log π_old of an item's positions, as far as it is known before the first pass; else `unknown`. */
+/** log π_old of an item's positions if it is known before the first pass, else `unknown`. */
 const oldOf = ({ items, oldLogprobs, sequences }: WeightedBatch, { oldPolicy }: Objective, index: number) => {
   const own = oldLogprobs?.[index]
   const engine = oldPolicy === "engine" ? sequences[items[index]!.sequence]!.engineLogprobs : undefined
@@ -23,8 +23,8 @@ const oldOf = ({ items, oldLogprobs, sequences }: WeightedBatch, { oldPolicy }: 
 }
 
 /**
- * log π_old at each item's positions, (length) nats, 0 where not trained: of all trained tokens, or of none of them;
- * `some` where it is that of some.
+ * log π_old at each item's positions, (length) nats, 0 where not trained, if known for all trained tokens; `none` or
+ * `some` if it is known for none or only some of them.
  */
 export const oldLogprobs = (
   batch: WeightedBatch,
@@ -68,7 +68,7 @@ const pairProblem = ({ items, sequences }: WeightedBatch): string | undefined =>
   return alone && `sequence ${alone.sequence} is compared with another, which this batch has not`
 }
 
-/** What is wrong with what an engine answered. */
+/** Describes an invalid engine response; undefined if it is valid. */
 export const problem = (
   batch: WeightedBatch,
   { name, needsPairs, needsReference }: Objective,
@@ -82,7 +82,6 @@ export const problem = (
   return without && `loss ${name} needs reference logprobs, and sequence ${without.sequence} has none`
 }
 
-/** Inputs of the program. */
 export const gather = (
   batch: WeightedBatch,
   objective: Objective,
@@ -149,7 +148,7 @@ export const gather = (
   }
 }
 
-/** Values of trained positions at the positions of their items, 0 elsewhere. */
+/** Places values of trained positions at their items' positions; 0 elsewhere. */
 export const scatter = (
   { items, sequences }: WeightedBatch,
   values: ArrayLike<number>

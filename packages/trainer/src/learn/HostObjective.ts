@@ -1,11 +1,9 @@
 /**
- * An objective over logprobs that were computed elsewhere: the loss of a batch, its figures, and what a server that can
- * only weight logprobs needs for the gradient, dL/dlogprob of each position.
+ * Evaluates an objective on logprobs computed elsewhere: the loss of a batch, its metrics, and dL/dlogprob of each
+ * position, for a server that can only weight logprobs.
  *
- * The same nodes as in the training graph (`LossNodes`), so that loss, figures and, chained through the model, the
- * gradient are those of the local engine at these logprobs. Runs where the executor runs: the caller's thread only
- * gathers the trained positions. Entropies and the teacher's other candidates cannot be known from logprobs of sampled
- * tokens: an objective that needs them is refused.
+ * Uses the nodes of the training graph (`LossNodes`), so that results equal those of the local engine at these
+ * logprobs. Runs on the executor. Rejects objectives that need entropies or the teacher's other candidates.
  */
 import { Effect, type Scope } from "effect"
 import * as Pieces from "../base/Pieces.ts"
@@ -21,7 +19,7 @@ import type { WeightedBatch } from "./WeightedBatch.ts"
 export interface Evaluated {
   /** Σ items weight · Σ trained positions ℓ. */
   readonly loss: number
-  /** By name: sums over trained tokens, or largest values, as of the training graph. */
+  /** By name: sums over trained tokens, or maxima, as in the training graph. */
   readonly figures: ReadonlyMap<string, number>
   /** dL/dlogprob of each item's positions, (length); 0 where not trained. */
   readonly slopes: ReadonlyArray<Float32Array>
@@ -30,7 +28,7 @@ export interface Evaluated {
 export interface HostObjective {
   /**
    * `logprobs` of each item's target tokens, (length) nats; `refLogprobs` likewise under the reference policy, for
-   * objectives that need it, by default those that the sequences bring.
+   * objectives that need it. Default: the sequences' own.
    */
   readonly evaluate: (
     batch: WeightedBatch,
@@ -39,7 +37,7 @@ export interface HostObjective {
   ) => Effect.Effect<Evaluated, TrainerError>
 }
 
-/** Why logprobs of sampled tokens are not enough for this objective; undefined where they are. */
+/** Explains why sampled tokens' logprobs are insufficient for this objective; undefined if they suffice. */
 export const problem = ({ candidates, entropyQuantile, name, needsEntropies }: Objective): string | undefined => {
   if (candidates === "teacher") {
     return `loss ${name} compares whole distributions with a teacher's, which logprobs of the sampled tokens do not tell`
@@ -52,7 +50,7 @@ export const problem = ({ candidates, entropyQuantile, name, needsEntropies }: O
 const failed = (what: string) => (cause: { readonly message: string }) =>
   new TrainerError({ reason: "executor", message: `${what}: ${cause.message}`, cause })
 
-/** The objective's program; `real` float64 is for checks of gradients. An objective with a `problem` is refused. */
+/** Builds the objective's program; `real` float64 is for gradient checks. Fails for an objective with a `problem`. */
 export const make = Effect.fn("HostObjective.make")(function* (
   objective: Objective,
   real: "float32" | "float64" = "float32"
@@ -79,7 +77,7 @@ export const make = Effect.fn("HostObjective.make")(function* (
         program.run(feeds, { transfer: true }),
         failed(`loss ${objective.name} cannot be computed`)
       )
-      // Real by construction.
+      // Floating-point by construction.
       const reals = (name: string) => host[name]!.data as Extract<HostTensor["data"], Float32Array | Float64Array>
       const sums = reals("metrics")
       return {

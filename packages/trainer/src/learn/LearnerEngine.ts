@@ -1,14 +1,13 @@
 /**
- * Where learning happens: an engine that has a model, and computes gradients and updates for it. The local one runs
- * graphs in this machine's executor, a remote one speaks to a server. `Trainer` and everything above it know no other
- * difference.
+ * Interface of a learning engine, which holds a model and computes its gradients and updates: the local one on this
+ * machine's executor, a remote one on a server.
  *
- * Weights stay with their engine. Outside they are a version (how many steps changed them) and a reference, which names
- * a durable copy that the same engine can restore. A learner is used by one caller at a time.
+ * Weights stay in their engine; elsewhere they are a version (number of steps that changed them) and a reference, which
+ * names a durable copy that the same engine can restore. One caller at a time may use a learner.
  *
- * Failures. `engine`: it refuses, or does not answer for longer than is waited. `engineLost`: it answers, and no longer
- * has the weights; nothing but loading again helps. `checkpoint`: a copy cannot be written or restored. `settings`: it
- * cannot do what is asked, by name. All else is as `TrainerError` says.
+ * Failures: `engine` if it rejects a request or does not answer in time; `engineLost` if it no longer has the weights,
+ * so that only loading again helps; `checkpoint` if a copy cannot be written or restored; `settings` if a request is
+ * unsupported. For the rest see `TrainerError`.
  */
 import type { TokenizerIdentity } from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import { Context, type Effect, type Scope } from "effect"
@@ -17,79 +16,76 @@ import type { Objective } from "../loss/Objective.ts"
 import type { TrainerError } from "./TrainerError.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
-/** Names a durable copy of weights and optimizer: a file of this machine, a path of a server. Never holds a key. */
+/** Names a durable copy of weights and optimizer: a local file or a path on a server. Never contains a key. */
 export interface WeightsReference {
   /** `name` of the engine that wrote it. */
   readonly engine: string
   readonly path: string
 }
 
-/** A durable copy: its reference, and the folder that it was saved with, wherever that lies now. */
+/** A durable copy: its reference, and the current location of the folder that it was saved with. */
 export interface Kept {
   readonly reference: WeightsReference
   readonly folder: string
 }
 
-/** What the graphs made of a batch. */
 export interface Computed {
   /** Σ token weight · ℓ over the batch. */
   readonly loss: number
-  /** By name: sums over trained tokens, or largest values (`TrainGraph`). */
+  /** By name: sums over trained tokens, or maxima (`TrainGraph`). */
   readonly figures: ReadonlyMap<string, number>
-  /** Whether loss and figures are numbers; the gradient is looked at in the update. */
+  /** True if loss and metrics are finite; the gradient is checked in the update. */
   readonly isFinite: boolean
-  /** Micro-batches or messages that the batch was cut into. */
+  /** Micro-batches or requests that the batch was split into. */
   readonly pieces: number
   /** Positions computed, padding included. */
   readonly positions: number
 }
 
 export interface Updated {
-  /** Whether the weights changed; not where the gradient is not finite. */
+  /** False if the gradient is not finite: the weights are unchanged. */
   readonly isApplied: boolean
-  /** Norm of the whole gradient before clipping; undefined where the engine does not tell. */
+  /** Gradient norm before clipping; undefined if the engine does not report it. */
   readonly norm: number | undefined
 }
 
 /**
- * Is shown the logprobs of item `item` of the batch, (length) nats under the weights before the update, once for each
- * item, in any order; at positions that are not trained there may be 0. The array is the engine's: whoever keeps it
- * copies it.
+ * Called with the logprobs of item `item` of the batch, (length) nats under the weights before the update, once per
+ * item, in any order; untrained positions may be 0. The engine owns the array: copy it to keep it.
  */
 export type Look = (item: number, logprobs: Float32Array) => void
 
 export interface Learner {
-  /** log π of every item's target tokens under the present weights, (length) nats each, at the items' temperatures. */
+  /** log π of every item's target tokens under the current weights, (length) nats each, at the items' temperatures. */
   readonly forward: (batch: WeightedBatch) => Effect.Effect<ReadonlyArray<Float32Array>, TrainerError>
   /**
-   * The gradient of a batch, in place of one that was not used. It may fail or be interrupted at any time: the weights
-   * are untouched, it is forgotten.
+   * Computes the gradient of a batch; replaces an unused one. May fail or be interrupted at any time: the weights are
+   * unchanged and the gradient is discarded.
    */
   readonly forwardBackward: (batch: WeightedBatch, look?: Look) => Effect.Effect<Computed, TrainerError>
-  /** One step with the gradient of the last `forwardBackward`: whole or not at all. */
+  /** Makes one step with the gradient of the last `forwardBackward`; atomic. */
   readonly optimizerStep: (learningRate: number) => Effect.Effect<Updated, TrainerError>
-  /** Forgets that gradient. */
   readonly discard: Effect.Effect<void, TrainerError>
   /**
-   * Makes a durable copy of weights and optimizer. `folder` is new and becomes the checkpoint's once all is in it: an
-   * engine writes there what it keeps on this machine.
+   * Makes a durable copy of weights and optimizer. `folder` is new and becomes the checkpoint's when complete; an
+   * engine writes its local files there.
    */
   readonly save: (folder: string, version: number) => Effect.Effect<WeightsReference, TrainerError>
-  /** Lets samplers use the present weights as this version; done when they have them. */
+  /** Publishes the current weights to samplers as this version; completes when they have them. */
   readonly publish: (version: number) => Effect.Effect<void, TrainerError>
 }
 
-/** AdamW, as `TrainerSettings` describes it. */
+/** AdamW; see `TrainerSettings`. */
 export interface OptimizerSettings {
   readonly beta1: number
   readonly beta2: number
   readonly epsilon: number
   readonly weightDecay: number
-  /** Largest norm of the gradient; null: no limit. */
+  /** Max gradient norm; null: no limit. */
   readonly maxNorm: number | null
 }
 
-/** AdamW without decay; the gradient's norm is clipped to 1. */
+/** AdamW without weight decay; clips the gradient norm to 1. */
 export const defaultOptimizer: OptimizerSettings = {
   beta1: 0.9,
   beta2: 0.95,
@@ -102,40 +98,36 @@ export interface LoadOptions {
   readonly objective: Objective
   /** Default: `defaultOptimizer`. */
   readonly optimizer?: OptimizerSettings
-  /** Most positions of an item. Default: the model's. */
+  /** Max positions of an item. Default: the model's. */
   readonly maxLength?: number
-  /** Positions to compute at once, padding included: limits memory, changes no results. Default: the engine's. */
+  /** Positions per micro-batch, padding included: limits memory, does not affect results. Default: the engine's. */
   readonly tokenBudget?: number
-  /** What the backward pass computes again. Default: the engine's choice. Changes no results but for rounding. */
+  /** Values that the backward pass recomputes. Default: the engine's choice. Affects results only by rounding. */
   readonly remat?: false | Remat
-  /** Bytes that the process may take. Default: what is there. */
+  /** Memory limit of the process, bytes. Default: the available memory. */
   readonly memory?: number
-  /** Mixtures of experts pass the experts that sampling passed. Default false. */
+  /** Replay the sampler's expert routing in mixtures of experts. Default false. */
   readonly routerReplay?: boolean
-  /**
-   * What training began with, where that is not the model's own weights: the reference policy, and where to start,
-   * without moments.
-   */
+  /** Initial weights instead of the model's own, without optimizer moments; they are also the reference policy. */
   readonly initial?: Kept | undefined
-  /** Where to go on: weights, moments and number of updates. */
+  /** Copy to resume from: weights, moments and number of updates. */
   readonly from?: (Kept & { readonly version: number }) | undefined
 }
 
 export interface LearnerEngineShape {
-  /** What messages and references call it: `local`, or the server's address without a key. */
+  /** Name in messages and references: `local`, or the server's address without a key. */
   readonly name: string
   readonly model: {
-    /** Folder, hub id or base model of a server; a checkpoint of another model is refused. */
+    /** Folder, hub id, or base model of a server; a checkpoint of another model is rejected. */
     readonly name: string
-    /** What ids mean to it, where that is known. */
     readonly tokenizer?: TokenizerIdentity
     readonly vocabSize: number
-    /** Longest row, tokens. */
+    /** Max row length, tokens. */
     readonly maxPositions: number
   }
   /**
-   * A learner, which lives as long as the scope. Fails with reason `settings` where the engine cannot do what the
-   * objective needs, with `checkpoint` where a copy cannot be restored: an older one may be tried.
+   * Loads a learner, which lives as long as the scope. Fails with reason `settings` if the engine does not support the
+   * objective, with `checkpoint` if a copy cannot be restored: the caller may try an older one.
    */
   readonly load: (options: LoadOptions) => Effect.Effect<Learner, TrainerError, Scope.Scope>
 }

@@ -1,11 +1,10 @@
 /**
- * Which of a step's sequences are recorded with the trainer's own logprobs, to be looked at token by token: at most so
- * many tokens of a step, whatever the batch.
+ * Selects the sequences of a step whose trainer logprobs are recorded for token-level viewing, up to a token limit per
+ * step.
  *
- * Those of a small batch are recorded all. Of a larger one half of the tokens goes to the sequences at which trainer
- * and sampler differ most on average, the other half to sequences taken evenly from the rest, so that what is usual can
- * be seen too. A sequence that has no room is cut off. What is chosen depends on the batch alone. Sequences whose
- * sampler told no logprobs that could be compared are left out.
+ * If they do not all fit, one half of the tokens goes to the sequences with the largest mean difference between trainer
+ * and sampler, the other half to evenly spaced sequences from the rest. A sequence that exceeds the remaining limit is
+ * truncated; those without comparable sampler logprobs are excluded. Depends only on the batch.
  */
 import type { PackedLogprobs, ScoredGroup } from "@atropos/core"
 import type { Look } from "./LearnerEngine.ts"
@@ -15,15 +14,15 @@ import type { WeightedBatch } from "./WeightedBatch.ts"
 type Row = PackedLogprobs.RecordedRow
 
 interface Seen extends Row {
-  /** Mean |log π_trainer - log π_sampler| of its trained tokens, nats; 0 where none has a sampler's. */
+  /** Mean |log π_trainer - log π_sampler| of its trained tokens, nats; 0 if none has a sampler logprob. */
   readonly difference: number
 }
 
-/** Places of the sequences of a batch, by their tokens, which are the batch's own arrays all along. */
+/** Maps token arrays to positions in the batch; the arrays keep their identity throughout. */
 const placesOf = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>) =>
   new Map(groups.flatMap(({ tokens }, group) => tokens.map((row, sequence) => [row, { group, sequence }] as const)))
 
-/** From its first to its last trained token; NaN at those between that are not trained. */
+/** Logprobs from the first to the last trained token; NaN at untrained tokens in between. */
 const seen = (
   { engineLogprobs, mask }: TrainingSequence,
   logprobs: Float32Array,
@@ -47,7 +46,7 @@ const seen = (
 
 const tokensOf = (rows: ReadonlyArray<Row>): number => rows.reduce((sum, { logprobs }) => sum + logprobs.length, 0)
 
-/** As many as have room in `tokens`, in their order; the last one is cut off. */
+/** Takes rows in order up to `tokens` tokens; truncates the last one. */
 const fill = (rows: ReadonlyArray<Seen>, tokens: number): Array<Seen> => {
   const taken: Array<Seen> = []
   let room = tokens
@@ -59,7 +58,7 @@ const fill = (rows: ReadonlyArray<Seen>, tokens: number): Array<Seen> => {
   return taken
 }
 
-/** The same, those first that are taken at even distances. */
+/** Reorders rows: first an evenly spaced selection of about `tokens` tokens, then the rest. */
 const evenly = (rows: ReadonlyArray<Seen>, tokens: number): ReadonlyArray<Seen> => {
   const wanted = Math.min(rows.length, Math.ceil((tokens * rows.length) / Math.max(1, tokensOf(rows))))
   const chosen = new Set(Array.from({ length: wanted }, (_, i) => Math.floor(((i + 0.5) * rows.length) / wanted)))
@@ -68,11 +67,10 @@ const evenly = (rows: ReadonlyArray<Seen>, tokens: number): ReadonlyArray<Seen> 
 
 export interface LogprobSample {
   readonly add: Look
-  /** What is recorded of what was added. */
   readonly rows: () => ReadonlyArray<Row>
 }
 
-/** Of a batch as it was claimed, and what is learned from it. At most `mostTokens`. */
+/** `groups` are the batch's as claimed, the weighted batch is what is trained on. Selects at most `mostTokens`. */
 export const make = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   { items, sequences }: WeightedBatch,

@@ -1,10 +1,11 @@
 /**
- * The nodes of an objective: from the logprobs of tokens to the loss and the figures. What the training graph adds to a
- * model's forward pass, and what `HostObjective` computes from logprobs that came from elsewhere.
+ * Builds the nodes of an objective, from token logprobs to loss and metrics, both for the training graph and for
+ * `HostObjective`.
  *
- * All token values are (N, 1). Inputs by name: `token_weights`, `advantages`, `old_logprobs`, `engine_logprobs`, and
- * where the objective asks for them `ref_logprobs`, `distill_entropies`, `teacher_logprobs` (1 where there is none),
- * and `entropy_threshold` []. An old logprob above 0.5 is none: there the present one stands, without gradient.
+ * All token values are (N, 1). Inputs by name: `token_weights`, `advantages`, `old_logprobs`, `engine_logprobs`, and if
+ * the objective uses them `ref_logprobs`, `distill_entropies`, `teacher_logprobs` (1 if missing), and
+ * `entropy_threshold` []. An old logprob above 0.5 means missing: the current logprob is used instead, without
+ * gradient.
  */
 import { Schema } from "effect"
 import type { Graph } from "../graph/Graph.ts"
@@ -12,18 +13,18 @@ import { sameShape } from "../graph/Shape.ts"
 import { showType, type Value } from "../graph/Value.ts"
 import type { Metric, Objective, Tokens } from "../loss/Objective.ts"
 
-/** What is known of whole sequences, at each of their positions. */
+/** Values of whole sequences, broadcast to their positions. */
 export interface Sequences {
   /** Over the trained tokens of each sequence. */
   readonly sum: (values: Value) => Value
   readonly mean: (values: Value) => Value
 }
 
-/** What is known of pairs of sequences, at each position of both. */
+/** Values of pairs of sequences, broadcast to the positions of both. */
 export interface Pairs {
   /** Over the trained tokens of the other sequence. */
   readonly partnerSum: (values: Value) => Value
-  /** 1 or -1. */
+  /** 1 for the better sequence, -1 for the other. */
   readonly preference: Value
 }
 
@@ -32,11 +33,8 @@ export interface Sources {
   readonly entropies: Value | undefined
   /** 1 where trained. */
   readonly mask: Value
-  /** A real input. */
   readonly column: (name: string) => Value
-  /** Called where the objective looks at whole sequences. */
   readonly sequences: () => Sequences
-  /** Called where it compares pairs. */
   readonly pairs: () => Pairs
 }
 
@@ -53,7 +51,6 @@ export interface LossNodes {
   readonly metrics: ReadonlyArray<MetricName>
 }
 
-/** Metrics of two micro-batches as those of both. */
 export const combine = (metrics: ReadonlyArray<MetricName>, a: ArrayLike<number>, b: ArrayLike<number>): Float64Array =>
   Float64Array.from(metrics, ({ reduce }, i) => (reduce === "sum" ? a[i]! + b[i]! : Math.max(a[i]!, b[i]!)))
 
@@ -62,7 +59,7 @@ const total = (graph: Graph, { reduce, value }: Metric, mask: Value): Value => {
   return graph.reshape(reduce === "sum" ? graph.sum(masked, [0, 1]) : graph.amax(masked, [0, 1]), [1])
 }
 
-/** A mistake of whoever wrote the objective. */
+/** A bug in a custom objective. */
 export class Undeclared extends Schema.TaggedError<Undeclared>()("Undeclared", {
   objective: Schema.String,
   what: Schema.String,

@@ -1,32 +1,29 @@
 /**
- * Whether trainer and sampler compute the same distribution: their logprobs of tokens that the trainer's present
- * weights sampled.
+ * Checks that trainer and sampler compute the same distribution, by their logprobs of tokens sampled from the trainer's
+ * current weights.
  *
- * With the same weights the two differ by rounding alone. Where they differ by more, the sequences were sampled
- * otherwise than they say, every ratio of the loss compares two different distributions, and training goes wrong
- * without a sign. So the first steps are held to a bound; later ones, where servers may drift, are reported.
+ * With the same weights they differ only by rounding. A larger difference means that sequences were not sampled as
+ * recorded, and training silently goes wrong. The first steps must satisfy a bound; later ones are only reported.
  *
- * Looked at are trained tokens with a logprob of the sampler's, in sequences of the present policy version; before the
- * first update also those whose version nobody knows. Each environment is judged by itself: a small one would hide
- * behind the others. A logprob of what top-p left is above the whole distribution's by at most -log(top-p), which is
- * allowed for; what top-k and min-p took away, and what penalties or a form changed, is not known, so those sequences
- * are not compared (`Sampling` in core).
+ * Compares trained tokens with a sampler logprob, in sequences of the current policy version, and before the first
+ * update also of unknown version; each environment separately, so that a small one is not hidden. After top-p a logprob
+ * exceeds the full distribution's by at most -log(top-p), which is allowed for. Sequences sampled with top-k, min-p,
+ * penalties or grammars are not compared, because the effect on logprobs is unknown (`Sampling` in core).
  */
 import { Sampling, type ScoredGroup, Trajectory } from "@atropos/core"
 import type { Look } from "./LearnerEngine.ts"
 import { isUnknown, switchesOf, type TrainingSequence } from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
-/** Sums over the tokens that were compared. */
 export interface Compared {
   readonly tokens: number
-  /** Σ |log π_trainer - log π_sampler| beyond what is allowed for, nats. */
+  /** Σ |log π_trainer - log π_sampler| beyond the allowance, nats. */
   readonly difference: number
 }
 
 export const nothing: Compared = { tokens: 0, difference: 0 }
 
-/** Nats per token; undefined where nothing could be compared. */
+/** Nats per token; undefined if no token was compared. */
 export const mean = ({ difference, tokens }: Compared): number | undefined =>
   tokens === 0 ? undefined : difference / tokens
 
@@ -35,20 +32,17 @@ const plus = (a: Compared, b: Compared): Compared => ({
   difference: a.difference + b.difference
 })
 
-/**
- * What was cut off a sampler's distribution may put its logprobs this far above the trainer's, nats; none where that is
- * not known.
- */
+/** Max excess of the sampler's over the trainer's logprobs due to truncated sampling, nats; undefined if unknown. */
 const allowance = ({ sampling }: TrainingSequence): number | undefined => {
   if (sampling?.logprobs !== "processed") return 0
   return sampling.topK > 0 || sampling.minP > 0 || Sampling.isShifted(sampling) ? undefined : -Math.log(sampling.topP)
 }
 
-/** Whether weights of `version` sampled it. */
+/** True if weights of `version` sampled it. */
 const isFresh = ({ policyVersion }: TrainingSequence, version: number): boolean =>
   policyVersion === null ? version === 0 : policyVersion === version
 
-/** A sequence; `logprobs` are the trainer's, of its tokens from the second on. */
+/** Compares one sequence; `logprobs` are the trainer's, from the second token on. */
 const ofSequence = ({ engineLogprobs, mask }: TrainingSequence, logprobs: Float32Array, allowed: number): Compared => {
   let tokens = 0
   let difference = 0
@@ -62,10 +56,9 @@ const ofSequence = ({ engineLogprobs, mask }: TrainingSequence, logprobs: Float3
   return { tokens, difference }
 }
 
-/** By the environments' ids; those of sequences that tell none are one. */
+/** By environment id; sequences without one share a key. */
 export type ByEnvironment = ReadonlyMap<number | undefined, Compared>
 
-/** Adds up what the engine makes of a batch, item by item. */
 export const meter = ({ items, sequences }: WeightedBatch, version: number) => {
   const sums = new Map<number | undefined, Compared>()
   const add: Look = (item, logprobs) => {
@@ -84,22 +77,19 @@ export const meter = ({ items, sequences }: WeightedBatch, version: number) => {
   }
 }
 
-/** Steps at the beginning that are held to the bound. */
+/** Number of initial steps that must satisfy the bound. */
 const firstSteps = 3
 
 export type Verdict = "agree" | "disagree" | "drifted"
 
-/**
- * Judges the steps of one environment in their order: `disagree` ends training, `drifted` is said once for as long as
- * it lasts.
- */
+/** Judges the steps of one environment in order: `disagree` ends training, `drifted` is returned once per drift. */
 export const guard = (bound: number) => {
   let first = nothing
   let steps = 0
   let isDrifted = false
   return (step: Compared): Verdict => {
     const difference = mean(step)
-    // A step that is no number is the trainer's to refuse: it must not make the sum of the others one.
+    // The trainer handles NaN steps; they must not make the sum NaN.
     if (difference === undefined || !Number.isFinite(difference)) return "agree"
     if (steps < firstSteps) {
       steps++
@@ -113,20 +103,18 @@ export const guard = (bound: number) => {
 }
 
 /**
- * What a sampler on weights of 8 bits may differ by, nats: it rounds activations too, by an amount that only the model
- * tells (0.05 to 0.14 on published ones, docs/models.md). Whoever samples at a temperature of 0.7 where 1 is said
- * differs by more.
+ * Max difference of a sampler with 8-bit weights, nats: it also rounds activations, with a model-dependent effect (0.05
+ * to 0.14 on published ones, docs/models.md). Sampling at temperature 0.7 while 1 is recorded differs by more.
  */
 const maxRounding = 0.2
 
 /**
- * The same where the sampler rounds by an unknown amount: the first step that can be compared measures it, and
- * later ones may differ by twice that.
+ * Like `guard`, for a sampler with unknown rounding: the first comparable step measures it, and later ones may differ
+ * by twice that.
  */
 export const measuringGuard = (bound: number) => {
   let measured: { readonly bound: number; readonly judge: (step: Compared) => Verdict } | undefined
   return {
-    /** What holds now. */
     bound: () => measured?.bound ?? maxRounding,
     judge: (step: Compared): Verdict | "measured" => {
       if (measured !== undefined) return measured.judge(step)
@@ -140,7 +128,7 @@ export const measuringGuard = (bound: number) => {
   }
 }
 
-/** How the sequences of these groups say they were sampled. */
+/** Describes how these groups' sequences were sampled according to their records. */
 const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
   const explanations = new Set(
     groups.flatMap((group) =>
@@ -170,8 +158,8 @@ const precision =
   "precision: weights or caches in bf16, int8 or 4 bits; raise max_mismatch where the figure is what that costs (bf16: about 0.05)"
 
 /**
- * The message for the user. `usual` is the temperature of sequences without a record; `quantize` comes first where
- * it explains most.
+ * Formats the message for the user. `usual` is the temperature of sequences without a record; `quantize` comes first
+ * where it is the likeliest cause.
  */
 export const explain = (
   compared: Compared,

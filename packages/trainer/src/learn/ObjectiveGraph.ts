@@ -1,10 +1,10 @@
 /**
- * A graph of an objective alone: from the logprobs of N tokens to the loss, its figures and dL/dlogprob.
+ * Builds a graph of an objective alone: from the logprobs of N tokens to the loss, its metrics and dL/dlogprob.
  *
- * Inputs: real `logprobs`, `loss_mask` and those of `LossNodes` (N, 1); where the objective looks at sequences or pairs
- * `slots` int32 (N), the sequence of each token, `counts` (S, 1), their trained tokens, at least 1, `partners` int32
- * (S) and `preferences` (N, 1); with `withEntropies` `entropies` (N, 1). Outputs: `loss` [], `metrics` (M), `slopes`
- * (N, 1), and `entropy_slopes` (N, 1) where the objective looks at entropies and they are given.
+ * Inputs: real `logprobs`, `loss_mask` and those of `LossNodes` (N, 1). If the objective uses sequences or pairs:
+ * `slots` int32 (N), the sequence of each token; `counts` (S, 1), their trained tokens, at least 1; `partners` int32
+ * (S); `preferences` (N, 1). With `withEntropies`: `entropies` (N, 1). Outputs: `loss` [], `metrics` (M), `slopes` (N,
+ * 1), and `entropy_slopes` (N, 1) if the objective uses entropies and they are given.
  */
 import type { Pieces } from "../base/Pieces.ts"
 import { gradPieces } from "../graph/Autodiff.ts"
@@ -18,7 +18,6 @@ export interface ObjectiveGraph {
   readonly metrics: ReadonlyArray<LossNodes.MetricName>
 }
 
-/** Sums over sequences, at each of their tokens. */
 const sequenceSums = (graph: Graph, mask: Value) => {
   const slots = graph.input("slots", "int32", ["N"])
   const counts = graph.input("counts", graph.real, ["S", 1])
@@ -33,12 +32,12 @@ const sequenceSums = (graph: Graph, mask: Value) => {
   return {
     sum: (values: Value) => spread(sums(values)),
     mean: (values: Value) => spread(graph.div(sums(values), counts)),
-    /** `partners` (S): the sequence that each is compared with. */
+    /** `partners` (S): index of the sequence that each is compared with. */
     partnerSum: (partners: Value) => (values: Value) => spread(graph.gather(sums(values), partners))
   }
 }
 
-/** `graph` is empty, and of the precision that is wanted. */
+/** `graph` must be empty and have the desired precision. */
 export function* buildPieces(objective: Objective, graph: Graph, withEntropies = false): Pieces<ObjectiveGraph> {
   const column = (name: string): Value => graph.input(name, graph.real, ["N", 1])
   const logprobs = column("logprobs")

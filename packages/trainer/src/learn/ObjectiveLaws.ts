@@ -1,33 +1,28 @@
 /**
- * What every objective must hold, tried on made-up tokens: whoever writes a loss is told what is wrong with it before a
- * model is.
- *
- * Whether the loss is the one that was meant, and its sign, cannot be told from outside and is not looked at.
+ * Checks invariants of an objective on synthetic tokens, so that a broken custom loss fails before training. Cannot
+ * check that the loss is the intended one or that its sign is right.
  */
 import { Effect, type Scope } from "effect"
 import type { Executor, ExecutorError } from "../exec/Executor.ts"
 import type { Objective } from "../loss/Objective.ts"
 import * as ObjectiveProbe from "./ObjectiveProbe.ts"
 
-/** One law and how it fared. */
 export interface Verdict {
   readonly law: string
   readonly checks: number
-  /** The largest difference there was, and what it may be. */
   readonly worst: number
   readonly limit: number
   readonly isBroken: boolean
-  /** Where it was, and what may be wrong; undefined where the law holds. */
+  /** Where it occurred, and the likely cause; undefined if the law holds. */
   readonly explanation: string | undefined
 }
 
 type Token = ObjectiveProbe.Token
 type Sample = ReadonlyArray<ReadonlyArray<Token>>
 
-/** NaN is worse than anything. */
 const worse = (a: number, b: number): boolean => Number.isNaN(a) || a > b
 
-/** Adds up differences; keeps the worst with where it was. */
+/** Accumulates differences; keeps the worst one and its location. */
 const tally = (law: string, limit: number, explain: (where: string, difference: number) => string) => {
   let checks = 0
   let worst = 0
@@ -49,7 +44,6 @@ const tally = (law: string, limit: number, explain: (where: string, difference: 
 const change = (sample: Sample, edit: (token: Token, sequence: number, at: number) => Partial<Token>): Sample =>
   sample.map((tokens, sequence) => tokens.map((token, at) => ({ ...token, ...edit(token, sequence, at) })))
 
-/** The difference of two numbers beside the size of what they are of. */
 const relative = (a: number, b: number, size: number): number => Math.abs(a - b) / Math.max(size, 1e-12)
 
 const sizeOf = (slopes: ReadonlyArray<number>): number => Math.max(...slopes.map(Math.abs), 0)
@@ -62,11 +56,11 @@ interface Tried {
   readonly objective: Objective
   /** float64. */
   readonly probe: ObjectiveProbe.Probe
-  /** float32, as it is trained. */
+  /** float32, as in training. */
   readonly single: ObjectiveProbe.Probe
 }
 
-/** The gradient beside central differences, what no gradient passes held as it is. */
+/** Compares the gradient with central differences, with stop-gradient values held constant. */
 const gradient = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   const held = tally(
     "the gradient is that of the loss",
@@ -104,7 +98,7 @@ const gradient = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   return [present.verdict(), held.verdict()]
 })
 
-/** Loss, slopes and figures with everything at masked tokens replaced. */
+/** Replaces all values at masked tokens; loss, slopes and metrics must not change. */
 const masking = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   const law = tally(
     "masked tokens have no influence",
@@ -139,10 +133,10 @@ const masking = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   return [law.verdict()]
 })
 
-/** No sequence has as many tokens. */
+/** No sequence has 1000 tokens. */
 const keyOf = ({ sequence, token }: ObjectiveProbe.Place): number => sequence * 1000 + token
 
-/** The same batch in another order, with padding, and in parts. */
+/** Reorders, pads and splits the batch; results must not change. */
 const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   const cause =
     "Something is summed or averaged over axis 0, all tokens of a micro-batch: use aggregation, sequenceMean or sequenceSum instead"
@@ -197,7 +191,6 @@ const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   return [order.verdict(), packing.verdict(), parts.verdict()]
 })
 
-/** What a run may meet. */
 const extremes: { readonly [what: string]: (token: Token, at: number) => Partial<Token> } = {
   "a present logprob of -10000": () => ({ logprobs: -1e4 }),
   "an old logprob of -10000, so that the ratio is huge": () => ({ old_logprobs: -1e4, engine_logprobs: -1e4 }),
@@ -217,7 +210,7 @@ const extremes: { readonly [what: string]: (token: Token, at: number) => Partial
     loss_mask === 1 ? {} : { logprobs: -1e4, old_logprobs: 0, engine_logprobs: 0, ref_logprobs: 0 }
 }
 
-/** In float32, as it is trained. */
+/** In float32, as in training. */
 const finiteness = Effect.fnUntraced(function* ({ objective, single }: Tried) {
   const law = tally(
     "loss, gradient and figures are finite at extremes",
@@ -236,7 +229,6 @@ const finiteness = Effect.fnUntraced(function* ({ objective, single }: Tried) {
   return [law.verdict()]
 })
 
-/** What `isAdvantageOnly` claims. */
 const advantageOnly = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   if (!objective.isAdvantageOnly) return []
   const law = tally(
@@ -253,7 +245,7 @@ const advantageOnly = Effect.fnUntraced(function* ({ objective, probe }: Tried) 
   return [law.verdict()]
 })
 
-/** Holds an objective to all laws. What its code throws is thrown: see `ObjectiveProbe.make`. */
+/** Checks an objective against all laws. Exceptions from its code propagate: see `ObjectiveProbe.make`. */
 export const check = Effect.fn("ObjectiveLaws.check")(function* (
   objective: Objective
 ): Effect.fn.Return<ReadonlyArray<Verdict>, ExecutorError, Executor | Scope.Scope> {

@@ -1,10 +1,6 @@
 /**
- * Tokens made up to try an objective on: sequences with masked tokens, ratios around 1, everything that an objective
- * may ask for. And one function that computes an objective over them.
- *
- * Unlike `HostObjective` it keeps masked tokens, so that what an objective makes of them can be seen, and it can hold
- * fixed what the objective lets no gradient pass (`frozen`), so that a loss with such parts has a derivative to compare
- * with.
+ * Generates synthetic tokens for checking objectives (masked tokens, ratios near 1, all optional inputs), and evaluates
+ * objectives on them, including masked tokens, and with stop-gradient values held constant (`frozen`) for derivatives.
  */
 import { Effect, type Scope } from "effect"
 import * as Pieces from "../base/Pieces.ts"
@@ -16,7 +12,7 @@ import * as Aggregation from "../loss/Aggregation.ts"
 import type { Objective } from "../loss/Objective.ts"
 import * as ObjectiveGraph from "./ObjectiveGraph.ts"
 
-/** Logprobs in nats; 1 where there is none. */
+/** Logprobs in nats; 1 if missing. */
 export interface Token {
   readonly logprobs: number
   readonly entropies: number
@@ -43,24 +39,21 @@ export const columns = [
 
 export interface Sequence {
   readonly tokens: ReadonlyArray<Token>
-  /** Of each trained token. */
   readonly weight: number
 }
 
-/** A token of a part of the batch: which sequence's, and where in it. */
+/** A token of a batch: index of its sequence and position in it. */
 export interface Place {
   readonly sequence: number
   readonly token: number
 }
 
-/** Sequences 2k and 2k + 1 are compared, the first as the better one. */
+/** Sequences 2k and 2k + 1 form a pair, the better one first. */
 export type Batch = ReadonlyArray<Sequence>
 
-/** The whole of a batch, sequence after sequence. */
 export const whole = (batch: Batch, order: ReadonlyArray<number> = [...batch.keys()]): ReadonlyArray<Place> =>
   order.flatMap((sequence) => batch[sequence]!.tokens.map((_, token) => ({ sequence, token })))
 
-/** The sequences with the weights that the objective gives them. */
 export const weighted = (sequences: ReadonlyArray<ReadonlyArray<Token>>, objective: Objective): Batch => {
   const trained = sequences.map((tokens) => tokens.filter(({ loss_mask }) => loss_mask === 1).length)
   const weights = Aggregation.weights(trained, objective)
@@ -69,20 +62,19 @@ export const weighted = (sequences: ReadonlyArray<ReadonlyArray<Token>>, objecti
 
 export interface Probed {
   readonly loss: number
-  /** dL/dlogprob, and where entropies play a part dL/dentropy after it, of each place. */
+  /** dL/dlogprob of each place, followed by dL/dentropy if entropies are used. */
   readonly slopes: ReadonlyArray<number>
   readonly figures: ReadonlyMap<string, number>
-  /** What no gradient passes, in the order in which it was made. */
+  /** Stop-gradient values, in order of creation. */
   readonly frozen: ReadonlyArray<HostTensor>
 }
 
 export interface Probe {
   readonly run: (batch: Batch, places?: ReadonlyArray<Place>) => Effect.Effect<Probed, ExecutorError>
-  /** The loss alone, with what no gradient passes as it was. */
   readonly frozenLoss: (batch: Batch, frozen: ReadonlyArray<HostTensor>) => Effect.Effect<number, ExecutorError>
 }
 
-/** Notes what gradients do not pass, and gives it out. */
+/** A graph that records stop-gradient values and outputs them. */
 class Noting extends Graph {
   readonly noted: Array<Value> = []
 
@@ -92,7 +84,7 @@ class Noting extends Graph {
   }
 }
 
-/** Takes it as an input instead. */
+/** A graph that takes stop-gradient values as inputs. */
 class Frozen extends Graph {
   private taken = 0
 
@@ -103,7 +95,7 @@ class Frozen extends Graph {
   }
 }
 
-/** Entropy that the higher half of made-up tokens is above. */
+/** Entropy threshold that about half of the synthetic tokens exceed. */
 const threshold = 1
 
 const feedsOf = (
@@ -168,10 +160,10 @@ const feedsOf = (
   return Object.fromEntries(graph.inputs.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])))
 }
 
-/** The graph's outputs are real. */
+/** The graph's outputs are floating-point. */
 const realsOf = ({ data }: HostTensor): ReadonlyArray<number> => Array.from(data as Float64Array)
 
-/** The objective as a function. What its code throws while the graph is built is thrown. */
+/** Compiles the objective into a function. Exceptions from its code during graph building propagate. */
 export const make = Effect.fn("ObjectiveProbe.make")(function* (
   objective: Objective,
   real: "float32" | "float64"
@@ -214,7 +206,7 @@ const uniforms = (seed: number): (() => number) => {
   }
 }
 
-/** Six sequences of 4 to 13 tokens, a third of them masked; a seed gives the same ones. */
+/** Six sequences of 4 to 13 tokens, a third of them masked; deterministic by seed. */
 export const sample = (seed: number): ReadonlyArray<ReadonlyArray<Token>> => {
   const uniform = uniforms(seed * 7919)
   for (let i = 0; i < 8; i++) uniform()

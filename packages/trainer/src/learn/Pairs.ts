@@ -1,8 +1,8 @@
 /**
- * Pairs of sequences of one group, for objectives that compare a better answer with a worse one.
+ * Builds pairs of sequences within groups, for objectives that compare a better answer with a worse one.
  *
- * A group gives one pair: the first of its sequences with the highest score and the first with the lowest. Sequences
- * without trained tokens are not looked at; a group of equal scores, or with fewer than two such sequences, gives none.
+ * Each group gives at most one pair: the first sequence with the highest score and the first with the lowest. Sequences
+ * without trained tokens are ignored; groups with equal scores, or fewer than two such sequences, give none.
  */
 import { ScoreAdvantage } from "@atropos/core"
 import type { TrainingSequence } from "./TrainingSequence.ts"
@@ -18,7 +18,7 @@ const pairOf = (group: ReadonlyArray<TrainingSequence>): ReadonlyArray<TrainingS
   return [firstWith(trained, (a, b) => a > b), firstWith(trained, (a, b) => a < b)]
 }
 
-/** The sequences of the groups' pairs, the better one first; each knows the other's index among them. */
+/** Sequences of all pairs, the better one first; each holds its partner's index among them. */
 export const ofGroups = (groups: ReadonlyArray<ReadonlyArray<TrainingSequence>>): ReadonlyArray<TrainingSequence> =>
   groups.flatMap(pairOf).map((sequence, index) => ({
     ...sequence,

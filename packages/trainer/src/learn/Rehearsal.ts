@@ -1,18 +1,17 @@
-/** How long the gradient of sequences takes: they are made up, and their gradient is thrown away. */
+/** Measures the time of a gradient on synthetic sequences; the gradient is discarded. */
 import { Clock, Effect } from "effect"
 import type { Learner } from "./LearnerEngine.ts"
 import type { TrainingSequence } from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
 export interface Rehearsed {
-  /** Of each sequence. */
   readonly tokens: number
-  /** The last ones of these, which are trained; the others are only read. Default: all. */
+  /** Number of trained tokens at the end of each sequence; the rest is context. Default: all. */
   readonly trained?: number
   readonly sequences: number
 }
 
-/** Which tokens they are makes no difference to the work. */
+/** The token ids do not affect the cost. */
 const batchOf = ({ sequences, tokens, trained = tokens }: Rehearsed, vocabSize: number): WeightedBatch => {
   const sequence = (group: number): TrainingSequence => ({
     tokens: Int32Array.from({ length: tokens + 1 }, (_, t) => (t * 7919) % vocabSize),
@@ -30,7 +29,7 @@ const batchOf = ({ sequences, tokens, trained = tokens }: Rehearsed, vocabSize: 
   }
 }
 
-/** Seconds for so many tokens; padding is not counted. The first run of a graph prepares it, and takes longer. */
+/** Seconds for these tokens; padding does not count. A graph's first run prepares it and takes longer. */
 export const measure = Effect.fn("Rehearsal.measure")(function* (
   learner: Pick<Learner, "forwardBackward" | "discard">,
   vocabSize: number,

@@ -1,8 +1,8 @@
 /**
- * The learning rate of a step: linear warm-up, then constant, or down to a floor along a cosine or a line.
+ * Computes the learning rate of a step: linear warm-up, then constant, or down to a floor along a cosine or a line.
  *
- * `step` is 0 for the first. Warm-up of w steps: peak * (step + 1) / w for step < w (the original's trainer). After it,
- * with p the share of the remaining steps that is done, from 0 at step w to 1 at the last step and beyond:
+ * `step` starts at 0. Warm-up of w steps: peak * (step + 1) / w for step < w (the original's trainer). After it, with p
+ * the completed share of the remaining steps, from 0 at step w to 1 at the last step and beyond:
  *
  *     constant  peak
  *     linear    peak * (floor + (1 - floor) (1 - p))
@@ -12,12 +12,11 @@ export const kinds = ["constant", "cosine", "linear"] as const
 
 export interface Schedule {
   readonly kind: (typeof kinds)[number]
-  /** Learning rate after the warm-up. */
   readonly peak: number
   readonly warmupSteps: number
-  /** Steps in all, warm-up included. */
+  /** Total steps, warm-up included. */
   readonly steps: number
-  /** Last learning rate, as a share of the peak. */
+  /** Final learning rate as a share of the peak. */
   readonly floor: number
 }
 
@@ -27,7 +26,7 @@ const shares: { readonly [K in Schedule["kind"]]: (progress: number) => number }
   linear: (progress) => 1 - progress
 }
 
-/** Learning rate of `step`, which may lie beyond the last one. */
+/** Learning rate of `step`, which may exceed the last one. */
 export const learningRate = ({ floor, kind, peak, steps, warmupSteps }: Schedule, step: number): number => {
   if (step < warmupSteps) return (peak * (step + 1)) / warmupSteps
   const last = steps - 1 - warmupSteps

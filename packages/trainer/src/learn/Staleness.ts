@@ -1,36 +1,34 @@
 /**
- * How old the weights that sampled a sequence may be, and what becomes of older ones.
+ * Applies a limit on the age of the weights that sampled a sequence.
  *
- * Staleness = policy version at use - policy version at sampling, in updates of the weights; 0 is on-policy. A version
- * ahead of the trainer's (it went back to a checkpoint) counts as 0. Sequences of unknown version are counted apart;
- * where there is a limit, they are too old from the first update on: nothing says that they are within it.
+ * Staleness = policy version at use - policy version at sampling, in weight updates; 0 is on-policy. A version ahead of
+ * the trainer's (it returned to a checkpoint) counts as 0. Sequences of unknown version are counted separately; with a
+ * limit they are stale from the first update on.
  *
- * - drop: the sequence leaves its group before advantages are computed, as if it had not been sampled; a group leaves
- *   the batch when it is empty then, or when its only sequence has nothing left to be compared with: a raw score is no
- *   advantage.
- * - mask: it stays in the group's baseline and is not trained on (its mask is 0 throughout).
+ * - drop: removes the sequence from its group before advantages are computed. A group is dropped when it becomes empty,
+ *   or if only one sequence remains and needs others for comparison: a raw score is no advantage.
+ * - mask: keeps the sequence in the group's baseline but does not train on it (its mask is 0 throughout).
  */
 import { ScoredGroup } from "@atropos/core"
 
 export interface Rule {
-  /** Largest staleness that is trained on; null: any. */
+  /** Max staleness to train on; null: unlimited. */
   readonly maxStaleness: number | null
   readonly action: "drop" | "mask"
   /**
-   * Whether a sequence says something without its group: no scores are compared, or it brings advantages of its own.
-   * Default: those.
+   * True if a single sequence can be trained on without its group: scores are not compared. Groups with their own
+   * advantages always can. Default false.
    */
   readonly isAbsolute?: boolean
-  /** Whether an unknown version is taken for too old. Default true; of examples that no policy sampled, false. */
+  /** True if unknown versions count as stale. Default true; use false for examples that no policy sampled. */
   readonly isUnknownStale?: boolean
 }
 
-/** Counts are sequences. */
+/** Counts are in sequences. */
 export interface Figures {
-  /** Over the sequences of known version, before the rule; 0 where there is none. */
+  /** Over sequences of known version, before the rule; 0 if there are none. */
   readonly mean: number
   readonly max: number
-  /** Of unknown version. */
   readonly unknown: number
   readonly dropped: number
   readonly masked: number
@@ -39,7 +37,7 @@ export interface Figures {
 const only = <A>(values: ReadonlyArray<A>, kept: ReadonlyArray<number>): ReadonlyArray<A> =>
   kept.map((index) => values[index]!)
 
-/** The group with these of its sequences alone, in this order. */
+/** Restricts a group to these sequences, in this order. */
 export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<number>): ScoredGroup.ScoredGroup => {
   const {
     advantages,
@@ -75,7 +73,6 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
   }
 }
 
-/** The groups after the rule, for weights of `version`. */
 export const apply = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   version: number,

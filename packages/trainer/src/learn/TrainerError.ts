@@ -1,20 +1,20 @@
-/** Why training stopped. */
+/** Reasons why training stops. */
 import { Schema } from "effect"
 
 export const TrainerFailure = Schema.Literals([
-  // Several steps in a row had a loss or gradient that is not a number, and the batch is on disk; or an update
-  // overflowed the weights.
+  // Several steps in a row had a NaN or infinite loss or gradient (the batch is on disk), or an update overflowed the
+  // weights.
   "nonFinite",
-  "mismatch", // the sampler's logprobs are not the trainer's
+  "mismatch", // the sampler's logprobs differ from the trainer's
   "executor", // the graph cannot be loaded or run
-  "engine", // a remote engine refuses, or does not answer for longer than is waited
-  "engineLost", // a remote engine no longer has the weights: training goes on from the last checkpoint
+  "engine", // a remote engine rejects a request or does not answer in time
+  "engineLost", // a remote engine lost the weights: training resumes from the last checkpoint
   "thread", // the optimizer's thread died
   "checkpoint", // a checkpoint cannot be written or read
   "settings", // the settings contradict each other, the model or the checkpoint
-  "stopped", // a rule of its health, named in stop_on, is broken
-  "publish", // the new weights cannot be handed on
-  "service" // the trajectory service refuses, or does not answer for longer than is waited
+  "stopped", // a health rule named in stop_on is broken
+  "publish", // the new weights cannot be published
+  "service" // the trajectory service rejects a request or does not answer in time
 ])
 
 export class TrainerError extends Schema.TaggedError<TrainerError>()("TrainerError", {

@@ -1,9 +1,8 @@
 /**
- * A sequence ready to be trained on: what `MicroBatch` packs and `TrainGraph` reads.
+ * Converts scored groups to training sequences, which `MicroBatch` packs and `TrainGraph` reads.
  *
- * Arrays are aligned by position as in `ScoredGroup`: unpadded, unshifted, T entries each; entry t belongs to the
- * prediction of token t from the tokens before it, so entry 0 is never used. Logprobs are nats of the distribution at
- * `temperature`.
+ * Arrays are aligned by position, unpadded, T entries each; entry t belongs to the prediction of token t, so entry 0 is
+ * unused. Logprobs are nats of the distribution at `temperature`.
  */
 import { Sampling, Trajectory, type ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import type { SequenceSettings } from "../loss/SequenceSettings.ts"
@@ -13,48 +12,46 @@ import * as Pairs from "./Pairs.ts"
 export interface TrainingSequence {
   /** (T) */
   readonly tokens: Int32Array
-  /** (T) 1 where the loss looks, else 0. */
+  /** (T) 1 where trained, else 0. */
   readonly mask: Uint8Array
   /** (T) */
   readonly advantages: Float32Array
   /**
-   * (T) under the policy that sampled it, at `temperature`; NaN where not sampled. Absent where they are of another
-   * temperature, or of what penalties or a form made of it.
+   * (T) under the policy that sampled it, at `temperature`; NaN where not sampled. Absent if they are of another
+   * temperature, or were changed by penalties or a grammar.
    */
   readonly engineLogprobs?: Float32Array
-  /** (T) under the reference policy, where the environment gives them. */
+  /** (T) under the reference policy, if the environment provides them. */
   readonly refLogprobs?: Float32Array
   /** (T, K_t) the teacher's likeliest tokens and their logprobs; K_t may be 0. */
   readonly distillTokenIds?: ReadonlyArray<Int32Array>
   readonly distillLogprobs?: ReadonlyArray<Float32Array>
-  /** ((T - 1) W) words of the experts that its positions passed at sampling, as `ScoredGroup` has them. */
+  /** ((T - 1) W) packed expert indices of its positions at sampling, as in `ScoredGroup`. */
   readonly routedExperts?: Int32Array
-  /** The sequence it is compared with, by its index among the batch's, and which is the better one. */
+  /** Index of the paired sequence in the batch, and 1 if this one is better, else -1. */
   readonly pair?: { readonly partner: number; readonly preference: 1 | -1 }
   readonly temperature: number
-  /** How it was sampled, where it says so. */
   readonly sampling?: Sampling.Sampling
   readonly score: number
-  /** Policy version of the weights that sampled it; null where unknown. */
+  /** Policy version of the weights that sampled it; null if unknown. */
   readonly policyVersion: number | null
-  /** Index of its group in the batch. */
   readonly group: number
-  /** Id of the environment that sent it, where the service tells. */
+  /** Id of the environment that sent it, if the service provides it. */
   readonly environment?: number
 }
 
 export interface SequenceCounts {
   readonly groups: number
-  /** Groups whose scores are all equal, dropped or not. */
+  /** Groups in which all scores are equal, dropped or not. */
   readonly constantGroups: number
   readonly sequences: number
   /** Sequences whose loss was masked because they ended at the token limit. */
   readonly truncatedMasked: number
-  /** Trained tokens without a sampling logprob; the loss takes them as sampled by the present policy (ratio 1). */
+  /** Trained tokens without a sampling logprob; the loss treats them as sampled by the current policy (ratio 1). */
   readonly unknownLogprobs: number
 }
 
-/** The teacher's logprob of token t itself; undefined where that is not among the teacher's candidates. */
+/** The teacher's logprob of token t itself; undefined if it is not among the teacher's candidates. */
 export const teacherLogprob = (
   { distillLogprobs, distillTokenIds, tokens }: TrainingSequence,
   t: number
@@ -63,18 +60,18 @@ export const teacherLogprob = (
   return at === -1 ? undefined : distillLogprobs?.[t]?.[at]
 }
 
-/** Switches of sequence i, the nearest last. */
+/** Merged settings of sequence i; the most specific win. */
 export const switchesOf = ({ generationParams, groupOverrides, overrides }: ScoredGroup.ScoredGroup, i: number) => ({
   ...groupOverrides,
   ...generationParams,
   ...overrides?.[i]
 })
 
-/** Whether sequence i was cut off: its overrides say `truncated: true` or `finish_reason: "length"`. */
+/** True if sequence i was truncated: its overrides contain `truncated: true` or `finish_reason: "length"`. */
 export const isTruncated = ({ overrides }: ScoredGroup.ScoredGroup, i: number): boolean =>
   overrides?.[i]?.["truncated"] === true || overrides?.[i]?.["finish_reason"] === "length"
 
-/** Whether a logprob is none: of a token that was not sampled. Rounding may put true ones a little above 0. */
+/** True if the logprob marks an unsampled token. Rounding may put real ones slightly above 0. */
 export const isUnknown = (logprob: number): boolean => !(logprob <= 0.5)
 
 const countUnknown = ({ engineLogprobs, mask }: TrainingSequence): number =>
@@ -98,8 +95,8 @@ const ofGroup = (
       ? Advantages.temperatureOf(group, i, usualTemperature)
       : usualTemperature
     const sampling = Sampling.ofSwitches(switchesOf(group, i))
-    // Raw logprobs are those of temperature 1: at another one they say nothing of the distribution that was sampled
-    // from. Those after penalties or a form are of a distribution that cannot be computed here.
+    // Raw logprobs are at temperature 1 and do not describe sampling at another one. The distribution after penalties
+    // or a grammar cannot be computed here.
     const isOther =
       (sampling?.logprobs === "raw" && temperature !== 1) ||
       (sampling?.logprobs === "processed" && Sampling.isShifted(sampling))
@@ -129,7 +126,7 @@ const ofGroup = (
   return { sequences, isConstant, truncatedMasked }
 }
 
-/** The sequences of a batch's groups, in order. `usualTemperature` is that of sequences that do not say theirs. */
+/** Converts the groups of a batch, in order. `usualTemperature` applies to sequences without a recorded one. */
 export const ofGroups = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   settings: SequenceSettings,

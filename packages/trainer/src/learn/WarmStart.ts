@@ -1,9 +1,7 @@
 /**
- * Supervised steps before reinforcement learning: teaches a model from scratch the form of its task, so that some
- * rollouts earn something. Cross-entropy on the completions of demonstrations, one fresh batch a step; AdamW without
- * decay.
- *
- * The demonstrations need not be right: what the reward is to teach is better left out of them.
+ * Supervised steps before reinforcement learning: teaches a model from scratch the answer format, so that some rollouts
+ * earn a reward. Cross-entropy on completions of demonstrations, a fresh batch per step; AdamW without decay.
+ * Demonstrations need not be correct; leave out what the reward is supposed to teach.
  */
 import { Effect, Result, type Scope } from "effect"
 import * as Preset from "../loss/Preset.ts"
@@ -15,19 +13,17 @@ import * as WeightedBatch from "./WeightedBatch.ts"
 
 export interface Demonstration {
   readonly prompt: ReadonlyArray<number>
-  /** Tokens to imitate, the end of the sequence included. */
+  /** Tokens to imitate, including the end-of-sequence token. */
   readonly completion: ReadonlyArray<number>
 }
 
 export interface Options {
-  /** Number i; each is used once. */
+  /** Returns demonstration `index`; each is used once. */
   readonly demonstration: (index: number) => Demonstration
   readonly steps: number
-  /** Demonstrations a step. */
   readonly batchSize: number
   readonly learningRate: number
   readonly warmupSteps?: number
-  /** Told after each step. */
   readonly onStep?: (step: number, loss: number) => Effect.Effect<void>
 }
 
@@ -53,7 +49,7 @@ const tooFast = (step: number, learningRate: number) => (error: TrainerError) =>
       })
     : error
 
-/** A learner of the engine in the context that has seen all demonstrations. It lives as long as the scope. */
+/** Returns a learner of the engine in the context, trained on all demonstrations. It lives as long as the scope. */
 export const run = Effect.fn("WarmStart.run")(function* (
   options: Options
 ): Effect.fn.Return<Learner, TrainerError, LearnerEngine | Scope.Scope> {

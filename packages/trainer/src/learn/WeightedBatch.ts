@@ -1,10 +1,9 @@
 /**
- * What one step learns from: the sequences of a batch that can be trained on, each cut to a length and with the weight
- * of its tokens in the batch's loss. Whoever computes it may cut it into micro-batches or messages in any way: losses
- * and gradients of the parts add up to the batch's.
+ * Selects the trainable sequences of a batch, truncates them, and weights their tokens. Losses and gradients of any
+ * split into micro-batches or requests add up to the batch's.
  *
- * A sequence is left out, and counted, if it has nothing to train, is too long (`tooLong: "drop"`), or carries a token
- * id outside the vocabulary or a number that is not finite: engines do not all check ids, and one NaN spoils a step.
+ * Excludes, and counts, sequences without trained tokens, too long ones (`tooLong: "drop"`), and those with token ids
+ * outside the vocabulary or NaN or infinite numbers.
  */
 import type { AggregationSettings } from "../loss/Aggregation.ts"
 import * as Aggregation from "../loss/Aggregation.ts"
@@ -28,22 +27,21 @@ export interface WeightedBatch {
   readonly sequences: ReadonlyArray<TrainingSequence>
   readonly items: ReadonlyArray<Item>
   /**
-   * Per item (length) nats: the trainer's logprobs before the first update with this batch. π_old of the later ones,
-   * where the objective wants the trainer's, or where the sampler's are unknown; absent in the first, where they are
-   * the present ones.
+   * Per item (length) nats: the trainer's logprobs before the first update with this batch. Later updates use them as
+   * π_old if the objective asks for the trainer's, or if the sampler's are unknown; absent in the first, where they
+   * equal the current ones.
    */
   readonly oldLogprobs?: ReadonlyArray<Float32Array>
 }
 
 export interface Settings {
-  /** Most positions of an item. */
   readonly maxLength: number
-  /** What happens to longer sequences: their end is cut off, or they are left out. Default: they are left out. */
+  /** Truncate longer sequences or drop them. Default: drop. */
   readonly tooLong?: "cut" | "drop"
-  /** Ids from here on are invalid. */
+  /** Ids must be below this. */
   readonly vocabSize: number
   /**
-   * Leave out sequences whose advantages are all 0: right where nothing but the advantage makes a loss (no KL, no
+   * Skip sequences whose advantages are all 0: correct only if the advantage is the sole source of loss (no KL, no
    * distillation). Default false.
    */
   readonly skipZeroAdvantage?: boolean
@@ -58,10 +56,9 @@ export type DropReason =
   | "compared with one that is left out"
 
 export interface Report {
-  /** Positions of the items. */
   readonly usefulTokens: number
   readonly trainedTokens: number
-  /** Sequences the denominators count. */
+  /** Sequences counted in the denominators. */
   readonly sequences: number
   readonly cut: number
   readonly zeroAdvantage: number
@@ -83,7 +80,7 @@ const isFinite = (numbers: Float32Array = new Float32Array()): boolean => {
   return true
 }
 
-/** Where nothing was sampled there is NaN. */
+/** Unsampled tokens are NaN, which is allowed. */
 const hasInfinite = (logprobs: Float32Array = new Float32Array()): boolean => {
   for (const logprob of logprobs) if (Math.abs(logprob) === Infinity) return true
   return false
@@ -109,8 +106,8 @@ const trainedWithin = (mask: Uint8Array, length: number): number => {
 }
 
 /**
- * Chooses what is trained on. The denominators are those of all sound sequences, also of those that are skipped for
- * zero advantage.
+ * Selects the sequences to train on. The denominators include all valid sequences, also those skipped for zero
+ * advantage.
  */
 export const choose = (
   sequences: ReadonlyArray<TrainingSequence>,

@@ -1,13 +1,10 @@
 /**
- * The engine of this machine: graphs run at the executor, micro-batch by micro-batch; gradients add up, and updates are
- * made, in the optimizer's thread. Neither keeps the caller's thread busy for longer than it takes to hand over arrays.
+ * Trains on this machine: graphs run on the executor per micro-batch; gradients are accumulated and updates made in the
+ * optimizer's thread.
  *
- * The denominators of the loss are the batch's, so it does not matter how it was cut into micro-batches. Same batches,
- * settings and number of threads give the same bits on the CPU. A saved copy is `trainer_state.safetensors` (exact
- * parameters and moments) beside the weights in the form that others load.
- *
- * New weights go to whom the engine was built with: `publish` is handed a copy of the parameters, and what they make
- * of a known sequence where one is given.
+ * The split into micro-batches does not affect the loss. The same batches, settings and thread count give bit-identical
+ * results on the CPU. A saved copy is `trainer_state.safetensors` (exact parameters and moments) next to the weights in
+ * a format that other programs load. New weights go to the `publish` option.
  */
 import { Effect, type FileSystem, Layer, Path, Scope } from "effect"
 import * as Engine from "../engine/Engine.ts"
@@ -29,13 +26,11 @@ import * as Quantile from "./Quantile.ts"
 import * as RouterReplay from "./RouterReplay.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
-/** Weights that samplers should use from now on. */
 export interface Weights {
-  /** The policy version. */
   readonly version: number
-  /** A copy, the receiver's own. */
+  /** A copy that the receiver owns. */
   readonly parameters: Float32Array
-  /** What they make of the sequence that was asked for: logprobs of all tokens but the first, nats. */
+  /** Logprobs of the probe sequence under these weights: of all tokens except the first, nats. */
   readonly probe?: { readonly tokens: ReadonlyArray<number>; readonly logprobs: ReadonlyArray<number> }
 }
 
@@ -43,17 +38,19 @@ export type Publish = (weights: Weights) => Effect.Effect<void, { readonly messa
 
 export interface Options {
   readonly model: TrainableModel
-  /** How the graph is built; by default as `MemoryPlan` chooses for the model, the device and the token budget. */
+  /** Graph options; default: chosen by `MemoryPlan` from model, device and token budget. */
   readonly graph?: Partial<TrainGraph.TrainGraphOptions>
-  /** Who gets new weights. Training waits for it. */
+  /** Receives new weights. Training waits for it. */
   readonly publish?: Publish
-  /** Ids of a sequence whose logprobs go with new weights, so that their receiver can see whether they have arrived. */
+  /**
+   * Token ids of a probe sequence; its logprobs accompany new weights, so that the receiver can verify that they
+   * arrived.
+   */
   readonly probe?: ReadonlyArray<number> | undefined
 }
 
-/** What this machine can do beyond the contract. */
 export interface LocalLearner extends Learner {
-  /** A copy of the present parameters. */
+  /** A copy of the current parameters. */
   readonly parameters: Effect.Effect<Float32Array, TrainerError>
 }
 
@@ -61,10 +58,10 @@ export interface LocalEngine extends LearnerEngineShape {
   readonly load: (options: LoadOptions) => Effect.Effect<LocalLearner, TrainerError, Scope.Scope>
 }
 
-/** Attention to whole rows costs as much as all else at rows of about this many hidden sizes. */
+/** Row length, in hidden sizes, at which attention over whole rows costs as much as everything else. */
 const attentionLengths = 6
 
-/** How the training graph is built and loaded, and how batches are packed for it; GPUs have room for pairs in rows. */
+/** Plans how the training graph is built and how batches are packed; on GPUs rows have room for pairs. */
 const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: DeviceKind) => {
   const maxLength = options.maxLength ?? model.maxPositions
   const { rounded, shape } = model
@@ -84,7 +81,7 @@ const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: 
     ...(remat !== undefined && { remat }),
     routerReplay
   }
-  // In blocks a sequence costs what it costs, however long the row that it lies in: what it does not see is left out.
+  // In blocks a sequence's cost does not depend on its row, because masked blocks are skipped.
   const attentionLength = graph.attention === "blocks" ? Infinity : attentionLengths * model.hiddenSize
   return {
     prepack,
@@ -105,7 +102,6 @@ const ofItem = (
   logprobs: Float32Array
 ): Float32Array => logprobs.subarray(row * rowLength + start, row * rowLength + start + length)
 
-/** One sequence that nothing is learned from. */
 const probeOf = (tokens: ReadonlyArray<number>): WeightedBatch => {
   const length = tokens.length - 1
   const sequence: TrainingSequence = {
@@ -120,7 +116,7 @@ const probeOf = (tokens: ReadonlyArray<number>): WeightedBatch => {
   return { sequences: [sequence], items: [{ sequence: 0, length, trained: length, weight: 1 }] }
 }
 
-/** The parameters at the executor; put there anew once the optimizer has newer ones. */
+/** The parameters on the executor, uploaded again when the optimizer has newer ones. */
 const presentOf = (programs: Programs.Programs, optimizer: OptimizerThread.OptimizerThread) => {
   let theta: Resident | undefined
   return {
@@ -152,7 +148,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
       message: `router_replay is for mixtures of experts, and ${model.name} is none: leave it out`
     })
   }
-  // First of all: a copy that cannot be read costs no graph.
+  // First, so that an unreadable copy fails before a graph is built.
   const { reference, snapshot } = yield* weights.start(loading)
   const { packing, ...plan } = planOf(options, loading, device.kind)
   const programs = yield* Programs.load(model.policy, objective, plan)
@@ -183,7 +179,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   })
 
   const { entropyQuantile } = objective
-  /** The objective's quantile of the entropies of all trained tokens; undefined where it looks at none. */
+  /** The objective's quantile of the entropies of all trained tokens; undefined if it uses none. */
   const thresholdOf = Effect.fnUntraced(function* (
     microBatches: ReadonlyArray<MicroBatch.MicroBatch>,
     parameters: Resident
@@ -255,7 +251,6 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   }
 })
 
-/** The engine of a model. */
 export const make = Effect.fn("LocalLearner.make")(function* (
   options: Options
 ): Effect.fn.Return<LocalEngine, never, Executor | FileSystem.FileSystem | Path.Path> {
@@ -275,8 +270,8 @@ export const layer = (
   Layer.effect(LearnerEngine, make(options))
 
 /**
- * The engine of a model that is sampled from in this process: new weights go to the sampling engine, under the model's
- * name as `PolicyLayers` has it, then to `publish`.
+ * Layer of an engine whose model is sampled in this process: new weights go to the sampling engine, under the model's
+ * name in `PolicyLayers`, then to `publish`.
  */
 export const layerInProcess = ({
   model,

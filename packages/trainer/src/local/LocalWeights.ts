@@ -1,7 +1,7 @@
 /**
- * What the local engine keeps of a model: `trainer_state.safetensors` (exact parameters and optimizer) and the weights
- * in the form that others load (a PEFT adapter, or a model folder), in the folder of a checkpoint. Its references name
- * the file within that folder, so that a checkpoint may be moved.
+ * Saves and restores the local engine's model in a checkpoint folder: `trainer_state.safetensors` (exact parameters and
+ * optimizer) and the weights in a format that other programs load (a PEFT adapter or a model folder). References are
+ * relative to the folder, so that a checkpoint may be moved.
  */
 import { Effect, FileSystem, Path } from "effect"
 import type { Kept, LoadOptions, WeightsReference } from "../learn/LearnerEngine.ts"
@@ -11,21 +11,19 @@ import * as OptimizerThread from "./OptimizerThread.ts"
 import * as StateFile from "./StateFile.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
-/** The engine's name. */
 export const engine = "local"
 
 const stateFile = "trainer_state.safetensors"
 
 export interface Start {
   readonly snapshot: OptimizerThread.Snapshot
-  /** A copy of the reference policy's parameters, made when asked. */
+  /** A copy of the reference policy's parameters, made on demand. */
   readonly reference: Effect.Effect<Float32Array, TrainerError>
 }
 
 export interface LocalWeights {
-  /** Where training starts: at the copy to go on from, at what it begins with, or at the model's own weights. */
+  /** Loads the starting state: the copy to resume from, the initial weights, or the model's own. */
   readonly start: (options: Pick<LoadOptions, "from" | "initial">) => Effect.Effect<Start, TrainerError>
-  /** Writes a copy into a folder. */
   readonly save: (folder: string, snapshot: OptimizerThread.Snapshot) => Effect.Effect<WeightsReference, TrainerError>
 }
 
@@ -63,7 +61,7 @@ export const make = Effect.fnUntraced(function* (
         : Effect.map(read(from), ({ updates = from.version, ...vectors }) => ({ ...vectors, updates }))
       return {
         snapshot,
-        // Of an adapter the base model; which adapter that is of does not matter.
+        // For an adapter the reference is the base model, so any adapter's parameters will do.
         reference: Effect.map(
           begun,
           (parameters) => model.neutral ?? TrainGraph.withoutAdapter(layout, parameters) ?? parameters.slice()

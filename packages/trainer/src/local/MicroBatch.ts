@@ -1,35 +1,32 @@
 /**
- * Micro-batches: the items of a weighted batch, shifted by one and packed into rows of a (B, T) grid, in the layout
- * `TrainGraph` reads.
+ * Packs the items of a weighted batch into micro-batches: shifted by one, in rows of a (B, T) grid, as read by
+ * `TrainGraph`.
  *
- * An item of n positions takes n of one row. Items in a row are told apart by `segmentIds` (0, 1, …; -1 is padding) and
- * do not see each other; `positionIds` start at 0 in each.
+ * An item of n positions takes n of one row. `segmentIds` (0, 1, …; -1 is padding) separate items in a row, which do
+ * not attend to each other; `positionIds` start at 0 in each. Paired items share one row, which may then be twice as
+ * long.
  *
- * Two items that are compared with each other lie side by side in one row, which may then be twice as long.
- *
- * Rows of a micro-batch have one length T out of at most `shapes` lengths, whatever the batch; B·T stays within
- * `tokenBudget`. Of several plans the one with the least padding and attention is taken. Deterministic: equal input
- * gives equal output.
+ * T takes at most `shapes` values over all batches; B·T is at most `tokenBudget`. Selects the plan with the least
+ * padding and attention cost. Deterministic.
  */
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import { fill, type MicroBatchArrays } from "./MicroBatchArrays.ts"
 import * as RowPacking from "./RowPacking.ts"
 
 export interface PackSettings {
-  /** Most positions of an item. */
   readonly maxLength: number
   /**
-   * Most positions of a micro-batch, padding included, and at least `maxLength`; a row is never split, and of two items
-   * that are compared it may be longer.
+   * Max positions of a micro-batch, padding included, and at least `maxLength`. A row is never split, and may be longer
+   * for a pair.
    */
   readonly tokenBudget: number
-  /** Most distinct row lengths. */
+  /** Max number of distinct row lengths. */
   readonly shapes: number
   /** Row lengths are multiples of this: the chunks of `TrainGraph`. */
   readonly multiple: number
   /**
-   * Row length at which attention to whole rows costs as much as all other work, about 6 x the hidden size; infinite
-   * where its cost does not depend on the row.
+   * Row length at which attention over whole rows costs as much as everything else, about 6 x the hidden size; infinite
+   * if its cost does not depend on the row.
    */
   readonly attentionLength: number
 }
@@ -42,12 +39,9 @@ export const defaults: PackSettings = {
   attentionLength: 6144
 }
 
-/** Where an item lies. */
 export interface Placement {
-  /** Its index among the items of the batch. */
   readonly item: number
   readonly row: number
-  /** First position in the row. */
   readonly start: number
   /** Positions, one fewer than tokens. */
   readonly length: number
@@ -57,14 +51,14 @@ export interface MicroBatch extends MicroBatchArrays {
   /** B and T. */
   readonly rows: number
   readonly length: number
-  /** Of which `length` is a multiple: the chunks of `TrainGraph`. */
+  /** `length` is a multiple of this: the chunks of `TrainGraph`. */
   readonly multiple: number
   readonly placements: ReadonlyArray<Placement>
-  /** Entropy from which on the batch's tokens belong to those of the highest, nats; made from the whole batch. */
+  /** Min entropy, nats, of the batch's highest-entropy tokens; computed over the whole batch. */
   readonly entropyThreshold?: number
 }
 
-/** Items that must lie in one row, by their indices. */
+/** Indices of items that must share a row. */
 type Unit = readonly [number, ...ReadonlyArray<number>]
 
 const unitsOf = ({ items, sequences }: WeightedBatch): ReadonlyArray<Unit> => {
@@ -77,7 +71,7 @@ const unitsOf = ({ items, sequences }: WeightedBatch): ReadonlyArray<Unit> => {
   })
 }
 
-/** Row lengths a batch may use, ascending; the last holds the longest sequence. */
+/** Row lengths that a batch may use, ascending; the last fits the longest sequence. */
 const ladder = ({ maxLength, multiple, shapes }: PackSettings, longest: number): ReadonlyArray<number> => {
   const up = (length: number) => Math.ceil(length / multiple) * multiple
   const most = up(Math.max(maxLength, longest))
@@ -90,7 +84,7 @@ interface Grid {
   readonly rows: ReadonlyArray<RowPacking.Row>
 }
 
-/** Rows side by side, fullest first, each grid as short as its fullest row allows. */
+/** Groups rows into grids, fullest first, each as short as its fullest row allows. */
 const grids = (
   rows: ReadonlyArray<RowPacking.Row>,
   steps: ReadonlyArray<number>,
@@ -109,7 +103,7 @@ const grids = (
   return result
 }
 
-/** Work of a plan in tokens: padding counts, and so does attention, which grows with the row's length. */
+/** Cost of a plan in tokens, including padding and attention, which grows with row length. */
 const cost = (plan: ReadonlyArray<Grid>, attentionLength: number): number =>
   plan.reduce((sum, { length, rows }) => sum + rows.length * length * (1 + length / attentionLength), 0)
 
@@ -130,7 +124,6 @@ const bestPlan = (lengths: ReadonlyArray<number>, settings: PackSettings): Reado
   return best?.plan ?? []
 }
 
-/** Packs a batch. */
 export const pack = (batch: WeightedBatch, settings: PackSettings): ReadonlyArray<MicroBatch> => {
   const { items } = batch
   const units = unitsOf(batch)
@@ -156,6 +149,5 @@ export const pack = (batch: WeightedBatch, settings: PackSettings): ReadonlyArra
   })
 }
 
-/** Positions of micro-batches, padding included. */
 export const positions = (microBatches: ReadonlyArray<MicroBatch>): number =>
   microBatches.reduce((sum, { length, rows }) => sum + length * rows, 0)

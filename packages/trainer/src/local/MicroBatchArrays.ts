@@ -1,57 +1,56 @@
-/** The arrays of a micro-batch, filled from its items. All are (B, T), row after row, unless said otherwise. */
+/** Fills the arrays of a micro-batch from its items. All are (B, T), row by row, unless stated otherwise. */
 import { Trajectory } from "@atropos/core"
 import type { Placement } from "./MicroBatch.ts"
 import * as TrainingSequence from "../learn/TrainingSequence.ts"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 
-/** What the graph is fed for a logprob that is none: NaN times 0 would be NaN. No logprob is above 0. */
+/** Graph input for a missing logprob: NaN times 0 would be NaN. No logprob is above 0. */
 const unknown = 1
 
-/** The teacher's candidates of a micro-batch, padded to K = `width`. */
+/** The teacher's candidates, padded to K = `width`. */
 export interface DistillArrays {
   readonly width: number
-  /** (B, T, K), 0 where padded. */
+  /** (B, T, K), 0 at padding. */
   readonly tokenIds: Int32Array
-  /** (B, T, K) nats, -Infinity where padded. */
+  /** (B, T, K) nats, -Infinity at padding. */
   readonly logprobs: Float32Array
 }
 
-/** Sequences that are compared with another of their row. */
 export interface PairArrays {
-  /** Index of the other sequence in the row, -1 where there is none. */
+  /** Index of the other sequence in the row, -1 if none. */
   readonly partnerIds: Int32Array
-  /** 1 at the better of two, -1 at the other, else 0. */
+  /** 1 for the better of two, -1 for the other, else 0. */
   readonly preferences: Float32Array
 }
 
 export interface MicroBatchArrays {
-  /** 0 where padded, as all ids. */
+  /** 0 at padding, like all ids. */
   readonly inputIds: Int32Array
   readonly targetIds: Int32Array
   readonly positionIds: Int32Array
-  /** Index of the sequence in its row, -1 where padded. */
+  /** Index of the sequence in its row, -1 at padding. */
   readonly segmentIds: Int32Array
   /** 1 where the target is trained. */
   readonly lossMask: Float32Array
-  /** The batch's weight of this token: what its loss is multiplied with. 0 where masked. */
+  /** The batch's weight of this token's loss. 0 where masked. */
   readonly tokenWeights: Float64Array
   readonly advantages: Float32Array
   /**
-   * Nats of the sampler; where not sampled the trainer's before the first update with the batch, in that one `unknown`:
-   * there the present policy is taken to have sampled.
+   * Nats of the sampler. Where not sampled: the trainer's before the first update with the batch, or `unknown` in that
+   * update, which treats the token as sampled by the current policy.
    */
   readonly oldLogprobs: Float32Array
   readonly engineLogprobs: Float32Array
-  /** Nats, `unknown` where padded: the trainer's before the first update with the batch; absent in that one. */
+  /** Nats, `unknown` at padding: the trainer's before the first update with the batch; absent in that one. */
   readonly trainerLogprobs: Float32Array | undefined
-  /** Nats; absent where any sequence has none. */
+  /** Nats; absent if any sequence has none. */
   readonly refLogprobs: Float32Array | undefined
-  /** The teacher's of the tokens themselves, nats; `unknown` where it gave none. Absent where no sequence has any. */
+  /** The teacher's logprobs of the tokens themselves, nats; `unknown` if missing. Absent if no sequence has any. */
   readonly teacherLogprobs: Float32Array | undefined
   readonly pairs: PairArrays | undefined
   readonly temperatures: Float32Array
   readonly distill: DistillArrays | undefined
-  /** Of each placement what `TrainingSequence` has. */
+  /** Per placement, as in `TrainingSequence`. */
   readonly routedExperts: ReadonlyArray<Int32Array | undefined>
 }
 
@@ -123,7 +122,7 @@ const teacherOf = (
   return logprobs
 }
 
-/** Arrays of `rows` rows of `length` positions. */
+/** Fills `rows` rows of `length` positions. */
 export const fill = (
   batch: WeightedBatch,
   placements: ReadonlyArray<Placement>,

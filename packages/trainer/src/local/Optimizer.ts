@@ -1,16 +1,13 @@
 /**
- * AdamW with decoupled weight decay, and clipping of the gradient's norm, over one flat vector of parameters.
- *
- * A pair of functions, `init` and `update`; all of the optimizer's state is the value they hand on. `update` writes
- * into the vectors it is given, because a copy of a large model is what is to be avoided: it is for a thread of its own
- * (`OptimizerThread`). Arithmetic is in double precision, storage in single: the same inputs give the same bits.
+ * AdamW with decoupled weight decay and gradient norm clipping, over one flat parameter vector. `update` works in
+ * place. Double-precision arithmetic, single-precision storage; deterministic to the bit.
  *
  *     theta <- theta - lr * decay * theta                          (matrices only)
  *     m <- beta1 m + (1 - beta1) g        v <- beta2 v + (1 - beta2) g^2
  *     theta <- theta - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
  *
- * Loshchilov and Hutter 2019, algorithm 2 (https://arxiv.org/abs/1711.05101), as `torch.optim.AdamW` computes it;
- * clipping as `torch.nn.utils.clip_grad_norm_`: g is scaled by min(1, maxNorm / (norm + 1e-6)).
+ * Loshchilov and Hutter 2019, algorithm 2 (https://arxiv.org/abs/1711.05101), as in `torch.optim.AdamW`; clipping as in
+ * `torch.nn.utils.clip_grad_norm_`: g is scaled by min(1, maxNorm / (norm + 1e-6)).
  */
 import type { Layout } from "../model/Parameters.ts"
 
@@ -18,20 +15,20 @@ export interface Hyperparameters {
   readonly beta1: number
   readonly beta2: number
   readonly epsilon: number
-  /** Decoupled: times the learning rate, off the parameters themselves. */
+  /** Decoupled: multiplied by the learning rate, applied to the parameters directly. */
   readonly weightDecay: number
 }
 
 export interface State {
   /** m, the running mean of gradients. */
   readonly firstMoment: Float32Array
-  /** v, the running mean of their squares. */
+  /** v, the running mean of squared gradients. */
   readonly secondMoment: Float32Array
   /** t, updates made so far. */
   readonly updates: number
 }
 
-/** A stretch of the vector, and whether decay applies to it. */
+/** A range of the vector, and whether decay applies to it. */
 export interface Span {
   readonly offset: number
   readonly size: number
@@ -45,8 +42,7 @@ export const init = (size: number): State => ({
 })
 
 /**
- * Decay is for matrices: norms, biases and all else with one dimension are left alone. Neighbours of one kind are one
- * span.
+ * Merges neighbouring slots into spans. Only matrices decay; norms, biases and other one-dimensional parameters do not.
  */
 export const spans = ({ slots }: Layout): ReadonlyArray<Span> => {
   const merged: Array<Span> = []
@@ -60,7 +56,7 @@ export const spans = ({ slots }: Layout): ReadonlyArray<Span> => {
   return merged
 }
 
-/** Euclidean norm over all elements; not finite where one of them is not. */
+/** Euclidean norm over all elements; NaN or infinite if an element is. */
 export const norm = (gradient: Float32Array): number => {
   let sum = 0
   for (let i = 0; i < gradient.length; i++) {
@@ -70,25 +66,19 @@ export const norm = (gradient: Float32Array): number => {
   return Math.sqrt(sum)
 }
 
-/** What the gradient is multiplied by so that its norm is at most `maxNorm`; null or 0: no limit. */
+/** Scale factor that limits the gradient norm to `maxNorm`; null or 0: no limit. */
 export const clipFactor = (norm: number, maxNorm: number | null): number =>
   maxNorm === null || maxNorm <= 0 ? 1 : Math.min(1, maxNorm / (norm + 1e-6))
 
-/**
- * The largest norm of parameters that anything can be computed from: single precision has no number for the square of a
- * larger one.
- */
+/** Max usable parameter norm: the square of a larger one overflows single precision. */
 export const largestNorm = Math.sqrt((2 - 2 ** -23) * 2 ** 127)
 
-/** The state after a step, and the norm of the parameters, which is not finite where one of them is not. */
+/** The state after a step, and the norm of the parameters, which is NaN or infinite if a parameter is. */
 export interface Stepped extends State {
   readonly parameterNorm: number
 }
 
-/**
- * One step: `parameters` and the moments of `state` are changed in place. `factor` multiplies the gradient
- * (`clipFactor`).
- */
+/** Makes one step, in place on `parameters` and the moments of `state`. `factor` scales the gradient (`clipFactor`). */
 export const update = (
   parameters: Float32Array,
   gradient: Float32Array,
@@ -103,7 +93,7 @@ export const update = (
   const fresh2 = 1 - beta2
   const stepSize = learningRate / (1 - beta1 ** updates)
   const correction = 1 / Math.sqrt(1 - beta2 ** updates)
-  // Summed up on the way: hidden behind the root and the quotients, where a pass of its own would wait for memory.
+  // Accumulated in this loop, hidden behind root and divisions; a separate pass would be memory-bound.
   let squares = 0
   for (const { decays, offset, size } of layout) {
     const kept = decays ? 1 - learningRate * options.weightDecay : 1

@@ -1,10 +1,8 @@
 /**
- * The parameters being trained and their optimizer, in a thread of their own: a step over millions of parameters never
- * holds up the event loop.
+ * Runs the trained parameters and their optimizer in a separate thread, so that steps never block the event loop.
  *
- * Gradients go there by transfer (the caller's array is empty afterwards), copies of the parameters come back the same
- * way. Commands run in the order they were given. A command that was given is waited for, also by a fiber that is being
- * interrupted.
+ * Gradients are transferred (the caller's array is empty afterwards), and so are copies of the parameters. Commands run
+ * in order. A submitted command is awaited even by a fiber that is being interrupted.
  */
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, type Scope, Semaphore } from "effect"
@@ -15,20 +13,19 @@ import { TrainerError } from "../learn/TrainerError.ts"
 
 export type { Updated }
 
-/** Parameters, moments and number of updates: all that is needed to go on later. */
+/** Parameters, moments and update count: the full state for resuming. */
 export interface Snapshot extends Vectors {
   readonly updates: number
 }
 
 export interface OptimizerThread {
-  /** Adds a micro-batch's gradient to the step's. Takes the array's memory. */
+  /** Adds a micro-batch's gradient to the step's. Takes ownership of the array's memory. */
   readonly accumulate: (gradient: Float32Array) => Effect.Effect<void, TrainerError>
-  /** Forgets the gradients of the step. */
   readonly discard: Effect.Effect<void, TrainerError>
   /**
-   * Clips the norm and makes the step; a gradient that is not finite changes nothing. Fails with `nonFinite` where the
-   * parameters do not survive it, and so does all that is asked afterwards: nobody gets them. `changes` are of this
-   * step alone.
+   * Clips the norm and makes the step; a NaN or infinite gradient changes nothing. Fails with `nonFinite` if the
+   * parameters become unusable; so does every later request, so that they never get out. `changes` apply to this step
+   * only.
    */
   readonly update: (learningRate: number, changes?: Partial<StepOptions>) => Effect.Effect<Updated, TrainerError>
   /** A copy. */
@@ -39,7 +36,7 @@ export interface OptimizerThread {
 
 export interface Options extends Optimizer.Hyperparameters {
   readonly layout: Layout
-  /** Largest norm of the gradient; null: no limit. */
+  /** Max gradient norm; null: no limit. */
   readonly maxNorm: number | null
 }
 
@@ -61,12 +58,11 @@ const unexpected = (reply: Reply, kind: Reply["reply"]) =>
   Effect.die(new Error(`the optimizer's thread answered ${reply.reply} where ${kind} was due`))
 
 const ownBuffer = (values: Float32Array): Float32Array<ArrayBuffer> =>
-  // Only whole, unshared memory can be transferred: a view into something larger is copied first.
+  // Only whole, unshared buffers can be transferred: a view into a larger one is copied first.
   values.buffer instanceof ArrayBuffer && values.byteLength === values.buffer.byteLength
     ? (values as Float32Array<ArrayBuffer>)
     : Float32Array.from(values)
 
-/** Fresh moments for these parameters. */
 export const fresh = (parameters: Float32Array): Snapshot => ({
   parameters: parameters.slice(),
   ...Optimizer.init(parameters.length)
@@ -94,7 +90,7 @@ const start = (initial: Snapshot, { layout, maxNorm, ...hyperparameters }: Optio
   })
 }
 
-/** Starts the thread; takes the memory of `initial`. It ends with the scope. */
+/** Starts the thread; takes ownership of `initial`'s memory. It ends with the scope. */
 export const make = Effect.fn("OptimizerThread.make")(function* (
   initial: Snapshot,
   options: Options
@@ -102,7 +98,7 @@ export const make = Effect.fn("OptimizerThread.make")(function* (
   const turn = yield* Semaphore.make(1)
   let failure: TrainerError | undefined
   const thread = yield* Effect.mapError(start(initial, options), (error) => dead("cannot be started", error.cause))
-  // The thread alone must not keep a process running, but while it is asked.
+  // The thread keeps the process alive only while a request is pending.
   thread.keepsProcess(false)
 
   const ask = (command: Command, transfer?: ReadonlyArray<ArrayBuffer>): Effect.Effect<Reply, TrainerError> =>
@@ -115,7 +111,7 @@ export const make = Effect.fn("OptimizerThread.make")(function* (
       )
     }).pipe(Effect.uninterruptible, turn.withPermits(1))
 
-  /** The answer of the expected kind; the thread gives no other. */
+  /** Narrows the reply to the expected type; no other is possible. */
   const expect = <R extends Reply["reply"]>(kind: R, command: Command) =>
     Effect.flatMap(ask(command), (reply) =>
       reply.reply === kind ? Effect.succeed(reply as Extract<Reply, { readonly reply: R }>) : unexpected(reply, kind)

@@ -1,6 +1,4 @@
-/**
- * The thread of `OptimizerThread`: holds the parameters and the optimizer's state, and answers one command at a time.
- */
+/** Worker thread of `OptimizerThread`: holds the parameters and optimizer state, and answers one command at a time. */
 import { parentPort, workerData } from "node:worker_threads"
 import * as Optimizer from "./Optimizer.ts"
 
@@ -17,31 +15,29 @@ export interface Start extends Vectors {
   readonly maxNorm: number | null
 }
 
-/** What a step may do otherwise than the optimizer was told at its start. */
 export interface StepOptions extends Optimizer.Hyperparameters {
   readonly maxNorm: number | null
 }
 
 export type Command =
-  /** Adds to the gradient of the step at hand; the first one becomes it. */
+  /** Adds to the current step's gradient; takes the first one as is. */
   | { readonly command: "accumulate"; readonly gradient: Float32Array }
-  /** Forgets the gradient. */
   | { readonly command: "discard" }
-  /** Makes the step with what was accumulated, unless its norm is not finite, and forgets it. */
+  /** Makes the step with the accumulated gradient, unless its norm is not finite, then discards it. */
   | { readonly command: "update"; readonly learningRate: number; readonly changes?: Partial<StepOptions> }
   | { readonly command: "parameters" }
   | { readonly command: "state" }
 
 export interface Updated {
-  /** Of the gradient as accumulated, before clipping. */
+  /** Norm of the accumulated gradient, before clipping. */
   readonly norm: number
   readonly isApplied: boolean
 }
 
-/** An update with which parameters ceased to be of use; nothing is to be asked of the thread after it. */
+/** An update that made the parameters unusable; do not send commands after it. */
 export interface Overflowed {
   readonly norm: number
-  /** Of all parameters; NaN or infinite where one of them is, else more than `Optimizer.largestNorm`. */
+  /** Norm of all parameters; NaN or infinite if one of them is, else above `Optimizer.largestNorm`. */
   readonly parameterNorm: number
 }
 
@@ -77,7 +73,7 @@ const update = (learningRate: number, changes: Partial<StepOptions> = {}): Reply
     factor
   })
   state = stepped
-  // So written that it is true of NaN too.
+  // Negated so that it also holds for NaN.
   if (!(parameterNorm <= Optimizer.largestNorm)) return { reply: "overflowed", norm, parameterNorm }
   return { reply: "updated", norm, isApplied: true }
 }
@@ -106,7 +102,7 @@ const answer = (command: Command): Reply => {
 }
 
 const buffersOf = (reply: Reply): Array<ArrayBuffer> =>
-  // Copies made for this answer, each with memory of its own.
+  // Copies made for this answer, each with its own buffer.
   Object.values(reply).flatMap((value: unknown) => (value instanceof Float32Array ? [value.buffer as ArrayBuffer] : []))
 
 parentPort?.on("message", (command: Command) => {

@@ -1,6 +1,6 @@
 /**
- * The graphs of a learner, loaded at the executor: the training graph for loss and gradient, the lighter one for
- * logprobs alone, which is built when it is first needed.
+ * Loads a learner's graphs on the executor: the training graph for loss and gradient, and a lighter one for logprobs
+ * only, built when first needed.
  */
 import { Effect, Scope } from "effect"
 import * as Pieces from "../base/Pieces.ts"
@@ -14,35 +14,34 @@ import type { MicroBatch } from "./MicroBatch.ts"
 import * as TrainFeeds from "./TrainFeeds.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
-/** What the training graph makes of a micro-batch. */
 export interface Gradient {
   readonly loss: number
   /** (P) */
   readonly gradient: Float32Array
   /** (M), in the order of `metrics`. */
   readonly figures: Float32Array
-  /** (B, T) nats; of trained positions, those of others may be 0. */
+  /** (B, T) nats; untrained positions may be 0. */
   readonly logprobs: Float32Array | undefined
 }
 
 export interface Programs {
   readonly metrics: ReadonlyArray<LossNodes.MetricName>
-  /** `reference`: parameters of the reference policy, for micro-batches that do not bring its logprobs. */
+  /** `reference`: parameters of the reference policy, for micro-batches without its logprobs. */
   readonly gradient: (
     batch: MicroBatch,
     parameters: Resident,
     options: {
       readonly reference: Resident | undefined
       readonly withLogprobs: boolean
-      /** For objectives that look at the batch's highest entropies. */
+      /** For objectives that use the batch's highest entropies. */
       readonly entropyThreshold: number | undefined
     }
   ) => Effect.Effect<Gradient, TrainerError>
-  /** (B, T) nats, of trained positions; for such objectives. */
+  /** (B, T) nats at trained positions; for the same objectives. */
   readonly entropies: (batch: MicroBatch, parameters: Resident) => Effect.Effect<Float32Array, TrainerError>
   /** (B, T) nats. */
   readonly logprobs: (batch: MicroBatch, parameters: Resident) => Effect.Effect<Float32Array, TrainerError>
-  /** Gives a flat vector to the executor, and its memory with it. */
+  /** Transfers a flat vector to the executor, including its memory. */
   readonly put: (parameters: Float32Array) => Effect.Effect<Resident, TrainerError>
   readonly free: (parameters: Resident) => Effect.Effect<void>
 }
@@ -58,7 +57,7 @@ export const load = Effect.fn("Programs.load")(function* (
   const { graph, prepack } = options
   const routing = graph.routerReplay === true ? policy.routing : undefined
   const executor = yield* Executor
-  // On a GPU sizes decide what runs where.
+  // On a GPU sizes determine where nodes run.
   const form = { hidesSizes: executor.device.kind === "cpu" }
   const scope = yield* Scope.Scope
   const trainGraph = yield* Pieces.yielding(() => TrainGraph.buildPieces(policy, objective, graph))
@@ -76,7 +75,7 @@ export const load = Effect.fn("Programs.load")(function* (
       Scope.provide(scope)
     )
   )
-  // What will be needed for sure is not loaded in the middle of a step.
+  // Loaded here if it is certain to be needed, rather than in the middle of a step.
   if (objective.needsReference || hasThreshold) yield* lighter
 
   const run = (program: Program, feeds: TrainFeeds.Feeds, theta: Resident, fetch: ReadonlyArray<string>) =>
@@ -92,10 +91,9 @@ export const load = Effect.fn("Programs.load")(function* (
       // The graphs' outputs are float32 by construction.
       return host[output]!.data as Float32Array
     })
-  // The reference policy is a model of its own, and goes its own ways.
+  // The reference policy is another model with its own expert routing.
   const ofReference = ofLighter("logprobs", "trained", false)
 
-  /** The micro-batch with the logprobs its objective compares with. */
   const complete = (batch: MicroBatch, reference: Resident | undefined) =>
     reference === undefined || batch.refLogprobs !== undefined
       ? Effect.succeed(batch)

@@ -1,6 +1,6 @@
-/** A quantile of numbers, between its two neighbours by where it falls (PyTorch's default, "linear"). */
+/** Computes a quantile, linearly interpolated between neighbours (PyTorch's default, "linear"). */
 
-/** `share` from 0, the least, to 1, the greatest; 0 of no numbers. Sorts the numbers. */
+/** `share` from 0 (min) to 1 (max); 0 for an empty array. Sorts the array in place. */
 export const of = (numbers: Float64Array, share: number): number => {
   if (numbers.length === 0) return 0
   const sorted = numbers.sort()

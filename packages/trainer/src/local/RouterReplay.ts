@@ -1,4 +1,4 @@
-/** What a batch has to bring so that the trainer can pass the experts that sampling passed. */
+/** Checks that a batch has the expert routing needed for router replay. */
 import { Effect } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
@@ -7,8 +7,8 @@ import * as RoutedExperts from "../model/part/RoutedExperts.ts"
 const refused = (message: string) => Effect.fail(new TrainerError({ reason: "settings", message }))
 
 /**
- * Fails where sampled sequences have no experts, or those of another model. Sequences that nobody sampled (examples)
- * have none, and the router chooses for them.
+ * Fails if sampled sequences lack expert routing, or have another model's. Unsampled sequences (examples) have none:
+ * the router chooses for them.
  */
 export const check = (
   routing: RoutedExperts.Routing,

@@ -1,16 +1,15 @@
 /**
- * Which sequences lie together in a row: bin packing of lengths into rows of few distinct capacities.
+ * Packs sequences into rows: bin packing of lengths into bins of a few distinct capacities.
  *
- * Best fit, longest first (at most 11/9 of the optimum plus 4 rows: Johnson 1973). A sequence that fits into no open
- * row opens one of the smallest capacity that holds it. Equal lengths keep their order, so equal input gives equal
- * output.
+ * Best fit decreasing (at most 11/9 of the optimum plus 4 rows: Johnson 1973). A sequence that fits into no open row
+ * opens one of the smallest sufficient capacity. Ties keep their order, so packing is deterministic.
  */
 
 export interface Row {
   /** In tokens. */
   readonly capacity: number
   readonly used: number
-  /** Indices of the lengths, in the order they lie in the row. */
+  /** Indices of the lengths, in row order. */
   readonly items: ReadonlyArray<number>
 }
 
@@ -20,7 +19,7 @@ interface OpenRow {
   readonly items: Array<number>
 }
 
-/** Rows that hold every length. `capacities` ascend; the last must hold the longest. */
+/** `capacities` must be ascending, and the last must fit the longest length. */
 export const pack = (lengths: ReadonlyArray<number>, capacities: ReadonlyArray<number>): ReadonlyArray<Row> => {
   const order = Array.from(lengths.keys()).sort((a, b) => lengths[b]! - lengths[a]! || a - b)
   const rows: Array<OpenRow> = []

@@ -1,9 +1,7 @@
 /**
- * The optimizer's state on disk: a safetensors file of float32 with three tensors for each slot of the layout.
- *
- * `<slot>` is the parameter itself, unrounded; `exp_avg.<slot>` and `exp_avg_sq.<slot>` are AdamW's moments (PyTorch's
- * names); `updates` in the head's metadata is how many made them. Reading gives back the same bits, and fails with the
- * tensor's name where the layout is another or a parameter is not finite.
+ * Reads and writes the optimizer's state: a float32 safetensors file with `<slot>`, the unrounded parameter, and
+ * AdamW's moments `exp_avg.<slot>` and `exp_avg_sq.<slot>` (PyTorch's names); `updates` in the header's metadata counts
+ * updates. Lossless. Reading fails with the tensor's name if the layout differs or a parameter is not finite.
  */
 import { Effect } from "effect"
 import { type Layout, view } from "../model/Parameters.ts"
@@ -13,7 +11,7 @@ import * as CheckpointError from "../checkpoint/CheckpointError.ts"
 
 type Vectors = Omit<Snapshot, "updates">
 
-/** A snapshot; files of earlier versions do not say how many updates made it. */
+/** A snapshot; files of earlier versions lack the number of updates. */
 export interface Read extends Vectors {
   readonly updates?: number
 }
@@ -38,7 +36,7 @@ export const write = Effect.fn("StateFile.write")((path: string, { slots }: Layo
   return Effect.mapError(Safetensors.write(path, tensors, "F32", metadata), CheckpointError.at(path))
 })
 
-/** What the file says of a tensor that is not what the layout wants. */
+/** Describes how a tensor of the file differs from the layout's; undefined if it does not. */
 const mismatch = (entry: Safetensors.Entry | undefined, shape: ReadonlyArray<number>): string | undefined => {
   if (entry === undefined) return "is missing"
   if (entry.dtype !== "F32") return `is ${entry.dtype}, not F32`

@@ -1,5 +1,6 @@
 /**
- * The inputs of a training graph, from a micro-batch. Arrays may be shared with the micro-batch: do not transfer them.
+ * Builds the inputs of a training graph from a micro-batch. Arrays may be shared with the micro-batch: do not transfer
+ * them.
  */
 import { Schema } from "effect"
 import type { MicroBatch } from "./MicroBatch.ts"
@@ -7,7 +8,7 @@ import type { DistillArrays } from "./MicroBatchArrays.ts"
 import type { Objective } from "../loss/Objective.ts"
 import * as RoutedExperts from "../model/part/RoutedExperts.ts"
 
-/** The caller left out what the objective needs: a mistake of the program, so it is thrown. */
+/** The caller omitted an input that the objective needs. A bug, so it is thrown. */
 export class MissingFeed extends Schema.TaggedError<MissingFeed>()("MissingFeed", {
   objective: Schema.String,
   input: Schema.String
@@ -17,7 +18,6 @@ export class MissingFeed extends Schema.TaggedError<MissingFeed>()("MissingFeed"
   }
 }
 
-/** What an executor is fed with. */
 export interface FeedTensor {
   readonly dtype: "float32" | "float64" | "int32"
   readonly shape: ReadonlyArray<number>
@@ -37,7 +37,7 @@ const reals = (real: Real, data: Float32Array | Float64Array, shape: ReadonlyArr
 
 const integers = (data: Int32Array, shape: ReadonlyArray<number>): FeedTensor => ({ dtype: "int32", shape, data })
 
-/** Teacher's probabilities of its candidates, made to sum to 1, and their entropies; all 0 where there are none. */
+/** The teacher's candidate probabilities, normalized to sum to 1, and their entropies; all 0 if there are none. */
 export const teacher = ({ logprobs, width }: DistillArrays) => {
   const weights = Float64Array.from(logprobs, Math.exp)
   const entropies = new Float64Array(logprobs.length / width)
@@ -54,13 +54,13 @@ export const teacher = ({ logprobs, width }: DistillArrays) => {
   return { weights, entropies }
 }
 
-/** Where log-probabilities are computed: at all positions, or at those that are trained (and some others). */
+/** Positions at which logprobs are computed: all, or the trained ones (and some others as padding). */
 export type Positions = "all" | "trained"
 
-/** So many distinct numbers of trained positions, so that memory is laid out for few sizes. */
+/** Max number of distinct counts of trained positions, so that memory is laid out for few sizes. */
 const sizes = 16
 
-/** The chosen positions in ascending order, and the index of each position among them. */
+/** The selected positions in ascending order, and the index of each position among them. */
 const headFeeds = ({ length, lossMask, multiple, rows }: MicroBatch, positions: Positions): Feeds => {
   const all = rows * length
   const isTrained = (at: number) => positions === "all" || lossMask[at] === 1
@@ -80,7 +80,6 @@ const headFeeds = ({ length, lossMask, multiple, rows }: MicroBatch, positions: 
   return { head_ids: integers(ids, [count]), head_slots: integers(slots, [rows, length]) }
 }
 
-/** Inputs that both graphs have. */
 export const idFeeds = (batch: MicroBatch, positions: Positions, real: Real = "float32"): Feeds => {
   const shape = [batch.rows, batch.length]
   return {
@@ -94,8 +93,8 @@ export const idFeeds = (batch: MicroBatch, positions: Positions, real: Real = "f
 }
 
 /**
- * The experts that sampling passed, for graphs that replay them; those of sequences that have none are left to the
- * router. `isReplayed` false: all are.
+ * The sampler's expert choices, for graphs that replay them; for sequences without any the router chooses. `isReplayed`
+ * false: the router chooses for all.
  */
 export const routingFeeds = (
   { length, placements, routedExperts, rows }: MicroBatch,
@@ -116,7 +115,7 @@ export const routingFeeds = (
 
 const distillFeeds = (batch: MicroBatch, real: Real): Feeds => {
   const size = batch.rows * batch.length
-  // A batch without any teacher has one candidate of weight 0 everywhere: no loss.
+  // A batch without a teacher gets one candidate of weight 0 everywhere: no loss.
   const distill = batch.distill ?? {
     width: 1,
     tokenIds: new Int32Array(size),
@@ -131,13 +130,13 @@ const distillFeeds = (batch: MicroBatch, real: Real): Feeds => {
   }
 }
 
-/** Old logprobs as the objective wants them; unknown ones stand for the present policy. */
+/** Old logprobs for the objective; unknown ones mean the current policy. */
 const oldLogprobs = (batch: MicroBatch, { oldPolicy }: Objective): Float32Array => {
   if (oldPolicy === "engine") return batch.oldLogprobs
   return batch.trainerLogprobs ?? new Float32Array(batch.oldLogprobs.length).fill(1)
 }
 
-/** Logprobs that nobody gave. */
+/** Marks all logprobs as missing. */
 const none = ({ length, rows }: MicroBatch): Float32Array => new Float32Array(rows * length).fill(1)
 
 const pairFeeds = ({ length, pairs, rows }: MicroBatch, real: Real): Feeds => {
@@ -153,7 +152,7 @@ const entropyFeed = ({ entropyThreshold }: MicroBatch, { name }: Objective, real
   return { entropy_threshold: reals(real, Float64Array.of(entropyThreshold), []) }
 }
 
-/** Everything a training graph of this objective is fed with, but `theta`. */
+/** All inputs of this objective's training graph except `theta`. */
 export const feeds = (batch: MicroBatch, objective: Objective, real: Real = "float32"): Feeds => {
   const shape = [batch.rows, batch.length]
   const slots = Math.max(...batch.segmentIds.values().map((segment) => segment + 1))
@@ -179,7 +178,7 @@ export const feeds = (batch: MicroBatch, objective: Objective, real: Real = "flo
   }
 }
 
-/** The micro-batch with what the logprobs graph gave: the reference's logprobs, the batch's threshold of entropies. */
+/** Adds outputs of the logprobs graph to the micro-batch: reference logprobs, the batch's entropy threshold. */
 export const withLogprobs = (
   batch: MicroBatch,
   given: { readonly refLogprobs?: Float32Array; readonly entropyThreshold?: number }

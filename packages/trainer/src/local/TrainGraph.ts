@@ -1,21 +1,19 @@
 /**
- * One graph for a training step on a micro-batch: forward pass, log-probabilities, loss, gradient; and a lighter one
- * for log-probabilities alone (old or reference policy).
+ * Builds one graph for a training step on a micro-batch (forward pass, logprobs, loss, gradient) and a lighter one for
+ * logprobs only (old or reference policy).
  *
- * Both serve every (B, T). Log-probabilities are computed at M positions, a multiple of `chunks`, and are 0 elsewhere:
- * int32 `head_ids` (M) names them, `head_slots` (B, T) is the index of each position among them, M where it has none.
- * Further inputs: int32 `input_ids`, `target_ids`, `position_ids`, `segment_ids` (B, T); real `loss_mask`,
- * `token_weights`, `advantages`, `old_logprobs`, `engine_logprobs`, `temperatures` (B, T), and where the objective asks
- * for them `ref_logprobs` (B, T), `sequence_slots` int32 (S), `partner_ids` int32 and `preferences` (B, T),
- * `teacher_logprobs` (B, T), `entropy_threshold` [], `distill_ids` int32, `distill_weights` (B, T, K),
- * `distill_entropies` (B, T); with `routerReplay` `routed_experts` int32 (B, T, L, k), -1 where the router chooses;
- * `theta` (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`.
- * Outputs: `loss` [] = Σ token_weights · ℓ, `grad` (P), `logprobs` (B, T), `metrics`, a vector in the order of
- * `metrics`.
+ * Both accept any (B, T). Logprobs are computed at M positions, a multiple of `chunks`, and are 0 elsewhere: int32
+ * `head_ids` (M) lists the positions, `head_slots` (B, T) is each position's index in that list, M if not in it. Other
+ * inputs: int32 `input_ids`, `target_ids`, `position_ids`, `segment_ids` (B, T); real `loss_mask`, `token_weights`,
+ * `advantages`, `old_logprobs`, `engine_logprobs`, `temperatures` (B, T); if the objective uses them `ref_logprobs` (B,
+ * T), `sequence_slots` int32 (S), `partner_ids` int32 and `preferences` (B, T), `teacher_logprobs` (B, T),
+ * `entropy_threshold` [], `distill_ids` int32, `distill_weights` (B, T, K), `distill_entropies` (B, T); with
+ * `routerReplay` `routed_experts` int32 (B, T, L, k), -1 if the router chooses; `theta` (P), the trainable parameters.
+ * `TrainFeeds` makes them from a `MicroBatch`. Outputs: `loss` [] = Σ token_weights · ℓ, `grad` (P), `logprobs` (B, T),
+ * `metrics`, a vector in the order of `metrics`.
  *
- * Losses and gradients of micro-batches of one batch add up, and so do metrics (or are maximised: see
- * `LossNodes.combine`), because the denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack`
- * does.
+ * Losses and gradients of a batch's micro-batches add up, and metrics are summed or maximised (`LossNodes.combine`),
+ * because the denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack` does that.
  */
 import { gradPieces } from "../graph/Autodiff.ts"
 import { Graph } from "../graph/Graph.ts"
@@ -32,23 +30,21 @@ import type { AttentionKind, Policy, PolicyIds, PolicyValues } from "../model/Tr
 import * as LossNodes from "../learn/LossNodes.ts"
 
 export interface TrainGraphOptions {
-  /** What the backward pass computes again, for less memory; true: whole parts. `MemoryPlan` chooses. */
+  /** Values that the backward pass recomputes to save memory; true: whole blocks. Chosen by `MemoryPlan`. */
   readonly remat: boolean | Remat
   readonly attention: AttentionKind
-  /** Pieces that feed-forward parts go in where whole parts are computed again; must divide B*T. Default: 1. */
+  /** Number of pieces of feed-forward blocks if whole blocks are recomputed; must divide B*T. Default: 1. */
   readonly pieces?: number | undefined
-  /** Chunks of tokens that logits are made for at once; must divide M. */
+  /** Number of chunks in which logits are computed; must divide M. */
   readonly chunks: number
-  /**
-   * Positions of a chunk where chunks may go in a loop, which cuts small micro-batches into fewer. Default: none do.
-   */
+  /** Positions per chunk if chunks may run in a loop, which splits small micro-batches into fewer. Default: no loop. */
   readonly headRows?: number | undefined
-  /** How the gradient passes the logits; by default "forward" where the output matrix is frozen, else "recompute". */
+  /** Gradient method of the logits. Default: "forward" if the output matrix is frozen, else "recompute". */
   readonly headGradient?: LogprobHead.HeadOptions["gradient"]
   readonly entropy: boolean
-  /** Mixtures pass the experts that sampling passed; for policies with `routing`. */
+  /** Replay the sampler's experts in mixtures; for policies with `routing`. */
   readonly routerReplay?: boolean
-  /** float64 for checks of gradients. */
+  /** float64 is for gradient checks. */
   readonly real: "float32" | "float64"
 }
 
@@ -59,7 +55,6 @@ export interface TrainGraph {
   readonly objective: Objective
   /** P */
   readonly parameters: number
-  /** What the entries of `metrics` are. */
   readonly metrics: ReadonlyArray<LossNodes.MetricName>
   readonly options: TrainGraphOptions
 }
@@ -75,7 +70,7 @@ const flat = (graph: Graph, value: Value): Value => {
   return graph.reshape(value, [graph.dimMul(rows!, length!), ...(rest.length === 0 ? [1] : rest)])
 }
 
-/** A real (B, T) input as (N, 1). */
+/** A floating-point (B, T) input as (N, 1). */
 const column = (graph: Graph, name: string): Value => flat(graph, graph.input(name, graph.real, ["B", "T"]))
 
 const ids = (graph: Graph, name: string, dtype: DType = "int32"): Value => graph.input(name, dtype, ["B", "T"])
@@ -121,8 +116,8 @@ const slices = (graph: Graph, { size, slots }: Layout): ReadonlyMap<string, Valu
 }
 
 /**
- * Sums over the trained tokens of each sequence. Tokens are assigned to the sequences of their row by a (B, T, S)
- * matrix of ones and zeros, S being the size of the input `sequence_slots` = 0, 1, …, S - 1.
+ * Sums over the trained tokens of each sequence. A one-hot (B, T, S) matrix assigns tokens to the sequences of their
+ * row; S is the size of the input `sequence_slots` = 0, 1, …, S - 1.
  */
 const sequenceSums = (graph: Graph, segmentIds: Value, mask: Value) => {
   const slots = graph.reshape(graph.input("sequence_slots", "int32", ["S"]), [1, 1, "S"])
@@ -136,7 +131,7 @@ const sequenceSums = (graph: Graph, segmentIds: Value, mask: Value) => {
   return {
     sum: (values: Value) => spread(sums(values), values),
     mean: (values: Value) => spread(graph.div(sums(values), counts), values),
-    /** `partnerIds` (B, T): the sequence of the row that each position's is compared with. */
+    /** `partnerIds` (B, T): the partner, in the same row, of each position's sequence. */
     partnerSum: (partnerIds: Value) => {
       const partners = belonging(partnerIds)
       return (values: Value) => spread(sums(values), values, partners)
@@ -152,7 +147,7 @@ const candidatesOf = (graph: Graph, { candidates }: Objective, targetIds: Value)
         weights: flat(graph, graph.input("distill_weights", graph.real, ["B", "T", "K"]))
       }
 
-/** Log-probabilities of the chosen positions, 0 at the others. */
+/** Logprobs of the selected positions, 0 at the others. */
 const logprobsOf = (
   graph: Graph,
   { head, hidden, logits }: PolicyValues,
@@ -187,11 +182,10 @@ const headOptions = (
   gradient: headGradient ?? (isFrozen ? "forward" : "recompute")
 })
 
-/** The graph of a training step. */
 export const build = (policy: Policy, objective: Objective, options: TrainGraphOptions = defaults): TrainGraph =>
   run(buildPieces(policy, objective, options))
 
-/** The same in pieces. */
+/** Like `build`, in steps that yield to the event loop. */
 export function* buildPieces(policy: Policy, objective: Objective, options: TrainGraphOptions): Pieces<TrainGraph> {
   const graph = new Graph(options.real)
   const inputs = commonInputs(graph, policy, options)
@@ -240,8 +234,8 @@ export function* buildPieces(policy: Policy, objective: Objective, options: Trai
 }
 
 /**
- * The graph of log-probabilities alone: `logprobs` (B, T), from the ids, `temperatures` and `theta`; and `entropies`
- * (B, T) where asked for.
+ * Builds the graph of logprobs only: `logprobs` (B, T), from the ids, `temperatures` and `theta`; and `entropies` (B,
+ * T) on request.
  */
 export const buildLogprobs = (
   policy: Policy,
@@ -275,8 +269,8 @@ export const buildLogprobs = (
 }
 
 /**
- * Parameters of the reference policy: the base model without its adapter (lora_B = 0). Undefined where the layout is
- * not an adapter's.
+ * Parameters of the reference policy: the base model without its adapter (lora_B = 0). Undefined if the layout is not
+ * an adapter's.
  */
 export const withoutAdapter = ({ size, slots }: Layout, theta: Float32Array): Float32Array | undefined => {
   if (!Lora.isPlain({ size, slots }) || theta.length !== size) return undefined

@@ -1,11 +1,11 @@
 /**
- * How per-token losses become one number. The loss of a batch of n sequences o_i is L = Σ_i w_i Σ_t m_it ℓ_it with
+ * Weights per-token losses into one number. The loss of a batch of n sequences o_i is L = Σ_i w_i Σ_t m_it ℓ_it with
  *
  *     sequence-mean   w_i = 1 / (n |o_i|)      mean over a sequence's trained tokens, then over sequences (GRPO, GSPO)
  *     token-mean      w_i = 1 / Σ_j |o_j|      mean over all trained tokens (DAPO, CISPO, DPPO)
- *     constant        w_i = 1 / (n C)          C tokens, a constant: no length is favoured (Dr. GRPO)
+ *     constant        w_i = 1 / (n C)          C tokens, a constant: no bias by length (Dr. GRPO)
  *
- * where |o_i| counts trained tokens. The weights are made on the host from the whole batch, so that it may be split
+ * where |o_i| counts trained tokens. The weights are computed on the host from the whole batch, so that it may be split
  * into micro-batches in any way: their losses and gradients add up to the batch's.
  */
 
@@ -18,8 +18,8 @@ export interface AggregationSettings {
 }
 
 /**
- * w_i of every sequence, from its number of trained tokens. A sequence without trained tokens weighs 0 but is one of
- * the n.
+ * w_i of every sequence, from its number of trained tokens. A sequence without trained tokens has weight 0 but counts
+ * towards n.
  */
 export const weights = (
   trained_N: ReadonlyArray<number>,

@@ -1,11 +1,10 @@
 /**
- * CISPO: the ratio is clipped as a weight of REINFORCE instead of in the objective, so that no token loses its
- * gradient.
+ * CISPO: clips the ratio as a weight of REINFORCE instead of in the objective, so that every token keeps its gradient.
  *
  *     ℓ_t = -sg(clip(r_t, 1 - ε_low, 1 + ε_high)) A_t log π(o_t)        sg: no gradient
  *
- * MiniMax-M1, arXiv 2506.13585, equations 4 and 5. As there, nothing bounds the weight from below (ε_low = 1); its
- * upper bound 1 + ε_high = 5 is that of ScaleRL (arXiv 2510.13786), the paper names none.
+ * MiniMax-M1, arXiv 2506.13585, equations 4 and 5. As there, the weight has no lower bound (ε_low = 1); the upper bound
+ * 1 + ε_high = 5 is that of ScaleRL (arXiv 2510.13786), since the paper gives none.
  */
 import { indicator, plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 

@@ -1,11 +1,11 @@
 /**
- * The clipped ratio of PPO, and the presets that differ in what is around it.
+ * PPO's clipped ratio, and the presets that vary what surrounds it.
  *
  *     r_t = π(o_t) / π_old(o_t)
  *     ℓ_t = -min(r_t A_t, clip(r_t, 1 - ε_low, 1 + ε_high) A_t)
  *
- * For A < 0 this is max(r |A|, clip(r) |A|): a ratio above 1 + ε of a bad token still pushes it down, one below 1 - ε
- * stops. (The original's example trainer took the other branch there, which clips where it should push and pushes
+ * For A < 0 this is max(r |A|, clip(r) |A|): a bad token with a ratio above 1 + ε is still pushed down, one below 1 - ε
+ * is not. (The original's example trainer takes the other branch there: it clips where it should push, and pushes
  * without bound where it should stop.)
  */
 import type { Graph } from "../graph/Graph.ts"
@@ -39,8 +39,8 @@ const standard: PolicyPreset["standard"] = ({ clipHigh, clipLow }) => ({
 })
 
 /**
- * GRPO: A over the group's std, mean of a sequence's tokens, mean of sequences. The paper's KL term (k3, β = 0.04) is
- * off by default.
+ * GRPO: A divided by the group's std, mean over a sequence's tokens, then over sequences. The paper's KL term (k3, β =
+ * 0.04) is off by default.
  */
 export const grpo: PolicyPreset = {
   name: "grpo",
@@ -52,7 +52,7 @@ export const grpo: PolicyPreset = {
   defaults: plain
 }
 
-/** GRPO with the divisor of the original's trainer: the population's standard deviation + 1e-8. */
+/** GRPO with the divisor of the original's trainer: the population standard deviation + 1e-8. */
 export const atropos: PolicyPreset = {
   ...grpo,
   name: "atropos",
@@ -60,8 +60,8 @@ export const atropos: PolicyPreset = {
 }
 
 /**
- * Dr. GRPO: no std, and a constant divisor instead of the sequence's length: neither easy groups nor short answers
- * weigh more.
+ * Dr. GRPO: no std, and a constant divisor instead of the sequence length, so that neither easy groups nor short
+ * answers weigh more.
  */
 export const drGrpo: PolicyPreset = {
   name: "dr-grpo",
@@ -74,8 +74,8 @@ export const drGrpo: PolicyPreset = {
 }
 
 /**
- * DAPO: room above the ratio 1 (0.28 against 0.2), mean over the batch's tokens, truncated sequences masked, constant
- * groups dropped.
+ * DAPO: higher upper clip (0.28 against 0.2), mean over the batch's tokens, truncated sequences masked, constant groups
+ * dropped.
  */
 export const dapo: PolicyPreset = {
   name: "dapo",
@@ -88,7 +88,7 @@ export const dapo: PolicyPreset = {
 }
 
 /**
- * REINFORCE++: scores are compared with the whole batch's, so that a prompt needs no group, and small groups share one
+ * REINFORCE++: compares scores with the whole batch's, so that a prompt needs no group, and small groups share one
  * scale.
  */
 export const reinforcePlusPlus: PolicyPreset = {
@@ -98,7 +98,7 @@ export const reinforcePlusPlus: PolicyPreset = {
   defaults: { ...plain, baseline: "batch", advantageScale: "batch-std", aggregation: "token-mean" }
 }
 
-/** GRPO, with tokens left out where trainer and engine disagree; the bounds of Ring-1T. */
+/** GRPO that masks tokens where trainer and engine disagree; the bounds of Ring-1T. */
 export const icepop: PolicyPreset = {
   ...grpo,
   name: "icepop",
@@ -112,7 +112,7 @@ export const icepop: PolicyPreset = {
   }
 }
 
-/** GRPO, with sequences left out that the engine sampled with far less probability than the trainer gives them. */
+/** GRPO that masks sequences to which the engine gave far less probability than the trainer. */
 export const seqMis: PolicyPreset = {
   ...grpo,
   name: "seq-mis",

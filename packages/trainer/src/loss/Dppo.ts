@@ -1,12 +1,12 @@
 /**
- * DPPO with the binary total-variation mask: a token is left out where its probability, not its ratio, has moved too
- * far in the direction its advantage asks for. Rare tokens keep their gradient, frequent ones cannot run away.
+ * DPPO with the binary total-variation mask: masks a token if its probability, rather than its ratio, has moved too far
+ * in the direction of its advantage. Rare tokens keep their gradient; frequent ones stay bounded.
  *
  *     M_t = 0 if A_t > 0 and π(o_t) - π_old(o_t) > δ_high, or A_t <= 0 and π_old(o_t) - π(o_t) > δ_low; else 1
  *     ℓ_t = -M_t sg(min(r_t, C)) A_t log π(o_t)        sg: no gradient
  *
  * Rethinking the Trust Region in LLM Reinforcement Learning, arXiv 2602.04879: |π - π_old| of the sampled token is the
- * total variation of "this token or another"; δ = 0.15, C = 20. Its objective M r A has the same gradient where r <= C.
+ * total variation of "this token or another"; δ = 0.15, C = 20. Its objective M r A has the same gradient if r <= C.
  */
 import { indicator, plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 

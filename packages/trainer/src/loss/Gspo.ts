@@ -5,7 +5,7 @@
  *     ℓ_it = -min(s_i A_it, clip(s_i, 1 - ε_low, 1 + ε_high) A_it)
  *
  * GSPO, arXiv 2507.18071, equations 5 and 7, ε of section 5.1. With one advantage per sequence, the mean over its
- * tokens is the paper's term of the sequence.
+ * tokens is the paper's sequence term.
  */
 import { clippedRatio } from "./Clipped.ts"
 import { plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"

@@ -1,9 +1,8 @@
 /**
- * Rows cut into chunks of one size, one after the other in a loop: as many as there are rows, in a graph that is the
- * same for all numbers of them. Nothing is differentiated through it.
+ * Processes rows in fixed-size chunks in a loop, so that one graph serves any number of rows. Not differentiable.
  *
- * Fewer rows than a chunk has are one chunk. The last chunk ends with the last row, and begins where that takes it:
- * what it shares with the one before is computed twice, to the same numbers.
+ * Fewer rows than a chunk form one chunk. The last chunk ends at the last row and may overlap the one before; the
+ * overlap is computed twice, with the same results.
  */
 import { dimSub } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -16,8 +15,8 @@ const chunkRows = "head_rows"
 const int = (graph: Graph, op: string, a: Value, b: Value) => graph.node(op, [a, b], "int64", [1])
 
 /**
- * What `body` makes of chunks of the operands (N, …), of a constant they share: values (n, K) of a chunk to (N, K).
- * Once in a graph.
+ * Applies `body` to chunks of the operands (N, …) and a shared constant: values (n, K) per chunk give (N, K). Use once
+ * per graph.
  */
 export const over = (
   graph: Graph,

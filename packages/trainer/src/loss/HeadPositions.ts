@@ -1,26 +1,26 @@
 /**
- * The positions that log-probabilities are computed for. Prompts and padding need none, and the products with the
- * vocabulary are a large part of a small model's work.
+ * Selects the positions to compute logprobs for. Prompts and padding need none, and the vocabulary matmul is a large
+ * part of a small model's cost.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
 
-/** Of N positions, M. */
+/** M of N positions. */
 export interface HeadPositions {
-  /** Of (N, …), the chosen rows: (M, …). */
+  /** Takes the selected rows of (N, …): (M, …). */
   readonly take: (values: Value) => Value
-  /** Values of the chosen, 0 at the others: (M, K) to (N, K). */
+  /** Scatters values of the selected rows, 0 elsewhere: (M, K) to (N, K). */
   readonly spread: (values: Value) => Value
 }
 
-/** `ids` int32 (M): each position at most once. `slots` int32 (N): where a position stands in `ids`, else M. */
+/** `ids` int32 (M): distinct positions. `slots` int32 (N): index of a position in `ids`, else M. */
 export const make = (graph: Graph, ids: Value, slots: Value): HeadPositions => {
   const chosen = (values: Value) => graph.gather(values, ids)
   const spread = (values: Value) => {
     const nothing = graph.expand(graph.scalar(0, values.dtype), [1, ...values.shape.slice(1)])
     return graph.gather(graph.concat([values, nothing], 0), slots)
   }
-  /** No position is chosen twice, so that each direction's gradient is the other: nothing has to be added up. */
+  /** Positions are distinct, so that each direction's gradient is the other, without accumulation. */
   const paired = (values: Value, forward: (values: Value) => Value, backward: (gradient: Value) => Value): Value =>
     graph.customGradient([values], () => ({
       outputs: [forward(values)],

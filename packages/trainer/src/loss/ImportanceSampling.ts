@@ -1,6 +1,6 @@
 /**
- * Correction for the sampling engine's policy not being the trainer's, as a weight of each token's loss without
- * gradient.
+ * Corrects for the difference between the sampling engine's policy and the trainer's, by a weight on each token's loss,
+ * without gradient.
  *
  *     w_t = π_old(o_t) / π_engine(o_t), of the token, or of the sequence: w = Π_t w_t at each of its tokens
  *     truncated   max(c, min(w, C))               (TIS, Yao et al. 2025, "Your efficient RL framework secretly brings
@@ -9,7 +9,7 @@
  *                                                  sequences: MIS, Liu et al. 2025, "When Speed Kills Stability")
  *
  * π_old must be the trainer's own (`oldPolicy` trainer): with the engine's there is nothing to correct. The sum of a
- * sequence's log w_t is bounded by ±20.
+ * sequence's log w_t is clamped to ±20.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -20,7 +20,7 @@ export type ImportanceLevel = "token" | "sequence"
 
 export interface ImportanceWeights {
   readonly weight: Value
-  /** 1 where a bound acts. */
+  /** 1 where a bound applies. */
   readonly capped: Value
 }
 

@@ -1,26 +1,26 @@
 /**
- * From final hidden states to log-probabilities, over a vocabulary too large to hold all logits: tokens go in chunks.
+ * Computes logprobs from final hidden states in chunks of tokens, for vocabularies too large to hold all logits.
  *
  * For hidden states h (N, H), output matrix W (V, H), temperatures τ (N) and candidates k with weights q (N, K):
  *
  *     z = W h / τ,   lse = log Σ_v e^z_v,   s = Σ_k q_k (z_k - lse)
  *
- * One candidate of weight 1 makes s the log-probability of a token. Where W is frozen, s has the gradient
+ * One candidate of weight 1 makes s the logprob of a token. If W is frozen, s has the gradient
  *
  *     ds/dh = (Σ_k q_k W_k - (Σ_k q_k) Σ_v p_v W_v) / τ,   p = softmax(z)
  *
- * which depends on no loss, so it is computed while a chunk's logits are at hand (`gradient: "forward"`): two products
- * with W per token instead of three, and no logits are kept. Else the logits are computed again in the backward pass
- * ("recompute"), or kept ("keep"). The entropy H = lse - Σ p z has a gradient where it is asked for, by a third product
- * with W in the forward pass; else it is a figure to watch:
+ * which does not depend on the loss, so it is computed while a chunk's logits are in memory (`gradient: "forward"`):
+ * two matmuls with W per token instead of three, and no stored logits. Otherwise the logits are recomputed in the
+ * backward pass ("recompute") or stored ("keep"). The entropy H = lse - Σ p z gets a gradient on request, by a third
+ * matmul with W in the forward pass; otherwise it is only a metric:
  *
  *     dH/dh = -Σ_v p_v (log p_v + H) W_v / τ
  *
- * Where logits are made otherwise (capped, with an adapter), gradients go through how they are made ("recompute").
+ * If logits are computed by a custom function (capped, with an adapter), gradients go through it ("recompute").
  *
- * A graph is built with a number of chunks, and a small micro-batch would be cut into as many as a large one: each
- * reads all of W for a few rows. Where nothing is differentiated through the chunks they go in a loop instead
- * (`HeadLoop`), which cuts what is there into chunks of `rows`.
+ * The number of chunks is fixed per graph, so a small micro-batch would be split into as many as a large one, and each
+ * reads all of W for a few rows. If nothing is differentiated through the chunks, they run in a loop instead
+ * (`HeadLoop`), in chunks of `rows`.
  */
 import type { Graph } from "../graph/Graph.ts"
 import * as HeadLoop from "./HeadLoop.ts"
@@ -29,14 +29,13 @@ import type { Value } from "../graph/Value.ts"
 export interface HeadOptions {
   /** Number of chunks; must divide N. */
   readonly chunks: number
-  /** Rows of a chunk of a loop, where there can be one. Default: none. */
+  /** Rows per chunk of the loop, if one is possible. Default: no loop. */
   readonly rows?: number | undefined
-  /** "none" where nobody asks for one. */
+  /** "none" if no gradient is needed. */
   readonly gradient: "forward" | "recompute" | "keep" | "none"
   readonly entropy: boolean
-  /** Whether gradients pass the entropies. */
   readonly entropyGradient?: boolean
-  /** The logits of hidden states where they are not just products with W; not with the gradient "forward". */
+  /** Custom logits of hidden states, if they are not just products with W; not with gradient "forward". */
   readonly logits?: ((hidden: Value) => Value) | undefined
 }
 
@@ -61,18 +60,16 @@ interface Chunk extends HeadValues {
   readonly entropySlope: Value | undefined
 }
 
-/** What a chunk is asked for. */
 interface Wanted {
   readonly entropy: boolean
   readonly entropyGradient: boolean
   readonly slope: boolean
 }
 
-/** A chunk's hidden states. */
 interface Part {
   /** h / τ */
   readonly scaled: Value
-  /** Logits that are made otherwise, divided by τ. */
+  /** Custom logits, divided by τ. */
   readonly logits: (() => Value) | undefined
 }
 
@@ -110,7 +107,10 @@ const chunk = (graph: Graph, part: Part, head: Value, { ids, weights }: Candidat
   return { logprobs, entropies, slope, entropySlope }
 }
 
-/** What a chunk leaves behind, computed before the next chunk begins: else its logits would be kept for it. */
+/**
+ * Ties a chunk's results together, so that they are computed before the next chunk starts: otherwise its logits would
+ * be kept for them.
+ */
 const tied = (graph: Graph, chunk: Chunk, { entropyGradient }: Wanted): Chunk => {
   const { entropies, entropySlope, logprobs, slope } = chunk
   const optional = [entropies, slope, entropySlope].filter((value) => value !== undefined)
@@ -126,7 +126,7 @@ const tied = (graph: Graph, chunk: Chunk, { entropyGradient }: Wanted): Chunk =>
   }
 }
 
-/** The log-probabilities, chunk by chunk. `head` must be a constant where `gradient` is "forward". */
+/** Computes logprobs chunk by chunk. `head` must be a constant if `gradient` is "forward". */
 export const logprobs = (
   graph: Graph,
   hidden: Value,

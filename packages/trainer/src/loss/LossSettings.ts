@@ -1,4 +1,4 @@
-/** What a user may set of the loss: a preset by name, and changes to it. A null means the preset's own value. */
+/** Declares the user's loss settings: a preset by name, and changes to it. Null means the preset's value. */
 import { Advantage, ScoreAdvantage } from "@atropos/core"
 import { field } from "@atropos/core/base/Settings"
 import { Schema } from "effect"
@@ -27,7 +27,6 @@ export type PresetName = (typeof presetNames)[number]
 const notNegative = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
 const positive = Schema.Finite.check(Schema.isGreaterThan(0))
 
-/** A field that is the preset's own unless given. */
 const change = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S, description: string) =>
   field(Schema.NullOr(schema), null, `${description}; if unset, the preset's value`)
 

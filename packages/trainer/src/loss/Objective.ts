@@ -1,11 +1,11 @@
 /**
- * What a training graph minimises: a loss per token, and how the tokens' losses become one number.
+ * The training objective: a loss per token, and how token losses are aggregated.
  *
- * An objective is a value; `make` completes one of your own, `docs/losses.md` shows how. The training graph gives it
- * the tokens of a micro-batch as graph values and adds up what it returns; it knows nothing of models, rows or
- * executors. Token values are real, of shape (N, 1), one entry per position in no particular order: nothing may be
- * summed over axis 0, as a batch is cut into micro-batches of any size. Entries of masked positions must stay finite
- * and are multiplied by 0 in the end.
+ * An objective is a value; `make` completes a custom one (see `docs/losses.md`). The training graph passes it the
+ * tokens of a micro-batch as graph values and sums what it returns; it does not depend on models, rows or executors.
+ * Token values are real, of shape (N, 1), one entry per position in no particular order: never sum over axis 0, because
+ * a batch is split into micro-batches of any size. Entries of masked positions must stay finite; they are multiplied by
+ * 0 at the end.
  */
 import { ScoreAdvantage } from "@atropos/core"
 import { Predicate } from "effect"
@@ -14,50 +14,41 @@ import type { Value } from "../graph/Value.ts"
 import type { AggregationSettings } from "./Aggregation.ts"
 import type { SequenceSettings } from "./SequenceSettings.ts"
 
-/** A micro-batch's tokens inside a graph. */
 export interface Tokens {
-  /**
-   * log π(token), nats at the tokens' temperatures; for `candidates: "teacher"` Σ_k q_k log π(k). The only value with a
-   * gradient.
-   */
+  /** log π(token), nats at the tokens' temperatures; for `candidates: "teacher"` Σ_k q_k log π(k). Has a gradient. */
   readonly logprobs: Value
-  /** Under the policy the ratio is taken against. Where unknown, the present logprobs without gradient: ratio 1. */
+  /** Under the old policy of the ratio. If unknown, the current logprobs without gradient: ratio 1. */
   readonly oldLogprobs: Value
-  /** Under the engine that sampled; where unknown, as the old ones. */
+  /** Under the sampling engine; if unknown, equal to the old ones. */
   readonly engineLogprobs: Value
-  /** 1 where the engine's logprob is known and the token is trained. */
+  /** 1 if the engine's logprob is known and the token is trained. */
   readonly known: Value
-  /** Present where the objective asks for it. */
+  /** Present if the objective requests it. */
   readonly refLogprobs: Value | undefined
-  /** -Σ_k q_k log q_k of the teacher, nats; present where the candidates are the teacher's. */
+  /** -Σ_k q_k log q_k of the teacher, nats; present if the candidates are the teacher's. */
   readonly teacherEntropies: Value | undefined
   readonly advantages: Value
   /** 1 where trained, else 0. */
   readonly mask: Value
-  /** Entropy of the whole distribution at each position, nats, with a gradient; where the objective asks for it. */
+  /** Entropy of the full distribution at each position, nats, with a gradient; if the objective requests it. */
   readonly entropies: Value | undefined
-  /** [] the batch's quantile `entropyQuantile` of its trained tokens' entropies; where the objective asks for it. */
+  /** [] quantile `entropyQuantile` of the entropies of the batch's trained tokens; if the objective requests it. */
   readonly entropyThreshold: Value | undefined
-  /** log q(token) of the teacher, 0 where it gave none; where the objective asks for it. */
+  /** log q(token) of the teacher, 0 if missing; if the objective requests it. */
   readonly teacherLogprobs: Value | undefined
-  /** 1 where the teacher gave a logprob and the token is trained. */
+  /** 1 if the teacher gave a logprob and the token is trained. */
   readonly teacherKnown: Value | undefined
-  /**
-   * Mean over a sequence's trained tokens, at each of its positions. It and the next for objectives with
-   * `needsSequences`.
-   */
+  /** Mean over a sequence's trained tokens, at each of its positions. This and `sequenceSum` need `needsSequences`. */
   readonly sequenceMean: (values: Value) => Value
   /** Sum over a sequence's trained tokens, at each of its positions. */
   readonly sequenceSum: (values: Value) => Value
-  /**
-   * Sum over the trained tokens of the other sequence of the pair; it and the next for objectives with `needsPairs`.
-   */
+  /** Sum over the trained tokens of the pair's other sequence; this and `preference` need `needsPairs`. */
   readonly partnerSum: (values: Value) => Value
-  /** 1 at the preferred sequence of a pair, -1 at the other. */
+  /** 1 for the preferred sequence of a pair, -1 for the other. */
   readonly preference: Value | undefined
 }
 
-/** A figure to watch: a value per token, and how it is reduced over the trained tokens (`max`: of values from 0 up). */
+/** A metric: a value per token, and its reduction over the trained tokens (`max`: values must be at least 0). */
 export interface Metric {
   readonly name: string
   readonly value: Value
@@ -70,7 +61,7 @@ export interface TokenLoss {
 }
 
 /**
- * A loss per token that servers have under this name, r between the bounds `low` and `high`:
+ * A per-token loss that servers support under this name, with r between the bounds `low` and `high`:
  *
  *     cross_entropy   -log π
  *     ppo             -min(r A, clip(r, low, high) A)
@@ -84,42 +75,39 @@ export type StandardLoss =
 export interface LossOfTokens {
   (graph: Graph, tokens: Tokens): TokenLoss
   /**
-   * Where it is a standard loss, and nothing else. It goes with the function, so that an objective made from another
-   * with a loss of its own has none.
+   * Set if this is exactly a standard loss. Attached to the function, so that an objective derived from another with
+   * its own loss has none.
    */
   readonly standard?: StandardLoss
 }
 
 /**
- * Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own before the first update with the batch.
- * In that update the latter are the present ones (ratio 1).
+ * Source of `oldLogprobs`: the sampling engine, or the trainer before the first update with the batch. In that update
+ * the latter are the current ones (ratio 1).
  */
 export type OldPolicy = "engine" | "trainer"
 
 export interface Objective extends AggregationSettings, SequenceSettings {
-  /** What messages, figures and the viewer call it. */
   readonly name: string
-  /** Which logprobs of each position the loss is made of: the target token's, or the teacher's top tokens'. */
+  /** Logprobs that the loss uses at each position: the target token's, or the teacher's top tokens'. */
   readonly candidates: "target" | "teacher"
   readonly oldPolicy: OldPolicy
-  /** Whether the tokens' logprobs under the reference policy must be given. */
+  /** True if the tokens' logprobs under the reference policy are required. */
   readonly needsReference: boolean
-  /** Whether the loss looks at whole sequences. */
   readonly needsSequences: boolean
-  /** Whether the loss looks at entropies, which engines that give logprobs alone do not know. */
+  /** True if the loss uses entropies, which engines that only return logprobs cannot provide. */
   readonly needsEntropies: boolean
-  /** Which quantile of the batch's entropies `entropyThreshold` is, 0 to 1; null where the loss looks at none. */
+  /** Quantile of the batch's entropies for `entropyThreshold`, 0 to 1; null if unused. */
   readonly entropyQuantile: number | null
-  /** Whether the loss looks at the teacher's logprobs of the tokens themselves. */
+  /** True if the loss uses the teacher's logprobs of the tokens themselves. */
   readonly needsTeacher: boolean
-  /** Whether the loss looks at advantages at all. */
   readonly usesAdvantages: boolean
-  /** Whether a token whose advantage is 0 has no loss, so that sequences of such tokens need not be computed. */
+  /** True if a token with advantage 0 has no loss, so that sequences of such tokens may be skipped. */
   readonly isAdvantageOnly: boolean
   readonly tokenLoss: LossOfTokens
 }
 
-/** What an objective is unless it says otherwise: that of `grpo`, without its loss. */
+/** Defaults of an objective: those of `grpo`, without its loss. */
 export const usual = {
   baseline: "group",
   advantageScale: "sample-std",
@@ -140,10 +128,10 @@ export const usual = {
   isAdvantageOnly: false
 } as const satisfies Omit<Objective, "name" | "tokenLoss">
 
-/** An objective of your own: what it is called, its loss, and what differs from `usual`. */
+/** A custom objective: its name, its loss, and what differs from `usual`. */
 export interface Definition extends Partial<Omit<Objective, "name" | "tokenLoss">> {
   readonly name: string
-  /** ℓ of each token (N, 1), alone or with figures to watch. */
+  /** ℓ of each token (N, 1), alone or with metrics. */
   readonly tokenLoss: (graph: Graph, tokens: Tokens) => Value | TokenLoss
 }
 
@@ -166,7 +154,7 @@ const fields: { readonly [name: string]: ReadonlyArray<unknown> | "boolean" | "n
   isAdvantageOnly: "boolean"
 }
 
-/** Why a value of unknown origin is no objective; undefined where it is one. */
+/** Explains why a value of unknown origin is not an objective; undefined if it is one. */
 export const problem = (value: unknown): string | undefined => {
   if (typeof value === "function") return "it is a function: an objective is a value, made by Objective.make({ … })"
   if (!Predicate.isObject(value)) return `it is ${value === null ? "null" : typeof value}, not an objective`
@@ -192,7 +180,6 @@ export const problem = (value: unknown): string | undefined => {
 
 const isValue = (loss: Value | TokenLoss): loss is Value => "dtype" in loss
 
-/** The objective of a definition. */
 export const make = ({ tokenLoss, ...definition }: Definition): Objective => ({
   ...usual,
   ...definition,

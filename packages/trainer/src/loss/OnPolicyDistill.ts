@@ -1,18 +1,18 @@
 /**
- * Distillation on the policy's own samples: the reverse KL divergence from a teacher, by the policy gradient. A token's
- * reward is how much more likely the teacher thinks it.
+ * On-policy distillation: minimises the reverse KL divergence from a teacher on the policy's own samples, by the policy
+ * gradient. A token's reward is the teacher's log probability advantage over the policy.
  *
  *     ℓ_t = -r_t sg(log q(o_t) - log π(o_t))        sg: no gradient
  *
- * Its gradient where the ratio is 1 is that of KL(π || q) at each position, with what is before it as given. Agarwal et
- * al., arXiv 2306.13649 (reverse KL, λ = 1); MiniLLM, arXiv 2306.08543, equation 2, without its sum over later tokens.
- * Scores play no part. The teacher's logprob of a token is taken from its candidates there; a token that is not among
- * them has no loss, and is told by the figures `teacher` (log q - log π) and `teacher_tokens`, how many those are.
+ * At ratio 1 its gradient is that of KL(π || q) at each position, given the preceding tokens. Agarwal et al., arXiv
+ * 2306.13649 (reverse KL, λ = 1); MiniLLM, arXiv 2306.08543, equation 2, without its sum over later tokens. Scores are
+ * unused. The teacher's logprob of a token comes from its candidates there; a token that is not among them has no loss.
+ * Metrics: `teacher` (log q - log π), and `teacher_tokens`, the number of tokens that have one.
  */
 import { logBound, plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 
 const surrogate: Surrogate = (graph, { logprobs, teacherKnown, teacherLogprobs }, logRatio) => {
-  // Present: the preset asks for them.
+  // Present: the preset requests them.
   const [known, teacher] = [teacherKnown!, teacherLogprobs!]
   const difference = graph.clip(graph.sub(teacher, graph.stopGradient(logprobs)), -logBound, logBound)
   const reward = graph.mul(difference, known)

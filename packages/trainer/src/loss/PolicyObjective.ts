@@ -1,20 +1,19 @@
 /**
- * A policy objective: a preset's surrogate, weighted against the engine's mismatch, plus a KL penalty.
+ * Builds a policy objective: a preset's surrogate, corrected for sampler mismatch, plus a KL penalty.
  *
  *     ℓ_t = e_t M_t w_t surrogate(r_t, A_t) + β k_t - c e_t H_t
  *
- * w from `ImportanceSampling`, k from `Kl`; M masks sequences that have drifted (below), e is 1 for the tokens of the
- * highest entropies H, 0 for the others (Beyond the 80/20 Rule, arXiv 2506.01939, equation 5), and c the weight of an
+ * w from `ImportanceSampling`, k from `Kl`; M masks drifted sequences (below), e is 1 for the tokens with the highest
+ * entropies H, 0 for the others (Beyond the 80/20 Rule, arXiv 2506.01939, equation 5), and c is the weight of an
  * entropy bonus (A3C, arXiv 1602.01783, section 4).
  *
  *     M_t = 0 if A_t < 0 and mean over the sequence of log π_engine - log π > δ, else 1
  *
- * (DeepSeek-V3.2, arXiv 2512.02556, equation 9). Differences of logprobs are 0 where masked and bounded by ±20, so
- * that a broken token costs a finite loss. Metrics are sums over trained tokens unless named `_max`: `policy`, `kl`,
- * `ratio`, `ratio_max`, `clipped_low`, `clipped_high`, `importance`, `importance_capped`, `off_policy_masked`,
- * `entropy_masked`, and between the trainer's present logprobs and the engine's, where known, with d = log π - log
- * π_engine: `mismatch` d, `mismatch_abs` |d|, `mismatch_abs_max`, `mismatch_kl` e^d - 1 - d, and `mismatch_tokens`, how
- * many those are.
+ * (DeepSeek-V3.2, arXiv 2512.02556, equation 9). Logprob differences are 0 where masked and clamped to ±20, so that a
+ * broken token has a finite loss. Metrics are sums over trained tokens unless named `_max`: `policy`, `kl`, `ratio`,
+ * `ratio_max`, `clipped_low`, `clipped_high`, `importance`, `importance_capped`, `off_policy_masked`, `entropy_masked`,
+ * and between the trainer's current logprobs and the engine's, if known, with d = log π - log π_engine: `mismatch` d,
+ * `mismatch_abs` |d|, `mismatch_abs_max`, `mismatch_kl` e^d - 1 - d, and `mismatch_tokens`, the number of those tokens.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -38,10 +37,9 @@ const mismatch = (graph: Graph, tokens: Tokens): ReadonlyArray<Metric> => {
   ]
 }
 
-/** 1 - x. */
 const others = (graph: Graph, x: Value): Value => graph.sub(graph.scalar(1), x)
 
-/** M, and which tokens it masks. */
+/** M, and the tokens it masks. */
 const offPolicyMask = (
   graph: Graph,
   { advantages, engineLogprobs, logprobs, sequenceMean }: Tokens,
@@ -107,7 +105,7 @@ const tokenLoss =
     return { loss, metrics }
   }
 
-/** The surrogate alone, where nothing stands around it and it is a standard loss. */
+/** The standard loss equal to the surrogate, if no other term is active. */
 const standardOf = (preset: PolicyPreset, settings: PolicySettings): StandardLoss | undefined => {
   const { entropyCoef, entropyShare, importanceSampling, klCoef, offPolicyBound } = settings
   const isAlone =
@@ -115,7 +113,6 @@ const standardOf = (preset: PolicyPreset, settings: PolicySettings): StandardLos
   return isAlone ? preset.standard?.(settings) : undefined
 }
 
-/** The objective of a preset with these settings. */
 export const make = (preset: PolicyPreset, settings: PolicySettings): Objective => {
   const { usesAdvantages = true } = preset
   const standard = standardOf(preset, settings)

@@ -1,4 +1,4 @@
-/** Losses by name, and the objective of a preset with a user's changes. */
+/** Resolves losses by name, and builds the objective of a preset with a user's changes. */
 import { Result, Schema } from "effect"
 import { cispo } from "./Cispo.ts"
 import { atropos, dapo, drGrpo, grpo, icepop, reinforcePlusPlus, seqMis } from "./Clipped.ts"
@@ -15,7 +15,6 @@ import { distill, sft, type SupervisedPreset } from "./Supervised.ts"
 import { particular, type PolicyPreset, type PolicySettings } from "./Surrogate.ts"
 import { vespo } from "./Vespo.ts"
 
-/** Settings of the loss contradict each other. */
 export class LossSettingsError extends Schema.TaggedError<LossSettingsError>()("LossSettingsError", {
   preset: Schema.String,
   reason: Schema.String
@@ -46,7 +45,6 @@ const supervised: Partial<Record<PresetName, SupervisedPreset>> = { sft, distill
 
 type Changes = Partial<PolicySettings> & { readonly dpoBeta?: number }
 
-/** The settings that were given. */
 const changes = (given: Partial<LossSettings>): Changes =>
   Object.fromEntries(
     Object.entries(given).filter(
@@ -56,7 +54,7 @@ const changes = (given: Partial<LossSettings>): Changes =>
 
 const because = (names: ReadonlyArray<string>, reason: string) => names.map((name) => [name, reason] as const)
 
-/** Settings that mean nothing while another is as it is. */
+/** Settings without effect under the current value of another, with the reason. */
 const idle = (preset: PolicyPreset, settings: PolicySettings): ReadonlyMap<string, string> => {
   const { aggregation, importanceSampling, klCoef } = settings
   const { usesAdvantages = true } = preset
@@ -76,7 +74,6 @@ const idle = (preset: PolicyPreset, settings: PolicySettings): ReadonlyMap<strin
   ])
 }
 
-/** Why these settings contradict each other. */
 const contradiction = ({ noCorrection }: PolicyPreset, settings: PolicySettings): string | undefined => {
   const { advantageScale, baseline, importanceCap, importanceFloor, importanceSampling } = settings
   const { kl, klCoef, klImportance, oldPolicy } = settings
@@ -101,7 +98,7 @@ const contradiction = ({ noCorrection }: PolicyPreset, settings: PolicySettings)
   return undefined
 }
 
-/** The settings of a loss as they are in force: those given, else the preset's; without those that have no effect. */
+/** The effective loss settings: those given, else the preset's; without those that have no effect. */
 export const inForce = (given: LossSettings): Partial<LossSettings> => {
   const { preset } = given
   const changed = changes(given)
@@ -112,7 +109,7 @@ export const inForce = (given: LossSettings): Partial<LossSettings> => {
   return { preset, ...Object.fromEntries(Object.entries(settings).filter(([name]) => !without.has(name))) }
 }
 
-/** The objective to train with; fails where a setting would have no effect. */
+/** The objective to train with; fails if a setting would have no effect. */
 export const resolve = (
   given: Partial<LossSettings> & { readonly preset: PresetName }
 ): Result.Result<Objective, LossSettingsError> => {
@@ -138,7 +135,7 @@ export const resolve = (
       return Result.succeed({ ...Dpo.objective(dpoBeta ?? 0.1), ...shared })
     }
     if (dpoBeta !== undefined) return fail("has no dpoBeta: it compares no pairs")
-    // One of the three has every name.
+    // Every name is in one of the three tables.
     const { objective } = supervised[given.preset]!
     return Result.succeed({ ...objective, ...(aggregation !== undefined && { aggregation }), ...shared })
   }

@@ -1,13 +1,12 @@
 /**
- * RLOO: a completion is one action. Its ratio is the product of its tokens', clipped as in PPO, and its score is
- * compared with the mean of its group's others.
+ * RLOO: treats a completion as one action. Its ratio is the product of its tokens', clipped as in PPO, and its score is
+ * compared with the mean of the group's others.
  *
  *     R_i = Π_t r_it
  *     ℓ_it = -min(R_i A_i, clip(R_i, 1 - ε_low, 1 + ε_high) A_i)
  *
- * The mean over a sequence's tokens is its term. Back to Basics, arXiv 2402.14740, equations 7 and 8; the clip is that
- * of TRL, and bounds nothing where weights are fresh: there the gradient is A_i Σ_t ∇ log π(o_it). log R is bounded by
- * ±20.
+ * The mean over a sequence's tokens is its term. Back to Basics, arXiv 2402.14740, equations 7 and 8; the clip is
+ * TRL's, and is inactive for fresh weights, where the gradient is A_i Σ_t ∇ log π(o_it). log R is clamped to ±20.
  */
 import { clippedRatio } from "./Clipped.ts"
 import { logBound, plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"

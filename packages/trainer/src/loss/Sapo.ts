@@ -1,5 +1,5 @@
 /**
- * SAPO: instead of a clip, a gate that closes softly where the ratio leaves 1, and faster for bad tokens.
+ * SAPO: a soft gate instead of a clip, which closes as the ratio leaves 1, faster for bad tokens.
  *
  *     ℓ_t = -4/τ σ(τ (r_t - 1)) A_t,   τ = τ_pos if A_t > 0, else τ_neg
  *

@@ -1,11 +1,11 @@
 /**
- * Objectives that imitate: the data's tokens, or a teacher's distribution. Scores and advantages play no part.
+ * Supervised objectives, which imitate the data's tokens or a teacher's distribution. Scores and advantages are unused.
  *
  *     sft       ℓ_t = -log π(o_t)
  *     distill   ℓ_t = Σ_k q_tk (log q_tk - log π(k)) = KL(q_t || π) over the teacher's top tokens k
  *
- * q is the teacher's probability of its top tokens, made to sum to 1; a position without candidates has no loss. The
- * gradient is that of the cross-entropy -Σ q log π, whose value is the metric `cross_entropy` (Hinton et al., arXiv
+ * q is the teacher's probability of its top tokens, normalized to sum to 1; a position without candidates has no loss.
+ * The gradient is that of the cross-entropy -Σ q log π, whose value is the metric `cross_entropy` (Hinton et al., arXiv
  * 1503.02531, section 2).
  */
 import type { Graph } from "../graph/Graph.ts"

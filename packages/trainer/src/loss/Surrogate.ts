@@ -1,4 +1,4 @@
-/** The part of a policy objective that its name stands for: what is made of ratio and advantage. */
+/** The surrogate of a policy objective: its term in ratio and advantage. */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
 import type { AggregationSettings } from "./Aggregation.ts"
@@ -7,45 +7,42 @@ import type { ImportanceLevel, ImportanceSampling } from "./ImportanceSampling.t
 import { usual, type Metric, type OldPolicy, type StandardLoss, type Tokens } from "./Objective.ts"
 import type { SequenceSettings } from "./SequenceSettings.ts"
 
-/** Everything a preset sets and a user may change. */
+/** All settings of a preset that a user may change. */
 export interface PolicySettings extends AggregationSettings, Omit<SequenceSettings, "isPolicyGradient" | "needsPairs"> {
   /** ε_low and ε_high of the ratio; for `dppo` δ_low and δ_high of the probability. */
   readonly clipLow: number
   readonly clipHigh: number
-  /** Largest factor a token's gradient is multiplied with where nothing else bounds it (`dppo`). */
+  /** Max factor on a token's gradient if nothing else bounds it (`dppo`). */
   readonly ratioCap: number
   readonly oldPolicy: OldPolicy
   readonly importanceSampling: ImportanceSampling
-  /** Whether the weight is a token's own, or its sequence's: the product of its tokens'. */
+  /** Weight by the token's ratio, or by its sequence's (the product over its tokens). */
   readonly importanceLevel: ImportanceLevel
   /** C. */
   readonly importanceCap: number
-  /** c; null: 1/C where masked, none where truncated. */
+  /** c; null: 1/C if masked, none if truncated. */
   readonly importanceFloor: number | null
   readonly kl: Kl
   /** β; 0 switches the KL term off. */
   readonly klCoef: number
-  /**
-   * Whether the KL term is weighted with the ratio, which makes its gradient that of the KL divergence off-policy too.
-   */
+  /** Weight the KL term with the ratio, so that its gradient is that of the KL divergence off-policy too. */
   readonly klImportance: boolean
-  /** δ of the mask of sequences that have drifted, nats per token; null: none. */
+  /** δ of the mask of drifted sequences, nats per token; null: off. */
   readonly offPolicyBound: number | null
-  /** Weight of the entropy bonus; 0: none. */
   readonly entropyCoef: number
-  /** Share of the batch's tokens, those of the highest entropy, that the policy's loss looks at. */
+  /** Share of the batch's tokens, those with the highest entropy, that have a policy loss. */
   readonly entropyShare: number
   /** τ of `sapo` for advantages above 0, and for the others. */
   readonly sapoTauPositive: number
   readonly sapoTauNegative: number
-  /** k and λ of `vespo` for advantages of 0 and above, and for those below. */
+  /** k and λ of `vespo` for advantages from 0 up, and for negative ones. */
   readonly vespoPowerPositive: number
   readonly vespoDecayPositive: number
   readonly vespoPowerNegative: number
   readonly vespoDecayNegative: number
 }
 
-/** Settings that mean something to some surrogates alone; each preset names its own. */
+/** Settings that only some surrogates use; each preset lists its own. */
 export const particular = [
   "clipLow",
   "clipHigh",
@@ -61,12 +58,11 @@ export const particular = [
 export interface SurrogateLoss {
   /** (N, 1) */
   readonly loss: Value
-  /** (N, 1) the ratio the surrogate looks at. */
+  /** (N, 1) the surrogate's ratio. */
   readonly ratio: Value
-  /** (N, 1) 1 where the lower or upper bound acts on the gradient; absent where there are no bounds. */
+  /** (N, 1) 1 where the lower or upper bound affects the gradient; absent without bounds. */
   readonly clippedLow?: Value
   readonly clippedHigh?: Value
-  /** Figures of its own. */
   readonly metrics?: ReadonlyArray<Metric>
 }
 
@@ -77,16 +73,15 @@ export interface PolicyPreset {
   readonly name: string
   readonly paper: string
   readonly surrogate: Surrogate
-  /** The standard loss that the surrogate is, where it is one. */
+  /** The standard loss equal to the surrogate, if any. */
   readonly standard?: (settings: PolicySettings) => StandardLoss
   readonly needsSequences: boolean
-  /** Whether advantages play a part; default true. */
+  /** True if advantages are used; default true. */
   readonly usesAdvantages?: boolean
-  /** Whether the teacher's logprobs do. */
   readonly needsTeacher?: boolean
-  /** Why its loss is not to be weighted against the sampler's mismatch; absent where it may. */
+  /** Why its loss must not be corrected for sampler mismatch; absent if it may. */
   readonly noCorrection?: string
-  /** Which of the `particular` settings it has. */
+  /** The settings in `particular` that it uses. */
   readonly has: ReadonlyArray<(typeof particular)[number]>
   readonly defaults: PolicySettings
 }
@@ -101,7 +96,6 @@ export const indicator = (graph: Graph, ...conditions: readonly [Value, ...Reado
 /** Bound of log ratios: e^20 is far beyond any clip, and finite. */
 export const logBound = 20
 
-/** What presets start from. */
 export const plain: PolicySettings = {
   baseline: usual.baseline,
   advantageScale: usual.advantageScale,

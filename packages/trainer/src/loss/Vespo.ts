@@ -1,12 +1,12 @@
 /**
- * VESPO: REINFORCE weighted by a smooth function of the whole sequence's ratio, which is 1 at 1 and falls off on both
+ * VESPO: REINFORCE weighted by a smooth function of the whole sequence's ratio, which is 1 at 1 and decreases on both
  * sides.
  *
  *     W_i = Π_t r_it,   φ(W) = W^k exp(λ (1 - W))
  *     ℓ_it = -sg(φ(W_i)) A_it log π(o_it)        sg: no gradient
  *
- * π_old is the policy that sampled, so W is the whole correction for its being another one. k and λ differ for A >= 0
- * and A < 0. VESPO, arXiv 2602.10693; log W is bounded to [log 1e-8, 20] as in its code and TRL's.
+ * π_old is the policy that sampled, so W is the full off-policy correction. k and λ differ for A >= 0 and A < 0. VESPO,
+ * arXiv 2602.10693; log W is clamped to [log 1e-8, 20] as in its code and TRL's.
  */
 import { plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 

@@ -1,17 +1,18 @@
 /**
- * Attention for training as in `PackedAttention`, in blocks of queries: memory grows with the length of a row, not
- * with its square, and what no query of a block sees is not computed.
+ * Attention for training like `PackedAttention`, in blocks of queries: memory grows linearly with row length, and keys
+ * that no query of a block sees are skipped.
  *
- * A block's scores exist while it is computed, forward and again backward, where the softmax is made anew: of all
- * weights of attention none is kept. With P = softmax(S), S = Q Kᵀ / sqrt(D), O = P V and gradients written with ':
+ * A block's scores exist only while it is computed, in the forward pass and again in the backward pass, which
+ * recomputes the softmax; attention weights are never stored. With P = softmax(S), S = Q Kᵀ / sqrt(D), O = P V and
+ * gradients written with ':
  *
  *     V' = Pᵀ O'    P' = O' Vᵀ    S' = P (P' - Σ P P')    Q' = S' K / sqrt(D)    K' = S'ᵀ Q / sqrt(D)
  *
- * Σ P P' of a query is Σ O O', so it is known before any block is computed, and P' - Σ is one product of matrices:
- * [O', -Σ] [V, 1]ᵀ. A head's sink b is one more score, without a value: ΣP = 1 - P_b, and b' = -P_b Σ P P'.
+ * Σ P P' of a query is Σ O O', so it is known before any block is computed, and P' - Σ is one matmul: [O', -Σ] [V, 1]ᵀ.
+ * A head's sink b is an additional score without a value: ΣP = 1 - P_b, and b' = -P_b Σ P P'.
  *
- * An architecture's own scale takes the place of 1 / sqrt(D); its cap c makes C = c tanh(S / c) of the scores, and
- * S' = C' (1 - (C / c)²). With a window, a block has only the keys that its queries see.
+ * An architecture's own scale replaces 1 / sqrt(D); its cap c makes C = c tanh(S / c) of the scores, and S' = C' (1 -
+ * (C / c)²). With a window, a block only has the keys that its queries see.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -21,29 +22,28 @@ import type { Value } from "../graph/Value.ts"
 import type { Attention, AttentionTraits } from "./Decoder.ts"
 import * as Scores from "./part/Scores.ts"
 
-/** Scores of a block, over all rows and heads: more do not stay in a processor's caches, and take memory. */
+/** Max scores of a block, over all rows and heads: more exceed CPU caches and take memory. */
 const mostScores = 2 ** 24
 const fewestQueries = 16
 const mostQueries = 128
 
 export interface Options {
-  /** Queries of a block, 128 unless told. */
+  /** Max queries of a block. Default 128. */
   readonly mostQueries?: number
 }
 
-/** Scores of a block at most, where `queries` is the number of all queries of all heads. */
+/** Max scores of a block; `queries` is the number of all queries of all heads. */
 export const scoresOf = (queries: number, rowLength: number): number =>
   Math.min(queries * Math.min(rowLength, mostQueries), Math.max(mostScores, queries * fewestQueries))
 
-/** How a row is cut, and what tells its sequences apart. */
+/** Block sizes of a row, and the segments in it. */
 interface Layout {
-  /** Number of blocks, int64 [] */
   readonly count: Value
   /** Queries of a block, int64 [1]; the last may have fewer. */
   readonly size: Value
   readonly segmentIds: Value
   readonly positionIds: Value
-  /** Where the sequence of each token begins in its row, int32 [B, T]. */
+  /** Start of each token's sequence in its row, int32 [B, T]. */
   readonly begins: Value
 }
 
@@ -80,27 +80,27 @@ const layoutOf = (
   }
 }
 
-/** What a block works with. Q queries, K keys: those from the first that any of the queries sees to the last query. */
+/** Operands of one block. Q queries, K keys: from the first key that any of the queries sees to the last query. */
 interface Block {
   readonly graph: Graph
-  /** Scaled queries of this block, those that share keys below one another: [B, kvHeads, perKv Q, D]. */
+  /** Scaled queries of this block, stacked if they share keys: [B, kvHeads, perKv Q, D]. */
   readonly queries: Value
   /** [B, kvHeads, K, D] */
   readonly keys: Value
   readonly values: Value
   /** [B, kvHeads, perKv Q, K] */
   readonly weights: Value
-  /** The scores as they went into the softmax, without the mask: the same shape. */
+  /** The scores before the softmax, without the mask: same shape. */
   readonly scores: Value
-  /** Of [B, kvHeads, perKv, T, D], whatever D is, the block's rows as `queries` has them. */
+  /** Takes the block's rows of [B, kvHeads, perKv, T, D] in the form of `queries`, for any D. */
   readonly cut: (value: Value) => Value
-  /** Of [B, kvHeads, T, D], whatever D is, the block's rows as `keys` has them. */
+  /** Takes the block's rows of [B, kvHeads, T, D] in the form of `keys`, for any D. */
   readonly ofKeys: (value: Value) => Value
-  /** The reverse, with zeros after the last token: [B, kvHeads, perKv, size, D]. */
+  /** The inverse of `cut`, with zeros after the last token: [B, kvHeads, perKv, size, D]. */
   readonly filled: (value: Value) => Value
-  /** Sums over rows and queries, [kvHeads, perKv], of numbers [B, kvHeads, perKv Q, 1]. */
+  /** Sums [B, kvHeads, perKv Q, 1] over rows and queries: [kvHeads, perKv]. */
   readonly byHead: (value: Value) => Value
-  /** [B, kvHeads, T, D] with what belongs to the block's keys added. */
+  /** Adds values at the block's keys to [B, kvHeads, T, D]. */
   readonly addToKeys: (sum: Value, own: Value) => Value
 }
 
@@ -184,7 +184,7 @@ const blockOf = (
   }
 }
 
-/** The blocks of a loop, one after the other: [B, heads, T, D]. */
+/** Concatenates a loop's blocks: [B, heads, T, D]. */
 const joined = (graph: Graph, stacked: Value, [rows, heads, width, headDim]: ReadonlyArray<Dim>): Value => {
   const whole = graph.reshape(graph.transpose(stacked, [1, 2, 3, 0, 4, 5]), [
     rows!,
@@ -195,7 +195,7 @@ const joined = (graph: Graph, stacked: Value, [rows, heads, width, headDim]: Rea
   return graph.slice(whole, 2, 0, width)
 }
 
-/** `segmentIds` and `positionIds` are int32 [B, T]. A segment lies in one piece, and its positions count from 0. */
+/** `segmentIds` and `positionIds` are int32 [B, T]. A segment is contiguous, and its positions count from 0. */
 export const make = (
   graph: Graph,
   segmentIds: Value,

@@ -1,10 +1,8 @@
 /**
- * A tokenizer of single characters, for models trained from scratch: id 0 ends a sequence, the characters follow in
- * their order.
+ * A character-level tokenizer for models trained from scratch: id 0 ends a sequence, the characters follow in order.
  *
- * The end has no text. Of a chat the contents are seen, each followed by a line feed. Characters it does not know are
- * left out. `files` are the same tokenizer in Hugging Face's form, which writes the end as `<|end|>`. Characters are
- * ASCII: others would be several tokens there.
+ * A chat is rendered as its contents, each followed by a line feed. Unknown characters are skipped. `files` is the same
+ * tokenizer in Hugging Face format, in which characters beyond ASCII would be several tokens, so they are rejected.
  */
 import { Message, type Tokenizer } from "@atropos/core"
 
@@ -20,7 +18,7 @@ const distinct = (characters: string): ReadonlyArray<string> => {
   return known
 }
 
-/** The printable character that byte-level vocabularies write an ASCII one with: blank is Ġ, line feed Ċ. */
+/** The printable character that byte-level vocabularies use for an ASCII one: space is Ġ, line feed Ċ. */
 const byteSymbol = (character: string): string => {
   const code = character.charCodeAt(0)
   if (code <= 32) return String.fromCharCode(256 + code)
@@ -30,11 +28,10 @@ const byteSymbol = (character: string): string => {
 /** `chat` in Jinja. */
 const chatTemplate = "{% for message in messages %}{{ message['content'] }}{{ '\\n' }}{% endfor %}"
 
-/** What a model of characters sees of a chat. */
 export const chat = (messages: ReadonlyArray<Message.Message>): string =>
   messages.map((message) => `${Message.text(message)}\n`).join("")
 
-/** Throws `RangeError` for characters beyond ASCII: a mistake of the program. */
+/** Throws `RangeError` for characters beyond ASCII, which is a bug in the caller. */
 export const make = (characters: string): Tokenizer.TokenizerShape => {
   const known = distinct(characters)
   const ids = new Map(known.map((character, index) => [character, index + 1]))
@@ -51,8 +48,7 @@ export const make = (characters: string): Tokenizer.TokenizerShape => {
 }
 
 /**
- * `tokenizer.json` and `tokenizer_config.json`, for the libraries of Hugging Face: pairs that are never merged, so
- * characters.
+ * `tokenizer.json` and `tokenizer_config.json` for Hugging Face libraries: BPE without merges, and so character-level.
  */
 export const files = (characters: string): { readonly [file: string]: unknown } => ({
   "tokenizer.json": {
@@ -90,7 +86,7 @@ export const files = (characters: string): { readonly [file: string]: unknown } 
   "tokenizer_config.json": {
     tokenizer_class: "PreTrainedTokenizerFast",
     eos_token: endText,
-    // Without one, transformers pads with a token of its own that the model does not have.
+    // Without it, transformers pads with a token that the model does not have.
     pad_token: endText,
     chat_template: chatTemplate,
     clean_up_tokenization_spaces: false

@@ -1,5 +1,5 @@
 /**
- * A model as the engine sees it: the decoder's graph over a cache, and the parameters that come in with each version.
+ * Interface of a model for the engine: the decoder's graph over a cache, and the parameters supplied with each version.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -12,9 +12,8 @@ export interface DecodableModel {
     ModelConfig,
     "layers" | "kvHeads" | "headDim" | "vocabSize" | "maxPositions" | "layerTraits" | "mixture" | "delta"
   >
-  /** The parameters that come in with each version. */
   readonly layout: Layout
-  /** The decoder; `trainable` gives the parameters of the layout by name, undefined for frozen ones. */
+  /** Builds the decoder; `trainable` returns the layout's parameters by name, undefined for frozen ones. */
   readonly build: (
     graph: Graph,
     trainable: (name: string) => Value | undefined,

@@ -1,10 +1,8 @@
 /**
- * A decoder as a graph, of what `family/Traits` tells apart: norms before, after or around each part, rotary positions
- * of several kinds or none, grouped-query attention over all tokens or a window, gated feed-forward parts or mixtures
- * of experts, and a low-rank adapter on any linear layer. Follows the `modeling_….py` of transformers; numbers agree
- * to 1e-4.
+ * Builds a decoder graph from the options in `family/Traits`, with a low-rank adapter on any linear layer. Follows
+ * transformers' `modeling_….py`; numbers agree to 1e-4.
  *
- * B rows of T tokens, N = B T, H hidden size. Training and generation differ in `attention` alone.
+ * B rows of T tokens, N = B T, H hidden size. Training and generation only differ in `attention`.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -18,38 +16,36 @@ import * as Scores from "./part/Scores.ts"
 import * as Rope from "./family/Rope.ts"
 import * as Tensors from "./Tensors.ts"
 
-/** What attention of a layer does beside the common. */
 export interface AttentionTraits {
   readonly layer: number
   /** Multiplies the scores. */
   readonly scale: number
   /** Scores s become c tanh(s / c). */
   readonly cap: number | undefined
-  /** A token sees itself and the `window - 1` before it; all where absent. */
+  /** A token sees itself and the `window - 1` before it; absent: all. */
   readonly window: number | undefined
-  /** A score of each head beside those of tokens, [heads]: part of the softmax, and of nothing after it. */
+  /** An additional score per head, [heads]: part of the softmax, without a value. */
   readonly sinks: Value | undefined
 }
 
-/** Queries [B, heads, T, D], keys and values [B, kvHeads, T, D] of a layer, rotated; gives [B, heads, T, D]. */
+/** Rotated queries [B, heads, T, D], keys and values [B, kvHeads, T, D] of a layer; returns [B, heads, T, D]. */
 export type Attention = (traits: AttentionTraits, queries: Value, keys: Value, values: Value) => Value
 
-/** Where tensors come from, in the graph's real type. */
 export interface Source {
   readonly tensor: (name: string, shape: ReadonlyArray<number>) => Value
-  /** x (N, in) times the weight [out, in] of that name: (N, out). Every product with a weight of a block goes here. */
+  /** x (N, in) times the named weight [out, in]: (N, out). Used for every matmul with a block's weight. */
   readonly product?: (x: Value, name: string, shape: readonly [number, number]) => Value
   /** Tensors of all experts in one, [E, ...]. */
   readonly stack?: Experts.Weights["stack"]
-  /** Of the module named without `.weight`. */
+  /** Adapter of the module; its name omits `.weight`. */
   readonly lowRank: (module: string) => LowRank.LowRank | undefined
 }
 
 /**
- * What the backward pass computes again. "parts": a layer from its input, but for attention itself, whose result is
- * kept: the least memory, for about a quarter more time. "elements": what lies between products of matrices, whose
- * results are kept: norms, activations; a few percent more time, and 4 N (H + 2 I + 2 heads D) bytes a layer more
- * memory than "parts". Attention's weights are made again in either.
+ * Values that the backward pass recomputes. "parts": a layer from its input, except the attention result, which is
+ * stored: least memory, for about a quarter more time. "elements": everything between matmuls, whose results are stored
+ * (norms, activations): a few percent more time, and 4 N (H + 2 I + 2 heads D) bytes more per layer than "parts".
+ * Attention weights are recomputed in both.
  */
 export type Remat = "parts" | "elements"
 
@@ -58,21 +54,19 @@ export interface Inputs {
   readonly inputIds: Value
   readonly positionIds: Value
   readonly attention: Attention
-  /** Of models with layers of the gated delta rule. */
   readonly recurrence?: DeltaNet.Recurrence | undefined
   readonly remat?: boolean | Remat
-  /** Pieces of N that feed-forward parts go in, one after the other, where parts are computed again; must divide N. */
+  /** Number of sequential pieces of N for feed-forward blocks, if parts are recomputed; must divide N. */
   readonly pieces?: number | undefined
-  /** Of mixtures of experts. */
   readonly routes?: Experts.Routes
 }
 
 export interface Outputs {
-  /** Final hidden states, normed (N, H). */
+  /** Final normed hidden states (N, H). */
   readonly hidden: Value
   /** Output matrix (V, H). */
   readonly head: Value
-  /** The logits (N, V) of hidden states (N, H), where they are not just their products with the output matrix. */
+  /** Custom logits (N, V) of hidden states (N, H), if they are not just products with the output matrix. */
   readonly logits?: ((hidden: Value) => Value) | undefined
 }
 
@@ -83,14 +77,13 @@ const rmsNorm = (graph: Graph, x: Value, weight: Value, epsilon: number): Value 
   return graph.mul(graph.mul(x, inverse), weight)
 }
 
-/** x k; k = 1 changes nothing and costs nothing. */
 const times = (graph: Graph, x: Value, k: number): Value => (k === 1 ? x : graph.scale(x, k))
 
 /** The logits of hidden states, (N, V). */
 export const logits = (graph: Graph, { head, logits }: Outputs, hidden: Value): Value =>
   logits?.(hidden) ?? graph.gemm(hidden, head, false, true)
 
-/** The output matrix, and how logits are made with it. */
+/** The output matrix, and a custom logits function if needed. */
 const headOf = (
   graph: Graph,
   config: ModelConfig,
@@ -106,7 +99,7 @@ const headOf = (
   return { head, logits: (hidden) => Scores.capped(graph, adapted(hidden), logitCap) }
 }
 
-/** Of (N, 2 heads D) queries, and the gate that each head's have beside them: (N, heads D) each. */
+/** Splits (N, 2 heads D) into queries and each head's gate: (N, heads D) each. */
 const apart = (graph: Graph, both: Value, heads: number): readonly [Value, Value] => {
   const [tokens, width] = both.shape as [Dim, number]
   const [queries, gate] = graph.split(graph.reshape(both, [tokens, heads, 2, width / 2 / heads]), 2, 2)
@@ -133,7 +126,7 @@ const linearOf = (graph: Graph, config: ModelConfig, source: Source) => {
   }
 }
 
-/** Of each way to turn positions, where a layer does so. */
+/** Angles per kind of rotary positions; undefined for unused ones. */
 const anglesOf = (graph: Graph, config: ModelConfig, positionIds: Value) =>
   config.ropes.map((rope, i) =>
     config.layerTraits.some((layer) => layer.rope === i)
@@ -142,8 +135,8 @@ const anglesOf = (graph: Graph, config: ModelConfig, positionIds: Value) =>
   )
 
 /**
- * x (N, …) through a part that goes by rows, in pieces one after the other: of long rows, what is inside of it would
- * take more than all that layers keep.
+ * Applies a row-wise part to x (N, …) piece by piece: for long rows, its intermediate values would exceed everything
+ * that layers store.
  */
 const inPieces = (graph: Graph, x: Value, pieces: number, part: (piece: Value) => Value): Value => {
   if (pieces === 1) return part(x)
@@ -151,7 +144,6 @@ const inPieces = (graph: Graph, x: Value, pieces: number, part: (piece: Value) =
   return graph.concat(each, 0, x.shape[0])
 }
 
-/** The decoder over these tokens. */
 export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
   const { attention, inputIds, positionIds, pieces = 1, recurrence, remat: asked = false, routes } = inputs
   const remat = asked === true ? "parts" : asked
@@ -175,8 +167,7 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
   const angles = anglesOf(graph, config, positionIds)
   const growth = config.queryGrowth && Rope.growth(graph, config.queryGrowth, config.maxPositions, positionIds)
 
-  // Whole parts computed again: the peak holds the activations of one of them. Or only what lies between products of
-  // matrices.
+  // Recomputes whole parts (the peak then has the activations of one part), or only the values between matmuls.
   const again = <A>(kind: Remat, inputs: ReadonlyArray<Value>, build: () => A): A =>
     remat === kind ? graph.checkpoint(inputs, build) : build()
 
@@ -185,7 +176,7 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     return name === undefined ? x : norm(x, name, hiddenSize)
   }
 
-  /** x + k y, y normed where norms stand after a part. */
+  /** x + k y, with y normed if the architecture has norms after a part. */
   const added = (x: Value, y: Value, layer: number, place: Tensors.NormPlace): Value =>
     graph.add(x, times(graph, normed(y, layer, place), config.residualScale))
 
@@ -254,7 +245,7 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     const { isDelta, isMixture } = config.layerTraits[layer]!
     const after = (x: Value) =>
       isMixture ? mixture(x, layer) : inPieces(graph, x, count, (piece) => feedForward(piece, layer))
-    // Attention's result is kept, so what comes after it is computed again from there; a delta rule's is not.
+    // The attention result is stored, so what follows is recomputed from it; a delta rule's result is not stored.
     if (!isDelta) return again("parts", [x], () => after(attend(x, layer)))
     const remembered = again("parts", [x], () => remember(x, layer))
     return again("parts", [remembered], () => after(remembered))

@@ -1,13 +1,12 @@
 /**
- * A layer's gated delta rule (Gated DeltaNet, Yang et al. 2024, 2412.06464), as Qwen 3.5 has it in the place of
- * attention: a state S [Dk, Dv] for each head of values, which forgets, and is corrected by what it did not know.
+ * Builds a gated delta rule layer (Gated DeltaNet, Yang et al. 2024, 2412.06464), which replaces attention in Qwen 3.5:
+ * each value head has a state S [Dk, Dv] that decays, and is corrected by its prediction error.
  *
  *     S_t = a_t S_{t-1} + b_t k_t (v_t - (a_t S_{t-1})ᵀ k_t)ᵀ    o_t = S_tᵀ q_t / sqrt(Dk)
  *
- * with ln a = -exp(A) softplus(x W_a + dt) and b = sigmoid(x W_b); queries, keys and values pass a short convolution
- * and SiLU first; queries and keys are then made of length 1. What a head gives is normed, and gated by SiLU(x W_z).
- *
- * Training and generation differ in `Recurrence` alone.
+ * with ln a = -exp(A) softplus(x W_a + dt) and b = sigmoid(x W_b). Queries, keys and values pass a short convolution
+ * and SiLU; queries and keys are L2-normalized; outputs are normed and gated by SiLU(x W_z). Training and generation
+ * only differ in `Recurrence`.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -15,7 +14,7 @@ import type { Value } from "../graph/Value.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
 import * as Tensors from "./Tensors.ts"
 
-/** Of all heads of values: queries and keys [B, T, Hv, Dk], values [B, T, Hv, Dv], ln a and b [B, T, Hv]. */
+/** For all value heads: queries and keys [B, T, Hv, Dk], values [B, T, Hv, Dv], ln a and b [B, T, Hv]. */
 export interface Operands {
   readonly queries: Value
   readonly keys: Value
@@ -24,7 +23,7 @@ export interface Operands {
   readonly betas: Value
 }
 
-/** What a token gets of those before it in its sequence. */
+/** Operations that mix a token with earlier ones of its sequence. */
 export interface Recurrence {
   /** The convolution of x [B, T, C] with a weight [C, 1, K]: [B, T, C]. */
   readonly convolve: (layer: number, x: Value, weight: Value) => Value
@@ -40,32 +39,29 @@ interface Parts {
   readonly width: Dim
 }
 
-/** How the layers around are built. */
 interface Around {
   readonly linear: (x: Value, layer: number, projection: Tensors.Projection) => Value
-  /** What is computed again in the backward pass. */
   readonly again: <A>(kind: "elements", inputs: ReadonlyArray<Value>, build: () => A) => A
-  /** The norm before this part. */
   readonly normed: (x: Value) => Value
 }
 
 const silu = (graph: Graph, x: Value): Value => graph.mul(x, graph.sigmoid(x))
 
-/** ln(1 + exp(x)), for large x too. */
+/** ln(1 + exp(x)), stable for large x. */
 const softplus = (graph: Graph, x: Value): Value => {
   const rest = graph.log(graph.add(graph.scalar(1), graph.exp(graph.neg(graph.abs(x)))))
   return graph.add(graph.max(x, graph.scalar(0)), rest)
 }
 
-/** What transformers adds to squares before a root. */
+/** Added to the sum of squares before the root, as in transformers. */
 const lengthEpsilon = 1e-6
 
 const ofLengthOne = (graph: Graph, x: Value): Value =>
   graph.div(x, graph.sqrt(graph.add(graph.sum(graph.mul(x, x), [-1], true), graph.scalar(lengthEpsilon))))
 
 /**
- * What the heads of a layer give, (N, Hv Dv): of the results of the linear layers `in_proj_qkv` (N, C), `in_proj_z`
- * (N, Hv Dv), `in_proj_b` and `in_proj_a` (N, Hv).
+ * Output of a layer's heads, (N, Hv Dv), from the results of the linear layers `in_proj_qkv` (N, C), `in_proj_z` (N, Hv
+ * Dv), `in_proj_b` and `in_proj_a` (N, Hv).
  */
 const mixed = (
   graph: Graph,
@@ -81,7 +77,7 @@ const mixed = (
   const weight = tensor(Tensors.deltaName(layer, "conv1d.weight"), [channels, 1, kernel])
   const convolved = silu(graph, recurrence.convolve(layer, inRows(qkv, channels), weight))
   const [queries, keys, values] = graph.split(convolved, 2, [keySize, keySize, valueSize]) as [Value, Value, Value]
-  /** Each head of keys serves the heads of values that follow each other. */
+  /** Repeats each key head for its consecutive value heads. */
   const ofHeads = (x: Value) => {
     const own = ofLengthOne(graph, inRows(x, keyHeads, 1, keyDim))
     const shared = graph.expand(own, [rows, width, keyHeads, valueHeads / keyHeads, keyDim])
@@ -103,7 +99,7 @@ const mixed = (
   return graph.reshape(gated, [graph.dimMul(rows, width), valueSize])
 }
 
-/** What the layer adds to x (N, H). */
+/** Output of the layer, which is added to x (N, H). */
 export const build = (graph: Graph, config: ModelConfig, parts: Parts & Around, x: Value, layer: number): Value => {
   const { again, linear, normed } = parts
   const projections = again("elements", [x], () => {

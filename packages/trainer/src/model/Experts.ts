@@ -1,15 +1,13 @@
 /**
- * Mixtures of experts: a router chooses k of E experts for each token, whose results are weighed and summed.
+ * Mixture of experts: a router chooses k of E experts for each token, whose results are weighted and summed.
  *
- * The weights of all experts are one tensor, `Stacks`, and a loop goes over blocks of rows that one expert computes
- * (`part/Dispatch`): the graph is as large with a thousand experts as with two, and experts that nobody chose cost
- * nothing. With a row x of token and its weight w,
+ * A loop runs over blocks of rows of one expert each (`part/Dispatch`), so that the graph's size does not depend on E,
+ * and unused experts cost nothing. For a row x of a token with weight w (0 for an empty row),
  *
  *     y = W_down (w h) + w b_down,  h = act(W_gate x, W_up x)
  *
- * and an empty row has w = 0, so it adds nothing anywhere, forward or backward. The backward pass computes h again,
- * block by block, and nothing of an expert's inside is kept. The choice has no gradient; the weights of the chosen
- * have. It may be written down, and be given (`Routes`): its weights are the present router's all the same.
+ * The backward pass recomputes h block by block; expert activations are never stored. The choice has no gradient, the
+ * weights of the chosen experts do. Choices may be recorded and supplied (`Routes`), weighted by the current router.
  */
 import { grad } from "../graph/Autodiff.ts"
 import { type Dim, dimAdd } from "../graph/Dim.ts"
@@ -21,16 +19,15 @@ import * as Gate from "./part/Gate.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
 import * as Tensors from "./Tensors.ts"
 
-/** Tensors of all experts in one, [E, ...], for the body of a loop. */
+/** Tensors of all experts in one, [E, ...], for a loop body. */
 export interface Stack {
   readonly captured: ReadonlyArray<Value>
-  /** One expert's tensor, of what the body captured and the number of the expert, int64 []. */
+  /** Selects one expert's tensor from the captured values; the expert's index is int64 []. */
   readonly pick: (graph: Graph, captured: ReadonlyArray<Value>, expert: Value) => Value
-  /** [E, ...], where it is trained. */
+  /** [E, ...], if trained. */
   readonly trained: Value | undefined
 }
 
-/** A stack that is one tensor. */
 export const stackOf = (tensor: Value, isTrained: boolean): Stack => ({
   captured: [tensor],
   pick: (graph, [stack], expert) => graph.gather(stack!, expert),
@@ -42,15 +39,15 @@ export interface Weights {
   readonly stack: (name: string, shape: ReadonlyArray<number>) => Stack
 }
 
-/** Who hears of choices, and who makes them. `mixture` counts the layers that have one, from 0. */
+/** Receives or supplies choices. `mixture` counts the layers that have one, from 0. */
 export interface Routes {
-  /** int64 (N, k); `RoutedExperts.unknown` where the router is to choose. */
+  /** int64 (N, k); `RoutedExperts.unknown` if the router chooses. */
   readonly given?: (mixture: number) => Value
   /** int64 (N, k) */
   readonly hear?: (mixture: number, chosen: Value) => void
 }
 
-/** The experts chosen for each token, int64 (N, k), and what their results are weighed by, (N, k). */
+/** The experts chosen for each token, int64 (N, k), and their weights, (N, k). */
 const route = (
   graph: Graph,
   config: ModelConfig,
@@ -65,7 +62,7 @@ const route = (
   const scores = isJoint ? graph.add(product, tensor(Tensors.routerBiasName(layer), [experts])) : product
   const [tokens] = scores.shape
   const shape = [tokens!, perToken]
-  // Kept for the backward pass: what is computed again must pass the same experts.
+  // Stored for the backward pass: recomputation must use the same experts.
   const mixture = config.layerTraits.slice(0, layer).filter(({ isMixture }) => isMixture).length
   const chosen = graph.outside(() => {
     const outputs = [
@@ -84,7 +81,7 @@ const route = (
   return { chosen, weights }
 }
 
-/** The same of gpt-oss: gate and up alternate along the last axis. */
+/** An expert of gpt-oss: gate and up alternate along the last axis. */
 const jointExpert = (
   graph: Graph,
   { alpha, limit }: NonNullable<NonNullable<ModelConfig["mixture"]>["joint"]>,
@@ -101,7 +98,7 @@ const jointExpert = (
   return graph.add(graph.gemm(graph.mul(hidden, w), down!), graph.mul(w, downBias!))
 }
 
-/** One expert over some rows x (n, H) with their weights w (n, 1). */
+/** One expert over rows x (n, H) with their weights w (n, 1). */
 const expert = (graph: Graph, config: ModelConfig, x: Value, w: Value, tensors: ReadonlyArray<Value>) => {
   const joint = config.mixture?.joint
   if (joint !== undefined) return jointExpert(graph, joint, x, w, tensors)
@@ -111,7 +108,7 @@ const expert = (graph: Graph, config: ModelConfig, x: Value, w: Value, tensors: 
   return product(graph.mul(hidden, w), down!)
 }
 
-/** A body of a loop: what it captures beside the stacks, and the tensors of an expert. */
+/** Splits a loop body's captured values: other values, and the tensors of an expert. */
 const bodyOf = ({ captured }: Run, stacks: ReadonlyArray<Stack>) => {
   let at = 0
   const parts = stacks.map(({ captured: { length } }) => captured.slice(at, (at += length)))
@@ -121,7 +118,7 @@ const bodyOf = ({ captured }: Run, stacks: ReadonlyArray<Stack>) => {
   }
 }
 
-/** The row of each choice, of all blocks' [S, P, width]: (N, k, width). */
+/** The row of each choice, from all blocks' [S, P, width]: (N, k, width). */
 const chosenRows = (graph: Graph, stacked: Value, { places }: Dispatch.Dispatch): Value => {
   const [blocks, rows, width] = stacked.shape as [Dim, Dim, Dim]
   return graph.gather(graph.reshape(stacked, [graph.dimMul(blocks, rows), width]), places)
@@ -129,7 +126,7 @@ const chosenRows = (graph: Graph, stacked: Value, { places }: Dispatch.Dispatch)
 
 const dot = (graph: Graph, a: Value, b: Value): Value => graph.sum(graph.mul(a, b), [0, 1])
 
-/** Gradients of the stacks that are trained: expert after expert, over its rows. */
+/** Gradients of the trained stacks: expert by expert, over its rows. */
 const weightGradients = (
   graph: Graph,
   config: ModelConfig,
@@ -176,7 +173,7 @@ export const build = (
   const { blocks, count, rows } = dispatch
   const table = [blocks, rows]
 
-  /** What the rows are weighed by, [S, P]. */
+  /** Weights of the rows, [S, P]. */
   const shared = (shares: Value): Value => {
     const flat = graph.reshape(shares, [graph.dimMul(...shares.shape)])
     const none = graph.expand(graph.scalar(0, shares.dtype), [1])

@@ -1,10 +1,9 @@
 /**
- * Models of the Hugging Face hub, downloaded once into the cache that core's tokenizers and data sets use.
+ * Downloads models of the Hugging Face hub, once, into the cache shared with core's tokenizers and data sets.
  *
- * A name is `owner/name` or `owner/name@revision`. The configuration comes first and is checked, so that an
- * architecture that is not built costs no gigabytes. Files are whole or not there, and downloads that broke off are
- * continued (`HubFiles`); once all are there no network is needed. `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`,
- * `HF_HUB_OFFLINE` are respected.
+ * A name is `owner/name` or `owner/name@revision`. The configuration is checked first, so that unsupported
+ * architectures fail early. Files are written atomically, and interrupted downloads are resumed (`HubFiles`); later no
+ * network is needed. Respects `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`, `HF_HUB_OFFLINE`.
  */
 import { HubFiles } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
@@ -12,10 +11,10 @@ import { ModelError } from "./ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
 import * as WeightFiles from "./WeightFiles.ts"
 
-/** Shards at once: enough to fill a line, few enough to be continued soon. */
+/** Parallel downloads of shards: enough to fill the connection, few enough to be resumed soon. */
 const concurrency = 4
 
-/** The folder of the model's files; `weights` false: of its configuration and tokenizer alone. */
+/** The folder of the model's files; `weights` false: only configuration and tokenizer. */
 export const download = Effect.fn("HubModel.download")(function* (name: string, weights = true) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -33,7 +32,7 @@ export const download = Effect.fn("HubModel.download")(function* (name: string, 
   const folder = yield* Effect.mapError(hub.cacheFolder("models", repository.folder), failed)
   const fetchFile = (file: string) => hub.fetch(`${repository.address}/${file}`, join(folder, file))
 
-  /** Whether the repository has the file; that it has not is remembered, so that the next start needs no network. */
+  /** Returns whether the repository has the file; its absence is stored, so that the next start needs no network. */
   const fetchOptional = Effect.fnUntraced(function* (file: string) {
     const absent = join(folder, `${file}.absent`)
     if (yield* fs.exists(absent)) return false
@@ -57,7 +56,7 @@ export const download = Effect.fn("HubModel.download")(function* (name: string, 
   const files = isSharded ? yield* WeightFiles.shardNames(folder) : [WeightFiles.singleFile]
   const present = yield* Effect.mapError(fs.readDirectory(folder), failed)
   const missing = files.filter((file) => !present.includes(file))
-  // That takes minutes.
+  // This takes minutes.
   if (missing.length > 0) yield* Effect.logInfo("weights are downloaded", { model: name, files: missing })
   yield* Effect.mapError(Effect.forEach(missing, fetchFile, { concurrency, discard: true }), failed)
   return folder

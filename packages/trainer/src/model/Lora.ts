@@ -1,12 +1,12 @@
 /**
  * Low-rank adapters (Hu et al. 2021, 2106.09685): W x + s B A x with A [r, in] and B [out, r], in PEFT's conventions.
  *
- * s = alpha / r, or alpha / sqrt(r) when rank-stabilised (2312.03732). A starts uniform in ±1/sqrt(in) (PEFT's
+ * s = alpha / r, or alpha / sqrt(r) if rank-stabilised (2312.03732). A starts uniform in ±1/sqrt(in) (PEFT's
  * kaiming_uniform with a = sqrt(5)), B at zero: before the first update the adapter changes nothing.
  *
- * With DoRA (2402.09353) each row of W + s B A is stretched to a trained length m, which starts at that of W's row;
- * gradients do not pass what it is divided by. Adapters may also be on the embedding (A [r, V] at zero, B [H, r]
- * normal) and on the output matrix; and either may be trained whole (`modulesToSave`).
+ * With DoRA (2402.09353) each row of W + s B A is scaled to a trained magnitude m, which starts at that of W's row; the
+ * divisor has no gradient. Adapters may also be on the embedding (A [r, V] at zero, B [H, r] normal) and on the output
+ * matrix; and either may be trained in full (`modulesToSave`).
  */
 import { type Pieces, run } from "../base/Pieces.ts"
 import { uniform } from "../base/CounterRandom.ts"
@@ -19,13 +19,13 @@ export interface LoraSettings {
   readonly alpha: number
   readonly targetModules: ReadonlyArray<string>
   readonly rslora: boolean
-  /** Rows of weights have a trained length; false unless told. */
+  /** DoRA: rows of weights have a trained magnitude. Default false. */
   readonly dora?: boolean
-  /** Trained whole: the embedding, the output matrix, or both; neither unless told. */
+  /** Modules trained in full: the embedding, the output matrix, or both. Default: neither. */
   readonly modulesToSave?: ReadonlyArray<string>
 }
 
-/** Beyond the width of any model an adapter is not low of rank. */
+/** An adapter wider than any model is not low-rank. */
 export const largestRank = 65_536
 
 export const scaleOf = ({ alpha, r, rslora }: Pick<LoraSettings, "alpha" | "r" | "rslora">): number =>
@@ -34,10 +34,9 @@ export const scaleOf = ({ alpha, r, rslora }: Pick<LoraSettings, "alpha" | "r" |
 export const nameOf = (module: string, part: "A" | "B"): string =>
   module === Tensors.embeddingModule ? `${module}.lora_embedding_${part}` : `${module}.lora_${part}.weight`
 
-/** Of the trained lengths of DoRA. */
 export const magnitudeOf = (module: string): string => `${module}.lora_magnitude_vector`
 
-/** What a tensor of an adapter is of: the module, and its part. */
+/** The module and part that an adapter's tensor belongs to. */
 export const partOf = (
   tensor: string
 ): { readonly module: string; readonly part: "A" | "B" | "magnitude" } | undefined => {
@@ -52,10 +51,10 @@ export const partOf = (
   return undefined
 }
 
-/** PEFT's word for all linear layers of all blocks. */
+/** PEFT's name for all linear layers of all blocks. */
 export const allLinear = "all-linear"
 
-/** What is not in blocks, and may have an adapter or be trained whole. */
+/** Modules outside of blocks that may have an adapter or be trained in full. */
 const outer = ["embed_tokens", "lm_head"] as const
 type Outer = (typeof outer)[number]
 
@@ -63,13 +62,12 @@ const isOuter = (name: string): name is Outer => outer.some((one) => one === nam
 
 const moduleOf = (name: Outer): string => (name === "embed_tokens" ? Tensors.embeddingModule : Tensors.headModule)
 
-/** What an adapter is on. */
 interface Targets {
   readonly projections: ReadonlyArray<Tensors.Projection>
   readonly outer: ReadonlyArray<Outer>
 }
 
-/** The names in the order of layers, or which of them is in no architecture. */
+/** The names in layer order, or an error message for a name that no architecture has. */
 export const known = (names: ReadonlyArray<string>): ReadonlyArray<string> | string => {
   if (names.length === 1 && names[0] === allLinear) return names
   const all = [...Object.keys(Tensors.projections), ...outer]
@@ -79,8 +77,8 @@ export const known = (names: ReadonlyArray<string>): ReadonlyArray<string> | str
 }
 
 /**
- * What is meant by the names, or what is wrong with them. The linear layers of most architectures, all of them named,
- * mean all of any architecture: settings have them by default, also for models whose layers are fused.
+ * Resolves the names, or describes the error. The full list of most architectures' linear layers means all of any
+ * architecture: it is the default, also for models with fused layers.
  */
 const targets = (
   names: ReadonlyArray<string>,
@@ -102,7 +100,7 @@ const targets = (
   return { projections: there.filter((name) => inBlocks.includes(name)), outer: found }
 }
 
-/** What is wrong with an adapter on this architecture. */
+/** Describes why an adapter does not fit this architecture; undefined if it does. */
 export const problemOf = (
   { dora, modulesToSave = [], targetModules }: LoraSettings,
   config: Pick<ModelConfig, "isFused" | "layerTraits" | "hasTiedHead">
@@ -120,7 +118,6 @@ export const problemOf = (
   return undefined
 }
 
-/** The tensors of one module's adapter. */
 const adapterOf = (
   module: string,
   [out, input]: readonly [number, number],
@@ -132,8 +129,8 @@ const adapterOf = (
 ]
 
 /**
- * A and B of each module, layer by layer; then of the embedding and the output matrix. Throws `RangeError` for what
- * `problemOf` names.
+ * A and B of each module, layer by layer; then of the embedding and the output matrix. Throws `RangeError` in the cases
+ * of `problemOf`.
  */
 export const layout = (config: ModelConfig, settings: Omit<LoraSettings, "alpha" | "rslora">): Parameters.Layout => {
   const { hiddenSize, vocabSize } = config
@@ -158,7 +155,7 @@ export const layout = (config: ModelConfig, settings: Omit<LoraSettings, "alpha"
   ])
 }
 
-/** The length of each of `rows` rows of a matrix. */
+/** The L2 norm of each of `rows` rows of a matrix. */
 export const rowLengths = (matrix: Float32Array, rows: number): Float32Array => {
   const width = matrix.length / rows
   return Float32Array.from({ length: rows }, (_, row) => {
@@ -168,19 +165,18 @@ export const rowLengths = (matrix: Float32Array, rows: number): Float32Array => 
   })
 }
 
-/** Whether a vector of nothing but A and B is told the base model by zeros in B. */
+/** True if the layout only has A and B, so that zeros in B give the base model. */
 export const isPlain = ({ slots }: Parameters.Layout): boolean =>
   slots.every(({ name }) => /\.lora_[AB]\.weight$/.test(name))
 
-/** Values before the first update; equal seeds give equal ones. Lengths and what is trained whole are left at zero. */
+/** Initial values, deterministic by seed. Magnitudes and modules trained in full are left at zero. */
 export const initial = (layout: Parameters.Layout, seed: number): Float32Array => run(initialPieces(layout, seed))
 
-/** Box and Muller's transform of two uniform numbers. */
 const normal = (seed: number, stream: number, at: number): number =>
   Math.sqrt(-2 * Math.log(1 - uniform(seed, stream, 2 * at))) *
   Math.cos(2 * Math.PI * uniform(seed, stream, 2 * at + 1))
 
-/** The same in pieces: a million values take 75 ms. */
+/** Like `initial`, in steps that yield to the event loop: a million values take 75 ms. */
 export function* initialPieces({ size, slots }: Parameters.Layout, seed: number): Pieces<Float32Array> {
   const values = new Float32Array(size)
   for (const [index, slot] of slots.entries()) {

@@ -1,9 +1,9 @@
 /**
- * An adapter merged into its model: a Hugging Face folder that needs no adapter, with the logits of both together.
+ * Merges an adapter into its model: writes a Hugging Face folder that needs no adapter and has the same logits.
  *
- * W becomes W + s B A, with DoRA each row of it stretched to its length; the embedding E + s (B A)ᵀ; what is trained
- * whole takes the base's place. Tensors are made and written one after the other, so that no second model is held. An
- * output matrix that is the embedding, and an adapter on either, become two matrices (`tie_word_embeddings` false).
+ * W becomes W + s B A, with DoRA each row scaled to its magnitude; the embedding E + s (B A)ᵀ. Tensors are written one
+ * by one, without a second model in memory. A tied output matrix with an adapter on it or the embedding is untied
+ * (`tie_word_embeddings` false).
  */
 import { Effect, FileSystem, Path } from "effect"
 import * as Lora from "./Lora.ts"
@@ -18,15 +18,13 @@ import * as Tensors from "./Tensors.ts"
 export interface Options {
   /** The folder of the model that the adapter was trained on. */
   readonly model: string
-  /** The adapter's PEFT folder. */
   readonly adapter: string
-  /** Made; what is there already is left alone, and the merge refused. */
+  /** Created; fails if it exists. */
   readonly to: string
-  /** Of the weights written. */
   readonly type: "F32" | "BF16"
 }
 
-/** Sums over the adapted weights, to compare what rounding changes with what the adapter changes. */
+/** Sums over the adapted weights, to compare the effect of rounding with that of the adapter. */
 interface Changes {
   /** Σ (merged - base)² */
   adapter: number
@@ -34,16 +32,15 @@ interface Changes {
   rounding: number
 }
 
-/** What rounding changes, as a share of what the adapter changes (root mean squares). */
+/** Effect of rounding relative to that of the adapter (root mean squares). */
 const roundingShare = ({ adapter, rounding }: Changes): number => (adapter === 0 ? 0 : Math.sqrt(rounding / adapter))
 
-/** Rows merged at once, after which others have their turn. */
+/** Rows merged before yielding to the event loop. */
 const rowsAtOnce = 256
 
-/** Parameters of the adapter by name. */
 type Read = (name: string) => Float32Array | undefined
 
-/** The rows of `weight` from `from` to `to`, with s B A added; A [r, in], B [out, r]. */
+/** Rows `from` to `to` of `weight`, with s B A added; A [r, in], B [out, r]. */
 const addLowRank = (
   weight: Float32Array,
   [from, to]: readonly [number, number],
@@ -60,7 +57,6 @@ const addLowRank = (
   }
 }
 
-/** Rows stretched to these lengths. */
 const stretch = (weight: Float32Array, lengths: Float32Array): void => {
   const width = weight.length / lengths.length
   const own = Lora.rowLengths(weight, lengths.length)
@@ -70,7 +66,6 @@ const stretch = (weight: Float32Array, lengths: Float32Array): void => {
   }
 }
 
-/** [rows, columns] to [columns, rows] */
 const transposed = (values: Float32Array, rows: number): Float32Array => {
   const columns = values.length / rows
   const result = new Float32Array(values.length)
@@ -88,7 +83,7 @@ const add = (changes: Changes, base: Float32Array, merged: Float32Array, type: O
   }
 }
 
-/** The weight of a module with its adapter; `weight` is changed. */
+/** Merges a module's adapter into `weight`, in place. */
 const mergeInto = Effect.fnUntraced(function* (
   weight: Float32Array,
   module: string,
@@ -97,7 +92,7 @@ const mergeInto = Effect.fnUntraced(function* (
   const [first, second] = [read(Lora.nameOf(module, "A")), read(Lora.nameOf(module, "B"))]
   if (first === undefined || second === undefined) return weight
   const { r } = adapter
-  // Of the embedding, tokens are rows: what is A elsewhere is B transposed, and the reverse.
+  // The embedding's rows are tokens: A and B are exchanged and transposed.
   const isEmbedding = module === Tensors.embeddingModule
   const [a, b] = isEmbedding ? [transposed(second, second.length / r), transposed(first, r)] : [first, second]
   const rows = b.length / r
@@ -110,11 +105,11 @@ const mergeInto = Effect.fnUntraced(function* (
   return weight
 })
 
-/** Whether the embedding and the output matrix, one in the base, differ once merged. */
+/** True if embedding and output matrix are tied in the base but differ after merging. */
 const unties = ({ hasTiedHead }: ModelConfig, { targetModules }: Lora.LoraSettings): boolean =>
   hasTiedHead && targetModules.some((name) => name === "embed_tokens" || name === "lm_head")
 
-/** Writes the merged model; `config.json` comes last: a folder that has it is whole. */
+/** Writes the merged model; `config.json` comes last, so a folder that has it is complete. */
 export const merge = Effect.fn("Merge.merge")(function* ({ adapter: adapterFolder, model, to, type }: Options) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -142,7 +137,7 @@ export const merge = Effect.fn("Merge.merge")(function* ({ adapter: adapterFolde
     const values = Effect.gen(function* () {
       const saved = read(name)
       if (saved !== undefined) return saved
-      // Checked by `readEntries`; of a tied output matrix the embedding is what there is.
+      // Checked by `readEntries`; a tied output matrix is stored as the embedding.
       const weight = yield* Safetensors.floats(entries.get(name) ?? entries.get(Tensors.embedding)!)
       const module = name.replace(/\.weight$/, "")
       if (read(Lora.nameOf(module, "A")) === undefined) return weight

@@ -1,9 +1,8 @@
 /**
- * A model: its architecture, tokenizer, frozen weights and trainable parameters; one value for training, generation and
- * saving.
+ * A model: architecture, tokenizer, frozen weights and trainable parameters, for training, generation and saving.
  *
- * Trained is either an adapter on frozen weights, or everything. `policy` is the model as training graphs see it,
- * `decodable` as the generation engine does, `trainable` as the trainer does.
+ * Either an adapter on frozen weights is trained, or everything. `policy` is the view for training graphs, `decodable`
+ * that for the generation engine, `trainable` that for the trainer.
  */
 import type { Tokenizer } from "@atropos/core"
 import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
@@ -28,25 +27,24 @@ import type { Policy, TrainableModel } from "./TrainableModel.ts"
 import * as Weights from "./Weights.ts"
 
 export interface Model {
-  /** Folder or hub id; what checkpoints name as their base. */
+  /** Folder or hub id; the base named in checkpoints. */
   readonly name: string
-  /** What checkpoints belong to, where the same name may mean another model elsewhere. Default: the name. */
+  /** Identity for checkpoints, if the name may mean another model elsewhere. Default: the name. */
   readonly identity?: string
   readonly config: ModelConfig
   readonly tokenizer: Tokenizer.TokenizerShape
-  /** What is not trained: everything beside an adapter, or nothing. */
+  /** Frozen weights: everything except an adapter, or nothing. */
   readonly weights: Weights.Weights
-  /** The trained parameters. */
   readonly layout: Layout
   readonly initial: Float32Array
   /**
-   * Parameters with which the model is the one without its adapter; absent where zeros in every B make it so, and where
-   * everything is trained.
+   * Parameters that reproduce the model without its adapter; absent if zeros in every B do, or if everything is
+   * trained.
    */
   readonly neutral?: Float32Array | undefined
-  /** Absent where everything is trained. */
+  /** Absent if everything is trained. */
   readonly adapter: Lora.LoraSettings | undefined
-  /** Writes trained parameters into a folder in the form that others load: a PEFT adapter, or the whole model. */
+  /** Writes trained parameters into a folder in a standard format: a PEFT adapter, or the whole model. */
   readonly write: (
     folder: string,
     parameters: Float32Array
@@ -55,7 +53,7 @@ export interface Model {
 
 type Graphed = Pick<Model, "weights" | "adapter">
 
-/** Tensors from the trained parameters first, then from the frozen ones; each once in a graph. */
+/** Tensor source: trained parameters first, then frozen ones; each is added once per graph. */
 export const source = (
   graph: Graph,
   { adapter, weights }: Graphed,
@@ -67,7 +65,7 @@ export const source = (
   const tensor: Decoder.Source["tensor"] = (name) => {
     const found = known.get(name) ?? trainable(name)
     if (found !== undefined) return found
-    // Loading has checked that every tensor of the architecture is there, and has rounded none but linear layers'.
+    // Loading has checked that every tensor exists, and only linear layers are quantized.
     const value = Weights.constant(graph, name, weights.get(name) as Weights.Tensor)
     known.set(name, value)
     return value
@@ -97,7 +95,7 @@ export const source = (
   }
 }
 
-/** What `MemoryPlan` has to know of weights in fewer bits. */
+/** Sizes of quantized weights for `MemoryPlan`. */
 const roundedOf = (weights: Weights.Weights): Pick<TrainableModel, "rounded"> => {
   const matrices = [...weights.values()].filter(Weights.isMatrix)
   if (matrices.length === 0) return {}
@@ -106,10 +104,9 @@ const roundedOf = (weights: Weights.Weights): Pick<TrainableModel, "rounded"> =>
   return { rounded: { bytes, largest: Math.max(...atOnce) } }
 }
 
-/** What a graph is built from. */
 type Built = Pick<Model, "config" | "weights" | "adapter" | "layout">
 
-/** The choices of each mixture, (N, k), of those of all, (B, T, L, k). */
+/** The choices of each mixture, (N, k), from those of all, (B, T, L, k). */
 const givenOf =
   (graph: Graph, routed: Value) =>
   (mixture: number): Value => {

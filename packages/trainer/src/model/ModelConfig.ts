@@ -1,8 +1,8 @@
 /**
- * What `config.json` of a Hugging Face model says about its architecture, for the families of `family/Families`.
+ * Parses the architecture from a Hugging Face model's `config.json`, for the families of `family/Families`.
  *
- * Everything that would change the numbers and is not built is refused by name; keys that do not matter are ignored.
- * RoPE's base and scaling are read from `rope_parameters` (transformers 5) or `rope_theta` and `rope_scaling` (before).
+ * Unsupported options that affect the numbers are rejected by name; irrelevant keys are ignored. RoPE's base and
+ * scaling are read from `rope_parameters` (transformers 5) or `rope_theta` and `rope_scaling` (before).
  */
 import { Option, Result, Schema } from "effect"
 import * as ConfigFile from "./family/ConfigFile.ts"
@@ -25,7 +25,7 @@ const decodeEnds = Schema.decodeUnknownOption(
 const idsOf = (ids: number | ReadonlyArray<number> | null | undefined): ReadonlyArray<number> =>
   typeof ids === "number" ? [ids] : (ids ?? [])
 
-/** What is wrong with tokens that are to end a sequence. */
+/** Describes invalid end-of-sequence tokens; undefined if they are valid. */
 export const strangerOf = (ids: ReadonlyArray<number>, vocabSize: number): string | undefined => {
   const stranger = ids.find((id) => id < 0 || id >= vocabSize)
   return stranger === undefined
@@ -33,7 +33,6 @@ export const strangerOf = (ids: ReadonlyArray<number>, vocabSize: number): strin
     : `eos_token_id ${stranger} is no token of a vocabulary of ${vocabSize} (0 to ${vocabSize - 1})`
 }
 
-/** Names of activations in files. */
 const activations: { readonly [name: string]: Activation } = {
   silu: "silu",
   gelu_pytorch_tanh: "gelu_tanh",
@@ -44,7 +43,7 @@ const full = "full_attention"
 const sliding = "sliding_attention"
 const linear = "linear_attention"
 
-/** Which layers have the gated delta rule, or what is wrong with what the file says of that. */
+/** Flags of the layers with the gated delta rule; an error if the file is inconsistent. */
 const deltaLayers = (family: Family, file: File): Result.Result<ReadonlyArray<boolean>, string> => {
   const { layer_types: types, num_hidden_layers: layers } = file
   const found = Array.from({ length: layers }, (_, layer) =>
@@ -53,7 +52,7 @@ const deltaLayers = (family: Family, file: File): Result.Result<ReadonlyArray<bo
   return found.includes(false) ? Result.succeed(found) : Result.fail(`no layer has attention (layer_types, ${full})`)
 }
 
-/** Which layers see only a window, or what is wrong with what the file says of that. */
+/** Flags of the layers with a sliding window; an error if the file is inconsistent. */
 const slidingLayers = (family: Family, file: File): Result.Result<ReadonlyArray<boolean>, string> => {
   const { layer_types: types, num_hidden_layers: layers, sliding_window: window } = file
   const usual = Array.from({ length: layers }, (_, layer) => family.slides?.(file, layer) ?? false)
@@ -73,7 +72,7 @@ const slidingLayers = (family: Family, file: File): Result.Result<ReadonlyArray<
     : Result.succeed(slides)
 }
 
-/** Rotary positions: of all layers, and of those with a window where they have their own. */
+/** Rotary positions: of all layers, and of those with a window if they have their own. */
 const ropesOf = (family: Family, file: File, headDim: number): Result.Result<ReadonlyArray<Rope>, string> => {
   const { rope_parameters: written, rope_scaling: scaling } = file
   const around = {
@@ -93,7 +92,7 @@ const ropesOf = (family: Family, file: File, headDim: number): Result.Result<Rea
   if (written != null && nested == null && Object.keys(written).length > 0) {
     return Result.fail(`rope_parameters of a ${file.model_type} are for each type of layer: ${full} and ${sliding}`)
   }
-  // transformers looks for `truncate` beside the types of layers, where no file has it.
+  // transformers reads `truncate` next to the layer types, where no file has it.
   const { truncate: _, ...ofAll } = written?.full_attention ?? scaling ?? {}
   const { truncate: __, ...ofSliding } = written?.sliding_attention ?? {}
   return Result.all([
@@ -102,11 +101,10 @@ const ropesOf = (family: Family, file: File, headDim: number): Result.Result<Rea
   ])
 }
 
-/** How much of each head is turned, where a file says that it is not all. */
+/** The rotated share of each head, if less than all. */
 const partOf = ({ partial_rotary_factor: own, rope_parameters: ropes, rope_scaling: old }: File) =>
   [own, ropes?.partial_rotary_factor, old?.partial_rotary_factor].find((part) => part != null && part !== 1)
 
-/** What would change the numbers and is not built. */
 const unsupported = (family: Family, file: File, activation: string): string | undefined => {
   const quantized = Option.getOrUndefined(asRecord(file.quantization_config))
   if (quantized?.quant_method === "mxfp4") {
@@ -132,7 +130,6 @@ const sizes = (file: File): Result.Result<Pick<ModelConfig, "heads" | "kvHeads" 
   return Result.succeed({ heads, kvHeads, headDim })
 }
 
-/** The family's configuration, checked. */
 const read = (family: Family, file: File, from: TextPart.Read): Result.Result<ModelConfig, string> =>
   Result.gen(function* () {
     const activation = file.hidden_activation ?? file.hidden_act ?? "silu"
@@ -198,7 +195,7 @@ const read = (family: Family, file: File, from: TextPart.Read): Result.Result<Mo
     }
   })
 
-/** Reads the parsed file; the failure says what is wrong with it. */
+/** Parses the file's JSON value; the error describes the problem. */
 export const parse = (whole: unknown): Result.Result<ModelConfig, string> => {
   const found = Option.getOrUndefined(Option.map(asRecord(whole), TextPart.read))
   const name = Option.getOrUndefined(named(found?.file))?.model_type
@@ -215,26 +212,26 @@ export const parse = (whole: unknown): Result.Result<ModelConfig, string> => {
   )
 }
 
-/** As many positions as change nothing for shorter sequences: beyond the original ones longrope turns otherwise. */
+/** Default max positions: not beyond longrope's original positions, where it uses other factors for all sequences. */
 export const usualPositions = ({ maxPositions, ropes }: ModelConfig): number =>
   Math.min(
     maxPositions,
     ...ropes.map(({ scaling }) => (scaling?.kind === "longrope" ? scaling.originalMaxPositions : maxPositions))
   )
 
-/** The tokens that end a sequence according to the text of `generation_config.json`, if it names any. */
+/** The end-of-sequence tokens in the text of `generation_config.json`, if any. */
 export const endTokens = (text: string): Option.Option<ReadonlyArray<number>> =>
   Option.flatMap(decodeEnds(text), ({ eos_token_id }) =>
     eos_token_id == null ? Option.none() : Option.some(idsOf(eos_token_id))
   )
 
-/** The file of a configuration, as transformers reads it: what was read, but for the type that weights now have. */
+/** The configuration file for transformers: as read, except the weights' type. */
 export const encode = (config: ModelConfig): { readonly [name: string]: unknown } => {
   const { architecture, eosTokenIds, file, hasTiedHead, textOf } = config
   const { dtype: _, torch_dtype: __, ...kept } = file
   return {
     ...kept,
-    // Of a part for text it is the files that say it (`ModelFolder`).
+    // For a text part it comes from the files (`ModelFolder`).
     ...(textOf !== undefined && { tie_word_embeddings: hasTiedHead }),
     architectures: [families[architecture]!.className],
     ...(eosTokenIds.length > 0 && { eos_token_id: eosTokenIds.length === 1 ? eosTokenIds[0] : eosTokenIds }),

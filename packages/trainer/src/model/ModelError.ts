@@ -1,13 +1,13 @@
-/** A model cannot be read, or is none that can be trained. */
+/** A model cannot be read or trained. */
 import { Schema } from "effect"
 
 export const ModelFailure = Schema.Literals([
-  "missing", // a file or a tensor is not there
-  "damaged", // a file is not what its name says
-  "unsupported", // another architecture, or an option of it that is not built
-  "mismatch", // a tensor's shape or type is not what the configuration says
-  "settings", // what is asked of it contradicts itself
-  "hub", // it cannot be fetched
+  "missing", // a file or a tensor does not exist
+  "damaged", // a file is malformed
+  "unsupported", // an unsupported architecture or option
+  "mismatch", // a tensor's shape or type differs from the configuration
+  "settings", // the settings contradict each other
+  "hub", // it cannot be downloaded
   "disk" // a file cannot be written
 ])
 
@@ -19,7 +19,6 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** What failed while `path` was written, as a `ModelError`. */
 export const unwritten =
   (path: string) =>
   (cause: { readonly message: string }): ModelError =>

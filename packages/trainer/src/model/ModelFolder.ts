@@ -1,10 +1,7 @@
 /**
- * Models as Hugging Face's folders: `config.json`, and `model.safetensors` or shards with
- * `model.safetensors.index.json`.
- *
- * Reading checks every tensor of the architecture against what the configuration says, before anything is loaded.
- * Tensors of another type than bf16, f16 or f32, missing ones and such of another shape are named; spare ones are
- * ignored.
+ * Reads and writes models as Hugging Face folders: `config.json`, and `model.safetensors` or shards with
+ * `model.safetensors.index.json`. Before loading, checks every tensor of the architecture: missing ones, other shapes,
+ * and types other than bf16, f16 or f32 are errors; extra ones are ignored.
  */
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
@@ -21,12 +18,11 @@ import type { Tensor } from "./Weights.ts"
 export { singleFile } from "./WeightFiles.ts"
 
 export const configFile = "config.json"
-/** How the model is to be sampled; of interest are the tokens that end a sequence. */
+/** Generation settings; only the end-of-sequence tokens are used. */
 export const generationFile = "generation_config.json"
-/** A PEFT adapter's folder has it. */
 export const adapterFile = "adapter_config.json"
 export const tokenizerFiles = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
-/** Where folders of models of text and pictures may have their template. */
+/** Chat template file in some multimodal models' folders. */
 const processorTemplate = "chat_template.json"
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
@@ -37,8 +33,8 @@ const types = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const
 const isFloat = (type: Safetensors.SafetensorsType): type is keyof typeof types => Object.hasOwn(types, type)
 
 /**
- * Whether the output matrix is the embedding. Of models of text and pictures two files may say it, in different ways,
- * and published ones leave it out: transformers looks whether there is a matrix, and so does this.
+ * Returns whether the output matrix is tied to the embedding. Multimodal models may state it in two files in different
+ * ways, and published ones omit it: like transformers, checks if there is a separate matrix.
  */
 const hasTiedHead = Effect.fnUntraced(function* (folder: string, config: ModelConfig.ModelConfig) {
   if (config.textOf === undefined) return config.hasTiedHead
@@ -48,7 +44,7 @@ const hasTiedHead = Effect.fnUntraced(function* (folder: string, config: ModelCo
   })
 })
 
-/** What is said of a folder without a configuration: what it holds instead, if that is known. */
+/** Error for a folder without a configuration, with its actual contents if recognised. */
 const withoutConfig = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -69,7 +65,6 @@ const withoutConfig = Effect.fnUntraced(function* (folder: string) {
   )
 })
 
-/** The architecture of a folder's model. */
 export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -82,7 +77,7 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
   if (Option.isNone(json)) return yield* fail("damaged", `${join(folder, configFile)} is not JSON`)
   const config = ModelConfig.parse(json.value)
   if (Result.isFailure(config)) return yield* fail("unsupported", `${join(folder, configFile)}: ${config.failure}`)
-  // Chat models end a turn with another token than a text; only the generation's file lists both.
+  // Chat models end a turn with another token than a text; only the generation file lists both.
   const isThere = yield* Effect.orElseSucceed(fs.exists(join(folder, generationFile)), () => false)
   const generation = isThere ? Option.some(yield* WeightFiles.readText(join(folder, generationFile))) : Option.none()
   const ends = Option.flatMap(generation, ModelConfig.endTokens)
@@ -102,7 +97,7 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
   }
 })
 
-/** How alike two names are: the number of their dotted parts that agree from either end. */
+/** Similarity of two names: number of equal dotted parts from either end. */
 const likeness = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): number => {
   const shorter = Math.min(a.length, b.length)
   let front = 0
@@ -112,7 +107,6 @@ const likeness = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): number =>
   return front + back
 }
 
-/** The most similar of the names that nothing else needs. */
 const nearest = (name: string, names: Iterable<string>): string => {
   const parts = name.split(".")
   let best = ""
@@ -142,7 +136,6 @@ const check = (
   return undefined
 }
 
-/** Where the architecture's tensors lie. */
 export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
   folder: string,
   config: ModelConfig.ModelConfig
@@ -150,7 +143,7 @@ export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
   const fs = yield* FileSystem.FileSystem
   const entries = new Map<string, Safetensors.Entry>()
   for (const path of yield* WeightFiles.paths(folder)) {
-    // The hub's own cache links to its blobs; constants are read from the real place.
+    // The hub cache uses symlinks to blobs; constants are read from the real path.
     const real = yield* Effect.orElseSucceed(fs.realPath(path), () => path)
     for (const [name, entry] of (yield* Safetensors.head(real)).tensors) {
       entries.set(TextPart.plainName(name), entry)
@@ -163,7 +156,7 @@ export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
   return entries
 })
 
-/** Says what of a model of text and pictures is not loaded; nothing of any other. */
+/** Logs which parts of a multimodal model are not loaded; nothing for other models. */
 export const tellTextPart = (
   model: string,
   config: ModelConfig.ModelConfig,
@@ -177,8 +170,8 @@ export const tellTextPart = (
       })
 
 /**
- * Fails where a weight is NaN or infinite: all that such a model says is, and no update mends it. Reads all of them, a
- * second or so a gigabyte.
+ * Fails if a weight is NaN or infinite: the model's output would be too, and no update fixes it. Reads all weights,
+ * about a second per gigabyte.
  */
 const look = Effect.fn("ModelFolder.checkFinite")(function* (
   folder: string,
@@ -199,12 +192,12 @@ const look = Effect.fn("ModelFolder.checkFinite")(function* (
   }
 })
 
-/** Bytes of files below which they are looked at each time. */
+/** File size in bytes below which results are not cached. */
 const large = 2 ** 28
 
 /**
- * Fails where a weight is no number. Files that were found sound are not read again while they are as they were: the
- * cache remembers them (`base/CacheFile`, kind `checked`).
+ * Fails if a weight is NaN or infinite. Files that passed are not read again while unchanged: the cache stores that
+ * (`base/CacheFile`, kind `checked`).
  */
 export const checkFinite = Effect.fnUntraced(function* (
   folder: string,
@@ -228,11 +221,11 @@ export const checkFinite = Effect.fnUntraced(function* (
   if (Option.isNone(marker)) return yield* checked
   if (yield* Effect.orElseSucceed(fs.exists(marker.value), () => false)) return
   yield* checked
-  // A cache that cannot be written costs the next start some seconds.
+  // Without a writable cache, the next start takes some seconds longer.
   yield* Effect.ignore(CacheFile.ensure(marker.value, (partial) => fs.writeFileString(partial, folder)))
 })
 
-/** The tensors, all or some, as constants that are read in place. */
+/** All or some tensors, as constants that are read in place. */
 export const weights = (
   config: ModelConfig.ModelConfig,
   entries: ReadonlyMap<string, Safetensors.Entry>
@@ -247,7 +240,7 @@ export const weights = (
     })
   )
 
-/** Writes a model; its weights must be values. */
+/** Writes a model; its weights must be in memory. */
 export const write = Effect.fn("ModelFolder.write")(
   function* (folder: string, config: ModelConfig.ModelConfig, tensors: ReadonlyMap<string, Tensor>) {
     const fs = yield* FileSystem.FileSystem
@@ -262,7 +255,6 @@ export const write = Effect.fn("ModelFolder.write")(
   (effect, folder) => Effect.mapError(effect, unwritten(folder))
 )
 
-/** Writes files of JSON by name. */
 export const writeJson = Effect.fn("ModelFolder.writeJson")(
   function* (folder: string, files: { readonly [file: string]: unknown }) {
     const fs = yield* FileSystem.FileSystem
@@ -274,7 +266,7 @@ export const writeJson = Effect.fn("ModelFolder.writeJson")(
   (effect, folder) => Effect.mapError(effect, unwritten(folder))
 )
 
-/** Copies a tokenizer, and what the model's author says of sampling, beside a model. */
+/** Copies the tokenizer and generation settings to a model's folder. */
 export const copyTokenizer = Effect.fn("ModelFolder.copyTokenizer")(
   function* (from: string, to: string) {
     const fs = yield* FileSystem.FileSystem

@@ -1,4 +1,4 @@
-/** Attention for training: causal, over rows that may hold several sequences one after the other. */
+/** Attention for training: causal, over rows that may hold several consecutive sequences. */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -6,7 +6,7 @@ import type { Attention } from "./Decoder.ts"
 import * as Scores from "./part/Scores.ts"
 
 /**
- * softmax(k Q Kᵀ) V, where a token sees those of its own segment that are not after it, or the last of them.
+ * softmax(k Q Kᵀ) V, where a token sees itself and earlier tokens of its own segment, within the window if any.
  * `segmentIds` and `positionIds` are int32 [B, T]; positions restart with every segment.
  */
 export const make = (graph: Graph, segmentIds: Value, positionIds: Value): Attention => {
@@ -23,7 +23,7 @@ export const make = (graph: Graph, segmentIds: Value, positionIds: Value): Atten
     const [, heads, , size] = queries.shape as [Dim, number, Dim, number]
     const kvHeads = keys.shape[1] as number
     const perKv = heads / kvHeads
-    // The queries that share keys are stacked, so that no key is repeated.
+    // Queries that share keys are stacked, so that keys are not repeated.
     const stacked = [rows, kvHeads, graph.dimMul(perKv, width)]
     const grouped = graph.reshape(graph.scale(queries, scale), [...stacked, size])
     const scores = Scores.capped(graph, graph.matmul(grouped, graph.transpose(keys, [0, 1, 3, 2])), cap)

@@ -1,14 +1,13 @@
 /**
- * The gated delta rule for training, over rows that may hold several sequences one after the other: in chunks of 32
- * tokens (Yang et al. 2024, 2412.06464, section 3.3). No state goes from one sequence into another.
+ * Gated delta rule for training, over rows of several sequences without state across them: in chunks of 32 tokens (Yang
+ * et al. 2024, 2412.06464, section 3.3).
  *
- * Within a chunk the corrections v_t of its tokens depend on each other by a triangular system (I + L) V = ..., whose
- * inverse is put together from those of halves, X - X M X (substitution, in products of matrices, of all chunks at
- * once); all of that has its gradient by the rules of graphs. From chunk to chunk goes the state, in a loop:
+ * Within a chunk the corrections v_t solve a triangular system (I + L) V = ..., whose inverse is composed from those of
+ * halves, X - X M X, for all chunks in parallel. A loop passes the state from chunk to chunk:
  *
  *     V = U - W S    O = Q S + A V    S' = g S + Kᵀ V
  *
- * The backward pass computes the states again, and goes through the chunks from the last to the first.
+ * The backward pass recomputes the states, and iterates in reverse.
  */
 import { grad } from "../graph/Autodiff.ts"
 import { type Dim, dimMul, dimSub } from "../graph/Dim.ts"
@@ -23,26 +22,26 @@ export const chunk = 32
 
 const chunks = "delta_chunks"
 
-/** A constant of the size of a chunk squared. */
+/** A constant chunk-by-chunk matrix. */
 const square = (graph: Graph, name: string, f: (i: number, j: number) => boolean): Value => {
   const ones = Array.from({ length: chunk ** 2 }, (_, at) => (f(Math.floor(at / chunk), at % chunk) ? 1 : 0))
   const values = graph.real === "float64" ? Float64Array.from(ones) : Float32Array.from(ones)
   return graph.initializer(`delta.${name}`, graph.real, [chunk, chunk], values)
 }
 
-/** N chunks of C tokens, and what of them belongs together; all of ones and zeros. */
+/** N chunks of C tokens, and masks of ones and zeros for sequence boundaries. */
 interface Layout {
   /** int64 [] */
   readonly count: Value
   /** x [B, T, ...] with zeros after the last token: [N, B, H, C, ...] */
   readonly cut: (x: Value) => Value
-  /** [N, B, 1, C, C]: j is i, or before it in its sequence. */
+  /** [N, B, 1, C, C]: 1 if j equals i, or precedes it in its sequence. */
   readonly same: Value
-  /** [N, B, 1, C, 1]: of the sequence that the chunk before ended in. */
+  /** [N, B, 1, C, 1]: 1 for tokens of the sequence that the previous chunk ended in. */
   readonly reads: Value
-  /** [N, B, 1, C, 1]: of the sequence that the chunk ends in. */
+  /** [N, B, 1, C, 1]: 1 for tokens of the sequence that the chunk ends in. */
   readonly writes: Value
-  /** [N, B, 1, 1, 1]: the sequence at the end is that at the end of the chunk before. */
+  /** [N, B, 1, 1, 1]: 1 if the chunk ends in the sequence that the previous chunk ended in. */
   readonly goesOn: Value
 }
 
@@ -90,14 +89,14 @@ const inverse = (graph: Graph, lower: Value, halves: ReadonlyArray<Value>, ident
   return known
 }
 
-/** Of one chunk: what it gives [B, H, C, Dv], and the state after it. */
+/** One chunk: its output [B, H, C, Dv], and the state after it. */
 const step = (g: Graph, [u, w, q, a, k, decay]: ReadonlyArray<Value>, state: Value): readonly [Value, Value] => {
   const corrected = g.sub(u!, g.matmul(w!, state))
   const given = g.add(g.matmul(q!, state), g.matmul(a!, corrected))
   return [given, g.add(g.mul(state, decay!), g.matmul(g.transpose(k!, [0, 1, 3, 2]), corrected))]
 }
 
-/** From chunk to chunk: [N, B, H, C, Dv] of what `step` works with, each [N, B, H, ...]. */
+/** Loops over chunks: [N, B, H, C, Dv] from the inputs of `step`, each [N, B, H, ...]. */
 const scan = (graph: Graph, { count }: Layout, inputs: ReadonlyArray<Value>): Value => {
   const [, rows, heads, , valueDim] = inputs[0]!.shape as [Dim, Dim, number, number, number]
   const keyDim = inputs[1]!.shape[4]!
@@ -130,7 +129,7 @@ const scan = (graph: Graph, { count }: Layout, inputs: ReadonlyArray<Value>): Va
         const [before, ...others] = grad(g, g.add(dot(given, dy!), dot(next, run.carried[0]!)), [state!, ...parts])
         return { carried: [before!], stacked: others }
       })
-      // The last chunk came first.
+      // The loop ran in reverse.
       const ends = [last, graph.scalar(-1, "int64"), graph.scalar(-1, "int64")]
       const backwards = graph.node("Range", ends, "int64", [chunks])
       return stacked.map((x) => graph.gather(x, backwards))
@@ -138,7 +137,7 @@ const scan = (graph: Graph, { count }: Layout, inputs: ReadonlyArray<Value>): Va
   }))[0]!
 }
 
-/** `segmentIds` and `positionIds` int32 [B, T]; a segment lies in one piece, and its positions count from 0. */
+/** `segmentIds` and `positionIds` int32 [B, T]; a segment is contiguous, and its positions count from 0. */
 export const make = (graph: Graph, segmentIds: Value, positionIds: Value): Recurrence => {
   const [rows, width] = segmentIds.shape as [Dim, Dim]
   const layout = layoutOf(graph, segmentIds)
@@ -170,7 +169,7 @@ export const make = (graph: Graph, segmentIds: Value, positionIds: Value): Recur
     const sums = graph.cumsum(cut(decays), 3)
     const sum = graph.reshape(sums, [...shape, 1])
     const end = graph.slice(sum, 3, chunk - 1, chunk)
-    // Masked before the exponential: what lies behind would overflow.
+    // Masked before the exponential, because masked entries would overflow.
     const distance = graph.mul(graph.sub(sum, graph.reshape(sums, [chunks, rows, heads, 1, chunk])), same)
     const decay = graph.mul(graph.exp(distance), same)
     const across = graph.transpose(k, [0, 1, 2, 4, 3])

@@ -1,25 +1,20 @@
 /**
- * Trainable parameters: one flat vector of floats, and where in it each tensor lies.
- *
- * Tensors have the names and layouts of Hugging Face and PEFT (without `base_model.model.`):
- * `model.layers.0.self_attn.q_proj.weight` [out, in], `….lora_A.weight` [r, in], `….lora_B.weight` [out, r]; saving
- * needs no rearranging.
+ * Trainable parameters: one flat vector of floats, and each tensor's place in it. Names and layouts are those of
+ * Hugging Face and PEFT (without `base_model.model.`): `model.layers.0.self_attn.q_proj.weight` [out, in],
+ * `….lora_A.weight` [r, in], `….lora_B.weight` [out, r].
  */
 export interface Slot {
   readonly name: string
   readonly shape: ReadonlyArray<number>
-  /** First element in the vector. */
   readonly offset: number
   readonly size: number
 }
 
 export interface Layout {
   readonly slots: ReadonlyArray<Slot>
-  /** Elements of the vector. */
   readonly size: number
 }
 
-/** One tensor after the other. */
 export const layout = (
   tensors: ReadonlyArray<{ readonly name: string; readonly shape: ReadonlyArray<number> }>
 ): Layout => {
@@ -33,6 +28,6 @@ export const layout = (
   return { slots, size: offset }
 }
 
-/** The part of the vector that is a tensor's, not copied. */
+/** A tensor's part of the vector, not copied. */
 export const view = (parameters: Float32Array, { offset, size }: Slot): Float32Array =>
   parameters.subarray(offset, offset + size)

@@ -1,9 +1,7 @@
 /**
- * Adapters as PEFT's folders: `adapter_config.json` and `adapter_model.safetensors` with names under
- * `base_model.model.`.
- *
- * What is written loads in PEFT, and a plain LoRA on layers of blocks in vLLM and SGLang too. What is read must be of
- * the same rank and modules as the model's layout; what is not built (biases, other ranks by layer) is refused by name.
+ * Reads and writes adapters as PEFT folders: `adapter_config.json` and `adapter_model.safetensors`, names under
+ * `base_model.model.`. Plain LoRA on block layers also loads in vLLM and SGLang. Rank and modules of a read adapter
+ * must match the model's layout; unsupported options (biases, ranks that differ by layer) are rejected by name.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as TextPart from "./family/TextPart.ts"
@@ -26,20 +24,20 @@ export interface Written {
   readonly parameters: Float32Array
   /** Folder or hub id of the frozen model. */
   readonly base: string
-  /** Where that is a model of text and pictures, names are of its modules. */
+  /** Set for the text part of a multimodal model: names are those of the whole model's modules. */
   readonly textOf?: ModelConfig["textOf"]
-  /** Default F32. vLLM and SGLang take either. */
+  /** Default F32. vLLM and SGLang support both. */
   readonly type?: "F32" | "BF16"
 }
 
-/** Of an adapter on a model of text and pictures the name that it has on the part for text. */
+/** Maps names of an adapter on a multimodal model to names in the text part. */
 const plainName = (name: string): string =>
   name.startsWith(prefix) ? `${prefix}${TextPart.plainName(name.slice(prefix.length))}` : name
 
 /** `q_proj` of `model.layers.0.self_attn.q_proj`. */
 const lastOf = (module: string): string => module.split(".").at(-1) ?? ""
 
-/** What tensors of an adapter are on, and what is among them as a whole. */
+/** Modules with an adapter, and modules saved in full, among these tensors. */
 const modulesIn = (names: Iterable<string>) => {
   const adapted = new Set<string>()
   const saved = new Set<string>()
@@ -51,7 +49,7 @@ const modulesIn = (names: Iterable<string>) => {
   return { adapted: [...adapted], saved: [...saved] }
 }
 
-/** The embedding and the output matrix, where there are adapters on them, and their shapes [V, H]. */
+/** Names and shapes [V, H] of the embedding and output matrix, if they have adapters. */
 const frozenBeside = ({ slots }: Parameters.Layout) =>
   [Tensors.embeddingModule, Tensors.headModule].flatMap((module) => {
     const shapeOf = (part: "A" | "B") => slots.find(({ name }) => name === Lora.nameOf(module, part))?.shape
@@ -60,7 +58,7 @@ const frozenBeside = ({ slots }: Parameters.Layout) =>
     return [{ module, shape: module === Tensors.embeddingModule ? [a[1], b[0]] : [b[0], a[1]] }]
   })
 
-/** The configuration comes last: a folder that has it is whole. */
+/** The configuration is written last, so a folder that has it is complete. */
 export const write = Effect.fn("Peft.write")(
   function* (folder: string, { adapter, base, layout, parameters, textOf, type = "F32" }: Written) {
     const fs = yield* FileSystem.FileSystem
@@ -107,13 +105,13 @@ const File = Schema.Struct({
 const decodeConfig = Schema.decodeUnknownOption(Schema.fromJsonString(File))
 const decodeKeys = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-/** Keys that change no number of an adapter that is there: read above, of training, or of nobody's interest. */
+/** Keys that do not affect a trained adapter's numbers: read above, only for training, or informational. */
 const harmless = new Set([
   ...Object.keys(File.fields),
   "auto_mapping",
   "base_model_name_or_path",
   "ensure_weight_tying",
-  // The file of weights says which layers are adapted.
+  // The weights file determines which layers are adapted.
   "exclude_modules",
   "inference_mode",
   "lora_dropout",
@@ -126,7 +124,8 @@ const harmless = new Set([
 ])
 
 /**
- * Ways to begin that leave the frozen weights alone. PiSSA, OLoRA and others change them when the adapter is loaded.
+ * Initializations that leave the frozen weights unchanged. PiSSA, OLoRA and others change them when the adapter is
+ * loaded.
  */
 const plainStarts = new Set<unknown>([true, false, "gaussian"])
 
@@ -145,13 +144,11 @@ const unsupported = (keys: { readonly [key: string]: unknown }): string | undefi
   return undefined
 }
 
-/** The modules that a file of weights has adapters on. */
 const adaptedModules = Effect.fnUntraced(function* (file: string) {
   const { tensors } = yield* Safetensors.head(file)
   return modulesIn(tensors.keys()).adapted
 })
 
-/** The settings of an adapter's folder. */
 export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -170,7 +167,7 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
     return yield* fail("damaged", `${configFile} has no r, lora_alpha and target_modules of PEFT's kinds`)
   }
   const { lora_alpha: alpha, modules_to_save: saved, r, target_modules: named, use_dora, use_rslora } = config
-  // SkyRL writes none, and a text is a pattern of names: then the weights say which layers they are of.
+  // SkyRL writes none, and a string is a name pattern: the weights then determine the layers.
   const isNamed = named === Lora.allLinear || Array.isArray(named)
   const modules = isNamed ? named : yield* adaptedModules(join(folder, weightsFile))
   const targetModules = Lora.known(typeof modules === "string" ? [modules] : modules)
@@ -189,7 +186,7 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
   return settings
 })
 
-/** The values of an adapter, flat in the layout of the model it is for; rank, scale and layers must be the model's. */
+/** Reads an adapter's values, flat in the model's layout; rank, scale and layers must match the model's. */
 export const read = Effect.fn("Peft.read")(function* (
   folder: string,
   { adapter, layout }: { readonly adapter: Lora.LoraSettings; readonly layout: Parameters.Layout }
@@ -227,7 +224,7 @@ export const read = Effect.fn("Peft.read")(function* (
   }
   const names = new Set(layout.slots.map(({ name }) => `${prefix}${name}`))
   for (const { module, shape } of frozenBeside(layout)) {
-    // PEFT writes the frozen matrix of an adapted embedding too: it must be the model's, by its size at least.
+    // PEFT also writes the frozen matrix of an adapted embedding: its size at least must match the model's.
     const name = `${prefix}${module}.base_layer.weight`
     const entry = tensors.get(name)
     if (entry !== undefined && entry.shape.join() !== shape.join()) {

@@ -1,9 +1,8 @@
 /**
- * A model of a Hugging Face folder or hub id, with an adapter to train on it or to be trained whole.
+ * Loads a model from a Hugging Face folder or hub id, with an adapter to train on it or for full training.
  *
- * Under an adapter the weights stay where they are in the files (or, of half precision, in a widened file of the
- * cache), and are mapped when a graph is loaded. Trained whole, they are widened to floats in memory: 4 bytes a
- * parameter here, 12 more in the optimizer.
+ * With an adapter the weights are memory-mapped (half precision from a float32 copy in the cache). For full training
+ * they are converted to float32 in memory: 4 bytes per parameter here, 12 more in the optimizer.
  */
 import { totalmem } from "node:os"
 import { Tokenizer } from "@atropos/core"
@@ -28,34 +27,29 @@ import * as Weights from "./Weights.ts"
 export interface Options {
   /** The adapter to train; `"all"` trains every weight instead. */
   readonly trains: Lora.LoraSettings | "all"
-  /** Of the adapter's first values. */
   readonly seed: number
   /**
-   * Longest sequence the model is used for, tokens; default the model's own, but no more than 32768, and no more than
-   * the original positions of one with longrope (beyond them all its sequences are computed in another way). Longer
-   * means larger tables.
+   * Max sequence length, tokens. Default: the model's own, at most 32768, and at most the original positions of a model
+   * with longrope (beyond them all its sequences are computed differently). Larger values mean larger tables.
    */
   readonly maxPositions?: number
-  /** Frozen linear layers in 8 or 4 bits; by default as the model has them. Of a model that is trained whole, none. */
+  /** Quantize frozen linear layers to 8 or 4 bits. Default: no. Not for full training. */
   readonly quantize?: QuantizedWeights.Kind | undefined
-  /** Told of the architecture before weights are read; where it fails, none are. */
+  /** Called with the architecture before weights are read; if it fails, none are. */
   readonly check?: (config: ModelConfig) => Effect.Effect<void, ModelError>
 }
 
-/** Tables of rotary positions take 8 headDim bytes a position, in every graph. */
+/** Tables of rotary positions take 8 headDim bytes per position, in every graph. */
 const mostPositions = 32_768
 
-/** The positions it is used for: as many as are asked for, or the usual number; never more than it has. */
+/** Max positions: the requested or default number, at most the model's. */
 const positionsOf = (published: ModelConfig, asked: number | undefined): number =>
   Math.min(published.maxPositions, asked ?? Math.min(mostPositions, usualPositions(published)))
 
-/** A model without its weights. */
 export type Description = Pick<Model, "name" | "config" | "tokenizer">
 
-/** The architecture, the tokenizer and the weights alone. */
 type Base = Description & {
   readonly folder: string
-  /** As the folder has it. */
   readonly published: ModelConfig
   readonly entries: ReadonlyMap<string, Safetensors.Entry>
 }
@@ -74,7 +68,7 @@ const loadTokenizer = Effect.fnUntraced(function* (folder: string, name: string,
   return { ...tokenizer, name }
 })
 
-/** Where the model's files are; `weights` false: without those of a hub's model. */
+/** Locates the model's files; `weights` false: without the weights of a hub model. */
 const locate = Effect.fnUntraced(function* (nameOrFolder: string, weights: boolean) {
   const local = yield* Effect.mapError(
     LocalPath.folder(nameOrFolder),
@@ -85,10 +79,10 @@ const locate = Effect.fnUntraced(function* (nameOrFolder: string, weights: boole
     : { folder: yield* HubModel.download(nameOrFolder, weights), name: nameOrFolder }
 })
 
-/** The folder of a model's files, which a hub id is downloaded to. */
+/** The folder of a model's files; downloads a hub model. */
 export const folderOf = (nameOrFolder: string) => Effect.map(locate(nameOrFolder, true), ({ folder }) => folder)
 
-/** What is known of a model without its weights: enough to prompt it and read its answers where it runs elsewhere. */
+/** Describes a model without loading weights: enough to prompt it and parse its answers if it runs elsewhere. */
 export const describe = Effect.fn("PretrainedModel.describe")(function* (
   nameOrFolder: string,
   maxPositions?: number
@@ -113,7 +107,7 @@ const loadBase = Effect.fnUntraced(function* (
     const published = yield* ModelFolder.readConfig(folder)
     return { folder, name, published, config: { ...published, maxPositions: positionsOf(published, maxPositions) } }
   })
-  // Before a hub's weights are downloaded, too.
+  // Also before a hub model's weights are downloaded.
   if (check !== undefined) yield* check((yield* read(false)).config)
   const { config, folder, name, published } = yield* read(true)
   const entries = yield* ModelFolder.readEntries(folder, config)
@@ -133,7 +127,7 @@ const loadBase = Effect.fnUntraced(function* (
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toPrecision(3)} GB`
 
-/** Fails where the trained parameters alone would not go into this machine's memory. */
+/** Fails if the trained parameters alone exceed this machine's memory. */
 const checkRoom = Effect.fnUntraced(function* (
   { name }: Base,
   { size }: Parameters.Layout,
@@ -148,10 +142,9 @@ const checkRoom = Effect.fnUntraced(function* (
   })
 })
 
-/** The frozen weights as graphs read them. */
 const frozen = Effect.fnUntraced(function* ({ config, entries, name }: Base, quantize: Options["quantize"]) {
   const stacks = new Map(Tensors.stacks(config).map((stack) => [stack.name, stack]))
-  // `readEntries` has checked that all are there.
+  // `readEntries` has checked that all exist.
   const needed = new Map(
     Tensors.inGraph(config).flatMap(({ name }) => (stacks.has(name) ? [] : [[name, entries.get(name)!] as const]))
   )
@@ -170,12 +163,12 @@ const frozen = Effect.fnUntraced(function* ({ config, entries, name }: Base, qua
   ])
 })
 
-/** What of a fresh adapter is told by the base model: lengths of rows for DoRA, and weights that are trained whole. */
+/** Initial values that depend on the base model: DoRA's row magnitudes, and modules trained in full. */
 const fillFromBase = Effect.fnUntraced(function* (base: Base, layout: Parameters.Layout, values: Float32Array) {
   for (const slot of layout.slots) {
     const part = Lora.partOf(slot.name)
     if (part !== undefined && part.part !== "magnitude") continue
-    // `readEntries` has checked that the module is there, and a tied output matrix is the embedding.
+    // `readEntries` has checked that the module exists; a tied output matrix is the embedding.
     const name = part === undefined ? slot.name : `${part.module}.weight`
     const weight = yield* Safetensors.floats(base.entries.get(name) ?? base.entries.get(Tensors.embedding)!)
     const view = Parameters.view(values, slot)
@@ -212,7 +205,7 @@ const adapted = Effect.fnUntraced(function* (
     weights: yield* frozen(base, quantize),
     layout,
     initial,
-    // Fresh, an adapter changes nothing.
+    // A new adapter changes nothing.
     neutral: Lora.isPlain(layout) ? undefined : initial.slice(),
     adapter,
     write: (folder, parameters) =>
@@ -228,7 +221,7 @@ const whole = Effect.fnUntraced(function* (base: Base) {
   const stacks = new Map(Tensors.stacks(base.config).map((stack) => [stack.name, stack]))
   for (const slot of layout.slots) {
     const stack = stacks.get(slot.name)
-    // `readEntries` has checked that all are there.
+    // `readEntries` has checked that all exist.
     const values = stack ? Stacks.floats(stack, base.entries) : Safetensors.floats(base.entries.get(slot.name)!)
     Parameters.view(initial, slot).set(yield* values)
   }
@@ -249,7 +242,6 @@ const whole = Effect.fnUntraced(function* (base: Base) {
   return model
 })
 
-/** Loads a model to be trained. */
 export const load = Effect.fn("PretrainedModel.load")(function* (
   nameOrFolder: string,
   { check, maxPositions, quantize, seed, trains }: Options
@@ -265,7 +257,7 @@ export const load = Effect.fn("PretrainedModel.load")(function* (
   return trains === "all" ? yield* whole(base) : yield* adapted(base, trains, { quantize, seed })
 })
 
-/** A model with the adapter of a PEFT folder: its settings, and its values as the first ones. */
+/** Loads a model with the adapter of a PEFT folder: its settings, and its values as the initial ones. */
 export const loadAdapter = Effect.fn("PretrainedModel.loadAdapter")(function* (
   nameOrFolder: string,
   adapter: string,
@@ -274,7 +266,7 @@ export const loadAdapter = Effect.fn("PretrainedModel.loadAdapter")(function* (
 ) {
   const trains = yield* Peft.readSettings(adapter)
   const model = yield* load(nameOrFolder, { trains, seed: 0, quantize, ...(check && { check }) })
-  // An adapter was asked for, so there is one.
+  // An adapter was requested, so there is one.
   const initial = yield* Peft.read(adapter, { layout: model.layout, adapter: model.adapter! })
   return { ...model, initial } satisfies Model
 })

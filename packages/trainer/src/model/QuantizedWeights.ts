@@ -1,13 +1,11 @@
 /**
- * Frozen weights in 8 or 4 bits: the matrices of linear layers, rounded once into a file of the cache
- * (`base/CacheFile`, kind `quantized`) that every graph and process maps. Embeddings, the output matrix, norms and
- * biases stay as they are, as in QLoRA (Dettmers et al. 2023, 2305.14314); so do matrices whose rows are not whole
- * blocks.
+ * Quantizes frozen linear layers to 8 or 4 bits, once, into a file of the cache (`base/CacheFile`, kind `quantized`)
+ * that every graph and process maps. Embeddings, the output matrix, norms and biases are not quantized, as in QLoRA
+ * (Dettmers et al. 2023, 2305.14314); nor are matrices whose rows are not whole blocks.
  *
- * Of each row, `blockSize` inputs share a scale: w ≈ scale · (code - zero), zero being 8 or 128. The scale reaches from
- * zero to the block's largest value on the side where there is one code more, and is then fitted to the rounded codes
- * by least squares. Two codes of 4 bits share a byte, the first in its lower half: the layout of ONNX's `uint4` and of
- * ONNX Runtime's `MatMulNBits` alike.
+ * In each row, `blockSize` inputs share a scale: w ≈ scale · (code - zero), with zero 8 or 128. The block's value of
+ * largest magnitude gets code 0, and the scale is then fitted to the rounded codes by least squares. Two 4-bit codes
+ * share a byte, the first in its lower half: the layout of ONNX's `uint4` and ONNX Runtime's `MatMulNBits`.
  */
 import { Effect, type FileSystem, type Path } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
@@ -22,16 +20,15 @@ export type Kind = (typeof kinds)[number]
 
 export const blockSize = 32
 
-/** The name of a matrix's scales, beside its own. */
 export const scalesOf = (name: string): string => `${name}.scales`
 
 export const bitsOf = (kind: Kind): 4 | 8 => (kind === "int4" ? 4 : 8)
 
-/** Bytes of a matrix: its codes, and a float for each block. */
+/** Bytes of a matrix: its codes, and a float per block. */
 export const bytesOf = (elements: number, kind: Kind): number =>
   (elements * bitsOf(kind)) / 8 + (4 * elements) / blockSize
 
-/** A tensor of one entry of a file, or of several one after the other. */
+/** A tensor from one entry of a file, or from several consecutive ones. */
 export interface Source {
   readonly shape: ReadonlyArray<number>
   readonly parts: ReadonlyArray<Safetensors.Entry>
@@ -39,23 +36,22 @@ export interface Source {
 
 type Sources = ReadonlyMap<string, Source>
 
-/** What a model's graphs have, of the entries of its files. */
+/** The tensors of a model's graphs, from the entries of its files. */
 export const sources = (config: ModelConfig, entries: ReadonlyMap<string, Safetensors.Entry>): Sources =>
   new Map(
     Tensors.inGraph(config).map(({ name, shape, ...stack }) => {
       const parts = "parts" in stack ? (stack as Tensors.ExpertStack).parts : [name]
-      // Loading has checked that all are there.
+      // Loading has checked that all exist.
       return [name, { shape, parts: parts.map((part) => entries.get(part)!) }]
     })
   )
 
-/** Of whole blocks. */
+/** Consists of whole blocks. */
 export interface Rounded {
   readonly codes: Uint8Array<ArrayBuffer>
   readonly scales: Float32Array<ArrayBuffer>
 }
 
-/** Rounds rows of whole blocks. */
 export const round = (values: Float32Array, kind: Kind): Rounded => {
   const bits = bitsOf(kind)
   const zero = 2 ** (bits - 1)
@@ -83,7 +79,6 @@ export const round = (values: Float32Array, kind: Kind): Rounded => {
   return { codes, scales }
 }
 
-/** The values that rounded ones stand for. */
 export const widened = ({ codes, scales }: Rounded, kind: Kind): Float32Array => {
   const zero = 2 ** (bitsOf(kind) - 1)
   return Float32Array.from({ length: scales.length * blockSize }, (_, at) => {
@@ -92,17 +87,17 @@ export const widened = ({ codes, scales }: Rounded, kind: Kind): Float32Array =>
   })
 }
 
-/** Whether the matrix of this name and shape is one that is rounded: a linear layer's, of rows of whole blocks. */
+/** True if a matrix is quantized: a linear layer's, with rows of whole blocks. */
 export const isRounded = (name: string, shape: ReadonlyArray<number>): boolean =>
   name.endsWith("_proj.weight") && shape.length >= 2 && shape.at(-1)! % blockSize === 0
 
-/** All rows, and the inputs of each; of the matrices of experts, those of all below one another. */
+/** Number of rows and inputs; matrices of experts are stacked. */
 const flat = (shape: ReadonlyArray<number>): readonly [number, number] => [
   shape.slice(0, -1).reduce((product, size) => product * size, 1),
   shape.at(-1)!
 ]
 
-/** Elements rounded before others have their turn: some milliseconds. */
+/** Elements rounded before yielding to the event loop: a few milliseconds. */
 const stretch = 2 ** 20
 
 const write = (path: string, matrices: Sources, kind: Kind) =>
@@ -131,7 +126,6 @@ const write = (path: string, matrices: Sources, kind: Kind) =>
     })
   )
 
-/** Those of the model's tensors that are rounded, from the cache. */
 export const cached = Effect.fn("QuantizedWeights.cached")(function* (
   model: string,
   all: Sources,

@@ -1,9 +1,7 @@
 /**
- * Safetensors files: where tensors lie in them, and writing them.
- *
- * Format (https://huggingface.co/docs/safetensors): 8 bytes of head length, a JSON head of names with type, shape and
- * place, the data. Heads are believed only as far as the file reaches: lengths, places and sizes are checked before
- * anything is read by them.
+ * Reads and writes safetensors files (https://huggingface.co/docs/safetensors): 8 bytes of header length, a JSON header
+ * of names with type, shape and offsets, then the data. Headers are untrusted: lengths, offsets and sizes are checked
+ * first.
  */
 import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Schema } from "effect"
@@ -25,20 +23,19 @@ const sizes: { readonly [Type in SafetensorsType]: number } = {
   BOOL: 1
 }
 
-/** A tensor in a file. */
 export interface Entry {
   readonly dtype: SafetensorsType
   readonly shape: ReadonlyArray<number>
   readonly file: string
-  /** Bytes from the beginning of the file. */
+  /** Bytes from the start of the file. */
   readonly offset: number
   readonly length: number
 }
 
-/** The published limit of a head. */
+/** Max header size of the format. */
 const longestHead = 100_000_000
 
-/** Three of a tensor; no model has as many. */
+/** Three per tensor; no model has this many. */
 const mostOpened = 3_000_000
 
 const RawEntry = Schema.Struct({
@@ -51,13 +48,11 @@ const decodeEntry = Schema.decodeUnknownOption(RawEntry)
 
 const isType = (name: string): name is SafetensorsType => Object.hasOwn(sizes, name)
 
-/** What a file says of its tensors. */
 export interface Head {
   readonly tensors: ReadonlyMap<string, Entry>
   readonly metadata: { readonly [name: string]: unknown }
 }
 
-/** Reads exactly `length` bytes. */
 export const readBytes = Effect.fnUntraced(function* (path: string, position: number, length: number) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* fs.open(path, { flag: "r" })
@@ -83,7 +78,6 @@ const unreadable = (path: string) => (cause: ModelError | { readonly message: st
     ? cause
     : new ModelError({ reason: "missing", model: path, message: `${path} cannot be read: ${cause.message}`, cause })
 
-/** The tensors of a file. */
 export const head = Effect.fn("Safetensors.head")(
   function* (path: string) {
     const fs = yield* FileSystem.FileSystem
@@ -125,16 +119,16 @@ export const head = Effect.fn("Safetensors.head")(
       (entry, index) => index > 0 && places[index - 1]!.offset + places[index - 1]!.length > entry.offset
     )
     if (overlap !== undefined) return yield* damaged(`two tensors lie at byte ${overlap.offset}`)
-    // A JSON object, or nothing.
+    // An object or absent.
     return { tensors, metadata: __metadata__ as Head["metadata"] } satisfies Head
   },
   (effect, path) => Effect.mapError(effect, unreadable(path))
 )
 
-/** Elements converted at once: some milliseconds, after which others have their turn. */
+/** Elements converted before yielding to the event loop: a few milliseconds. */
 const stretch = 1 << 20
 
-/** The upper halves of floats, rounded to nearest, ties to even; NaN stays NaN. */
+/** Rounds floats to bfloat16, to nearest, ties to even; NaN stays NaN. */
 export const toBfloat16 = (values: Float32Array): Uint16Array => {
   const words = new Uint32Array(values.buffer, values.byteOffset, values.length)
   const halves = new Uint16Array(words.length)
@@ -145,11 +139,11 @@ export const toBfloat16 = (values: Float32Array): Uint16Array => {
   return halves
 }
 
-/** The values that floats have once they are written as bfloat16. */
+/** Rounds floats to the values they have as bfloat16. */
 export const roundedToBfloat16 = (values: Float32Array): Float32Array =>
   new Float32Array(Uint32Array.from(toBfloat16(values), (half) => half << 16).buffer)
 
-/** A half float's value (IEEE 754 binary16). */
+/** Value of a half float (IEEE 754 binary16). */
 const halfValue = (half: number): number => {
   const sign = half & 0x8000 ? -1 : 1
   const exponent = (half >>> 10) & 0x1f
@@ -159,7 +153,7 @@ const halfValue = (half: number): number => {
   return sign * 2 ** (exponent - 25) * (1024 + fraction)
 }
 
-/** Stored values as floats, into `target`. */
+/** Converts stored values to floats, into `target`. */
 const widen = (type: "F32" | "BF16" | "F16", bytes: Uint8Array<ArrayBuffer>, target: Float32Array): void => {
   if (type === "F32") {
     target.set(new Float32Array(bytes.buffer))
@@ -174,7 +168,7 @@ const widen = (type: "F32" | "BF16" | "F16", bytes: Uint8Array<ArrayBuffer>, tar
   for (let at = 0; at < halves.length; at++) words[at] = halves[at]! << 16
 }
 
-/** A tensor's values as floats; fails for types that are no floats. */
+/** Reads a tensor as floats; fails for other than floating-point types. */
 export const floats = Effect.fn("Safetensors.floats")(
   function* ({ dtype, file, length, offset }: Entry) {
     if (dtype !== "F32" && dtype !== "BF16" && dtype !== "F16") {
@@ -195,10 +189,10 @@ export const floats = Effect.fn("Safetensors.floats")(
   (effect, { file }) => Effect.mapError(effect, unreadable(file))
 )
 
-/** The bits of an exponent that is all ones: NaN or infinite. */
+/** Exponent bits: all ones for NaN or infinity. */
 const notNumbers = { F32: 0x7f800000, BF16: 0x7f80, F16: 0x7c00 } as const
 
-/** The first element that is NaN or infinite, of a tensor of floats. */
+/** Index of the first NaN or infinite element of a floating-point tensor. */
 export const firstNotFinite = Effect.fn("Safetensors.firstNotFinite")(
   function* ({ dtype, file, length, offset }: Entry) {
     if (dtype !== "F32" && dtype !== "BF16" && dtype !== "F16") return undefined
@@ -214,14 +208,13 @@ export const firstNotFinite = Effect.fn("Safetensors.firstNotFinite")(
   (effect, { file }) => Effect.mapError(effect, unreadable(file))
 )
 
-/** A tensor that is to be written. */
 export interface Description {
   readonly name: string
   readonly dtype: SafetensorsType
   readonly shape: ReadonlyArray<number>
 }
 
-/** The head of a file: its length, and the JSON with the places of tensors in their order, padded to eight bytes. */
+/** Header of a file: its length, and the JSON with the tensors' offsets in order, padded to eight bytes. */
 const headBytes = (tensors: Iterable<Description>, metadata: { readonly [name: string]: string } = {}): Uint8Array => {
   let end = 0
   const entries = Array.from(tensors, ({ dtype, name, shape }) => {
@@ -238,7 +231,7 @@ const headBytes = (tensors: Iterable<Description>, metadata: { readonly [name: s
   return padded
 }
 
-/** Writes a file whose tensors' bytes `body` hands out in their order, through to the disk. */
+/** Writes a file; `body` provides the tensors' bytes in order. Flushes it to disk. */
 export const writeParts = Effect.fn("Safetensors.writeParts")(
   function* <E extends { readonly message: string }, R>(
     path: string,
@@ -255,14 +248,14 @@ export const writeParts = Effect.fn("Safetensors.writeParts")(
   (effect, path) => Effect.mapError(effect, unwritten(path))
 )
 
-/** A tensor to be written: its values, or how they are made when it is their turn. */
+/** A tensor to be written: its values, or a function that computes them when needed. */
 export interface Written {
   readonly name: string
   readonly shape: ReadonlyArray<number>
   readonly values: Float32Array | Effect.Effect<Float32Array, ModelError, FileSystem.FileSystem>
 }
 
-/** Writes tensors in their order, under another name until all is on the disk: a file that is there is whole. */
+/** Writes tensors in order, atomically: to a temporary name until flushed to disk. */
 export const write = Effect.fn("Safetensors.write")(
   function* (
     path: string,

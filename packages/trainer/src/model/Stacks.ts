@@ -1,8 +1,8 @@
 /**
- * Tensors of experts that are one in a graph and several in files: put together, and taken apart again.
+ * Joins and splits expert tensors, which are one tensor in a graph and several in files.
  *
- * Frozen ones are joined and widened to float32 once, into a file of the cache (`base/CacheFile`, kind `experts`) that
- * every graph and process maps; small ones are joined in memory.
+ * Frozen ones are joined and converted to float32 once, into a file of the cache (`base/CacheFile`, kind `experts`)
+ * that every graph and process maps; small ones are joined in memory.
  */
 import { Effect } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
@@ -13,17 +13,16 @@ import type { Tensor } from "./Weights.ts"
 
 type Entries = ReadonlyMap<string, Safetensors.Entry>
 
-/** Bytes below which a private copy costs less than a file. */
+/** Bytes below which a private copy is cheaper than a file. */
 const least = 64 * 2 ** 20
 
 const sizeOf = ({ shape }: Tensors.TensorShape): number => shape.reduce((product, size) => product * size, 1)
 
-/** A stack's values. */
 export const floats = Effect.fnUntraced(function* (stack: Tensors.ExpertStack, entries: Entries) {
   const values = new Float32Array(sizeOf(stack))
   let at = 0
   for (const name of stack.parts) {
-    // Loading has checked that all are there, and their shapes.
+    // Loading has checked that all exist, and their shapes.
     const part = yield* Safetensors.floats(entries.get(name)!)
     values.set(part, at)
     at += part.length
@@ -53,7 +52,7 @@ const inMemory = (stacks: ReadonlyArray<Tensors.ExpertStack>, entries: Entries) 
     (tensors) => new Map(tensors)
   )
 
-/** Stacks of a model as constants of graphs. `from`: bytes from which a file is made. */
+/** Stacks of a model as graph constants. `from`: min bytes for a cache file. */
 export const cached = Effect.fn("Stacks.cached")(function* (
   stacks: ReadonlyArray<Tensors.ExpertStack>,
   entries: Entries,
@@ -92,7 +91,6 @@ export const cached = Effect.fn("Stacks.cached")(function* (
   )
 })
 
-/** Tensors of a graph as files have them. */
 export const apart = (config: ModelConfig, tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> => {
   const stacks = new Map(Tensors.stacks(config).map((stack) => [stack.name, stack]))
   return new Map(

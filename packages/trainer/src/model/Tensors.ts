@@ -1,7 +1,7 @@
-/** The tensors of an architecture: names and shapes as Hugging Face has them, linear weights [out, in]. */
+/** Lists the tensors of an architecture: names and shapes as in Hugging Face files, linear weights [out, in]. */
 import type { ModelConfig } from "./ModelConfig.ts"
 
-/** The linear layers of a block, and the part of the block they lie in. */
+/** The linear layers of a block, and the submodule that contains each. */
 export const projections = {
   q_proj: "self_attn",
   k_proj: "self_attn",
@@ -20,7 +20,6 @@ export const projections = {
 } as const
 export type Projection = keyof typeof projections
 
-/** Those of most architectures. */
 export const projectionNames: ReadonlyArray<Projection> = [
   "q_proj",
   "k_proj",
@@ -32,23 +31,22 @@ export const projectionNames: ReadonlyArray<Projection> = [
 ]
 const fused: ReadonlyArray<Projection> = ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"]
 
-/** The linear layers of an architecture. */
 export const projectionsOf = ({ isFused }: Pick<ModelConfig, "isFused">): ReadonlyArray<Projection> =>
   isFused ? fused : projectionNames
 
-/** Those of a layer with the gated delta rule, in the place of attention's. */
+/** Linear layers of a gated delta rule layer, which replace those of attention. */
 const ofDelta: ReadonlyArray<Projection> = ["in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a", "out_proj"]
 
 type Layered = Pick<ModelConfig, "isFused" | "layerTraits">
 
-/** Of those, the ones that a layer has: a mixture of experts has none, the gated delta rule its own. */
+/** Linear layers of one layer: those in mixtures of experts are excluded, the gated delta rule has its own. */
 export const layerProjections = (config: Layered, layer: number): ReadonlyArray<Projection> => {
   const { isDelta, isMixture } = config.layerTraits[layer] ?? { isDelta: false, isMixture: false }
   const usual = projectionsOf(config).filter((name) => !isDelta || projections[name] === "mlp")
   return [...(isDelta ? ofDelta : []), ...usual].filter((name) => !isMixture || projections[name] !== "mlp")
 }
 
-/** The linear layers that some layer has. */
+/** Linear layers that at least one layer has. */
 export const adaptable = (config: Layered): ReadonlyArray<Projection> => {
   if (config.layerTraits.length === 0) return projectionsOf(config)
   const found = new Set(config.layerTraits.flatMap((_, layer) => layerProjections(config, layer)))
@@ -66,7 +64,6 @@ export const head = `${headModule}.weight`
 export const moduleName = (layer: number, projection: Projection): string =>
   `model.layers.${layer}.${projections[projection]}.${projection}`
 
-/** Where a norm stands in a block. */
 export type NormPlace = "beforeAttention" | "afterAttention" | "beforeMlp" | "afterMlp"
 
 const normNames: { readonly [places in ModelConfig["norms"]]: { readonly [place in NormPlace]?: string } } = {
@@ -80,7 +77,7 @@ const normNames: { readonly [places in ModelConfig["norms"]]: { readonly [place 
   }
 }
 
-/** The norm's weight at a place of a block; undefined where the architecture has none there. */
+/** Name of the norm's weight at a place of a block; undefined if the architecture has none there. */
 export const normName = (
   { norms }: Pick<ModelConfig, "norms">,
   layer: number,
@@ -93,13 +90,12 @@ export const normName = (
 export const headNormName = (layer: number, norm: "q_norm" | "k_norm"): string =>
   `model.layers.${layer}.self_attn.${norm}.weight`
 
-/** Of a norm of queries or keys. */
 export const headNormSize = (
   { headDim, heads, kvHeads, qkNorm }: Pick<ModelConfig, "headDim" | "heads" | "kvHeads" | "qkNorm">,
   norm: "q_norm" | "k_norm"
 ): number => (qkNorm === "width" ? headDim * (norm === "q_norm" ? heads : kvHeads) : headDim)
 
-/** Numbers of all keys, of all values, and of queries, keys and values together. */
+/** Sizes of all keys, of all values, and of queries, keys and values together. */
 export const deltaSizes = ({ delta }: Pick<ModelConfig, "delta">) => {
   const keys = delta === undefined ? 0 : delta.keyHeads * delta.keyDim
   const values = delta === undefined ? 0 : delta.valueHeads * delta.valueDim
@@ -150,13 +146,13 @@ export interface TensorShape {
   readonly shape: ReadonlyArray<number>
 }
 
-/** The router of a layer; `joint` ones have a bias beside it. */
+/** The router of a layer; `joint` ones also have a bias. */
 export const routerName = (layer: number, isJoint = false): string =>
   `model.layers.${layer}.mlp.${isJoint ? "router" : "gate"}.weight`
 
 export const routerBiasName = (layer: number): string => `model.layers.${layer}.mlp.router.bias`
 
-/** What the gated delta rule of a layer has beside linear layers. */
+/** Name of a gated delta rule tensor other than linear layers. */
 export const deltaName = (layer: number, part: "conv1d.weight" | "dt_bias" | "A_log" | "norm.weight"): string =>
   `model.layers.${layer}.linear_attn.${part}`
 
@@ -173,15 +169,15 @@ const deltaTensors = (config: ModelConfig, layer: number): ReadonlyArray<TensorS
 
 export const sinksName = (layer: number): string => `model.layers.${layer}.self_attn.sinks`
 
-/** A tensor of every expert in one, as graphs have it. */
+/** The tensors of all experts in one, as in graphs. */
 export interface ExpertStack extends TensorShape {
-  /** In files each expert has its own, of these names. */
+  /** Names of the experts' separate tensors in files. */
   readonly parts: ReadonlyArray<string>
 }
 
 /**
- * The weights of a layer's experts, gate, up and down: [E, out, in]; or gate and up together, down, each with biases,
- * [E, in, out]. None where the layer has no mixture.
+ * The weights of a layer's experts, gate, up and down: [E, out, in]; or gate and up fused, down, each with biases, [E,
+ * in, out]. Empty if the layer has no mixture.
  */
 export const expertStacks = (
   { hiddenSize, layerTraits, mixture }: ModelConfig,
@@ -222,7 +218,7 @@ const mixtureTensors = (config: ModelConfig, layer: number): ReadonlyArray<Tenso
   ]
 }
 
-/** All of them as graphs have them, in the order of a checkpoint. */
+/** All tensors as in graphs, in checkpoint order. */
 export const inGraph = (config: ModelConfig): ReadonlyArray<TensorShape> => {
   const { hasTiedHead, hiddenSize, layers, qkNorm, vocabSize } = config
   const norm = (layer: number, place: NormPlace): ReadonlyArray<TensorShape> => {
@@ -262,10 +258,10 @@ export const inGraph = (config: ModelConfig): ReadonlyArray<TensorShape> => {
 
 const isStack = (tensor: TensorShape): tensor is ExpertStack => "parts" in tensor
 
-/** The tensors of experts that are one in a graph and several in files. */
+/** Expert tensors that are one in a graph and several in files. */
 export const stacks = (config: ModelConfig): ReadonlyArray<ExpertStack> => inGraph(config).filter(isStack)
 
-/** All of them as files have them, in the order of a checkpoint. */
+/** All tensors as in files, in checkpoint order. */
 export const all = (config: ModelConfig): ReadonlyArray<TensorShape> =>
   inGraph(config).flatMap((tensor) =>
     isStack(tensor) ? tensor.parts.map((name) => ({ name, shape: tensor.shape.slice(1) })) : [tensor]

@@ -1,9 +1,9 @@
 /**
- * A small model from scratch: Qwen2's architecture, seeded values, a vocabulary of characters. For `npm start` and
- * for tests.
+ * Creates a small model from scratch: Qwen2's architecture, seeded values, a vocabulary of characters. For `npm start`
+ * and tests.
  *
- * Embeddings are normal with deviation 0.02 unless told otherwise, linear layers with 1/sqrt(in), those that write to
- * the residual stream (o and down) with 1/sqrt(2 layers) of that; norms start at one, biases at zero.
+ * Initial embeddings are normal with standard deviation 0.02 by default, linear layers with 1/sqrt(in), those that
+ * write to the residual stream (o and down) with 1/sqrt(2 layers) of that; norms start at one, biases at zero.
  */
 import { Effect, Result } from "effect"
 import * as Pieces from "../base/Pieces.ts"
@@ -23,16 +23,19 @@ export interface Options {
   readonly seed: number
   readonly hiddenSize?: number
   readonly layers?: number
-  /** Longest sequence, tokens. */
+  /** Max sequence length, tokens. */
   readonly maxPositions?: number
-  /** Of the first embeddings; 0.25 learns far sooner where a task is about which characters are equal or larger. */
+  /**
+   * Standard deviation of initial embeddings; 0.25 learns much faster if a task is about equality or order of
+   * characters.
+   */
   readonly embeddingDeviation?: number
 }
 
 const headDim = 16
 
 const configOf = (vocabSize: number, { hiddenSize = 64, layers = 2, maxPositions = 64 }: Options): ModelConfig =>
-  // All of it is given here, so it can be read.
+  // The whole configuration is given here, so parsing succeeds.
   Result.getOrThrow(
     parse({
       architectures: ["Qwen2ForCausalLM"],
@@ -54,7 +57,6 @@ const configOf = (vocabSize: number, { hiddenSize = 64, layers = 2, maxPositions
     })
   )
 
-/** Box and Muller's transform of two uniform numbers. */
 const normal = (seed: number, stream: number, at: number): number =>
   Math.sqrt(-2 * Math.log(1 - uniform(seed, stream, 2 * at))) *
   Math.cos(2 * Math.PI * uniform(seed, stream, 2 * at + 1))
@@ -82,10 +84,9 @@ function* initialPieces(
   return values
 }
 
-/** A model all of which is trained. */
 export const make = (options: Options): Model => Pieces.run(makePieces(options))
 
-/** The same, and the event loop turns in between: a hundred thousand values take 50 ms. */
+/** Like `make`, yielding to the event loop: a hundred thousand values take 50 ms. */
 export const makeYielding = (options: Options): Effect.Effect<Model> => Pieces.yielding(() => makePieces(options))
 
 function* makePieces(options: Options): Pieces.Pieces<Model> {
@@ -108,8 +109,7 @@ function* makePieces(options: Options): Pieces.Pieces<Model> {
 }
 
 /**
- * The same model frozen at these parameters, with an adapter to train. Throws `RangeError` for names that are no linear
- * layers.
+ * Freezes the model at these parameters and adds an adapter. Throws `RangeError` for names that are not linear layers.
  */
 export const withAdapter = (
   model: Model,

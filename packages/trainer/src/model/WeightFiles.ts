@@ -1,6 +1,6 @@
 /**
- * The files of a model's folder that hold its weights: `model.safetensors`, or shards with
- * `model.safetensors.index.json`; and its small files of text, read with a limit.
+ * Locates the weight files of a model's folder (`model.safetensors`, or shards with `model.safetensors.index.json`),
+ * and reads its small text files with a size limit.
  */
 import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
@@ -15,14 +15,11 @@ const decodeIndex = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ weight_map: Schema.Record(Schema.String, Schema.String) }))
 )
 
-/** Configurations have some kilobytes; the index of a model of a thousand shards some megabytes. */
+/** Configurations have a few kilobytes; the index of a thousand shards a few megabytes. */
 const longestText = 2 ** 20
 const longestIndex = 2 ** 26
 
-/**
- * The text of a file of settings; one that is no file of text, or far larger than such a file can be, is refused before
- * it is read.
- */
+/** Reads a settings file; rejects non-text files and files above `most` bytes before reading. */
 export const readText = Effect.fnUntraced(function* (path: string, most = longestText) {
   const fs = yield* FileSystem.FileSystem
   const fail = (message: string) => new ModelError({ reason: "damaged", model: path, message: `${path} ${message}` })
@@ -35,7 +32,7 @@ export const readText = Effect.fnUntraced(function* (path: string, most = longes
   return text
 })
 
-/** The files of shards that a folder's index names; they lie beside it. */
+/** File names of shards in the folder's index; they are in the same folder. */
 export const shardNames = Effect.fnUntraced(function* (folder: string) {
   const { basename, join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
@@ -53,7 +50,6 @@ export const shardNames = Effect.fnUntraced(function* (folder: string) {
   return files
 })
 
-/** The files that hold the weights. */
 export const paths = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -71,7 +67,7 @@ export const paths = Effect.fnUntraced(function* (folder: string) {
   return files.map((name) => join(folder, name))
 })
 
-/** Names of the tensors in a folder's files, as of a model for text; none where weights are not there yet. */
+/** Names of the tensors in a folder's files, as in a text model; none if the weights are not downloaded yet. */
 export const tensorNames = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path

@@ -1,9 +1,7 @@
 /**
- * Frozen weights: where each tensor lies in the model's files, or its values.
- *
- * Files are read in place when a graph is loaded: float32 as it is, bf16 and f16 turned into floats by the graph, in a
- * copy of its own (large ones come from the widened file of `WidenedWeights`). Matrices in 8 or 4 bits come from the
- * file of `QuantizedWeights`, and are products rather than constants.
+ * Frozen weights: each tensor's location in the model's files, or its values. float32 is read in place; bf16 and f16
+ * are converted by the graph into its own copy (large ones: `WidenedWeights`); quantized matrices (`QuantizedWeights`)
+ * are matmul operands rather than constants.
  */
 import type { DType } from "../graph/DType.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -18,26 +16,25 @@ export interface Tensor {
   readonly data: Float32Array | External
 }
 
-/** A matrix in 8 or 4 bits; of several experts, below one another. */
+/** A matrix in 8 or 4 bits; those of several experts are stacked. */
 export type Matrix = Pick<QuantizedProduct.QuantizedMatrix, "shape" | "bits" | "blockSize" | "codes" | "scales"> & {
   readonly experts?: number
 }
 
-/** By Hugging Face's name. Checked against the architecture when the model was loaded. */
+/** By Hugging Face name. Checked against the architecture when the model was loaded. */
 export type Weights = ReadonlyMap<string, Tensor | Matrix>
 
 export const isMatrix = (weight: Tensor | Matrix): weight is Matrix => "codes" in weight
 
 export const elementsOf = ({ shape }: Tensor | Matrix): number => shape.reduce((product, size) => product * size, 1)
 
-/** What a graph holds of it: floats, or codes of some bits with a float for each block. */
+/** Bytes in a graph: floats, or codes with a float per block. */
 export const bytesOf = (weight: Tensor | Matrix): number =>
   elementsOf(weight) * (isMatrix(weight) ? weight.bits / 8 + 4 / weight.blockSize : 4)
 
-/** The tensors of a flat vector. */
 export const fromVector = ({ slots }: Layout, values: Float32Array): ReadonlyMap<string, Tensor> =>
   new Map(slots.map((slot) => [slot.name, { dtype: "float32", shape: slot.shape, data: view(values, slot) }]))
 
-/** A tensor as a constant of a graph, in the graph's real type. */
+/** A tensor as a graph constant, in the graph's real type. */
 export const constant = (graph: Graph, name: string, { data, dtype, shape }: Tensor): Value =>
   graph.cast(graph.initializer(name, dtype, shape, data), graph.real)

@@ -1,9 +1,7 @@
 /**
- * Weights in half precision, widened to float32 once: into a file of the cache (`base/CacheFile`, kind `weights`) that
- * every graph and process maps, instead of a private copy in each.
- *
- * The file is named by what it was made of (files, sizes, times of change, tensors): a changed model makes another one.
- * It takes 4 bytes a parameter.
+ * Converts half-precision weights to float32 once, 4 bytes per parameter, into a file of the cache (`base/CacheFile`,
+ * kind `weights`) that every graph and process maps. Its name derives from files, sizes, modification times and
+ * tensors, so a changed model gets another one.
  */
 import { Effect } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
@@ -11,10 +9,10 @@ import * as Safetensors from "./Safetensors.ts"
 
 type Entries = ReadonlyMap<string, Safetensors.Entry>
 
-/** Bytes of widened weights below which a private copy costs less than a file. */
+/** Bytes of converted weights below which a private copy is cheaper than a file. */
 const least = 64 * 2 ** 20
 
-/** Elements widened before others have their turn. */
+/** Elements converted before yielding to the event loop. */
 const stretch = 2 ** 20
 
 const write = (path: string, halves: Entries) =>
@@ -33,8 +31,8 @@ const write = (path: string, halves: Entries) =>
   )
 
 /**
- * The entries, those in half precision replaced by their place in the cache's file. Where it cannot be written, they
- * stay as they are, and the log says what that costs. `from`: bytes of widened weights from which a file is made.
+ * The entries, with half-precision ones replaced by their place in the cache file. If it cannot be written, they are
+ * unchanged, and the cost is logged. `from`: min bytes of converted weights for a file.
  */
 export const cached = Effect.fn("WidenedWeights.cached")(function* (entries: Entries, from = least) {
   const halves: Entries = new Map([...entries].filter(([, { dtype }]) => dtype === "BF16" || dtype === "F16"))

@@ -1,6 +1,6 @@
 /**
- * From the groups of a batch to what an engine learns from: the staleness rule, temperatures, advantages, and which
- * sequences are fit to be trained on.
+ * Turns the groups of a batch into training data: applies the staleness rule and temperatures, computes advantages, and
+ * selects trainable sequences.
  */
 import type { ScoredGroup } from "@atropos/core"
 import type { Rule } from "../learn/Advantages.ts"
@@ -30,7 +30,8 @@ export const make =
     const { maxStaleness, onStale, seqLen, temperature, tooLong } = settings
     const { figures, groups: fresh } = Staleness.apply(groups, policyVersion, {
       maxStaleness,
-      // What is too old although environments wait (another's rollouts, a slow one) has no place in a batch.
+      // `wait` keeps environments from producing stale groups; any that still arrive (another run's, a slow rollout)
+      // are dropped.
       action: onStale === "mask" ? "mask" : "drop",
       isAbsolute: objective.baseline === "none" || objective.baseline === "batch" || !objective.isPolicyGradient,
       isUnknownStale: objective.isPolicyGradient

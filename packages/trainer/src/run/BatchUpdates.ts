@@ -1,12 +1,9 @@
 /**
- * The updates with one batch: `updates_per_batch` of them, each with the gradient of the whole batch (TRL's
- * `num_iterations`, PPO's epochs). A batch is not cut into mini-batches: each sequence weighs what it weighs in the
- * batch, and one update a batch is the case of 1.
+ * Makes the `updates_per_batch` updates of one batch, each with the gradient of the whole batch (TRL's
+ * `num_iterations`, PPO's epochs); no mini-batches.
  *
- * The trainer's logprobs of before come with the first gradient, at no further cost. They are π_old of the later
- * updates where the objective wants the trainer's, or where the sampler's are unknown.
- *
- * An update whose loss or gradient is not a number is the last one.
+ * The first pass also yields the trainer's logprobs, which later updates use as π_old if the objective asks for the
+ * trainer's, or if the sampler's are unknown. Stops after a NaN or infinite loss or gradient.
  */
 import { Effect } from "effect"
 import type { Computed, Learner, Look } from "../learn/LearnerEngine.ts"
@@ -21,24 +18,21 @@ export interface First {
 }
 
 export interface Made {
-  /** Of the first gradient, but for the figures of the ratio, which are of all. */
+  /** From the first gradient, except the ratio metrics, which cover all updates. */
   readonly computed: Computed
-  /** Norm of the first gradient. */
+  /** Norm of the first gradient, before clipping. */
   readonly norm: number | undefined
-  /** Those that were made. */
   readonly updates: number
-  /** Gradients that were computed. */
   readonly passes: number
-  /** Whether all losses and gradients were numbers. */
+  /** False if any loss or gradient was NaN or infinite. */
   readonly isFinite: boolean
   readonly computeSeconds: number
   readonly updateSeconds: number
 }
 
-/** Of a batch that nothing can be learned from. */
 const nothing: Computed = { loss: 0, figures: new Map(), isFinite: true, pieces: 0, positions: 0 }
 
-/** Figures that say how far the policy has moved: of all updates, for in the first they may say nothing. */
+/** Averaged over all updates: at the first one the policy may not have moved yet. */
 const ofRatio = new Set(["ratio", "clipped_low", "clipped_high"])
 const largest = new Set(["ratio_max"])
 
@@ -53,7 +47,7 @@ const combined = (first: Computed, all: ReadonlyArray<Computed>): Computed => {
 }
 
 export const make = (learner: Learner, updatesPerBatch: number) => ({
-  /** The gradient of the first update; `look` is shown its logprobs. May be interrupted. */
+  /** Computes the gradient of the first update and passes its logprobs to `look`. Interruptible. */
   first: Effect.fnUntraced(function* (batch: WeightedBatch, clock: StepClock, look: Look | undefined) {
     const oldLogprobs: Array<Float32Array> = []
     const keep: Look = (item, logprobs) => {
@@ -69,7 +63,7 @@ export const make = (learner: Learner, updatesPerBatch: number) => ({
     return { computed, oldLogprobs, seconds } satisfies First
   }),
 
-  /** All updates. Between them the weights are those of no step: not to be interrupted. */
+  /** Makes all updates. Must not be interrupted: weights between two updates belong to no step. */
   rest: Effect.fnUntraced(function* (
     batch: WeightedBatch,
     { computed: first, oldLogprobs, seconds }: First,

@@ -1,11 +1,10 @@
 /**
- * The closed loop in one process: an environment rolls out, the trajectory service batches, the trainer learns, and its
- * new weights sample the next rollouts.
+ * Runs the closed loop in one process: an environment rolls out, the trajectory service batches, the trainer learns,
+ * and its new weights sample the next rollouts.
  *
- * Rollouts for a step wait for the weights of the step before it, or of `stepsAhead` steps earlier: at 0 every batch is
- * sampled from the weights that it trains, and the same seed gives the same run. Rollouts run for as long as `steps` is
- * pulled from; ended early or interrupted, it leaves a checkpoint and nothing leased. An environment that fails fails
- * the stream. One whose items run out ends it, with a warning, when there is no whole batch left to train on.
+ * Rollouts of a step wait for the weights of the step `stepsAhead` + 1 before it; at 0 training is on-policy, and the
+ * same seed gives the same run. If `steps` ends early or is interrupted, a checkpoint is saved and no lease remains. A
+ * failing environment fails the stream; running out of items ends it with a warning.
  */
 import { Environment, Rollout, type ServerManager, type TrajectoryClient } from "@atropos/core"
 import { Effect, Fiber, FileSystem, type Path, type Scope, Stream, SubscriptionRef } from "effect"
@@ -17,19 +16,18 @@ import { TrainerError } from "../learn/TrainerError.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
 
 export interface Options extends Trainer.Options {
-  /** Steps that sampling may be ahead of training. Default 0, or `max_staleness` with `on_stale` wait. */
+  /** Max steps that sampling may run ahead of training. Default 0, or `max_staleness` with `on_stale` wait. */
   readonly stepsAhead?: number
-  /** Names this trainer to the service. Default `closed loop`. */
+  /** Name of this trainer at the service. Default `closed loop`. */
   readonly owner?: string
 }
 
 export interface ClosedLoop {
   readonly trainer: Trainer.Trainer
-  /** One step's metrics for each batch, until `training_steps` are done. Run it once. */
+  /** Metrics, one element per step, until `training_steps` are done. Run it once. */
   readonly steps: Stream.Stream<StepMetrics, TrainerError | Rollout.RolloutError>
 }
 
-/** What a loop stands on: an engine that learns, policies that are sampled, and the service. */
 export type Needs =
   | LearnerEngine
   | FileSystem.FileSystem
@@ -37,15 +35,14 @@ export type Needs =
   | ServerManager.ServerManager
   | TrajectoryClient.Clients
 
-/** The loop of the one environment in the context. */
 export const make = (
   options: Options
 ): Effect.Effect<ClosedLoop, TrainerError, Needs | Environment.Environment | Scope.Scope> =>
   Effect.flatMap(Environment.Environment, (environment) => makeOf([environment], options))
 
 /**
- * The loop of several environments, which fill the batches by their weights and reserved shares. Samplers have the
- * trainer's weights, of its newest checkpoint where there is one, when this is done.
+ * Closed loop over several environments, which fill batches by their weights and reserved shares. When this effect
+ * completes, the samplers have the trainer's weights, restored from its newest checkpoint if any.
  */
 export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
@@ -64,12 +61,12 @@ export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
   const fs = yield* FileSystem.FileSystem
   const trainer = yield* Trainer.make(options)
   yield* trainer.publish
-  // Counted in steps, not in updates: a step that was skipped has to let the next one's rollouts begin all the same.
+  // Counts steps, not updates: a skipped step must also release the next one's rollouts.
   const consumed = yield* SubscriptionRef.make(yield* trainer.step)
 
   const steps = Stream.unwrap(
     Effect.gen(function* () {
-      // The service is in this process: what could not be sent to it belongs to no later run.
+      // The service lives in this process, so unsent groups are of no use to a later run.
       const spoolDirectory = yield* Effect.orDie(fs.makeTempDirectoryScoped({ prefix: "atropos-spool-" }))
       let isOver = false
       const rollouts = yield* Rollout.runAll(environments, {
@@ -86,7 +83,7 @@ export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
         isOver: () => isOver,
         isOnPolicy: true
       })
-      // Not merged: that would train ahead of whoever pulls.
+      // Not merged: a merge would train ahead of the consumer.
       return Stream.transformPull(training, (pull) => Effect.succeed(Effect.raceFirst(pull, failing))).pipe(
         Stream.tap(({ step }) => SubscriptionRef.set(consumed, step)),
         Stream.onEnd(

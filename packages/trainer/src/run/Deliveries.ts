@@ -1,12 +1,10 @@
 /**
- * Batches of the trajectory service, as a trainer needs them: claimed one at a time, in order, kept under lease until
- * they are settled, given back otherwise.
+ * Streams a trainer's batches from the trajectory service in step order, leased until settled.
  *
- * Guarantees. A batch stays with its trainer until `settle` (it is in a durable checkpoint) or until the scope closes,
- * which gives back whatever was not settled (`Leases`). A killed trainer's successor gives back the batches of the
- * journal first, so that they come again at once, in the order of their steps. A batch that was claimed and not yet
- * written down when the process died comes when its lease runs out: until then the batches after it wait,
- * `leaseSeconds` at most. A service that cannot be reached is waited for; one that refuses ends the stream.
+ * A batch keeps its lease until `settle` or until the scope closes, which releases it (`Leases`). After a kill, the
+ * next trainer first releases the batches in the journal, so that they are redelivered immediately. A batch that was
+ * claimed but not in the journal is redelivered when its lease expires; later batches wait for it, for at most
+ * `leaseSeconds`. Retries while the service is unreachable; fails if it rejects a request.
  */
 import type { Batch, TrainerClient } from "@atropos/core"
 import { Clock, Duration, Effect, type FileSystem, Option, type Path, type Scope, Stream } from "effect"
@@ -16,14 +14,12 @@ import * as ServiceWait from "./ServiceWait.ts"
 
 export interface Options extends Leases.Options {
   readonly client: TrainerClient.TrainerClientShape
-  /** Names this trainer to the service. */
+  /** Name of this trainer at the service. */
   readonly owner: string
-  /**
-   * Step the service gives the next batch, where that is known: earlier ones are not expected, later ones wait for it.
-   */
+  /** Step that the service gives the next batch, if known. Earlier steps are not expected; later ones wait for it. */
   readonly nextStep: Option.Option<number>
   readonly prefetch: number
-  /** Whether nobody will submit any more: the stream then ends once no batch is left. Default: never. */
+  /** True once no more groups will be submitted: the stream then ends when no batch is left. Default: never. */
   readonly isOver?: () => boolean
 }
 
@@ -31,7 +27,7 @@ export interface Deliveries extends Pick<Leases.Leases, "settle"> {
   readonly batches: Stream.Stream<Batch.Batch, TrainerError>
 }
 
-/** How long a claim waits for a batch at the service before it asks again: shorter where it may be over meanwhile. */
+/** How long one claim request waits for a batch; shorter if `isOver` may become true in the meantime. */
 const claimWait = Duration.seconds(30)
 const claimWaitOfEnding = Duration.seconds(1)
 
@@ -41,13 +37,13 @@ export const make = Effect.fn("Deliveries.make")(function* (
   const leases = yield* Leases.make(options)
   const batches = Stream.unfold(undefined, yield* inOrder(options, leases))
   return {
-    // One more is claimed before there is room for it.
+    // The stream claims one more batch while the buffer is full.
     batches: options.prefetch === 0 ? batches : Stream.buffer(batches, { capacity: options.prefetch - 1 }),
     settle: leases.settle
   }
 })
 
-/** Claims the next batch, whichever it is; undefined when there will be none. */
+/** Claims the next batch in any order; undefined when the stream is over. */
 const claiming = Effect.fnUntraced(function* ({ client, isOver, leaseSeconds, owner }: Options, leases: Leases.Leases) {
   const patience = yield* ServiceWait.make
   const lease = Duration.seconds(leaseSeconds)
@@ -74,7 +70,7 @@ const claiming = Effect.fnUntraced(function* ({ client, isOver, leaseSeconds, ow
   )
 })
 
-/** The next batch in the order of steps, and undefined at the end, as `Stream.unfold` takes them. */
+/** Yields the next batch in step order, and undefined at the end. */
 const inOrder = Effect.fnUntraced(function* (options: Options, leases: Leases.Leases) {
   const claim = yield* claiming(options, leases)
   const lease = Duration.seconds(options.leaseSeconds)
@@ -82,11 +78,11 @@ const inOrder = Effect.fnUntraced(function* (options: Options, leases: Leases.Le
   let nextStep = Option.getOrUndefined(options.nextStep)
   let isOrdered = true
 
-  /** Whether a batch before this one is out, with a process that died before it could write it down. */
+  /** True if an earlier batch is still leased to a process that died before it wrote its journal. */
   const isEarly = ({ leaseToken, step }: Batch.Batch): boolean =>
     isOrdered && leaseToken !== "" && nextStep !== undefined && step > nextStep
 
-  /** Gives a batch that is early back until an earlier one comes, or its lease has run out and none came. */
+  /** Releases an early batch until an earlier one arrives or that one's lease has expired. */
   const waitForEarlier = Effect.fnUntraced(function* (early: Batch.Batch) {
     const steps = { expected: nextStep, step: early.step }
     yield* Effect.logInfo("waiting for an earlier batch to be handed out again", steps)

@@ -1,14 +1,14 @@
 /**
- * One order for the groups of a batch, whatever order they came in: that of their numbers.
+ * Sorts the groups of a batch into a canonical order, by their contents.
  *
- * Queues hand groups on in the order in which rollouts ended. Packing, and the sums of floating-point numbers after it,
- * would make other bits of every order. Groups that compare as equal are the same to the trainer.
+ * Queues deliver groups in completion order, and packing and floating-point summation depend on order, so sorting keeps
+ * results bit-identical. Groups that compare equal are identical to the trainer.
  */
 import { type ScoredGroup, Trajectory } from "@atropos/core"
 
 type Numbers = ArrayLike<number>
 
-/** What is not a number first: it is left out later, but has to stand somewhere. */
+/** NaN sorts first: such sequences are excluded later but need a defined place. */
 const byNumber = (a: number, b: number): number => {
   if (a < b) return -1
   if (a > b) return 1
@@ -24,7 +24,7 @@ const byNumbers = (a: Numbers, b: Numbers): number => {
   return 0
 }
 
-/** Lists by their members; an absent one is an empty one. */
+/** Compares lists by length, then by element; an absent list equals an empty one. */
 const byRows =
   <A>(compare: (a: A, b: A) => number) =>
   (a: ReadonlyArray<A> = [], b: ReadonlyArray<A> = []): number => {
@@ -39,15 +39,14 @@ const byRows =
 const matrices = byRows(byNumbers)
 const candidates = byRows(matrices)
 
-/** Tokens that were not sampled come after those that were. */
+/** Unsampled tokens sort after sampled ones. */
 const place = (logprob: number): number => (Trajectory.isSampled(logprob) ? logprob : 1)
 const logprobs = byRows((a: Float32Array, b: Float32Array) => byNumbers(a.map(place), b.map(place)))
 
-/** Unknown versions first. */
 const versionsOf = ({ policyVersions = [] }: ScoredGroup.ScoredGroup): ReadonlyArray<number> =>
   policyVersions.map((version) => version ?? -1)
 
-/** Texts by their UTF-16 units: `localeCompare` depends on the machine. */
+/** Compares UTF-16 code units, because `localeCompare` depends on the machine. */
 const byText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
 const switchesOf = ({ generationParams, groupOverrides, overrides }: ScoredGroup.ScoredGroup): string =>
@@ -66,6 +65,6 @@ const byContent = (a: ScoredGroup.ScoredGroup, b: ScoredGroup.ScoredGroup): numb
   byNumbers(versionsOf(a), versionsOf(b)) ||
   byText(switchesOf(a), switchesOf(b))
 
-/** The same groups in the order of their tokens, then of all else that training depends on. */
+/** Sorts by tokens, then by all other fields that affect training. */
 export const canonical = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): ReadonlyArray<ScoredGroup.ScoredGroup> =>
   groups.toSorted(byContent)

@@ -1,10 +1,9 @@
 /**
- * The leases of a trainer on batches of the trajectory service.
+ * Keeps a trainer's leases on batches of the trajectory service.
  *
- * Every lease that is held is renewed each third of its time, until it is settled (the batch is in a durable
- * checkpoint: the service is told, again with every renewal where it does not answer) or given back, at the latest when
- * the scope closes. All of them are in the journal: what a killed predecessor held is given back first, and what a
- * checkpoint of its has is acknowledged.
+ * Renews every held lease at a third of its duration, until it is settled (retrying the acknowledgement with each
+ * renewal) or released, at the latest when the scope closes. On start, leases of a killed predecessor in the journal
+ * are released, or acknowledged if its checkpoint contains their batch.
  */
 import { type TrainerClient, TrajectoryError } from "@atropos/core"
 import { Duration, Effect, type FileSystem, Option, type Path, Schedule, type Scope } from "effect"
@@ -16,18 +15,16 @@ export type Lease = LeaseJournal.Lease
 export interface Options {
   readonly client: Pick<TrainerClient.TrainerClientShape, "ack" | "extend" | "nack">
   readonly leaseSeconds: number
-  /** Folder of the journal. */
   readonly folder: string
-  /** Whether a checkpoint holds this batch: then a predecessor's lease on it ends in an acknowledgement. */
+  /** True if a checkpoint contains this batch: a predecessor's lease on it is then acknowledged. */
   readonly isSettled: (batch: Pick<Lease, "id" | "step">) => boolean
 }
 
 export interface Leases {
-  /** Keeps a batch that was just claimed under lease. */
+  /** Starts renewing the lease of a batch that was just claimed. */
   readonly hold: (batch: Lease) => Effect.Effect<void>
-  /** These need not be handed out again. Never fails: what the service cannot be told now it is told later. */
+  /** Marks batches as done. Never fails: acknowledgements that cannot be sent are retried later. */
   readonly settle: (batches: ReadonlyArray<Lease>) => Effect.Effect<void>
-  /** Lets the service hand a batch out again. */
   readonly giveBack: (batch: Lease) => Effect.Effect<void>
 }
 
@@ -39,9 +36,9 @@ export const make = Effect.fn("Leases.make")(function* (
   const { client, folder } = options
   const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const time = Duration.seconds(options.leaseSeconds)
-  /** By batch id: with us, not settled. */
+  /** Leases by batch id: held, not settled. */
   const held = new Map<string, Lease>()
-  /** By batch id: settled, and the service does not know yet. */
+  /** Leases by batch id: settled, but not yet acknowledged. */
   const unacknowledged = new Map<string, Lease>()
 
   const previous = yield* Effect.mapError(
@@ -52,7 +49,7 @@ export const make = Effect.fn("Leases.make")(function* (
   const writeJournal = Effect.suspend(() =>
     LeaseJournal.write(folder, {
       firstStep,
-      // An original service has no leases.
+      // The original service has no leases.
       leases: [...held.values(), ...unacknowledged.values()].filter(({ leaseToken }) => leaseToken !== "")
     })
   ).pipe(
@@ -70,7 +67,7 @@ export const make = Effect.fn("Leases.make")(function* (
       )
     )
 
-  /** Tells the service of a settled batch; keeps it for later where the service does not answer. */
+  /** Acknowledges a settled batch; keeps it for a retry if the service is unavailable. */
   const acknowledge = (batch: Lease) =>
     client.ack(batch).pipe(
       Effect.andThen(Effect.sync(() => void unacknowledged.delete(batch.id))),
@@ -79,7 +76,7 @@ export const make = Effect.fn("Leases.make")(function* (
           ? Effect.logDebug("acknowledgement put off", { batch: batch.id, message })
           : Effect.suspend(() => {
               unacknowledged.delete(batch.id)
-              // Should it come again, it is known from the checkpoint.
+              // If it is redelivered, the checkpoint identifies it.
               return Effect.logWarning("batch could not be acknowledged", { ...aboutBatch(batch), message })
             })
       )
@@ -105,13 +102,13 @@ export const make = Effect.fn("Leases.make")(function* (
       yield* Effect.forEach([...held.values()], release, { discard: true, concurrency: 4 }).pipe(
         Effect.timeoutOption("5 seconds")
       )
-      // What was given back needs no successor; what was not acknowledged is for the successor to acknowledge.
+      // Released batches need no successor; the successor acknowledges the unacknowledged ones.
       held.clear()
       yield* writeJournal
     })
   )
   yield* Effect.forkScoped(renewal)
-  // Those of a predecessor that died.
+  // Leases of a predecessor that died.
   for (const lease of Option.match(previous, { onNone: () => [], onSome: ({ leases }) => leases })) {
     if (options.isSettled(lease)) unacknowledged.set(lease.id, lease)
     else yield* release(lease)
@@ -128,7 +125,7 @@ export const make = Effect.fn("Leases.make")(function* (
     settle: (batches) =>
       Effect.suspend(() => {
         for (const batch of batches) {
-          // Redelivered in between, it has a new token.
+          // A batch that was redelivered in the meantime has a new token.
           unacknowledged.set(batch.id, held.get(batch.id) ?? batch)
           held.delete(batch.id)
         }

@@ -1,23 +1,25 @@
 /**
- * The trainer's logprobs of each step on their way to the service, where people look at them. Training never waits for
- * it and never fails by it: what cannot be sent, or comes faster than it is taken, is left out.
+ * Sends the trainer's logprobs of each step to the service, for the viewer. Never delays or fails training: records
+ * that cannot be sent in time are dropped.
  */
 import { type Batch, type PackedLogprobs, TelemetryClient } from "@atropos/core"
 import { type Cause, Effect, Fiber, Option, Queue, type Scope } from "effect"
 
-/** A batch, and what was computed of it. */
 interface Entry {
   readonly batch: Pick<Batch.Batch, "id">
   readonly record: PackedLogprobs.RecordedLogprobs
 }
 
-/** Steps that wait to be sent; of more the oldest are left out. */
+/** Max steps in the queue; beyond it the oldest are dropped. */
 const mostWaiting = 4
 
-/** How long the last ones may take at the end. */
+/** Time limit for the last ones when the scope closes. */
 const patience = "5 seconds"
 
-/** Takes the records of steps, at once, and sends them in the background until the scope closes. */
+/**
+ * Returns a function that queues a step's record without waiting; records are sent in the background until the scope
+ * closes.
+ */
 export const make = Effect.fn("LogprobRecords.make")(function* (): Effect.fn.Return<
   (batch: Entry["batch"], record: Entry["record"]) => Effect.Effect<void>,
   never,
@@ -34,7 +36,7 @@ export const make = Effect.fn("LogprobRecords.make")(function* (): Effect.fn.Ret
       yield* telemetry.value.recordLogprobs(batch.id, record)
     }).pipe(
       Effect.catch(({ isPassing, message, reason }) => {
-        // A service of an earlier version has no such endpoint; a batch that another trainer has says nothing of it.
+        // Older services lack this endpoint. A lost lease concerns only its batch.
         if (!isPassing && reason !== "leaseLost") isTaken = false
         return Effect.logDebug("logprobs of a step not recorded", { batch: batch.id, reason, message })
       })

@@ -1,19 +1,16 @@
 /**
- * What the trainer does when its engine has lost the weights (`engineLost`: a server was restarted): it goes back to
- * its last checkpoint within the same process, as a new process would after a kill. Batches trained on since come
- * again, because their leases were given back; those in the checkpoint do not.
- *
- * So often in a row and no more, without a newer checkpoint in between: an engine that loses its weights faster than
- * they are saved gets nowhere.
+ * Recovers from an engine that lost its weights (`engineLost`, for example a restarted server): returns to the last
+ * checkpoint within the same process. Batches trained since are redelivered. Fails after `most` losses in a row without
+ * a newer checkpoint.
  */
 import { Effect, Result } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { Trainer } from "./Trainer.ts"
 
-/** Losses in a row. */
+/** Max losses in a row. */
 export const most = 5
 
-/** Goes back to the last checkpoint after a loss. Made once for a run. */
+/** Returns to the last checkpoint after a loss. Create once per run. */
 export const make = (trainer: Pick<Trainer, "reopen" | "step">) => {
   let losses = 0
   let from = -1

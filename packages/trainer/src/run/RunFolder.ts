@@ -1,8 +1,6 @@
 /**
- * The folder of a training run: where training stands in it, and how it gets there.
- *
- * One trainer at a time has the folder, until the scope closes; a second one is refused while the first one lives. A
- * batch is settled only after the checkpoint that contains it is durable.
+ * Manages the folder of a training run: resumes from its checkpoints and saves new ones. One trainer at a time owns it,
+ * until the scope closes; a second one is rejected while the first is alive.
  */
 import { type Batch, FolderLock } from "@atropos/core"
 import * as MakeFolder from "@atropos/core/base/MakeFolder"
@@ -18,35 +16,36 @@ import type { Lease } from "./Leases.ts"
 import * as TrainerProgress from "./TrainerProgress.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
 
-/** Is called with batches that are in a durable checkpoint. */
+/** Called with batches that are in a durable checkpoint. */
 export type Settle = (batches: ReadonlyArray<Lease>) => Effect.Effect<void>
 
-/** Training where a checkpoint left it, or at its beginning. */
 export interface Resumed {
   readonly learner: Learner
   readonly progress: TrainerProgress.TrainerProgress
   /**
-   * Writes a checkpoint of the present progress, then settles the batches in it. `before` runs when it is on the disk
-   * and does not count yet: a process that is killed until then does its steps again. Nothing interrupts it.
+   * Writes a checkpoint of the current progress, then settles its batches. `before` runs after the files are on disk
+   * but before the checkpoint counts: a process killed before that repeats the steps. Uninterruptible.
    */
   readonly save: (settle: Settle, before: Effect.Effect<void>) => Effect.Effect<void, TrainerError>
-  /** Whether steps were taken that no checkpoint has. */
+  /** True if steps were taken since the last checkpoint. */
   readonly isUnsaved: () => boolean
 }
 
 export interface RunFolder {
-  /** From the newest checkpoint whose weights the engine can restore. The learner lives as long as the scope. */
+  /**
+   * Resumes from the newest checkpoint whose weights the engine can restore. The learner lives as long as the scope.
+   */
   readonly resume: Effect.Effect<Resumed, TrainerError, Scope.Scope>
-  /** Writes the batch of a step that cannot be trained on beside the checkpoints; answers with its path. */
+  /** Writes the batch of an untrainable step next to the checkpoints; returns its path. */
   readonly reject: (step: number, batch: Batch.Batch) => Effect.Effect<string, TrainerError>
 }
 
 export interface Options {
   readonly engine: LearnerEngineShape
   readonly settings: TrainerSettings.TrainerSettings
-  /** Settings and the names of values, as checkpoints have them. */
+  /** Settings and names of values, as written to checkpoints. */
   readonly written: { readonly [name: string]: unknown }
-  /** What the engine is told, but for where to go on. */
+  /** Load options of the engine, except the checkpoint to resume from. */
   readonly loading: Omit<LoadOptions, "from">
 }
 
@@ -68,7 +67,6 @@ const claim = Effect.fnUntraced(function* (folder: string) {
   )
 })
 
-/** Tells what is set otherwise than when the checkpoint was written. */
 const tellDifferences = (state: Checkpoints.Checkpoint["state"], written: Options["written"]) => {
   const ofRunning = TrainerSettings.ofRunning.map(wireName)
   const differences = Differences.between(Struct.omit(state.settings, ofRunning), Struct.omit(written, ofRunning))
@@ -77,7 +75,7 @@ const tellDifferences = (state: Checkpoints.Checkpoint["state"], written: Option
     : Effect.logWarning("settings differ from the checkpoint's", { differences })
 }
 
-/** The newest checkpoint, if there is one, and a learner with its weights; it has to be one of this model. */
+/** Loads the newest checkpoint, if any, and a learner with its weights. The checkpoint must be of this model. */
 const newest = Effect.fnUntraced(function* ({ engine, loading, settings, written }: Options) {
   const open = Effect.fnUntraced(function* ({ folder, state }: Checkpoints.Checkpoint) {
     if (state.model !== engine.model.name) {
@@ -104,7 +102,7 @@ const newest = Effect.fnUntraced(function* ({ engine, loading, settings, written
   return { learner, state }
 })
 
-/** Takes the folder `save_path`. */
+/** Takes exclusive ownership of the folder `save_path`. */
 export const open = Effect.fn("RunFolder.open")(function* (
   options: Options
 ): Effect.fn.Return<RunFolder, TrainerError, FileSystem.FileSystem | Path.Path | Scope.Scope> {

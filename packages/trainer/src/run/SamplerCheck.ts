@@ -1,4 +1,4 @@
-/** What the trainer makes of a sampler that disagrees with it, or that says too little: it stops, or it tells. */
+/** Handles disagreement between sampler and trainer, and missing sampler data: fails or warns. */
 import type { Batch } from "@atropos/core"
 import { Effect } from "effect"
 import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
@@ -9,11 +9,11 @@ import { TrainerError } from "../learn/TrainerError.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
 
 export interface SamplerCheck {
-  /** Fails at the first group whose ids are another tokenizer's. */
+  /** Fails at the first group tokenized by another tokenizer. */
   readonly checkTokenizer: (batch: Batch.Batch) => Effect.Effect<void, TrainerError>
-  /** Fails where the first steps disagree, warns where later ones do. Returns the largest bound in force, nats. */
+  /** Fails if the first steps disagree, warns if later ones do. Returns the largest bound in force, nats. */
   readonly judge: (batch: Batch.Batch, compared: Mismatch.ByEnvironment) => Effect.Effect<number, TrainerError>
-  /** Warns once of trained tokens that no logprob of the sampler's is known of. */
+  /** Warns once about trained tokens without a sampler logprob. */
   readonly warnUnknown: (tokens: number) => Effect.Effect<void>
 }
 
@@ -22,7 +22,8 @@ export const make = (
   { isPolicyGradient, oldPolicy }: Objective,
   model: LearnerEngineShape["model"]
 ): SamplerCheck => {
-  // With 8 bits the sampler rounds activations, the trainer does not; a bound that was set is kept to.
+  // In int8 the sampler rounds activations and the trainer does not, so the default bound is measured; an explicit
+  // bound is kept.
   const isMeasured = quantize === "int8" && maxMismatch === TrainerSettings.trainer.complete({}).maxMismatch
   const guards = new Map<number | undefined, ReturnType<typeof Mismatch.measuringGuard>>()
   const guardOf = (environment: number | undefined) => {

@@ -1,10 +1,10 @@
 /**
- * Training from the trajectory service: registers the run, claims its batches, records each step's metrics,
- * acknowledges what a checkpoint holds.
+ * Trains from the trajectory service: registers the run, claims its batches, records each step's metrics, and
+ * acknowledges the batches that a checkpoint contains.
  *
- * A run that is registered already stays as it is; the service's batch size then rules. Metrics go to the `MetricsSink`
- * of the context, or to the service alone; all else follows `Trainer` and `Deliveries`. When the stream ends, however
- * it does, nothing stays leased. An engine that loses its weights does not end it (`Reopening`).
+ * A registered run is unchanged, and the service's batch size applies. Metrics go to the `MetricsSink` of the context,
+ * or else to the service only. No lease remains when the stream ends. Survives an engine that loses its weights
+ * (`Reopening`).
  */
 import { type Batch, MetricsSink, TelemetryClient, TrainerClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
@@ -22,26 +22,24 @@ import * as Waiting from "./Waiting.ts"
 
 export interface Options {
   readonly settings: TrainerSettings.TrainerSettings
-  /** Names this trainer to the service. */
+  /** Name of this trainer at the service. */
   readonly owner: string
-  /** Whether nobody will submit any more (`isOver` of `Deliveries`). */
+  /** True once no more groups will be submitted (`isOver` of `Deliveries`). */
   readonly isOver?: () => boolean
-  /**
-   * Whether rollouts wait for new weights by themselves, so that the service need not hold them back. Default false.
-   */
+  /** True if rollouts themselves wait for new weights, so that the service need not delay them. Default false. */
   readonly isOnPolicy?: boolean
-  /** Told of each batch before its step, which waits for it; of those that were trained on before too. */
+  /** Called with each batch before its step, which waits for it; also with batches that were already trained on. */
   readonly onBatch?: (batch: Batch.Batch) => Effect.Effect<void, TrainerError>
 }
 
-/** The bound that environments are to wait at; null where they are not to. */
+/** The staleness bound at which environments wait; null if they do not. */
 const boundOf = ({ isOnPolicy = false, settings }: Options): number | null =>
   isOnPolicy ? null : TrainerSettings.waitAtStaleness(settings.trainer)
 
 const unwritable = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "checkpoint", message: cause.message, cause })
 
-/** Announces the run; answers with the step of the batch that should come first, where that is known. */
+/** Registers the run; returns the step of the first expected batch, if known. */
 const register = Effect.fn("ServiceTraining.register")(function* (trainer: Trainer, options: Options) {
   const client = yield* TrainerClient.TrainerClient
   const { trainer: run } = options.settings
@@ -52,8 +50,8 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
   const journal = yield* Effect.mapError(LeaseJournal.read(run.savePath), unwritable)
   const isNew = before.batchSize < 0
   if (isNew) {
-    // Written first, so that whoever comes after a crash knows it too. Leases on another database's batches mean
-    // nothing here.
+    // Written before registering, so that a successor after a crash also knows it. Leases on another database's batches
+    // are meaningless here.
     yield* Effect.mapError(LeaseJournal.write(run.savePath, { firstStep: first, leases: [] }), unwritable)
   } else if (before.batchSize !== run.batchSize) {
     yield* Effect.logWarning("the run has another batch size", { run: run.run, batchSize: before.batchSize })
@@ -86,7 +84,6 @@ type Steps = Stream.Stream<
   TrainerClient.TrainerClient | TelemetryClient.TelemetryClient | FileSystem.FileSystem | Path.Path
 >
 
-/** The same until the engine loses its weights. */
 const untilLost = (trainer: Trainer, options: Options): Steps =>
   Stream.unwrap(
     Effect.gen(function* () {
@@ -125,7 +122,7 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
     })
   )
 
-/** The metrics of every step, trained from the service. A step that was lost with its weights is told again. */
+/** Metrics of every step, trained from the service. A step that was lost with its weights is reported again. */
 export const steps = (trainer: Trainer, options: Options): Steps =>
   Stream.suspend(() => {
     const afterLoss = Reopening.make(trainer)

@@ -1,7 +1,4 @@
-/**
- * Requests to the trajectory service that outlast its absence: made again while it cannot be reached, and not in
- * silence.
- */
+/** Retries requests to the trajectory service while it is unreachable, and logs the wait. */
 import { TrajectoryError } from "@atropos/core"
 import * as Waiting from "@atropos/core/base/Waiting"
 import { Effect, Ref } from "effect"
@@ -10,13 +7,13 @@ import { TrainerError } from "../learn/TrainerError.ts"
 const refused = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "service", message: `the trajectory service: ${cause.message}`, cause })
 
-/** Someone who waits for the service, with one request after the other. */
+/** Retry state for consecutive requests to the service. */
 export interface Patience {
-  /** Makes a request until the service answers; fails where it refuses. */
+  /** Retries a request until the service answers; fails if the service rejects it. */
   readonly request: <A>(request: Effect.Effect<A, TrajectoryError.TrajectoryError>) => Effect.Effect<A, TrainerError>
   /**
-   * Logs while an effect with such requests runs, ever more sparsely: that the service is away and why; or, where it is
-   * there and takes its time, what `onSilence` logs.
+   * Logs at growing intervals while such an effect runs: the reason while the service is unreachable, otherwise (a slow
+   * service) `onSilence`.
    */
   readonly logged: (
     onSilence: (seconds: number) => Effect.Effect<void>
@@ -24,7 +21,7 @@ export interface Patience {
 }
 
 export const make: Effect.Effect<Patience> = Effect.gen(function* () {
-  /** Why the service did not answer the last time it was asked; empty where it did. */
+  /** Why the last request got no answer; empty if it was answered. */
   const away = yield* Ref.make("")
   return {
     request: (request) =>
@@ -48,7 +45,6 @@ export const make: Effect.Effect<Patience> = Effect.gen(function* () {
   }
 })
 
-/** One request, made until the service answers. */
 export const untilAnswered = <A>(
   request: Effect.Effect<A, TrajectoryError.TrajectoryError>
 ): Effect.Effect<A, TrainerError> =>

@@ -1,6 +1,6 @@
 /**
- * Times the parts of a step, in seconds and as spans `Trainer.<part>`: each begins where the one before it ended, so
- * that together they are all of the step, however long the machine did something else in between.
+ * Times the parts of a step, in seconds and as spans `Trainer.<part>`. Each part begins where the previous one ended,
+ * so that the parts add up to the whole step.
  */
 import { Trace } from "@atropos/core"
 import { Clock, Context, Effect } from "effect"
@@ -11,12 +11,12 @@ export const OnPart = Context.Reference<(part: string) => void>("@atropos/traine
 })
 
 export interface StepClock {
-  /** Seconds since the part before it ended, with the result. */
+  /** Runs an effect as a part; returns the seconds since the previous part ended, with the result. */
   readonly part: <A, E, R>(
     name: string,
     effect: Effect.Effect<A, E, R>
   ) => Effect.Effect<readonly [seconds: number, A], E, R>
-  /** When the last part ended, nanoseconds since the epoch. */
+  /** End of the last part, nanoseconds since the epoch. */
   readonly end: () => bigint
 }
 

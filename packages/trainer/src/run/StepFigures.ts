@@ -1,4 +1,4 @@
-/** The metrics of a step, from what its parts reported. */
+/** Assembles the metrics of a step from the reports of its parts. */
 import type { Batch } from "@atropos/core"
 import type { Computed } from "../learn/LearnerEngine.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
@@ -19,7 +19,7 @@ export interface Parts {
   readonly compared: Mismatch.Compared
   readonly allowed: number
   readonly skipped: StepMetrics["skipped"]
-  /** Updates made with the batch, and gradients computed for them. */
+  /** Number of updates made with the batch, and of gradients computed for them. */
   readonly updates: number
   readonly passes: number
   readonly seconds: {
@@ -39,7 +39,7 @@ const momentsOf = (groups: Batch.Batch["groups"]) => {
   return { rewardMean: mean, rewardStd: Math.sqrt(variance) }
 }
 
-/** Groups of the original's environments, and of those that send JSON, say nothing of it. */
+/** Groups from the original's environments, and from environments that send JSON, do not report `solved`. */
 const solvedOf = (groups: Batch.Batch["groups"]): Pick<StepMetrics, "solvedFraction"> => {
   const told = groups.flatMap(({ solved = [] }) => solved)
   return told.length === 0 ? {} : { solvedFraction: told.filter(Boolean).length / told.length }
@@ -48,7 +48,6 @@ const solvedOf = (groups: Batch.Batch["groups"]): Pick<StepMetrics, "solvedFract
 const truncatedOf = (groups: Batch.Batch["groups"]): number =>
   groups.reduce((sum, group) => sum + group.tokens.filter((_, index) => isTruncated(group, index)).length, 0)
 
-/** Nothing where there is nothing to measure. */
 const share = (sum: number | undefined, count: number): number | undefined =>
   sum === undefined || count === 0 ? undefined : sum / count
 

@@ -1,90 +1,85 @@
 /**
- * What is known of one step: one batch, and the updates of the weights with it, none where the step was skipped.
+ * Metrics of one training step: one batch and its weight updates (none if the step was skipped).
  *
- * Means are over trained tokens unless said otherwise; logprobs in nats, times in seconds. A figure that was not
- * measured (no reference model, no logprobs from the engine, nothing trained, a norm that a remote engine does not
- * tell) is absent. `wireNames` are the names under which figures are recorded: the original's trainer's where it has
- * them (`train/loss`, `grpo/clipped_fraction`, `alignment/diff_mean`).
+ * Means are over trained tokens unless stated otherwise; logprobs in nats, times in seconds. Unmeasured metrics are
+ * absent (no reference model, no logprobs from the engine, nothing trained, no norm from a remote engine). `wireNames`
+ * are the recorded names: the original trainer's where it has them (`train/loss`, `grpo/clipped_fraction`,
+ * `alignment/diff_mean`).
  */
 export interface StepMetrics {
-  /** Batches consumed, this one included: 1 for the first. */
+  /** Batches consumed including this one, from 1. */
   readonly step: number
-  /** Version of the weights after it: steps that changed them. */
+  /** Version of the weights after the step: number of steps that changed them. */
   readonly policyVersion: number
   readonly batchId: string
-  /** Why the weights were left as they are; null where they were not. */
+  /** Why the weights were not updated; null if they were. */
   readonly skipped: "nonFinite" | "nothingToTrain" | null
-  /** Updates of the weights with this batch: fewer than `updates_per_batch` where one was not finite. */
+  /** Weight updates with this batch: fewer than `updates_per_batch` if one had a NaN or infinite loss or gradient. */
   readonly updates: number
-  /** Of the first update, as are entropy, divergences and the gradient's norm. */
+  /** Of the first update; so are entropy, divergences and the gradient norm. */
   readonly loss: number
-  /** Norm of the gradient before clipping. */
+  /** Norm before clipping. */
   readonly gradNorm?: number
   readonly lr: number
-  /** Scores of all sequences of the batch. */
+  /** Over all sequences of the batch. */
   readonly rewardMean: number
   readonly rewardStd: number
-  /** Share of the batch's sequences that their environments count as solved, of those that say so. */
+  /** Solved share of the batch's sequences whose environments report it. */
   readonly solvedFraction?: number
-  /** Estimated divergence from the reference model. */
   readonly kl?: number
   readonly entropy?: number
-  /** π / π_old, over all updates, as is the share of clipped tokens. */
+  /** π / π_old over all updates; so is the clipped fraction. */
   readonly ratioMean?: number
   readonly ratioMax?: number
-  /** Share of tokens at which the ratio was clipped. */
   readonly clippedFraction?: number
-  /** Weight against the sampler's mismatch (`importance_sampling`), and the share of tokens at which it was bounded. */
+  /** Weight that corrects sampler mismatch (`importance_sampling`), and the share of tokens at which it was capped. */
   readonly importanceMean?: number
   readonly importanceCappedFraction?: number
-  /** Shares of tokens left out: by `off_policy_bound`, by `entropy_share`. */
+  /** Shares of tokens masked by `off_policy_bound` and by `entropy_share`. */
   readonly offPolicyMaskedFraction?: number
   readonly entropyMaskedFraction?: number
-  /** A teacher's minus the policy's logprob, over the share of tokens that the teacher gave one for. */
+  /** The teacher's minus the policy's logprob, and the share of tokens that have a teacher logprob. */
   readonly teacherDiff?: number
   readonly teacherFraction?: number
-  /** Of a teacher's distribution and the policy's. */
   readonly crossEntropy?: number
-  /** By how much the better sequence of a pair is preferred (`dpo`), and the share of pairs in which it is. */
+  /** Preference margin of the better sequence of a pair (`dpo`), and the share of pairs in which it is preferred. */
   readonly marginMean?: number
   readonly preferredFraction?: number
   /** Trainer's minus engine's logprob of trained tokens, before the update. */
   readonly mismatchMean?: number
   readonly mismatchAbsMean?: number
   readonly mismatchMax?: number
-  /** Divergence of the trainer's from the engine's distribution by the k3 estimator. */
+  /** KL divergence of the trainer's from the engine's distribution, k3 estimator. */
   readonly mismatchKl?: number
-  /** Mean absolute difference of the two over tokens that the present weights sampled (`Mismatch`). */
+  /** Mean absolute logprob difference over tokens sampled from the current weights (`Mismatch`). */
   readonly mismatchOnPolicy?: number
   /** The bound of that difference: `max_mismatch`, or what the first step measured on weights of 8 bits. */
   readonly maxMismatch?: number
   readonly logprobMean?: number
   readonly sequences: number
   readonly groups: number
-  /** Groups whose scores are all equal. */
   readonly constantGroups: number
-  /** Sequences left out: too long, not finite, outside the vocabulary, nothing to train. */
+  /** Sequences excluded: too long, NaN or infinite values, ids outside the vocabulary, no trained tokens. */
   readonly unusable: number
-  /** Trained tokens without a usable logprob of the sampler: taken as sampled by the present policy. */
+  /** Trained tokens without a usable sampler logprob: treated as sampled by the current policy. */
   readonly unknownLogprobs: number
   /** Share of the batch's sequences that ended at the token limit, trained on or not. */
   readonly truncatedFraction: number
-  /** Share of the sequences whose loss was masked because they ended there (`mask_truncated`). */
+  /** Share of sequences whose loss was masked because they ended at the limit (`mask_truncated`). */
   readonly truncatedMaskedFraction: number
   readonly trainedTokens: number
-  /** Share of the positions computed that are tokens and no padding. */
+  /** Share of computed positions that are not padding. */
   readonly usefulFraction: number
   readonly microBatches: number
-  /** Tokens computed a second of the step, waiting excluded. */
+  /** Computed tokens per second of the step, waiting excluded. */
   readonly tokensPerSecond: number
-  /** In versions of the weights, over sequences of known version. */
+  /** In weight versions, over sequences of known version. */
   readonly stalenessMean: number
   readonly stalenessMax: number
   readonly staleDropped: number
   readonly staleMasked: number
-  /** Sequences of unknown version. */
   readonly versionUnknown: number
-  /** The whole step, waiting included, and its parts. */
+  /** The whole step including waiting, and its parts. */
   readonly stepSeconds: number
   readonly waitSeconds: number
   readonly prepareSeconds: number
@@ -149,14 +144,14 @@ export const wireNames = {
   versionUnknown: "staleness/unknown"
 } as const satisfies { readonly [K in keyof StepMetrics]?: string }
 
-/** 0 or 1: whether the weights were left as they are, and whether because loss or gradient were no numbers. */
+/** Flags, 0 or 1: weights not updated, and not updated because of a NaN or infinite loss or gradient. */
 export const skippedNames = { any: "train/skipped", nonFinite: "train/skipped_not_finite" } as const
 
-/** The figures by their recorded names, NaN and the infinities too; those that were not measured are left out. */
+/** Metrics by recorded name, including NaN and infinities; unmeasured ones are absent. */
 export const values = (metrics: StepMetrics): { readonly [name: string]: number } => {
   const figures: Record<string, number> = {}
   for (const [key, name] of Object.entries(wireNames)) {
-    // The table's keys are those of numbers.
+    // The table's keys are all numeric fields.
     const value = metrics[key as keyof typeof wireNames]
     if (value !== undefined) figures[name] = value
   }
@@ -165,7 +160,7 @@ export const values = (metrics: StepMetrics): { readonly [name: string]: number 
   return figures
 }
 
-/** What stands beside the step in files. */
+/** Labels written next to the step in files. */
 export const labels = ({ batchId, policyVersion }: StepMetrics): { readonly [name: string]: string | number } => ({
   policy_version: policyVersion,
   batch: batchId
@@ -174,14 +169,14 @@ export const labels = ({ batchId, policyVersion }: StepMetrics): { readonly [nam
 const figure = (name: string, value: number | undefined, digits = 3): ReadonlyArray<string> =>
   value === undefined ? [] : [`${name} ${value.toFixed(digits)}`]
 
-/** One line for people. */
+/** Formats a step as one line for the terminal. */
 export const line = (metrics: StepMetrics): string => {
   return [
     `step ${metrics.step}`,
     ...(metrics.skipped === null ? [] : [`skipped (${metrics.skipped})`]),
     ...figure("reward", metrics.rewardMean),
     ...figure("solved", metrics.solvedFraction),
-    // Of a policy that learns from each batch once the loss is near 0, whatever is learned.
+    // A policy that trains once on each batch has a loss near 0 regardless of what it learns.
     ...(metrics.entropy === undefined ? figure("loss", metrics.loss, 4) : figure("entropy", metrics.entropy)),
     ...figure("kl", metrics.kl, 4),
     ...figure("mismatch", metrics.mismatchOnPolicy, 4),

@@ -1,7 +1,7 @@
 /**
- * A step's trace: `Trainer.step` from the end of the step before it, with `Trainer.wait` for its batch and the parts of
- * the step in it, linked with the rollouts of the batch; and in the trace of each of those `Trainer.group`, from the
- * claim to the end of the step, linked with the step.
+ * Traces a step: `Trainer.step` starts at the end of the previous step, contains `Trainer.wait` for its batch and the
+ * parts of the step, and links to the batch's rollouts. The trace of each rollout gets `Trainer.group`, from the claim
+ * to the end of the step, linked to the step.
  */
 import { type Batch, Trace } from "@atropos/core"
 import { Effect, Exit } from "effect"
@@ -10,15 +10,12 @@ import type { StepMetrics } from "./StepMetrics.ts"
 /** Nanoseconds since the epoch. */
 export interface Times {
   readonly batch: Batch.Batch
-  /** When the step before it ended. */
+  /** End of the previous step. */
   readonly since: bigint
-  /** When its batch was there. */
   readonly arrival: bigint
-  /** When its last part ended, once it has. */
   readonly end: () => bigint
 }
 
-/** Runs a step. */
 export const around = <E, R>(
   { arrival, batch, end: endOf, since }: Times,
   step: Effect.Effect<StepMetrics, E, R>

@@ -1,14 +1,12 @@
 /**
- * Ends a run that nobody watches once a rule of its health is broken (`stop_on`): by the trainer's own figures, and by
- * those of environments where they are in the same process. What was learned until then is saved. A resumed run begins
- * without a past.
+ * Ends a run once a selected health rule is broken (`stop_on`), judged by the trainer's metrics and those of
+ * environments in the same process. Progress is saved. A resumed run starts without history.
  */
 import * as Health from "@atropos/core/health/Health"
 import { Effect, Schema } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 
-/** Rules that a trainer's own figures suffice for. */
 export const rules = [
   "grader",
   "learning_rate",
@@ -31,16 +29,15 @@ const named = (text: string): ReadonlyArray<string> =>
     .map((name) => name.trim())
     .filter((name) => name !== "")
 
-/** The rules of a setting, the gravest first. */
+/** Rules named in a setting, most severe first. */
 export const rulesOf = (text: string): ReadonlyArray<Health.RuleName> => {
   const names = new Set(named(text))
   return Health.ruleNames.filter((rule) => names.has(rule))
 }
 
-/** It is judged at the end of a step: a run that takes none ends by no rule. */
+/** Rules are judged at the end of a step, so `stalled` could never end a run. */
 const known = Health.ruleNames.filter((name) => name !== "stalled")
 
-/** Names of rules, separated by commas. */
 export const Names = Schema.String.check(
   Schema.makeFilter((text: string) => {
     const unknown = named(text).find((name) => !known.some((rule) => rule === name))
@@ -48,7 +45,7 @@ export const Names = Schema.String.check(
   })
 )
 
-/** What is wrong with a setting where environments are in other processes; undefined where nothing is. */
+/** Error for a setting that needs environments in this process; undefined if there is none. */
 export const problem = (text: string): string | undefined => {
   const beyond = rulesOf(text).find((name) => !rules.some((rule) => rule === name))
   return beyond === undefined
@@ -58,13 +55,12 @@ export const problem = (text: string): string | undefined => {
 }
 
 export interface StopOn {
-  /** Adds a step; whether the run should end with it. */
+  /** Records a step; returns true if the run should end with it. */
   readonly see: (metrics: StepMetrics.StepMetrics) => boolean
-  /** Fails where it was ended. */
+  /** Fails if a rule ended the run. */
   readonly end: Effect.Effect<void, TrainerError>
 }
 
-/** Of the names in a setting. */
 export const make = (names: string, recorder: Health.Recorder = Health.recorder()): StopOn => {
   const wanted = rulesOf(names)
   let found: Health.Found | undefined

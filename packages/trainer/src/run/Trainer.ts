@@ -1,29 +1,25 @@
 /**
- * The trainer: batches in, one step's metrics for each out.
+ * Trains on a stream of batches and returns a stream with the metrics of each step.
  *
- * `make` gives a value whose `steps` turns any stream of batches into a stream of metrics; `ServiceTraining` feeds it
- * from the trajectory service and acknowledges there. Steps are taken one after the other, as fast as they are pulled.
+ * `ServiceTraining` feeds it from the trajectory service. Steps run one after another, as fast as they are pulled.
  *
  * Guarantees
- * - A batch is trained on once. Those in a durable checkpoint, or trained on since, are recognised by id and step and
- *   passed to `settle` instead.
- * - `record` is called with every step that a checkpoint will contain, before that one counts, also with one that an
- *   interruption cuts off after its update. What a killed process had saved is among the records, what is done again
- *   twice.
+ * - A batch is trained on once: batches in a durable checkpoint, or trained on since, are recognised by id and step and
+ *   passed to `settle`.
+ * - `record` is called with every step before a checkpoint that contains it counts, also with a step that is
+ *   interrupted after its update. Steps repeated after a kill are recorded twice.
  * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches
- *   stay unsettled. What a killed process had trained on since its last checkpoint comes again, in the same order, and
- *   makes the same parameters.
- * - The stream's end and its interruption save a checkpoint; its failure does not: what came after the last one is done
- *   again.
- * - A step whose loss or gradient is not a number leaves the weights alone, counts, and consumes its batch;
- *   `max_non_finite` of them in a row stop the trainer, with the batch in `non_finite_step_<n>.jsonl` beside the
+ *   are unsettled. After a kill they are redelivered in the same order and produce the same parameters.
+ * - A checkpoint is saved when the stream ends or is interrupted, but not when it fails: steps after the last
+ *   checkpoint are then repeated.
+ * - A step with a NaN or infinite loss or gradient leaves the weights unchanged and consumes its batch;
+ *   `max_non_finite` of them in a row stop the trainer, with the batch in `non_finite_step_<n>.jsonl` next to the
  *   checkpoints.
- * - `stop_on` ends the stream with the step that breaks one of its rules, saved, and then fails.
- * - A step whose update leaves weights that nothing can be computed from stops it at once: they are neither published
- *   nor saved.
- * - Same batches, settings, values and number of threads give the same bits on the CPU, interrupted or not, in whatever
- *   order a batch's groups come.
- * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
+ * - `stop_on` saves the step that breaks one of its rules, ends the stream and fails.
+ * - An update that leaves unusable weights stops the trainer immediately; they are neither published nor saved.
+ * - The same batches, settings, values and thread count give bit-identical results on the CPU, interrupted or not,
+ *   regardless of the order of groups in a batch.
+ * - One trainer at a time uses a checkpoint folder; a second one is rejected while the first is alive.
  */
 import type { Batch, ScoreAdvantage } from "@atropos/core"
 import type * as Health from "@atropos/core/health/Health"
@@ -44,31 +40,31 @@ export { OnPart } from "./StepClock.ts"
 
 export interface Options extends TrainerValues.TrainerValues {
   readonly settings: TrainerSettings.TrainerSettings
-  /** What training begins with, where that is not the engine's model as it is: a warm start. */
+  /** Initial weights for a warm start; default: the engine's model. */
   readonly initial?: Kept | undefined
-  /** Where environments of this process record too, for `stop_on`; else it goes by the trainer's own figures. */
+  /**
+   * Health recorder shared with environments of this process, for `stop_on`; default: the trainer's own metrics only.
+   */
   readonly health?: Health.Recorder | undefined
 }
 
 export type Hooks = Partial<TrainingStep.Hooks>
 
 export interface Trainer {
-  /** How scores become advantages here, for those who look on. */
   readonly advantages: ScoreAdvantage.Recipe
-  /** Batches consumed so far: where a resumed run begins. */
+  /** Batches consumed so far, also after a resume. */
   readonly step: Effect.Effect<number>
-  /** Step the service is expected to give the next batch; none before the first. */
+  /** Step that the service is expected to give the next batch; none before the first. */
   readonly nextBatchStep: Effect.Effect<Option.Option<number>>
-  /** Whether a durable checkpoint holds this batch. */
   readonly isSettled: (batch: { readonly id: string; readonly step: number }) => boolean
-  /** How many steps changed the weights. */
+  /** Number of steps that changed the weights. */
   readonly policyVersion: Effect.Effect<number>
-  /** Hands the present weights to the samplers, unless they have them. */
+  /** Publishes the current weights to the samplers, unless they already have them. */
   readonly publish: Effect.Effect<void, TrainerError>
-  /** Seconds that the gradient of so many made-up sequences takes; changes nothing. */
+  /** Measures the seconds that the gradient of synthetic sequences takes; changes no state. */
   readonly measure: (rehearsed: Rehearsal.Rehearsed) => Effect.Effect<number, TrainerError>
   /**
-   * Metrics of a step per batch, until `training_steps` are done or the batches end. Publishes the weights first. Run
+   * Metrics of one step per batch, until `training_steps` are done or the batches end. Publishes the weights first. Run
    * one such stream at a time.
    */
   readonly steps: <E, R>(
@@ -76,8 +72,8 @@ export interface Trainer {
     hooks?: Hooks
   ) => Stream.Stream<StepMetrics, TrainerError | E, R>
   /**
-   * Goes back to the last checkpoint, with weights that the engine restores from it, for when it has lost those it had
-   * (`engineLost`). Batches trained on since must come again.
+   * Returns to the last checkpoint, with weights that the engine restores from it, after it lost its weights
+   * (`engineLost`). Batches trained on since must be redelivered.
    */
   readonly reopen: Effect.Effect<void, TrainerError>
 }
@@ -120,7 +116,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     }
   })
 
-  /** A learner, with a scope of its own so that another may take its place. */
+  /** Opens a learner in its own scope, so that another can replace it. */
   const open = Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const own = yield* Scope.make()
@@ -171,7 +167,7 @@ interface Parts extends Pick<RunFolder.Resumed, "isUnsaved" | "progress" | "save
   readonly stop: StopOn.StopOn
 }
 
-/** A step for each batch that is new; those that were trained on before are settled, or wait for their checkpoint. */
+/** Takes a step for each new batch; batches that were already trained on are settled, or wait for their checkpoint. */
 const stepsOf = <E, R>(
   { isUnsaved, progress, publish, save: saveNow, step, stop, trainingSteps }: Parts,
   batches: Stream.Stream<Batch.Batch, E, R>,

@@ -1,4 +1,6 @@
-/** Where training stands, in memory: the part of `trainer.json` that changes, and batches waiting for a checkpoint. */
+/**
+ * Tracks training progress in memory: the changing part of `trainer.json`, and the batches waiting for a checkpoint.
+ */
 import type { Batch } from "@atropos/core"
 import * as TrainerState from "../checkpoint/TrainerState.ts"
 import type { Lease } from "./Leases.ts"
@@ -9,13 +11,12 @@ export interface TrainerProgress {
   readonly policyVersion: number
   readonly nonFiniteInARow: number
   readonly nextBatchStep: number | null
-  /** Whether a batch was trained on, and if so whether a checkpoint has it; remembers its newest lease. */
+  /** Classifies a batch: new, trained on but not in a checkpoint, or in one. Remembers its newest lease. */
   readonly recognise: (batch: Batch.Batch) => "new" | "unsettled" | "settled"
-  /** Whether a batch is in a checkpoint. */
   readonly isSettled: (batch: TrainerState.Consumed) => boolean
-  /** Counts a batch that was just trained on or skipped; `isFinite`: whether all that was computed were numbers. */
+  /** Counts a batch that was just trained on or skipped; `isFinite`: all computed values were finite. */
   readonly consume: (batch: Batch.Batch, skipped: StepMetrics["skipped"], isFinite: boolean) => void
-  /** The batches no checkpoint had; they count as settled from here on. */
+  /** Returns the batches that no checkpoint contained; they count as settled from then on. */
   readonly takeUnsettled: () => ReadonlyArray<Lease>
   readonly state: (
     about: Pick<TrainerState.TrainerState, "model" | "seed" | "settings">
@@ -66,7 +67,7 @@ export const make = (from: TrainerState.TrainerState | undefined): TrainerProgre
       unsettled.set(key, { id, step: batchStep, leaseToken })
       consumed.set(key, { id, step: batchStep })
       const [oldest] = consumed.keys()
-      // Never one that still waits for its checkpoint.
+      // Never a batch that still waits for its checkpoint.
       if (consumed.size > TrainerState.remembered && oldest !== undefined && !unsettled.has(oldest)) {
         consumed.delete(oldest)
       }

@@ -1,10 +1,9 @@
 /**
- * The settings of the trainer. Names and defaults are those of the original's example trainer
- * (example_trainer/config.py) where it has the setting; what differs is said in the description.
+ * Declares the trainer's settings; defaults, flags, YAML keys, help and errors derive from them. Names and defaults
+ * match the original's example trainer (example_trainer/config.py) if it has the setting.
  *
- * Three groups: `trainer` gives the flags without a prefix (`--lr`, `--batch_size`), `lora` those of the adapter
- * (`--lora.r`), `loss` a preset and changes to it (`--loss.preset`). Defaults, flags, YAML keys, help and errors derive
- * from these declarations.
+ * Groups: `trainer` (flags without a prefix), `lora` (`--lora.r`), `loss`, a preset and changes to it
+ * (`--loss.preset`).
  */
 import { field, fromFields } from "@atropos/core/base/Settings"
 import { Effect, Schema } from "effect"
@@ -20,7 +19,7 @@ const share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const beta = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1, exclusiveMaximum: true }))
 const notNegative = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** A list with a default; the list of `--help` and of the decoder are the same. */
+/** A list with a default, which `--help` and the decoder share. */
 const list = (fallback: ReadonlyArray<string>, description: string) =>
   Schema.Array(Schema.String)
     .annotate({ description, default: fallback })
@@ -198,14 +197,14 @@ export const trainer = fromFields(trainerFields)
 export const lora = fromFields(loraFields)
 export const loss = fromFields(LossSettings.fields)
 
-/** All of it: what a program gives, and what is written into every checkpoint. */
+/** All settings, as given in code and as written into every checkpoint. */
 export interface TrainerSettings {
   readonly trainer: TrainerFields
   readonly lora: LoraFields
   readonly loss: LossSettings
 }
 
-/** Completes settings given in code. Throws `SchemaError` for a value out of range. */
+/** Completes settings given in code. Throws `SchemaError` if a value is out of range. */
 export const complete = (settings: {
   readonly trainer?: Partial<TrainerFields>
   readonly lora?: Partial<LoraFields>
@@ -216,7 +215,7 @@ export const complete = (settings: {
   loss: loss.complete(settings.loss ?? {})
 })
 
-/** What says how far, where and for whom to run, and nothing of what is learned. */
+/** Settings that control how the run is executed and do not affect what is learned. */
 export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "trainingSteps",
   "savePath",
@@ -242,41 +241,42 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "wandbGroup"
 ]
 
-/** What contradicts itself, and what would be right; undefined where nothing does. */
+/** Describes a contradiction between settings and its fix; undefined if there is none. */
 export const problem = ({ maxStaleness, onStale }: TrainerFields): string | undefined =>
   onStale === "wait" && maxStaleness === null
     ? "on_stale wait needs a bound: set max_staleness too, to the weight updates that a sequence may be old " +
       "(--max_staleness 0: on-policy; --max_staleness 1: environments roll out while the trainer trains)"
     : undefined
 
-/** The bound that environments wait at; null where they do not. */
+/** The staleness bound at which environments wait; null if they do not. */
 export const waitAtStaleness = ({ maxStaleness, onStale }: TrainerFields): number | null =>
   onStale === "wait" ? maxStaleness : null
 
-/** The snake_case form, as a YAML file has it. */
+/** Encodes the settings in snake_case, as in a YAML file. */
 export const encode = (settings: TrainerSettings): { readonly [name: string]: unknown } => ({
   ...trainer.encode(settings.trainer),
   lora: lora.encode(settings.lora),
   loss: loss.encode(settings.loss)
 })
 
-/** The learning rate after the warm-up: an adapter has few values to move, and takes ten times that of all weights. */
+/**
+ * Learning rate after warm-up; the default for an adapter, which has few parameters, is ten times that for all weights.
+ */
 export const learningRate = ({ lr, trains }: Pick<TrainerFields, "lr" | "trains">): number =>
   lr ?? (trains === "adapter" ? 1e-4 : 1e-5)
 
-/** Per unit of width, and its bounds: an adapter of a narrow model takes larger steps than one of a wide model. */
+/** Scale per unit of width, and bounds: an adapter of a narrow model takes larger steps than one of a wide model. */
 const ofWidth = { scale: 0.3, least: 1e-4, most: 1e-3 }
 
 /**
- * The learning rate that suits a model by its width, where none was set: 5e-4 for an adapter on a hidden size of 576,
- * 1e-4 from 2,000 on; a tenth of that for all weights.
+ * Default learning rate by model width: 5e-4 for an adapter at hidden size 576, 1e-4 from about 2,000 up; a tenth of
+ * that for all weights.
  */
 export const suitedLearningRate = ({ trains }: Pick<TrainerFields, "trains">, hiddenSize: number): number => {
   const adapter = Math.min(ofWidth.most, Math.max(ofWidth.least, ofWidth.scale / hiddenSize))
   return Number((trains === "adapter" ? adapter : adapter / 10).toPrecision(1))
 }
 
-/** The learning rate's course. */
 export const scheduleOf = (trainer: TrainerFields): Schedule.Schedule => {
   const { lrFloor, schedule, trainingSteps, warmupSteps } = trainer
   return {

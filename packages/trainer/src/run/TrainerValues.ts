@@ -1,6 +1,6 @@
 /**
- * What a program may give the trainer as plain values, in place of what the settings name. Checkpoints keep their
- * names, so that a run that goes on with others says so; what is in a function is not compared.
+ * Resolves plain values that a program passes to the trainer instead of settings. Checkpoints keep their names, so that
+ * a run resumed with different values reports it; the contents of functions are not compared.
  */
 import { ScoreAdvantage } from "@atropos/core"
 import * as Predicate from "effect/Predicate"
@@ -13,20 +13,18 @@ import * as Preset from "../loss/Preset.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
 
 export interface TrainerValues {
-  /** In place of the preset that the settings' `loss` names. */
+  /** Replaces the preset named by the `loss` settings. */
   readonly objective?: Objective
-  /** In place of the objective's own rule: another rule of scores, or a function of a group. */
+  /** Replaces the objective's own rule: another rule of scores, or a function of a group. */
   readonly advantages?: Rule
-  /** Learning rate of a step, 0 for the first; in place of `lr`, `schedule`, `warmup_steps` and `lr_floor`. */
+  /** Learning rate by step, from 0; replaces `lr`, `schedule`, `warmup_steps` and `lr_floor`. */
   readonly schedule?: (step: number) => number
-  /** In place of `adam_beta1` and the others; what is not given is theirs. */
+  /** Overrides `adam_beta1` and the other optimizer settings; omitted fields keep them. */
   readonly optimizer?: Partial<OptimizerSettings>
 }
 
-/** Settings and values together: what the trainer works with. */
 export interface Resolved {
   readonly objective: Objective
-  /** The rule that scores become advantages by. */
   readonly advantages: Rule
   readonly rate: (step: number) => number
   readonly optimizer: OptimizerSettings
@@ -58,7 +56,7 @@ export const resolve = (
 
 const nameOf = ({ name }: { readonly name: string }): string => (name === "" ? "a function" : name)
 
-/** As checkpoints have them, beside the settings; nothing where none was given. */
+/** Encodes the values for checkpoints, next to the settings; empty if none were given. */
 export const encode = (values: TrainerValues): { readonly [name: string]: unknown } => {
   const { advantages, objective, optimizer, schedule } = values
   const given = {
@@ -70,7 +68,6 @@ export const encode = (values: TrainerValues): { readonly [name: string]: unknow
   return Object.keys(given).length === 0 ? {} : { values: given }
 }
 
-/** How scores become advantages, for those who look on. */
 export const recipe = ({ advantages, objective }: Resolved): ScoreAdvantage.Recipe => ({
   loss: objective.name,
   baseline: objective.baseline,
@@ -80,8 +77,8 @@ export const recipe = ({ advantages, objective }: Resolved): ScoreAdvantage.Reci
 })
 
 /**
- * The settings as they are in force, to be shown: what is left to a default that depends on other settings has its
- * value, and what the run does not look at is absent.
+ * The effective settings, for display: defaults that depend on other settings have their value, and settings that the
+ * run does not use are absent.
  */
 export const inForce = (settings: TrainerSettings.TrainerSettings): { readonly [name: string]: unknown } => {
   const { loss, lora, trainer } = settings

@@ -1,11 +1,9 @@
 /**
- * One step of training: a batch is prepared, its gradient computed, the weights updated (`BatchUpdates`), handed on
- * and, when that is due, saved.
+ * Runs one training step: prepares a batch, computes its gradient, updates the weights (`BatchUpdates`), publishes them
+ * and, if due, saves a checkpoint.
  *
- * The updates and the account of them are one: an interruption comes before all or after all, and what it cuts off
- * after them is recorded all the same. A failure is not: the step is done again by whoever resumes. A loss or gradient
- * that is not a number leaves the weights alone and consumes the batch; `max_non_finite` such steps in a row fail. An
- * update that leaves weights that nothing can be computed from fails at once, and nothing of it is published or saved.
+ * The updates and their bookkeeping are atomic under interruption: a step interrupted after them is still recorded. A
+ * failed step is not recorded, and is repeated on resume. For NaN, infinite loss and unusable weights see `Trainer`.
  */
 import type { Batch, PackedLogprobs } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
@@ -35,15 +33,13 @@ export interface Options {
 }
 
 export interface Hooks {
-  /** Is called with batches that are in a durable checkpoint. */
   readonly settle: Settle
-  /** Is called with a batch once the samplers have the weights that were made of it, before a checkpoint has them. */
+  /** Called with a batch once the samplers have the weights trained on it, before a checkpoint contains them. */
   readonly published: (batch: Batch.Batch) => Effect.Effect<void>
-  /** Is called with every step that was taken, before the stream has it and a checkpoint that contains it counts. */
+  /** Called with every step, before the stream emits it and before a checkpoint that contains it counts. */
   readonly record: (metrics: StepMetrics) => Effect.Effect<void>
-  /** Waits for what was recorded to be where it should be, before a checkpoint counts. */
   readonly flush: Effect.Effect<void>
-  /** Is called with what was computed of the sequences of a step that was taken, as `record_logprobs` says. */
+  /** Called with the logprobs computed for a step's sequences, as configured by `record_logprobs`. */
   readonly recordLogprobs?: (batch: Batch.Batch, record: PackedLogprobs.RecordedLogprobs) => Effect.Effect<void>
 }
 
@@ -53,7 +49,7 @@ export type TrainingStep = (
   hooks: Hooks
 ) => Effect.Effect<StepMetrics, TrainerError>
 
-/** What a step did to the weights; after it there is no way back. */
+/** Result of a step's updates. Cannot be rolled back. */
 interface Update extends BatchUpdates.Made {
   readonly logprobs: PackedLogprobs.RecordedLogprobs | undefined
   readonly compared: Mismatch.Compared
@@ -69,7 +65,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
   const prepare = BatchPreparation.make({ model, settings, ...resolved })
   const updating = BatchUpdates.make(learner, settings.updatesPerBatch)
 
-  /** Computes the gradient and makes the updates; `onUpdate` is called with them at once, whatever interrupts. */
+  /** Computes the gradient and makes the updates; calls `onUpdate` with them immediately, even if interrupted. */
   const learn = Effect.fnUntraced(function* (
     batch: Batch.Batch,
     claimed: Batch.Batch | undefined,
@@ -122,7 +118,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       "prepare",
       Effect.try({
         try: () => prepare(batch.groups, progress.policyVersion),
-        // A function of advantages is the program's own.
+        // A custom advantage function may throw.
         catch: (cause) => new TrainerError({ reason: "settings", message: `advantages: ${Reason.of(cause)}`, cause })
       })
     )
@@ -164,7 +160,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       }
       return recorded ?? figuresOf(update)
     }).pipe(
-      // What fails is done again; what is interrupted is in the checkpoint that is saved then.
+      // A failed step is repeated; an interrupted one is in the checkpoint that is saved then.
       Effect.onExit((exit) =>
         done !== undefined && (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause))
           ? Effect.andThen(tell, done.logprobs && recordLogprobs ? recordLogprobs(claimed, done.logprobs) : Effect.void)
@@ -174,7 +170,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
   })
 }
 
-/** Tells of a step whose loss or gradient is not a number; fails where there were too many in a row. */
+/** Logs a step with a NaN or infinite loss or gradient; fails after too many in a row. */
 const telling = ({ progress, reject, settings }: Pick<Options, "reject" | "settings"> & Pick<Resumed, "progress">) =>
   Effect.fnUntraced(function* (batch: Batch.Batch, { computed, norm, updates }: Update) {
     const { nonFiniteInARow, step } = progress
@@ -194,7 +190,7 @@ const telling = ({ progress, reject, settings }: Pick<Options, "reject" | "setti
     })
   })
 
-/** Where the weights do not survive an update: which step that was, and what to do. */
+/** Adds the step and the fix to the error of weights that became unusable in an update. */
 const explain = (step: number) => (error: TrainerError) =>
   error.reason === "nonFinite"
     ? new TrainerError({

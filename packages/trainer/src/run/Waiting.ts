@@ -1,13 +1,11 @@
 /**
- * The bound of staleness that a run's environments wait at (`on_stale wait`): the service is told of every batch that
- * was learned from once the samplers have the weights, in the background and until it answers. Environments go on when
- * it knows.
+ * Reports trained batches to the service for `on_stale wait`, in the background and with retries, once the samplers
+ * have their weights; environments waiting at a staleness bound then continue.
  */
 import { TrainerClient, TrajectoryError } from "@atropos/core"
 import { Effect, type Scope } from "effect"
 import type { Hooks } from "./TrainingStep.ts"
 
-/** Tells the service until the scope closes. */
 export const make: Effect.Effect<Hooks["published"], never, TrainerClient.TrainerClient | Scope.Scope> = Effect.gen(
   function* () {
     const client = yield* TrainerClient.TrainerClient
@@ -17,9 +15,9 @@ export const make: Effect.Effect<Hooks["published"], never, TrainerClient.Traine
       Effect.suspend(() => (isTaken ? client.trained(batch) : Effect.void)).pipe(
         Effect.retry(TrajectoryError.reconnecting),
         Effect.catch(({ message, reason }) => {
-          // Another trainer has the batch, and will tell.
+          // The trainer that now holds the batch will report it.
           if (reason === "leaseLost") return Effect.void
-          // A service of an earlier version has no such endpoint, and holds nobody back.
+          // Older services lack this endpoint and never delay environments.
           isTaken = reason !== "notFound"
           const log = isTaken ? Effect.logWarning : Effect.logDebug
           return log("the service was not told of a batch that was learned from", {
@@ -34,7 +32,7 @@ export const make: Effect.Effect<Hooks["published"], never, TrainerClient.Traine
   }
 )
 
-/** Warns where the service does not hold environments back. */
+/** Warns if the service does not let environments wait. */
 export const check = Effect.fnUntraced(function* (
   info: Effect.Effect<{ readonly waitAtStaleness?: number | null }, unknown>,
   bound: number

@@ -1,11 +1,10 @@
 /**
- * LoRA hot swap over HTTP, in vLLM's shape: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`; and the models
- * there are.
+ * LoRA hot swap over HTTP, in vLLM's format: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`; and the model
+ * list.
  *
- * `lora_path` is a PEFT folder on this machine. What is loaded last is what requests for the served model's own name
- * get; the name of an adapter asks for that one. The policy version is `policy_version`, else the number the name ends
- * with, else one more than the newest. An adapter that is there already is refused (400) unless `load_inplace` says to
- * replace it; an unknown one is 404.
+ * `lora_path` is a local PEFT folder. The served model's name selects the adapter loaded last, an adapter's name that
+ * one. The policy version is `policy_version`, else the number at the end of the name, else one more than the newest.
+ * Loading a loaded adapter is 400 unless `load_inplace` is set; an unknown one is 404.
  */
 import { Clock, Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -70,17 +69,16 @@ export const unload = ({ engine }: ServedPolicy) =>
     return HttpServerResponse.text(`Success: LoRA adapter '${name}' removed successfully.`)
   })
 
-/** The number a name such as `policy-v12` ends with. */
+/** The number at the end of a name such as `policy-v12`. */
 const versionIn = (name: string): number | undefined => {
   const digits = /(\d{1,15})$/.exec(name)?.[1]
   return digits === undefined ? undefined : Number(digits)
 }
 
-/** The newest version that is loaded. */
 export const newestOf = (policies: ReadonlyArray<LoadedPolicy>): number =>
   policies.reduce((newest, { policyVersion }) => Math.max(newest, policyVersion), 0)
 
-/** The served model first, then the weights that are loaded under names of their own. */
+/** The served model first, then the weights loaded under their own names. */
 const models = Effect.fnUntraced(function* (served: ServedPolicy) {
   const { engine, maxSequenceTokens, modelName } = served
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
@@ -106,7 +104,7 @@ const models = Effect.fnUntraced(function* (served: ServedPolicy) {
   ]
 })
 
-/** `GET /v1/models` and, with an id after it (its slashes as `%2F`), that one. */
+/** `GET /v1/models` and, with an id after it (its slashes as `%2F`), that model. */
 export const getModels = (served: ServedPolicy) =>
   Effect.gen(function* () {
     const { "*": rest = "" } = yield* HttpRouter.params

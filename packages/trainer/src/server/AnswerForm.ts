@@ -1,11 +1,11 @@
 /**
- * The form that a request holds its answer to, as the text of a JSON schema: OpenAI's `response_format`, vLLM's
+ * Reads the output constraint of a request as the text of a JSON schema: OpenAI's `response_format`, vLLM's
  * `structured_outputs` and its older `guided_json`.
  *
  *     { "type": "json_schema", "json_schema": { "name": "…", "schema": { … } } }     or   { "type": "json_object" }
  *     { "json": { … } }                                                              or   { "json_object": true }
  *
- * What a grammar cannot hold an answer to is refused by its place in the schema (`SchemaGrammar`).
+ * Unsupported schema features are rejected with their path in the schema (`SchemaGrammar`).
  */
 import { ExactJson } from "@atropos/core"
 import { Effect, Predicate } from "effect"
@@ -22,7 +22,6 @@ const anyObject = JSON.stringify({ type: "object" })
 
 const said = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ?? "nothing"
 
-/** A schema, or its text. */
 const schemaOf = (given: unknown, param: string): Effect.Effect<string, OpenAiApiError> =>
   Effect.gen(function* () {
     const schema: unknown =
@@ -68,7 +67,7 @@ const ofOutputs = (outputs: unknown): Effect.Effect<string | undefined, OpenAiAp
   return Effect.fail(unsupported(`${param}.${word}`, `${param}.${word} is not supported: json and json_object are`))
 }
 
-/** Undefined where the answer is free. */
+/** Undefined if the output is unconstrained. */
 export const of = (words: Words): Effect.Effect<string | undefined, OpenAiApiError> =>
   Effect.gen(function* () {
     const { guided_json: guided, response_format: format, structured_outputs: outputs } = words

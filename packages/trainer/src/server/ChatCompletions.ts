@@ -1,9 +1,7 @@
 /**
- * `POST /v1/chat/completions`.
- *
- * The prompt is what the tokenizer's chat template makes of the messages. With `tools` the calls are read out of the
- * whole text, in the model's own format, so a streamed choice comes as one piece then. Images and other parts that
- * are no text are refused.
+ * Handles `POST /v1/chat/completions`, with the tokenizer's chat template. With `tools` the calls are parsed from the
+ * whole text, in the model's own format, so a streamed choice then arrives as one piece. Images and other non-text
+ * parts are rejected.
  */
 import { Message, ToolSupport } from "@atropos/core"
 import { Clock, Effect, Schema, SchemaIssue, type Scope } from "effect"
@@ -25,7 +23,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 const decodeMessages = Schema.decodeUnknownEffect(Schema.Array(Message.Message).check(Schema.isMinLength(1)))
 const toError = ApiError.fromEngine("messages")
 
-/** The messages, each of which is a token at least; one without content (tool calls alone) has none. */
+/** Validates the messages: at most `maxTokens`, since each is at least one token; content is optional. */
 export const messagesOf = Effect.fnUntraced(function* (value: unknown, maxTokens: number) {
   if (!Array.isArray(value)) return yield* ApiError.invalid("messages", "messages: a list of messages is needed")
   if (value.length > maxTokens) {
@@ -165,7 +163,7 @@ const checkOptions = (parameters: typeof Parameters.Chat.Type): Effect.Effect<vo
   return checkStreamOptions(parameters)
 }
 
-/** As OpenAI: options of a stream that is none are a mistake. */
+/** Like OpenAI, rejects stream options of a request that does not stream. */
 export const checkStreamOptions = (parameters: {
   readonly stream?: boolean
   readonly stream_options?: unknown

@@ -1,11 +1,8 @@
 /**
- * A chat as the policy reads it, and its answers read: in the model's own format of calls and thinking, for the HTTP
- * endpoint and the back end in process alike.
+ * Renders a chat to a prompt and parses the answers, in the model's own format of tool calls and thinking.
  *
- * Thinking stays a part of the content as the model wrote it, but for formats whose text is no content of the chat
- * template (gpt-oss, Mistral): there it is kept apart.
- *
- * Where a call is forced, what stands before it is a part of the prompt, and the policy writes the call alone.
+ * Thinking remains part of the content, except for formats whose chat template does not take it as content (gpt-oss,
+ * Mistral). If a call is forced, the text before it is part of the prompt, and the policy writes only the call.
  */
 import { type Message, ToolCalls } from "@atropos/core"
 import { Effect } from "effect"
@@ -13,9 +10,9 @@ import type * as ServedPolicy from "./ServedPolicy.ts"
 
 export interface ChatPrompt {
   readonly ids: ReadonlyArray<number>
-  /** Whether an answer has to be whole before it can be read. */
+  /** True if an answer can only be parsed when complete. */
   readonly isReadWhole: boolean
-  /** Whether the text of an answer has to hold special tokens: marks of a call may be such. */
+  /** True if the answer's text must keep special tokens, which may mark calls. */
   readonly keepsSpecialTokens: boolean
   readonly read: (text: string, finishReason: string) => Effect.Effect<ToolCalls.ParsedAnswer>
 }
@@ -23,10 +20,10 @@ export interface ChatPrompt {
 export interface Options {
   readonly messages: ReadonlyArray<Message.Message>
   readonly tools: ReadonlyArray<unknown>
-  /** False: the tools are shown, and not to be called. */
+  /** False: tools are listed but may not be called. */
   readonly areCalled: boolean
   readonly addGenerationPrompt: boolean
-  /** What stands around a call that has to be made; where absent, none has. */
+  /** Text around a forced call; absent if none is forced. */
   readonly forced?: { readonly before: string; readonly behind: string } | undefined
 }
 
@@ -46,7 +43,7 @@ export const make = Effect.fn("ChatPrompt.make")(function* (
     isReadWhole,
     keepsSpecialTokens: areCalled || format.hasSpecialMarks,
     read: (said, finishReason) => {
-      // A call that was cut off is not closed.
+      // A truncated call is not closed.
       const end = finishReason === "length" ? "" : (forced?.behind ?? "")
       const text = forced === undefined ? said : forced.before + said + end
       return isReadWhole

@@ -1,9 +1,8 @@
 /**
- * Texts of the engine's tokens: completions that end at stop strings, whole or piece by piece.
+ * Decodes the engine's tokens to text: completions that end at stop strings, whole or streamed.
  *
- * A completion that a stop string ends keeps all tokens up to the one that completed it (what was sampled, with its
- * logprobs); its text ends before the stop string. The token that ends a sequence is the last of the tokens and never
- * in the text. A completion that a stop string ended gives its row back at once, whatever the others of its request do.
+ * A completion that ends at a stop string keeps all tokens up to the one that completed it; its text ends before the
+ * stop string, and its row is freed immediately. An end-of-sequence token is the last token and never in the text.
  */
 import type { Tokenizer } from "@atropos/core"
 import { Effect, Stream } from "effect"
@@ -14,32 +13,29 @@ import * as StopStrings from "./StopStrings.ts"
 import * as TextPieces from "./TextPieces.ts"
 
 export interface Request extends Engine.GenerateRequest {
-  /** Stop strings. */
   readonly stop: ReadonlyArray<string>
-  /** What ended a completion, string or token, is part of its text. */
+  /** Include the final stop string or token in the text. */
   readonly includeStop: boolean
   readonly skipSpecialTokens: boolean
 }
 
-/** What came since the last piece of the same choice. Tokens wait for the text they are part of. */
+/** Output since the previous piece of the same choice. Tokens wait until their text is complete. */
 export interface Piece {
   readonly index: number
   readonly text: string
   readonly tokens: ReadonlyArray<number>
   readonly logprobs: ReadonlyArray<number>
-  /** One for each token, where asked for. */
+  /** One per token, if requested. */
   readonly alternatives: ReadonlyArray<Engine.Alternatives>
-  /** Of the oldest weights that drew one of its tokens. */
+  /** Version of the oldest weights that sampled one of its tokens. */
   readonly policyVersion: number
-  /** Of the weights that drew each of the tokens, where they changed in the middle. */
+  /** Version of the weights per token, if they changed during sampling. */
   readonly policyVersions?: ReadonlyArray<number>
-  /** Tokens of the prompt whose keys and values were known. */
+  /** Prompt tokens taken from the prefix cache. */
   readonly cachedTokens: number
-  /** The experts that the tokens before passed, those of the prompt first, where the engine writes them down. */
+  /** The experts used by the preceding tokens, including the prompt's, if the engine records them. */
   readonly routedExperts?: Int32Array
-  /** This is the choice's last piece. */
   readonly finishReason?: Engine.FinishReason
-  /** The stop string that ended it. */
   readonly stop?: string
 }
 
@@ -49,7 +45,7 @@ export interface Completion extends Omit<Piece, "index" | "finishReason"> {
 
 export interface Completions {
   readonly stream: (request: Request) => Stream.Stream<Piece, Engine.EngineError>
-  /** The n completions, by index; `hear` is told of their pieces as they come. */
+  /** The n completions, by index; `hear` receives their pieces as they arrive. */
   readonly collect: (
     request: Request,
     hear?: (piece: Piece) => void
@@ -69,8 +65,8 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
             const piece = rows[event.index]?.take(event)
             if (piece?.finishReason !== undefined) ended++
             if (piece?.stop !== undefined && ended < request.n) end?.(piece.index)
-            // Noted with the piece: events come in bunches, which are mapped before the next operator sees the first of
-            // them.
+            // Computed with the piece: events arrive in batches, which are mapped before the next operator sees the
+            // first of them.
             return { piece, isLast: ended === request.n }
           }),
           Stream.takeUntil(({ isLast }) => isLast),
@@ -163,7 +159,7 @@ const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: n
   return { take }
 }
 
-/** The oldest version, and all where there are several. */
+/** The oldest version, and all if they differ. */
 const versionsOf = (versions: ReadonlyArray<number>): Pick<Piece, "policyVersion" | "policyVersions"> => {
   const policyVersion = versions.reduce((oldest, version) => Math.min(oldest, version), versions[0] ?? 0)
   return versions.every((version) => version === policyVersion)

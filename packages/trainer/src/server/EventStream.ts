@@ -1,9 +1,7 @@
 /**
- * Pieces of completions as server-sent events.
- *
- * The answer begins with the first piece, so that a request that is refused or fails before it is answered with its
- * status; a failure after that is an event of its own. When the client goes away the request's scope closes, and with
- * it the engine's rows.
+ * Streams pieces of completions as server-sent events. The response starts with the first piece, so that earlier
+ * failures get an HTTP status; later ones are sent as an event. A disconnect closes the request's scope, which frees
+ * the engine's rows.
  */
 import { Effect, Option, type Scope, Sink, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -14,9 +12,8 @@ import * as ApiError from "./OpenAiApiError.ts"
 
 export interface Events<P extends Completions.Piece> {
   readonly pieces: Stream.Stream<P, EngineError>
-  /** The events of a piece, one or more. */
   readonly toEvents: (piece: P) => Effect.Effect<string>
-  /** What comes before `[DONE]`. */
+  /** Sent before `[DONE]`. */
   readonly last: () => string
   readonly toError: (error: EngineError) => ApiError.OpenAiApiError
 }

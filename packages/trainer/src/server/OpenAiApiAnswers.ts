@@ -1,23 +1,20 @@
 /**
- * Answers in OpenAI's shape, whole and in chunks, with vLLM's additions (`token_ids`, `prompt_token_ids`,
- * `stop_reason`) and ours: `policy_version`, of each choice and of the answer, where it is the oldest;
- * `policy_versions` of each token, where weights changed in the middle; `logprobs_mode`, what logprobs are of.
- *
- * `bytes` of a token are null where its text is not a whole character by itself. Pure; nothing here asks anything.
+ * Formats responses like OpenAI, with vLLM's additions (`token_ids`, `prompt_token_ids`, `stop_reason`) and ours:
+ * `policy_version` per choice and response (the oldest); `policy_versions` per token, if weights changed during
+ * sampling; `logprobs_mode`. `bytes` of a token are null if its text is not a whole character. Pure.
  */
 import type { Sampling, ToolCalls, Tokenizer } from "@atropos/core"
 import type * as Completions from "./Completions.ts"
 import type { Alternatives, PromptLogprobs } from "../engine/Engine.ts"
 
-/** How tokens are written. */
 export interface Telling {
   readonly tokenizer: Tokenizer.TokenizerShape
   readonly returnTokenIds: boolean
-  /** `token_id:<id>` instead of texts. */
+  /** `token_id:<id>` instead of text. */
   readonly tokensAsIds: boolean
 }
 
-/** What all choices and chunks of an answer share. */
+/** Fields shared by all choices and chunks of a response. */
 export interface Envelope {
   readonly id: string
   readonly created: number
@@ -28,7 +25,7 @@ export interface Usage {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly total_tokens: number
-  /** What of the prompt did not have to be computed: requests before began with it. */
+  /** Prompt tokens taken from the prefix cache. */
   readonly prompt_tokens_details: { readonly cached_tokens: number }
 }
 
@@ -39,7 +36,7 @@ export const usage = (promptTokens: number, completionTokens: number, cachedToke
   prompt_tokens_details: { cached_tokens: cachedTokens }
 })
 
-/** The piece of a completion, or all of it. */
+/** A piece of a completion, or all of it. */
 type Part = Omit<Completions.Piece, "index">
 
 const encoder = new TextEncoder()
@@ -75,7 +72,7 @@ export const chatLogprobs = (part: Part, isAsked: boolean, telling: Telling) =>
 
 const none: Alternatives = { tokens: [], logprobs: [] }
 
-/** Logprobs of text, in the form of the old completions. */
+/** Logprobs in the format of the legacy completions API. */
 export interface TextLogprobs {
   readonly tokens: ReadonlyArray<string>
   readonly token_logprobs: ReadonlyArray<number | null>
@@ -89,7 +86,9 @@ interface Told {
   readonly alternatives: ReadonlyArray<Alternatives>
 }
 
-/** `count`: alternatives asked for (the sampled token is among them); `offset`: characters before these tokens. */
+/**
+ * `count`: number of alternatives requested (including the sampled token); `offset`: characters before these tokens.
+ */
 export const textLogprobs = (part: Told, count: number, offset: number, telling: Telling): TextLogprobs => {
   const texts = part.tokens.map((token) => textOf(token, telling))
   const offsets: Array<number> = []
@@ -114,7 +113,7 @@ export const textLogprobs = (part: Told, count: number, offset: number, telling:
   }
 }
 
-/** Logprobs of a prompt that is echoed: its first token has none. */
+/** Logprobs of an echoed prompt; its first token has none. */
 export const echoLogprobs = (
   tokens: ReadonlyArray<number>,
   { alternatives, logprobs }: PromptLogprobs,
@@ -139,7 +138,6 @@ export const concatLogprobs = (first: TextLogprobs, second: TextLogprobs): TextL
   text_offset: [...first.text_offset, ...second.text_offset]
 })
 
-/** What choices of both kinds have: why they ended, their tokens, whose they are. */
 const common = (part: Part, { returnTokenIds }: Telling) => ({
   finish_reason: part.finishReason ?? null,
   stop_reason: part.stop ?? null,
@@ -149,7 +147,7 @@ const common = (part: Part, { returnTokenIds }: Telling) => ({
 })
 
 /**
- * What an answer says of all its tokens: the oldest weights that sampled them, and what their logprobs are of
+ * Fields about all tokens of a response: the oldest weights that sampled them, and the distribution of their logprobs
  * (`Sampling` of core).
  */
 export const origin = (policyVersion: number) => ({
@@ -157,7 +155,7 @@ export const origin = (policyVersion: number) => ({
   logprobs_mode: "tempered" satisfies Sampling.LogprobsMode
 })
 
-/** A choice of a chat; `answer` is its text with the tool calls read out of it. */
+/** A chat choice; `answer` is its text with the tool calls parsed. */
 export const chatChoice = (
   index: number,
   part: Part,
@@ -185,7 +183,6 @@ export const textChoice = (index: number, part: Part, logprobs: TextLogprobs | n
   ...common(part, telling)
 })
 
-/** A choice of a chat's chunk. */
 export const chatDelta = (index: number, part: Part, isLogprobsAsked: boolean, telling: Telling) => ({
   index,
   delta: { content: part.text },
@@ -200,7 +197,7 @@ export const toolCallDelta = (answer: ToolCalls.ParsedAnswer) => ({
   ...(answer.toolCalls.length > 0 && { tool_calls: answer.toolCalls.map((call, index) => ({ index, ...call })) })
 })
 
-/** The first chunk of a streamed chat choice: who speaks. */
+/** The first chunk of a streamed chat choice, with the role. */
 export const roleDelta = (index: number, policyVersion: number) => ({
   index,
   delta: { role: "assistant", content: "" },
@@ -209,6 +206,5 @@ export const roleDelta = (index: number, policyVersion: number) => ({
   policy_version: policyVersion
 })
 
-/** An event of a stream. */
 export const event = (data: unknown): string => `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`
 export const done = event("[DONE]")

@@ -1,8 +1,6 @@
 /**
- * Errors as OpenAI's API tells them: `{ "error": { "message", "type", "param", "code" } }` with an HTTP status that the
- * `openai` packages turn into their own error classes.
- *
- * What was wrong with a request names the parameter (`param`). An engine that has no room answers 429 with
+ * Errors in OpenAI's format: `{ "error": { "message", "type", "param", "code" } }`, with HTTP statuses that the
+ * `openai` packages map to their error classes. `param` names the parameter. An overloaded engine gives 429 with
  * `Retry-After` in whole seconds and `retry-after-ms`, which the packages prefer.
  */
 import { Effect, Schema } from "effect"
@@ -19,11 +17,10 @@ export class OpenAiApiError extends Schema.TaggedError<OpenAiApiError>()("OpenAi
   retryAfterMillis: Schema.optionalKey(Schema.Finite)
 }) {}
 
-/** What was sent is wrong: 400. */
+/** 400: the request is invalid. */
 export const invalid = (param: string | null, message: string, code: string | null = null): OpenAiApiError =>
   new OpenAiApiError({ status: 400, type: "invalid_request_error", message, param, code })
 
-/** A parameter that this server does not have, or not with that value. */
 export const unsupported = (param: string, message: string): OpenAiApiError =>
   invalid(param, message, "unsupported_parameter")
 
@@ -39,9 +36,7 @@ export const forbidden = (message: string): OpenAiApiError =>
 export const unavailable = (message: string): OpenAiApiError =>
   new OpenAiApiError({ status: 503, type: "server_error", message, param: null, code: "unavailable" })
 
-/**
- * The engine's failure, as the failure of the request that met it; `prompt` is what the prompt's parameter is called.
- */
+/** Converts an engine error to the request's error; `prompt` is the name of the prompt's parameter. */
 export const fromEngine =
   (prompt: string) =>
   (error: EngineError): OpenAiApiError => {
@@ -76,7 +71,7 @@ export const fromEngine =
     }
   }
 
-/** A prompt that does not become tokens. */
+/** Converts an error in building or tokenizing the prompt. */
 export const fromPrompt =
   (prompt: string) =>
   ({ isTooLong = false, message }: PromptError): OpenAiApiError =>
@@ -97,7 +92,7 @@ const wireNames: { readonly [field: string]: string } = {
   policy: "model"
 }
 
-/** The body of an error, also sent in the middle of a stream. */
+/** Body of an error, also used within streams. */
 export const body = ({ code, message, param, type }: OpenAiApiError) => ({ error: { message, type, param, code } })
 
 export const toResponse = (error: OpenAiApiError): HttpServerResponse.HttpServerResponse =>
@@ -112,7 +107,6 @@ export const toResponse = (error: OpenAiApiError): HttpServerResponse.HttpServer
     }
   })
 
-/** Answers a request that failed. */
 export const answered = <R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, OpenAiApiError, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>

@@ -1,9 +1,9 @@
 /**
- * Parameters of completions, read and checked: OpenAI's, and vLLM's where they have the same meaning here.
+ * Reads and validates the parameters of completions: OpenAI's, and vLLM's if they mean the same here.
  *
- * Null is the same as absent. A parameter this server does not have is refused by name, unless it cannot change the
- * answer (`user`, `metadata`, …) or has the value that means "off" (`min_tokens: 0`). Ranges are OpenAI's, except
- * that temperature may be anything from 0, and 20 logprobs may be asked for everywhere.
+ * Null equals absent. Unsupported parameters are rejected by name, unless they cannot change the answer (`user`,
+ * `metadata`, …) or are off (`min_tokens: 0`). Ranges are OpenAI's, except any temperature from 0 up, and 20 logprobs
+ * everywhere.
  */
 import { Effect, Predicate, Schema, SchemaIssue } from "effect"
 import { invalid, type OpenAiApiError, unsupported } from "./OpenAiApiError.ts"
@@ -19,7 +19,6 @@ const maxLogprobs = 20
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
 export const LogprobCount = Schema.Int.check(between(0, maxLogprobs))
 
-/** Sampling parameters, the same at every endpoint. */
 export const samplingFields = {
   model: Schema.optionalKey(Schema.String),
   n: Schema.optionalKey(Schema.Int.check(between(1, SamplingRequest.maxChoices))),
@@ -36,7 +35,7 @@ export const samplingFields = {
     Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(SamplingRequest.maxStops))])
   ),
   stop_token_ids: Schema.optionalKey(Schema.Array(Schema.Natural)),
-  /** What answers are held to: read by `AnswerForm`. */
+  /** Output constraints, read by `AnswerForm`. */
   response_format: Schema.optionalKey(Schema.Unknown),
   structured_outputs: Schema.optionalKey(Schema.Unknown),
   guided_json: Schema.optionalKey(Schema.Unknown),
@@ -57,7 +56,7 @@ const answerFields = {
   return_tokens_as_token_ids: Schema.optionalKey(Schema.Boolean)
 } as const
 
-/** `messages` and `tools` are read apart, a `prompt` too: lists of numbers go through no schema. */
+/** `messages`, `tools` and prompts are read separately: long lists of numbers bypass the schema. */
 export const Chat = Schema.Struct({
   ...samplingFields,
   ...answerFields,
@@ -71,7 +70,7 @@ export const Chat = Schema.Struct({
 export const Text = Schema.Struct({
   ...samplingFields,
   ...answerFields,
-  /** 0 with `echo`: logprobs of the prompt alone. */
+  /** 0 with `echo`: logprobs of the prompt only. */
   max_tokens: Schema.optionalKey(Schema.Natural),
   logprobs: Schema.optionalKey(LogprobCount),
   echo: Schema.optionalKey(Schema.Boolean),
@@ -88,7 +87,6 @@ export const Generate = Schema.Struct({
 const Sampled = Schema.Struct(samplingFields)
 type Sampled = typeof Sampled.Type
 
-/** Without effect on an answer. */
 const harmless: ReadonlySet<string> = new Set([
   "user",
   "metadata",
@@ -107,7 +105,7 @@ const harmless: ReadonlySet<string> = new Set([
 const isEmpty = (value: unknown): boolean =>
   value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0)
 
-/** Parameters that are not here, with what they may be all the same. */
+/** Unsupported parameters, with the values that are accepted anyway. */
 const neutralValues: { readonly [parameter: string]: (value: unknown, body: Body) => boolean } = {
   length_penalty: (value) => value === 1,
   min_tokens: (value) => value === 0,
@@ -125,12 +123,12 @@ const neutralValues: { readonly [parameter: string]: (value: unknown, body: Body
   echo: (value) => value === false,
   stream: (value) => value === false
 }
-/** A parameter may have any name, those that every object inherits too. */
+/** A map, because a parameter may have any name, including those that every object inherits. */
 const neutral = new Map(Object.entries(neutralValues))
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** Reads the parameters of `schema`; those of `apart` are the caller's to read. */
+/** Reads the parameters of `schema`; the caller reads those of `apart`. */
 export const reader = <A>(
   schema: Schema.Codec<A, unknown> & { readonly fields: Schema.Struct.Fields },
   apart: ReadonlyArray<string>
@@ -168,13 +166,12 @@ const said = (value: unknown): string => {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
-/** The body without its nulls; fails where it is no object. */
+/** The body without its nulls; fails unless it is an object. */
 export const withoutNulls = (body: unknown): Effect.Effect<Body, OpenAiApiError> =>
   Predicate.isObject(body)
     ? Effect.succeed(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)))
     : Effect.fail(invalid(null, "the body must be a JSON object"))
 
-/** What the parameters say of sampling. */
 export const sampling = (
   parameters: Sampled & { readonly max_tokens?: number }
 ): Effect.Effect<SamplingRequest.SamplingRequest, OpenAiApiError> =>
@@ -210,6 +207,6 @@ const numbers = (parameters: Sampled & { readonly max_tokens?: number }): Sampli
   }
 }
 
-/** Whether a value is a list of token ids; not a schema's business, as lists may be long. */
+/** True for a list of token ids; not a schema, because lists may be long. */
 export const isTokenIds = (value: unknown): value is ReadonlyArray<number> =>
   Array.isArray(value) && value.every((id) => Number.isSafeInteger(id) && id >= 0)

@@ -1,15 +1,14 @@
 /**
- * Who may ask the policy server, and swap its adapters: any bearer of a token in `ATROPOS_POLICY_TOKENS` (comma
- * separated). Without the setting nobody is asked for one (`BearerTokens`).
+ * Authorizes clients of the policy server, including adapter swaps: any bearer of a token in `ATROPOS_POLICY_TOKENS`
+ * (comma separated). Without the setting no token is needed (`BearerTokens`).
  */
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import { Config, Effect, Option, type Redacted } from "effect"
 import { type OpenAiApiError, unauthorized } from "./OpenAiApiError.ts"
 
-/** Where tokens are set. */
 export const setting = "ATROPOS_POLICY_TOKENS"
 
-/** Fails unless the `authorization` header holds a known token. */
+/** Fails unless the `authorization` header contains a known token. */
 export type Authorize = (header: string | undefined) => Effect.Effect<void, OpenAiApiError>
 
 export const make = (tokens: ReadonlyArray<Redacted.Redacted>): Authorize => {
@@ -26,7 +25,7 @@ export const make = (tokens: ReadonlyArray<Redacted.Redacted>): Authorize => {
   }
 }
 
-/** The tokens of `ATROPOS_POLICY_TOKENS`; none where it is not set. */
+/** The tokens of `ATROPOS_POLICY_TOKENS`; empty if unset. */
 export const configured: Effect.Effect<
   ReadonlyArray<Redacted.Redacted>,
   BearerTokens.AuthConfigError | Config.ConfigError

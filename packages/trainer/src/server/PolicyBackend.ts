@@ -1,9 +1,6 @@
 /**
- * The policy as an inference back end in this process: core's `ServerManager` on the engine without HTTP.
- *
- * Exact tokens, logprobs and policy version with every completion, stop strings and `extra` as at `/generate` (what the
- * server does not know is refused by name here too). An engine without room is `overloaded`, so that the manager waits
- * and asks again.
+ * In-process inference back end of the policy: core's `ServerManager` on the engine without HTTP. Unsupported
+ * parameters in `extra` are rejected by name; an engine at capacity is `overloaded`, so that the manager retries.
  *
  *     ServerManager.layerBackends([yield* PolicyBackend.make({ modelName, maxSequenceTokens })])
  */
@@ -27,7 +24,6 @@ import * as ServedPolicy from "./ServedPolicy.ts"
 const server = "policy in this process"
 const readExtra = Parameters.reader(Parameters.Generate, [])
 
-/** The failure of the engine at the boundary to inference. */
 const fromEngine = (error: EngineError): InferenceError => {
   const { message } = error
   switch (error._tag) {
@@ -76,7 +72,7 @@ const toTokenChoice =
     sampling
   })
 
-/** How the engine samples what is asked for; its logprobs are of the whole vocabulary at the temperature. */
+/** The sampling record of a request; the engine's logprobs are over the whole vocabulary at the temperature. */
 const samplingOf = (request: ServerManager.SamplingOptions): Sampling.Sampling =>
   Sampling.ofRequest(request, "tempered")
 
@@ -84,7 +80,7 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
   const served = yield* ServedPolicy.make(options)
   const { completions, engine, modelName } = served
 
-  /** The words of `extra` are those of `/generate`, read and refused as there; they come before the request's own. */
+  /** `extra` takes the parameters of `/generate`, validated as there; they override the request's own fields. */
   const extraOf = Effect.fnUntraced(function* ({ extra, n = 1 }: SamplingOptions) {
     if (extra === undefined) return {}
     const words = yield* Parameters.withoutNulls({ n, ...extra })
@@ -178,7 +174,7 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
   } satisfies Backend
 })
 
-/** The manager of this one policy; limits as for any server, with room for as many requests as are made. */
+/** A manager with this policy as its only server; the usual limits, and unlimited concurrent requests. */
 export const layerServerManager = (
   options: ServedPolicy.Options & {
     readonly manager?: Partial<ServerSettings.Manager> & Partial<ServerSettings.Server>

@@ -1,8 +1,8 @@
 /**
- * A model served: the engine on its weights, and over it the policy server, or the back end of this process.
+ * Layers that serve a model: the engine on its weights, with the policy server or the in-process back end on top.
  *
- * The model's layout decides what can be swapped while it runs: adapters of one rank, or all weights. What is loaded
- * first is version 0 under the model's name.
+ * The model's layout determines what can be swapped at runtime: adapters of one rank, or all weights. The initial
+ * weights are version 0 under the model's name.
  */
 import { type ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, Path } from "effect"
@@ -21,15 +21,16 @@ import type { Options as ServedPolicyOptions } from "./ServedPolicy.ts"
 export interface Options {
   readonly device: DeviceKind
   readonly settings?: Partial<EngineSettings>
-  /** Writes down which experts every token passes, for `router_replay`. Default false. */
+  /** Record the experts of every token, for `router_replay`. Default false. */
   readonly recordsExperts?: boolean
-  /** Whether the engine is there with its layer, or starts in the background (`StartingEngine`). Default true. */
+  /**
+   * Wait for the engine before the layer is ready, instead of starting it in the background (`StartingEngine`). Default
+   * true.
+   */
   readonly isAwaited?: boolean
-  /** Values to begin with; default: the model's. */
   readonly parameters?: Float32Array
 }
 
-/** Engine and tokenizer of a model. */
 export const layerEngine = (
   model: Model.Model,
   { device, isAwaited = true, parameters = model.initial, recordsExperts = false, settings = {} }: Options
@@ -51,7 +52,7 @@ export const layerEngine = (
     Layer.succeed(Tokenizer.Tokenizer, model.tokenizer)
   )
 
-/** What the server and the back end in process are told of a model. */
+/** Options of a model for the server and the in-process back end. */
 export const served = (
   { config, name, tokenizer }: Pick<Model.Model, "config" | "name" | "tokenizer">,
   settings: Partial<EngineSettings> = {}
@@ -64,8 +65,8 @@ export const served = (
 })
 
 /**
- * Engine and tokenizer of a model, and core's manager of them as the only inference server: what environments in this
- * process need.
+ * Engine, tokenizer, and core's manager with the engine as its only inference server: what environments in this process
+ * need.
  */
 export const layerInProcess = (
   model: Model.Model,
@@ -75,13 +76,13 @@ export const layerInProcess = (
     Layer.provideMerge(layerEngine(model, options))
   )
 
-/** Core's manager of the engine in the context, wherever that samples, as the only inference server. */
+/** Core's manager with the engine in the context as its only inference server. */
 export const layerManager = (
   model: Pick<Model.Model, "config" | "name" | "tokenizer">
 ): Layer.Layer<ServerManager.ServerManager, never, Engine.Engine | Tokenizer.Tokenizer> =>
   Layer.suspend(() => PolicyBackend.layerServerManager(served(model)))
 
-/** Reads PEFT folders that fit the model; a model without adapter has none to read. */
+/** Reads PEFT folders that fit the model; fails for a model without an adapter. */
 export const readAdapter = (model: Model.Model): Effect.Effect<ReadAdapter, never, FileSystem.FileSystem | Path.Path> =>
   Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (files) => {
     const { adapter, layout } = model

@@ -1,6 +1,6 @@
 /**
- * What the policy server counts and times, and the text Prometheus reads at `/metrics`: this process's counters, and
- * the engine as it is now.
+ * Metrics of the policy server, and the Prometheus text at `/metrics`: this process's counters and the engine's current
+ * state.
  */
 import { Effect, Metric } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -18,7 +18,6 @@ const requests = Metric.histogram("atropos.policy.request.seconds", {
 
 const byLabels = new Map<string, Metric.Metric<number, unknown>>()
 
-/** Counts and times one request. */
 export const answered = (endpoint: string, status: number, elapsedSeconds: number): Effect.Effect<void> => {
   const key = `${endpoint} ${status}`
   let metric = byLabels.get(key)

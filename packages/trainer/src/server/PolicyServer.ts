@@ -1,14 +1,13 @@
 /**
- * The policy over HTTP: OpenAI's API, vLLM's token-level and adapter endpoints, health and metrics.
+ * Serves the policy over HTTP: OpenAI's API, vLLM's token-level and adapter endpoints, health and metrics.
  *
  *     GET  /v1/models, /v1/models/<id>     POST /v1/chat/completions, /v1/completions
  *     POST /generate, /tokenize, /detokenize    POST /v1/load_lora_adapter, /v1/unload_lora_adapter
  *     GET  /health, /metrics
  *
- * Works with the `openai` packages and with core's back ends of type `openai` and `vllm` unchanged. Every completion
- * says which policy version sampled it (`policy_version`, header `x-policy-version`). Errors are OpenAI's; an engine
- * without room answers 429 with Retry-After. A client that goes away frees its rows. Only `/health` asks nobody for a
- * token.
+ * Every completion reports the policy version that sampled it (`policy_version`, header `x-policy-version`). Errors are
+ * OpenAI's; an overloaded engine gives 429 with Retry-After. A disconnect frees a client's rows. Only `/health` needs
+ * no token.
  */
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as Connections from "@atropos/core/http/Connections"
@@ -32,9 +31,9 @@ import * as TokenApi from "./TokenApi.ts"
 export interface RoutesOptions extends ServedPolicy.Options {
   /** Reads adapters for `/v1/load_lora_adapter`; without it adapters cannot be loaded over HTTP. */
   readonly readAdapter?: AdapterApi.ReadAdapter
-  /** Any of these may ask; empty: everybody may. */
+  /** Accepted tokens; empty: no token needed. */
   readonly tokens?: ReadonlyArray<Redacted.Redacted>
-  /** Largest request body. Default 16 MiB. */
+  /** Max request body. Default 16 MiB. */
   readonly maxBodyBytes?: number
 }
 
@@ -48,7 +47,7 @@ type Handler = Effect.Effect<
 const noReader: AdapterApi.ReadAdapter = () =>
   Effect.fail({ message: "this server was started without a way to read adapters" })
 
-/** How long the engine may take to say that it lives. */
+/** Time limit for the engine's response to a health check. */
 const healthTime: Duration.Input = "5 seconds"
 
 const health = ({ engine }: ServedPolicy.ServedPolicy): Handler =>
@@ -63,7 +62,7 @@ const health = ({ engine }: ServedPolicy.ServedPolicy): Handler =>
     })
   )
 
-/** The endpoints, for a router of the caller's. */
+/** The endpoints, for the caller's own router. */
 export const layerRoutes = (
   options: RoutesOptions
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | Engine | Tokenizer.Tokenizer> =>
@@ -90,7 +89,7 @@ export const layerRoutes = (
               : Effect.provideService(RequestBody.MaxBytes, options.maxBodyBytes)
           )
         )
-      // The path without an id is the same route.
+      // This route also matches the path without an id.
       yield* add("GET", "/v1/models/*", AdapterApi.getModels(served))
       yield* add("POST", "/v1/chat/completions", ChatCompletions.handle(served))
       yield* add("POST", "/v1/completions", TextCompletions.handle(served))
@@ -105,7 +104,7 @@ export const layerRoutes = (
     })
   )
 
-/** A defect is an answer too; the server goes on. */
+/** Turns a defect into a response, so that the server continues. */
 const sound = <R>(handler: Effect.Effect<Answer, never, R>): Effect.Effect<Answer, never, R> =>
   Effect.catchCauseIf(
     handler,
@@ -129,13 +128,13 @@ const unknownPath: Handler = Effect.flatMap(HttpServerRequest.HttpServerRequest,
 
 export interface Options extends RoutesOptions {
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
   /** Serve other machines without tokens. Default: no. */
   readonly allowInsecure?: boolean
 }
 
-/** No page of the web gets past tokens; without them this stands at the door. */
+/** Tokens keep web pages out; without tokens this guard does. */
 const guard = ({ host, tokens = [] }: Options) =>
   tokens.length > 0
     ? Layer.empty

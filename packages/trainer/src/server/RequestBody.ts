@@ -1,6 +1,7 @@
 /**
- * JSON bodies of requests: an object, no larger than the limit, sent as JSON (a web page of another site cannot do that
- * unasked). What is wrong with one is an `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400 anything else.
+ * Reads JSON bodies of requests: an object within the size limit, declared as JSON (which a web page of another origin
+ * cannot send without a preflight request). Errors are `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400
+ * anything else.
  */
 import { BodyLimit, ExactJson } from "@atropos/core"
 import { Context, Effect, type Scope } from "effect"
@@ -8,7 +9,7 @@ import { HttpServerRequest } from "effect/http"
 import { invalid, OpenAiApiError } from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 
-/** Bytes a body may have. */
+/** Max body size, bytes. */
 export const MaxBytes = Context.Reference<number>("@atropos/trainer/server/RequestBody/MaxBytes", {
   defaultValue: () => 16 * 1024 * 1024
 })
@@ -25,7 +26,7 @@ const busy = new OpenAiApiError({
   retryAfterMillis: 1000
 })
 
-/** The parameters of a request, without those that are null. */
+/** The parameters of a request, without nulls. */
 export const parameters: Effect.Effect<
   Parameters.Body,
   OpenAiApiError,

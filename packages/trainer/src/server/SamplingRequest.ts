@@ -1,17 +1,15 @@
 /**
- * What a request says of sampling, in the engine's terms: the same from HTTP (`OpenAiApiParameters` reads it) and from
- * this process (`PolicyBackend`). The engine checks ranges; the limits here are the server's own.
+ * Sampling parameters of a request in the engine's terms, both from HTTP (read by `OpenAiApiParameters`) and in process
+ * (`PolicyBackend`). The engine checks ranges; the limits here are the server's.
  */
 import { Effect } from "effect"
 import type * as Completions from "./Completions.ts"
 import { InvalidRequest } from "../engine/EngineRequests.ts"
 
-/** Most completions of one request. */
 export const maxChoices = 128
-/** Most stop strings of one request. */
 export const maxStops = 4
 
-/** What is left out has its default. */
+/** Omitted fields have their default. */
 export interface SamplingRequest {
   readonly model?: string
   readonly n?: number
@@ -35,7 +33,6 @@ export interface SamplingRequest {
   readonly skipSpecialTokens?: boolean
 }
 
-/** Whether a request keeps within the server's limits. */
 export const check = ({ n = 1, stop }: SamplingRequest): Effect.Effect<void, InvalidRequest> => {
   if (n > maxChoices) {
     return Effect.fail(new InvalidRequest({ field: "n", message: `n: at most ${maxChoices} completions, got ${n}` }))
@@ -48,7 +45,7 @@ export const check = ({ n = 1, stop }: SamplingRequest): Effect.Effect<void, Inv
 }
 
 /**
- * The engine's request, but for the prompt and its room. `endTokenIds` end a sequence unless the request says to go on.
+ * The engine's request, except prompt and token limit. `endTokenIds` end a sequence unless the request ignores them.
  */
 export const toCompletions = (
   request: SamplingRequest,
@@ -76,9 +73,9 @@ export const toCompletions = (
   }
 }
 
-/** What clients call a model when they do not care which. */
+/** Model name of clients that accept any model. */
 export const anyModel = "default"
 
-/** Whether a model asks for weights of a name; the served model's own name (and none) asks for the newest. */
+/** True if a model name selects specific weights; the served model's own name (or none) selects the newest. */
 const isNamed = (model: string | undefined, served: string): model is string =>
   model !== undefined && model !== "" && model !== served && model !== anyModel

@@ -1,7 +1,7 @@
-/** The logprobs of a prompt as they are told: of every position the likeliest tokens, and the prompt's own. */
+/** Formats the logprobs of a prompt: per position the most likely tokens and the prompt's own. */
 import type { Alternatives, PromptLogprobs } from "../engine/Engine.ts"
 
-/** Most likely first, the prompt's own token last where it is not among them; nothing at the first position. */
+/** Most likely first, the prompt's own token last if not among them; empty at the first position. */
 export const positions = (
   tokens: ReadonlyArray<number>,
   { alternatives, logprobs }: PromptLogprobs

@@ -1,14 +1,11 @@
-/**
- * A policy that is served: the engine with its tokenizer and name, as the HTTP endpoints and the back end in process
- * use it.
- */
+/** A served policy: the engine with its tokenizer and name, for the HTTP endpoints and the in-process back end. */
 import { type Message, type OutputFormat, OutputFormats, Tokenizer } from "@atropos/core"
 import { Effect, Schema } from "effect"
 import * as PromptBound from "@atropos/core/inference/tokenizer/PromptBound"
 import * as Completions from "./Completions.ts"
 import * as Engine from "../engine/Engine.ts"
 
-/** A prompt that the tokenizer cannot turn into ids, or messages that its chat template does not take. */
+/** A prompt that cannot be tokenized, or messages that the chat template rejects. */
 export class PromptError extends Schema.TaggedError<PromptError>()("PromptError", {
   message: Schema.String,
   /** It has more tokens than a sequence may have. */
@@ -17,13 +14,13 @@ export class PromptError extends Schema.TaggedError<PromptError>()("PromptError"
 }) {}
 
 export interface Options {
-  /** What clients call the newest weights; older ones and other adapters go by the name they were loaded under. */
+  /** Name of the newest weights; older ones and other adapters have the name they were loaded under. */
   readonly modelName: string
-  /** Tokens that end a sequence; default: the tokenizer's. */
+  /** End-of-sequence tokens; default: the tokenizer's. */
   readonly endTokenIds?: ReadonlyArray<number>
-  /** Longest prompt and completion together, tokens: what a completion without a limit of its own may fill. */
+  /** Max prompt and completion together, tokens; a completion without its own limit may use all of it. */
   readonly maxSequenceTokens: number
-  /** How the model writes calls and thinking; default: what its tokenizer says. */
+  /** The model's format of calls and thinking; default: detected from its tokenizer. */
   readonly toolCallFormat?: OutputFormat.Setting
 }
 
@@ -33,8 +30,8 @@ export interface ServedPolicy extends Required<Omit<Options, "toolCallFormat">> 
   readonly tokenizer: Tokenizer.TokenizerShape
   readonly completions: Completions.Completions
   /**
-   * Ids of a prompt text. A frame such as a BOS is there exactly once, even where the text writes it out; `isFramed`
-   * false: none is added. A text that is too long for `maxTokens` (default: a sequence) is refused before all of it is
+   * Tokenizes a prompt. Framing tokens such as BOS occur exactly once, even if the text contains them; `isFramed`
+   * false: none are added. A text too long for `maxTokens` (default: a sequence) is rejected before it is fully
    * encoded.
    */
   readonly encode: (
@@ -43,11 +40,10 @@ export interface ServedPolicy extends Required<Omit<Options, "toolCallFormat">> 
     maxTokens?: number
   ) => Effect.Effect<ReadonlyArray<number>, PromptError>
   /**
-   * Tokens a completion may have: those asked for, as far as the prompt leaves room, or all the room; at least one, so
-   * that the engine can say what is too long. That a request was cut is logged once.
+   * Max tokens of a completion: those requested, or all that the prompt leaves; at least one, so that the engine
+   * reports a prompt that is too long. A reduced limit is logged once.
    */
   readonly room: (promptTokens: number, wanted: number | undefined) => Effect.Effect<number>
-  /** The prompt text of a chat. */
   readonly render: (
     messages: ReadonlyArray<Message.Message>,
     options: Tokenizer.ChatTemplateOptions
@@ -61,7 +57,7 @@ const attempt = <A>(what: string, make: () => A): Effect.Effect<A, PromptError> 
       new PromptError({ message: `${what}: ${cause instanceof Error ? cause.message : String(cause)}`, cause })
   })
 
-/** What a tokenizer puts before a text. */
+/** Tokens that a tokenizer puts before a text. */
 const frameOf = ({ encode, eosTokenId }: Tokenizer.TokenizerShape): ReadonlyArray<number> => {
   const frame = encode("")
   return frame.length > 1 && frame.at(-1) === eosTokenId ? frame.slice(0, -1) : frame

@@ -1,32 +1,30 @@
 /**
- * Stop strings over a text that comes in pieces: it is cut before the first stop string, wherever the pieces end.
+ * Applies stop strings to streamed text: cuts it before the first stop string, independent of how the text is split.
  *
- * Of several stop strings the one that is complete first counts, and of those that end at the same character the
- * longest. Text that might be the beginning of one is held back until it is known not to be. How the text is cut into
- * pieces changes nothing.
+ * The stop string that is completed first wins; among those that end at the same character, the longest. Text that may
+ * be the start of one is held back until that is decided.
  */
 
 import * as StopString from "@atropos/core/inference/backend/StopString"
 
 export interface Fed {
-  /** What can be shown now. */
+  /** Text that can be emitted now. */
   readonly text: string
-  /** The stop string that ended the text; nothing comes after it. */
+  /** The stop string that ended the text; nothing follows it. */
   readonly stop?: string
 }
 
 export interface StopStrings {
   readonly feed: (piece: string) => Fed
-  /** What was held back, once no more text comes. */
   readonly rest: () => string
 }
 
 export interface Options {
-  /** The stop string itself is shown too. Default: no. */
+  /** Emit the stop string too. Default: no. */
   readonly included?: boolean
 }
 
-/** Watches one text. Empty stop strings are ignored. */
+/** Handles one text. Empty stop strings are ignored. */
 export const make = (stops: ReadonlyArray<string>, { included = false }: Options = {}): StopStrings => {
   const watched = stops.filter((stop) => stop !== "")
   let held = ""
@@ -49,7 +47,7 @@ export const make = (stops: ReadonlyArray<string>, { included = false }: Options
   return { feed, rest }
 }
 
-/** Length of the longest end of `text` that a stop string begins with. */
+/** Length of the longest suffix of `text` that is a prefix of a stop string. */
 const possibleBeginning = (text: string, stops: ReadonlyArray<string>): number => {
   let longest = 0
   for (const stop of stops) {

@@ -1,8 +1,8 @@
 /**
- * `POST /v1/completions`: continuations of texts or of token ids, one prompt or several.
+ * Handles `POST /v1/completions`: continuations of texts or token ids, one prompt or several.
  *
- * Choice `i` of prompt `p` has the index `p·n + i`. With `echo` the prompt stands before each text, with its own
- * logprobs where logprobs are asked for; `max_tokens: 0` then gives the prompt alone.
+ * Choice `i` of prompt `p` has index `p·n + i`. With `echo` each text starts with the prompt, including its logprobs if
+ * requested; `max_tokens: 0` then returns only the prompt.
  */
 import { Clock, Effect, type Scope, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -24,7 +24,7 @@ const maxPrompts = 256
 const defaultMaxTokens = 16
 
 interface Prompt {
-  /** Made when it is needed: ids need not become text. */
+  /** Lazy: ids are only decoded if needed. */
   readonly text: () => string
   readonly tokens: ReadonlyArray<number>
 }
@@ -61,28 +61,24 @@ interface PromptPiece extends Completions.Piece {
   readonly prompt: number
 }
 
-/** What stands before a completion: with `echo` the prompt. */
+/** Text before a completion: the prompt with `echo`. */
 interface Opening {
   readonly text: string
   readonly logprobs: Answers.TextLogprobs | undefined
-  /** Of the weights that scored the prompt, where it was. */
+  /** Version of the weights that scored the prompt, if it was scored. */
   readonly policyVersion?: number
 }
 
-/** What a request asks for, checked. */
 interface Call {
   readonly prompts: ReadonlyArray<Prompt>
-  /** One for each prompt. */
   readonly requests: ReadonlyArray<Completions.Request>
-  /** Choices for each prompt. */
   readonly n: number
-  /** Most likely alternatives with each logprob; undefined: no logprobs. */
+  /** Number of alternatives with each logprob; undefined: no logprobs. */
   readonly top: number | undefined
   readonly isEchoed: boolean
-  /** 0: the prompt alone. */
+  /** 0: only the prompt. */
   readonly maxTokens: number
   readonly isStreamed: boolean
-  /** Whether a stream ends with the number of tokens. */
   readonly includeUsage: boolean
   readonly telling: Answers.Telling
   readonly model: string
@@ -127,7 +123,6 @@ const callOf = Effect.fnUntraced(function* (served: ServedPolicy.ServedPolicy) {
   } satisfies Call
 })
 
-/** What stands before the completions of prompt `at`. */
 const openingOf = Effect.fnUntraced(function* (engine: Engine, call: Call, at: number) {
   const { isEchoed, maxTokens, telling, top } = call
   const prompt = call.prompts[at]!
@@ -165,7 +160,6 @@ const envelopeOf = Effect.fnUntraced(function* ({ model }: Call) {
   return { id: `cmpl-${randomUUID()}`, object: "text_completion", created, model }
 })
 
-/** All choices in one answer. */
 const whole = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy.ServedPolicy, call: Call) {
   const { maxTokens, n, requests, telling } = call
   const envelope = yield* envelopeOf(call)
@@ -197,7 +191,7 @@ const whole = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy
   )
   const version = Math.min(...choices.map(({ completion }) => completion.policyVersion))
   const completionTokens = choices.reduce((sum, { completion }) => sum + completion.tokens.length, 0)
-  // The choices of a prompt share one.
+  // The choices of a prompt share one prefill.
   const cachedTokens = choices.reduce(
     (sum, { completion }, at) => sum + (at % n === 0 ? completion.cachedTokens : 0),
     0
@@ -213,7 +207,6 @@ const whole = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy
   )
 })
 
-/** The choices' pieces as they are sampled. */
 const streamed = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy.ServedPolicy, call: Call) {
   const { includeUsage, n, prompts, requests, telling } = call
   const envelope = yield* envelopeOf(call)

@@ -1,32 +1,31 @@
 /**
- * Text of tokens as they come, one at a time: characters whose bytes are spread over several tokens wait until they are
- * whole.
+ * Decodes tokens to text one at a time; characters whose bytes span several tokens wait until they are complete.
  *
- * The pieces joined are the text of all tokens, for tokenizers that decode a text from left to right (byte-level ones
- * do). Only a window of the last tokens is decoded again for each: the tokens since the text was last whole, and those
- * of the piece before, on which some tokenizers' blanks depend.
+ * The concatenated pieces equal the text of all tokens, for tokenizers that decode left to right (byte-level ones do).
+ * Only a window is decoded again per token: the tokens since the text was last complete, and those of the previous
+ * piece, on which some tokenizers' spaces depend.
  */
 import type { Tokenizer } from "@atropos/core"
 
 export interface TextPieces {
-  /** What a token adds to the text; empty while a character is incomplete. */
+  /** Text added by a token; empty while a character is incomplete. */
   readonly feed: (token: number) => string
-  /** What is left when no more tokens come: an incomplete character, as U+FFFD. */
+  /** Remaining text after the last token: an incomplete character, as U+FFFD. */
   readonly rest: () => string
 }
 
 export interface Options {
-  /** Leaves out tokens such as the end of the sequence. Default: yes. */
+  /** Omit special tokens such as the end of the sequence. Default: yes. */
   readonly skipSpecialTokens?: boolean
 }
 
-/** What decoders write for bytes that are no character, or not yet. */
+/** Written by decoders for bytes that do not form a character, or not yet. */
 const incomplete = "\u{FFFD}"
 const longestCharacterBytes = 4
 
 /**
- * How much of the end may still become something else. Some decoders write one U+FFFD for all bytes of a beginning,
- * some one for each.
+ * Length of the end that may still change. Some decoders write one U+FFFD for all bytes of an incomplete character,
+ * some one per byte.
  */
 const pending = (text: string, tokens: number): number => {
   if (!text.endsWith(incomplete)) return 0
@@ -39,9 +38,9 @@ const pending = (text: string, tokens: number): number => {
 export const make = (tokenizer: Tokenizer.TokenizerShape, { skipSpecialTokens = true }: Options = {}): TextPieces => {
   const decode = (tokens: ReadonlyArray<number>): string => tokenizer.decode(tokens, { skipSpecialTokens })
   let window: Array<number> = []
-  /** Tokens of the window that were there when its text last grew and was whole. */
+  /** Number of window tokens when its text last grew and was complete. */
   let settled = 0
-  /** Tokens of the window that were there when its text was last whole. */
+  /** Number of window tokens when its text was last complete. */
   let whole = 0
   /** Characters of the window's text that `feed` has returned. */
   let shown = 0
@@ -51,7 +50,7 @@ export const make = (tokenizer: Tokenizer.TokenizerShape, { skipSpecialTokens = 
     const piece = text.slice(shown, text.length - pending(text, window.length - whole))
     shown += piece.length
     if (text.endsWith(incomplete)) return piece
-    // A token without text stays: what follows would begin a text of its own without it.
+    // A token without text stays: without it, what follows would be decoded as the start of a text.
     if (piece !== "") {
       window = window.slice(settled)
       settled = window.length

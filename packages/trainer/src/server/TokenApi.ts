@@ -1,12 +1,11 @@
 /**
- * Token-level endpoints in vLLM's shape: `POST /generate` (as the original's bundled server has it,
- * example_trainer/vllm_api_server.py; core's `vllm` back end asks it), `POST /tokenize`, `POST /detokenize`.
+ * Token-level endpoints in vLLM's format: `POST /generate` (as in the original's bundled server,
+ * example_trainer/vllm_api_server.py; used by core's `vllm` back end), `POST /tokenize`, `POST /detokenize`.
  *
- * `/generate` takes `prompt` as a text or as `{ "prompt_token_ids": [...] }` and answers with `text`, `finish_reasons`,
- * `token_ids`, `policy_versions` (of each token, where weights changed in the middle) and, where asked for, `logprobs`
- * (`logprobs_mode` says of what): of each choice, for each position, a
- * list of `{ "<id>": logprob }`, the sampled token first. Positions of `prompt_logprobs` are such lists too, most
- * likely first, the prompt's own token last where it is not among them.
+ * `/generate` takes `prompt` as text or as `{ "prompt_token_ids": [...] }` and returns `text`, `finish_reasons`,
+ * `token_ids`, `policy_versions` (per token, if weights changed during sampling) and, on request, `logprobs` (their
+ * distribution: `logprobs_mode`): per choice and position a list of `{ "<id>": logprob }`, the sampled token first.
+ * `prompt_logprobs` are such lists too, most likely first, the prompt's own token last if not among them.
  */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -28,7 +27,7 @@ const defaultMaxTokens = 16
 const wanted = 'prompt: a text or { "prompt_token_ids": [...] } is needed'
 
 interface Prompt {
-  /** Made once the engine has taken the ids. */
+  /** Lazy: called once the engine has accepted the ids. */
   readonly text: () => string
   readonly tokens: ReadonlyArray<number>
 }
@@ -114,7 +113,7 @@ export const generate = (served: ServedPolicy.ServedPolicy) =>
     )
   })
 
-/** Tokens that a text may have to be counted: those of no prompt, but of a document. */
+/** Max tokens of a text that is only tokenized: it may be a document rather than a prompt. */
 const maxCounted = 32_768
 
 const Tokenize = Schema.Struct({
@@ -125,7 +124,6 @@ const Tokenize = Schema.Struct({
 })
 const readTokenize = Parameters.reader(Tokenize, ["prompt", "messages"])
 
-/** Ids of a text, or of the prompt of a chat. */
 export const tokenize = (served: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const { tokenizer } = served

@@ -1,9 +1,7 @@
 /**
- * `tools` and `tool_choice` of a chat: whether the policy may call tools, or has to call one.
- *
- * A call that has to be made is held to the tools' schemas by a grammar, where the model's format writes calls as JSON
- * objects of a name and arguments (Hermes and its kind, Llama 3); elsewhere it is refused. The policy writes that one
- * call and nothing else: no thinking, no text before it.
+ * Handles `tools` and `tool_choice` of a chat. A forced call is constrained to the tools' schemas by a grammar, if the
+ * model's format writes calls as JSON objects (Hermes and similar, Llama 3), and is the whole answer; other formats
+ * reject it.
  */
 import { ExactJson, type OutputFormat } from "@atropos/core"
 import { Effect, Predicate } from "effect"
@@ -11,12 +9,11 @@ import * as SchemaGrammar from "../grammar/SchemaGrammar.ts"
 import type { ChatPrompt } from "./ChatPrompt.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 
-/** A call that has to be made: what stands around it, and the schema it is held to, as text. */
+/** A forced call: the text around it, and its schema as text. */
 export interface Forced {
   readonly before: string
   readonly behind: string
   readonly schema: string
-  /** A call as it would be written. */
   readonly sample: string
 }
 
@@ -25,7 +22,7 @@ const param = "tool_choice"
 const functionOf = (tool: unknown): { readonly [key: string]: unknown } | undefined =>
   Predicate.hasProperty(tool, "function") && Predicate.isReadonlyObject(tool.function) ? tool.function : undefined
 
-/** The name that a choice asks for; undefined for any. */
+/** The name that a choice selects; undefined for any. */
 const nameIn = (choice: unknown): Effect.Effect<string | undefined, ApiError.OpenAiApiError> => {
   if (choice === "required") return Effect.undefined
   const name = functionOf(choice)?.["name"]
@@ -39,7 +36,6 @@ const nameIn = (choice: unknown): Effect.Effect<string | undefined, ApiError.Ope
       )
 }
 
-/** The schema of a call of one tool. */
 const callOf = Effect.fnUntraced(function* (tool: unknown, index: number, argumentsKey: string) {
   const { name, parameters = { type: "object" } } = functionOf(tool) ?? {}
   const where = `tools.${index}.function`
@@ -54,11 +50,11 @@ const callOf = Effect.fnUntraced(function* (tool: unknown, index: number, argume
   return { name, schemaAt: (place: string) => schemaOf(propertiesAt(place), argumentsKey) }
 })
 
-/** Maps whose keys are names and not keywords. */
+/** Maps whose keys are names rather than keywords. */
 const maps = new Set(["properties", "$defs", "definitions"])
 const values = new Set(["const", "enum", "default", "examples"])
 
-/** A tool's schema for the place where it stands in the whole: what it refers to is there too. */
+/** Moves a tool's schema to its place in the whole schema; its references move with it. */
 const moved = (schema: unknown, place: string): unknown => {
   if (Array.isArray(schema)) return schema.map((one) => moved(one, place))
   if (!Predicate.isReadonlyObject(schema) || schema instanceof ExactJson.Numeral) return schema
@@ -125,7 +121,7 @@ export const read = Effect.fnUntraced(function* (
   }
 })
 
-/** Fails where the policy would not be read to have called: a template that begins answers with thinking. */
+/** Fails if the parser would not find the call, as with a template that starts answers with thinking. */
 export const check = Effect.fnUntraced(function* ({ read }: Pick<ChatPrompt, "read">, { sample }: Forced) {
   const { toolCalls } = yield* read(sample, "stop")
   if (toolCalls.length === 1) return

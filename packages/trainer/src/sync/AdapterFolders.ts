@@ -1,11 +1,11 @@
 /**
- * The folders that servers load adapters from: one for each version, there whole or not at all, kept while a server may
- * read it again (vLLM does when an adapter falls out of its cache).
+ * Writes the folders that servers load adapters from: one per version, written atomically, kept while a server may read
+ * it again (vLLM does when an adapter falls out of its cache).
  */
 import { Effect, FileSystem, Path } from "effect"
 import { TargetError } from "./Target.ts"
 
-/** Writes an adapter in PEFT's form into a folder that exists. */
+/** Writes an adapter in PEFT format into an existing folder. */
 export type WriteAdapter = (
   folder: string,
   parameters: Float32Array
@@ -13,14 +13,14 @@ export type WriteAdapter = (
 
 export interface Source {
   readonly parameters?: Float32Array
-  /** A PEFT folder; it is copied, and may go afterwards. */
+  /** A PEFT folder; it is copied, and may be deleted afterwards. */
   readonly adapterFolder?: string
 }
 
 const failed = (what: string) => (cause: { readonly message: string }) =>
   new TargetError({ target: "adapter folder", message: `${what}: ${cause.message}`, isPermanent: true, cause })
 
-/** Puts an adapter at `root/name`; the name appears when all is there. */
+/** Writes an adapter to `root/name`; the name appears only when complete. */
 export const write = Effect.fn("AdapterFolders.write")(function* (
   root: string,
   name: string,

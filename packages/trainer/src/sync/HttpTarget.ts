@@ -1,6 +1,6 @@
 /**
- * Requests to the adapter endpoints of inference servers: JSON out, any text back, failures that say whether to ask
- * again.
+ * Sends requests to the adapter endpoints of inference servers: JSON in, text out, errors that state if a retry may
+ * help.
  */
 import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
 import { Effect, Option, Redacted, Schema } from "effect"
@@ -8,7 +8,7 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import { TargetError } from "./Target.ts"
 
 export interface Options {
-  /** `http://host:port`; a version at the end (`/v1`) is left out. */
+  /** `http://host:port`; a trailing version (`/v1`) is removed. */
   readonly url: string
   readonly apiKey?: Redacted.Redacted
 }
@@ -16,7 +16,7 @@ export interface Options {
 export interface Answer {
   readonly status: number
   readonly text: string
-  /** The message in the body, or the beginning of the body. */
+  /** The message in the body, or the start of the body. */
   readonly reason: string
 }
 
@@ -36,13 +36,13 @@ const reasonIn = (text: string): string =>
       error?.message ?? message ?? other ?? text.slice(0, 300).trim()
   })
 
-/** They say in a line whether it went well. */
+/** Max response size; these endpoints answer with one line. */
 const mostBytes = 2 ** 20
 const utf8 = new TextDecoder()
 
 export const rootOf = (url: string): string => url.replace(/(?<!\/)\/+$/, "").replace(/\/v1$/, "")
 
-/** Asks a target; the answer whatever its status, a failure only where there is none. */
+/** Sends a request; returns the response regardless of its status, and fails only if there is none. */
 const asker = Effect.fnUntraced(function* (target: string, { apiKey, url }: Options) {
   const client = yield* HttpClient.HttpClient
   const root = rootOf(url)
@@ -85,7 +85,7 @@ export const getter = Effect.fnUntraced(function* (target: string, options: Opti
 
 export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
 
-/** The failure an answer stands for; `advice` follows it. */
+/** The error for a response; `advice` is appended. */
 export const refused = (
   target: string,
   path: string,

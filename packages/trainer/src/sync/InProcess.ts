@@ -1,12 +1,12 @@
 /**
- * The engine in this process: it takes the parameters as they are, and frees old ones itself when nothing samples with
- * them any more.
+ * Loads weights into the engine of this process, which takes the parameters directly and frees old ones when no request
+ * uses them.
  */
 import { Effect } from "effect"
 import type * as Engine from "../engine/Engine.ts"
 import { type Target, TargetError } from "./Target.ts"
 
-/** `policy` is the one name all versions go by. */
+/** `policy` is the name shared by all versions. */
 export const inProcess = (engine: Engine.Shape, policy: string): Target => {
   const name = "engine in this process"
   return {

@@ -1,10 +1,10 @@
-/** Logprobs of a known sequence, as a vLLM server gives them: whether it has the weights that it was given. */
+/** Checks by the logprobs of a known sequence that a vLLM server has the weights it was given. */
 import { Option, Schema } from "effect"
 import type { Probe } from "./Target.ts"
 
 export type { Probe } from "./Target.ts"
 
-/** Beside the token that is sampled, a completion's `prompt_logprobs` has those of the prompt's tokens. */
+/** Request for a completion with `prompt_logprobs`, the logprobs of the prompt's tokens. */
 export const question = ({ tokens }: Probe) => ({
   prompt: tokens,
   max_tokens: 1,
@@ -26,7 +26,7 @@ const decodeAnswer = Schema.decodeUnknownOption(
   )
 )
 
-/** The mean absolute difference, nats per token; undefined where an answer has no logprobs of these tokens. */
+/** Mean absolute difference, nats per token; undefined if an answer lacks logprobs of these tokens. */
 export const difference = ({ logprobs, tokens }: Probe, answer: string): number | undefined => {
   const decoded = decodeAnswer(answer)
   if (Option.isNone(decoded)) return undefined
@@ -41,7 +41,7 @@ export const difference = ({ logprobs, tokens }: Probe, answer: string): number 
   return sum / logprobs.length
 }
 
-/** Nats: what two programs differ by in float32, and what half precision adds. */
+/** Tolerances, nats: between two float32 programs, and with half precision. */
 const exact = 1e-3
 const rounded = 0.1
 
@@ -51,7 +51,7 @@ const decodeType = Schema.decodeUnknownOption(
   )
 )
 
-/** The difference that a server's `/server_info` makes one expect; one that does not say is taken for rounding. */
+/** Tolerance for a server, from its `/server_info`; the larger one if its precision is unknown. */
 export const toleranceOf = (info: string): number =>
   Option.exists(
     decodeType(info),

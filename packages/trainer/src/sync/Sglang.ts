@@ -1,7 +1,7 @@
 /**
- * An SGLang server: `POST /load_lora_adapter` and `/unload_lora_adapter`, which say `success` in their bodies
- * (https://docs.sglang.ai/advanced_features/lora.html). Needs `--enable-lora`; clients ask for a version by `lora_path:
- * <name>`.
+ * Pushes adapters to an SGLang server: `POST /load_lora_adapter` and `/unload_lora_adapter`, whose bodies contain
+ * `success` (https://docs.sglang.ai/advanced_features/lora.html). Needs `--enable-lora`; clients select a version by
+ * `lora_path: <name>`.
  */
 import { Effect, Option, Schema } from "effect"
 import * as HttpTarget from "./HttpTarget.ts"
@@ -14,7 +14,7 @@ const decodeOutcome = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ success: Schema.optionalKey(Schema.Boolean) }))
 )
 
-/** Some versions say what went wrong with status 200. */
+/** Some versions report errors with status 200. */
 const hasSucceeded = (answer: HttpTarget.Answer): boolean =>
   HttpTarget.isSuccess(answer) &&
   Option.match(decodeOutcome(answer.text), { onNone: () => true, onSome: ({ success }) => success ?? true })

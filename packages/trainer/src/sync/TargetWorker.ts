@@ -1,37 +1,33 @@
 /**
- * Brings the newest weights to one target, one push after the other, in a fiber of its own.
+ * Pushes the latest weights to one target, one push at a time, in its own fiber.
  *
- * An attempt that fails is made again after a growing, jittered delay, a bounded number of times; a newer push ends the
- * attempts at an older one. Meanwhile, and after giving up, the target serves what it had. After each success, weights
- * older than the `grace` versions before it are given up; what could not be given up is tried again next time.
- *
- * Between pushes the target is asked whether it has the newest weights: a server that was started anew, or was away
- * for longer than all attempts, gets them once more.
+ * A failed attempt is retried with growing, jittered delay, a bounded number of times; a newer push replaces an older
+ * one. Until a push succeeds the target serves its previous weights. After each success, weights older than the `grace`
+ * versions before it are unloaded; failed unloads are retried next time. Between pushes the target is polled, and
+ * receives weights again that it lost.
  */
 import { Cause, Deferred, Duration, Effect, Latch, Metric, Option, Random, Result, type Scope } from "effect"
 import { type Adapter, type Target, TargetError } from "./Target.ts"
 
 export interface Options {
-  /** Attempts at one push, the first included. */
+  /** Attempts per push, including the first. */
   readonly attempts: number
   readonly firstDelay: Duration.Duration
   readonly longestDelay: Duration.Duration
-  /** Longest time of one attempt. */
   readonly attemptTime: Duration.Duration
-  /** Older versions that stay loaded, for requests that still name them. */
+  /** Number of older versions that stay loaded, for requests that still use them. */
   readonly grace: number
-  /** How often the target is asked whether it still has its weights. */
+  /** Interval at which the target is polled for its weights. */
   readonly watch: Duration.Duration
   /** Called when this target no longer uses the weights of a name. */
   readonly onReleased: Effect.Effect<void>
 }
 
-/** How a push to a target ended. */
 export type Outcome = "served" | "superseded"
 
 export interface Job {
   readonly adapter: Adapter
-  /** The first attempt is over, whatever came of it. */
+  /** Completes after the first attempt, successful or not. */
   readonly attempted: Deferred.Deferred<void>
   readonly done: Deferred.Deferred<Outcome, TargetError>
 }
@@ -39,21 +35,20 @@ export interface Job {
 export interface Status {
   readonly target: string
   readonly servedVersion: number | undefined
-  /** What clients of servers that name adapters ask for. */
+  /** Model name that clients request, for servers with named adapters. */
   readonly servedName: string | undefined
-  /** Being pushed, or waiting for its next attempt. */
+  /** Version being pushed, or waiting for its next attempt. */
   readonly pendingVersion: number | undefined
-  /** Failed attempts since the last success. */
   readonly failures: number
   readonly lastError: string | undefined
-  /** Why the newest weights that were offered can never be served. */
+  /** Why the newest offered weights can never be served. */
   readonly refusal: string | undefined
 }
 
 export interface TargetWorker {
   readonly offer: (adapter: Adapter) => Effect.Effect<Job>
   readonly status: Effect.Effect<Status>
-  /** Whether the target has, may have, or will get the weights of a name. */
+  /** True if the target has, may have, or will get the weights of a name. */
   readonly uses: (name: string) => boolean
 }
 
@@ -68,7 +63,7 @@ const countFor =
   (outcome: "success" | "failure") =>
     Metric.update(Metric.withAttributes(pushes, { target, outcome }), 1)
 
-/** Tries once to load the weights into the target; all that can go wrong, as a failure of the target's. */
+/** Tries once to load the weights into the target; every error becomes a `TargetError`. */
 const attempt = (
   target: Target,
   adapter: Adapter,
@@ -93,7 +88,7 @@ const attempt = (
     Effect.result
   )
 
-/** How long to wait after a failed attempt, the first being 1. */
+/** Delay after a failed attempt, counted from 1. */
 const delay = (attempt: number, { firstDelay, longestDelay }: Pick<Options, "firstDelay" | "longestDelay">) =>
   Effect.map(Random.nextBetween(0.5, 1), (jitter) =>
     Duration.min(longestDelay, Duration.times(firstDelay, 2 ** (attempt - 1))).pipe(Duration.times(jitter))
@@ -107,7 +102,6 @@ const jobOf = Effect.fnUntraced(function* (adapter: Adapter): Effect.fn.Return<J
   }
 })
 
-/** Gives old weights up; whether it is done. */
 const isUnloaded = Effect.fnUntraced(function* (target: Target, name: string, time: Duration.Duration) {
   const outcome = yield* Effect.result(Effect.timeout(target.unload(name), time))
   if (Result.isSuccess(outcome)) return true
@@ -115,7 +109,7 @@ const isUnloaded = Effect.fnUntraced(function* (target: Target, name: string, ti
   return false
 })
 
-/** Whether a target answers, and has not the weights that it should have. */
+/** True if a target answers but lacks the weights that it should have. */
 const isLost = Effect.fnUntraced(function* <E>(
   target: string,
   { version: policyVersion }: Adapter,
@@ -144,7 +138,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   let pending: Job | undefined
   let current: Job | undefined
   let served: Adapter | undefined
-  /** What it should have: the newest weights that it did not refuse. */
+  /** The newest weights that it has not rejected. */
   let newest: Adapter | undefined
   let failures = 0
   let lastError: string | undefined
@@ -183,7 +177,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
       refusal = error.message
       if (newest === adapter) newest = served
     }
-    // It may have been heard all the same.
+    // The server may have processed the request anyway.
     if (!error.isPermanent && !held.includes(adapter.name)) held = [...held, adapter.name]
     yield* count("failure")
     yield* logFailure(target.name, { policyVersion: adapter.version, attempt, servedVersion: served?.version }, error)
@@ -207,7 +201,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
     }
   })
 
-  /** Until there is something to push: what was offered, or what the target should have and has not. */
+  /** Waits for something to push: offered weights, or weights that the target has lost. */
   const waited: Effect.Effect<void> = Effect.suspend(() => {
     const wanted = newest
     const { has } = target
@@ -246,7 +240,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
       target: target.name,
       servedVersion: served?.version,
       servedName: served?.name,
-      // While old weights are unloaded the new ones are served already.
+      // While old weights are unloaded, the new ones are already being served.
       pendingVersion: (pending ?? (current?.adapter === served ? undefined : current))?.adapter.version,
       failures,
       lastError,
@@ -256,7 +250,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   }
 })
 
-/** A target's defect is its failure: the others go on. */
+/** A target's defect counts as its failure; other targets continue. */
 const toTargetError = (target: string, cause: Cause.Cause<TargetError>): TargetError => {
   const error = Cause.squash(cause)
   return error instanceof TargetError

@@ -1,10 +1,9 @@
 /**
- * A vLLM server, or our policy server, which has the same endpoints: `POST /v1/load_lora_adapter` and
- * `/v1/unload_lora_adapter` (https://docs.vllm.ai/en/stable/features/lora.html).
+ * Pushes adapters to a vLLM server, or to our policy server: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`
+ * (https://docs.vllm.ai/en/stable/features/lora.html).
  *
  * vLLM needs `--enable-lora`, `--max-lora-rank` of at least the adapter's, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True;
- * clients ask for a version by its name as the model. Our server takes the version as a number too and serves the
- * newest under its own model name.
+ * its clients select a version by its name as the model. Ours serves the newest under its own model name.
  */
 import { Effect, Option, Schema } from "effect"
 import * as HttpTarget from "./HttpTarget.ts"
@@ -44,7 +43,7 @@ const make = Effect.fnUntraced(function* (kind: "vllm" | "policy", options: Http
         lora_path: yield* folder,
         ...(kind === "policy" && { policy_version: version })
       })
-      // The attempt before this one was heard, though its answer was not.
+      // The previous attempt succeeded, but its response was lost.
       const isThere = isRepeated && /already been loaded/i.test(answer.reason)
       if (!HttpTarget.isSuccess(answer) && !isThere) {
         return yield* HttpTarget.refused(name, loadPath, answer, kind === "vllm" ? advice[answer.status] : "")
@@ -60,5 +59,5 @@ const make = Effect.fnUntraced(function* (kind: "vllm" | "policy", options: Http
 
 export const vllm = (options: HttpTarget.Options) => make("vllm", options)
 
-/** Our own policy server on this machine, or on one that sees the same folder. */
+/** Our own policy server on this machine, or on one that shares the folder. */
 export const policyServer = (options: HttpTarget.Options) => make("policy", options)

@@ -1,13 +1,12 @@
 /**
- * All weights of a vLLM server, from a folder in the form of the hub, by the endpoints that VLLM_SERVER_DEV_MODE=1
- * opens (0.32, 0.33): what has begun is finished, or aborted after a while, requests that come meanwhile wait (from
- * 0.33 on they get 503, and come again), the weights are read in place (`/collective_rpc`), the prefix cache is
- * emptied, and the server resumes.
+ * Replaces all weights of a vLLM server from a folder in hub format, by the endpoints that VLLM_SERVER_DEV_MODE=1
+ * enables (0.32, 0.33): waits for running requests, or aborts them after a time limit, while new ones wait (from 0.33
+ * on they get 503 and must retry); reloads the weights in place (`/collective_rpc`), resets the prefix cache, and
+ * resumes.
  *
- * No answer is of weights that nobody knows: the server's label says what it has, and that others are on their way
- * (`WeightLabel`), and becomes a version's name only when the server gives a known sequence the logprobs that the
- * trainer gives it. A server that could not read a folder has lost its weights and dies at the next request, so it is
- * left paused, for the next attempt.
+ * The server's label states its version, or that others are being loaded (`WeightLabel`), and becomes a version's name
+ * only when the server returns the trainer's logprobs for a known sequence. A server that failed to read a folder has
+ * lost its weights and dies at the next request, so it stays paused until the next attempt.
  */
 import * as WeightLabel from "@atropos/core/inference/backend/WeightLabel"
 import { Duration, Effect, Option, Schema } from "effect"
@@ -23,7 +22,7 @@ const decodeInfo = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struc
 const decodeReset = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ success: Schema.Boolean })))
 
 export interface Options extends HttpTarget.Options {
-  /** For answers that have begun, before they are aborted; they are asked for again. Default 60 s. */
+  /** Time for running requests before they are aborted; clients retry them. Default 60 s. */
   readonly drainTime?: Duration.Input
 }
 
@@ -34,7 +33,6 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
   const get = yield* HttpTarget.getter(name, options)
   const failed = (message: string, isPermanent = false) => new TargetError({ target: name, message, isPermanent })
 
-  /** Fails unless the server says that it did it. */
   const tell = Effect.fnUntraced(function* (path: string, body?: { readonly [key: string]: unknown }) {
     const answer = yield* post(path, body)
     if (HttpTarget.isSuccess(answer)) return answer
@@ -54,7 +52,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
 
   const labelled = (label: string) => tell("/update_weight_version", { new_version: label })
 
-  /** Answers that take too long are cut: whoever waits for them asks again. */
+  /** Requests that take too long are aborted; their clients retry. */
   const pause = tell("/pause?mode=wait").pipe(
     Effect.timeoutOrElse({
       duration: drainTime,
@@ -66,7 +64,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
     })
   )
 
-  /** What the server serves in the end is told by a sequence that both sides can compute. */
+  /** Compares the server's logprobs of the probe sequence with the trainer's. */
   const look = Effect.fnUntraced(function* (probe: Probes.Probe, tolerance: number) {
     const path = "/v1/completions"
     const answer = yield* tell(path, Probes.question(probe))
@@ -85,7 +83,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
     return difference
   })
 
-  /** By the numbers it computes in. */
+  /** Depends on the server's numeric precision. */
   const tolerance = Effect.map(get("/server_info?config_format=json"), ({ text }) => Probes.toleranceOf(text))
 
   /** From here on the old weights are lost. */
@@ -114,7 +112,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
     has: (wanted) => Effect.map(label, (now) => now.isSettled && now.name === wanted),
     load: Effect.fn("VllmWeights.load")(function* ({ folder, name: next, probe }, isRepeated) {
       const now = yield* label
-      // The attempt before this one was heard to its end, though its answer was not.
+      // The previous attempt completed, but its response was lost.
       if (isRepeated && now.isSettled && now.name === next) return
       const at = yield* folder
       const allowed = yield* tolerance

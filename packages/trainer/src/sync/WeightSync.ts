@@ -1,14 +1,12 @@
 /**
- * New weights for the samplers: to vLLM and SGLang servers, policy servers, and the engine in this process, several at
- * once.
+ * Pushes new weights to samplers: vLLM, SGLang and policy servers, and the engine in this process, in parallel.
  *
- * Every version gets a name of its own (`<name>-<run>-v<version>`): servers cannot mix versions up, and every request's
- * policy version is known. A target that fails is asked again on a bounded, jittered schedule, in logs, metrics and
- * `status`, and goes on serving what it has; it holds up no other target. A newer version supersedes a pending older
- * one. Older versions are unloaded after a grace, and folders removed once no target uses them.
+ * Every version has a unique name (`<name>-<run>-v<version>`), so that every request's policy version is known. A
+ * failing target is retried on a bounded schedule, visible in logs, metrics and `status`; it keeps serving its previous
+ * weights and does not delay others. A newer version supersedes a pending one. Older versions are unloaded after
+ * `grace` more, and folders removed once no target uses them.
  *
- * Servers read adapters from `folder`. For a server on another machine that is a shared folder, and `remoteFolder` is
- * what that machine calls it.
+ * Servers read adapters from `folder`, which a server on another machine must share, as `remoteFolder`.
  */
 import {
   Context,
@@ -51,7 +49,6 @@ export class WeightSyncError extends Schema.TaggedError<WeightSyncError>()("Weig
   }
 }
 
-/** A name of a target that cannot be understood. */
 export class UnknownTarget extends Schema.TaggedError<UnknownTarget>()("UnknownTarget", {
   target: Schema.String
 }) {
@@ -63,18 +60,19 @@ export class UnknownTarget extends Schema.TaggedError<UnknownTarget>()("UnknownT
 /** Weights of one version: parameters flat in the model's layout, or a PEFT folder. */
 export interface Weights extends AdapterFolders.Source {
   readonly version: number
-  /** What they make of a known sequence, for targets that look whether they have arrived. */
+  /** Logprobs of a known sequence under them, for targets that verify arrival. */
   readonly probe?: Probe
 }
 
 export interface Shape {
   /**
-   * Ends when every target serves these weights or newer ones; fails when one has given up, after the others are done.
+   * Completes when every target serves these weights or newer ones; fails if a target has exhausted its attempts, after
+   * the others are done.
    */
   readonly push: (weights: Weights) => Effect.Effect<void, WeightSyncError>
   /**
-   * Hands the weights over and waits for one attempt at each target; later attempts go on by themselves. Never fails:
-   * training goes on.
+   * Starts a push and waits for one attempt at each target; retries continue in the background. Never fails, so that
+   * training continues.
    */
   readonly publish: (weights: Weights) => Effect.Effect<void>
   readonly status: Effect.Effect<ReadonlyArray<TargetWorker.Status>>
@@ -84,27 +82,25 @@ export class WeightSync extends Context.Service<WeightSync, Shape>()("@atropos/t
 
 export interface Options {
   readonly targets: ReadonlyArray<Target>
-  /** Where adapters are written for servers to read. */
   readonly folder: string
-  /** What the servers' machines call `folder`. Default: the same. */
+  /** Path of `folder` on the servers' machines. Default: the same. */
   readonly remoteFolder?: string
-  /** Beginning of adapters' names. Default `policy`. */
+  /** Prefix of adapter names. Default `policy`. */
   readonly name?: string
-  /** Tells runs apart that push to one server. Default: random. */
+  /** Distinguishes runs that push to one server. Default: random. */
   readonly run?: string
   readonly writeAdapter?: AdapterFolders.WriteAdapter
-  /** Reads a PEFT folder, for targets that take parameters. */
   readonly readAdapter?: (folder: string) => Effect.Effect<Float32Array, { readonly message: string }>
-  /** Versions that stay loaded besides the newest. Default 2. */
+  /** Number of versions that stay loaded besides the newest. Default 2. */
   readonly grace?: number
-  /** Attempts at one push to one target. Default 8. */
+  /** Attempts per push and target. Default 8. */
   readonly attempts?: number
   /** Default 250 ms, doubled for each attempt up to `longestDelay` (10 s), times a random factor between 0.5 and 1. */
   readonly firstDelay?: Duration.Input
   readonly longestDelay?: Duration.Input
   /** Default 60 s. */
   readonly attemptTime?: Duration.Input
-  /** How often targets are asked whether they still have their weights. Default 10 s. */
+  /** Interval at which targets are polled for their weights. Default 10 s. */
   readonly watch?: Duration.Input
 }
 
@@ -207,17 +203,17 @@ export const layer = (options: Options): Layer.Layer<WeightSync, never, FileSyst
 
 const address = /^(vllm|sglang|policy)\+(https?:\/\/\S+)$/
 
-/** What is trained and so pushed: an adapter, or all weights of the model. */
+/** The trained and pushed weights: an adapter, or all weights of the model. */
 export type Trains = "adapter" | "all"
 
-/** All weights are trained, and a server takes adapters alone. */
+/** All weights are trained, but a server only takes adapters. */
 export class AdaptersOnly extends Schema.TaggedError<AdaptersOnly>()("AdaptersOnly", { target: Schema.String }) {
   override get message(): string {
     return `${this.target} takes adapters only, but all weights are trained: push to vLLM (vllm+http://host:port), or train an adapter (--trains adapter)`
   }
 }
 
-/** The target of a setting, e.g. `vllm+http://host:8000`; it is asked with the key where there is one. */
+/** Creates the target of a setting, e.g. `vllm+http://host:8000`; requests carry the key if given. */
 export const targetOf = Effect.fn("WeightSync.targetOf")(function* (
   setting: string,
   apiKey?: Redacted.Redacted,

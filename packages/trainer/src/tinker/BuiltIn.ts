@@ -1,16 +1,13 @@
 /**
- * Losses that a server has itself, where an objective is exactly one of them: the pass forward before the objective,
- * and its second request, are saved.
+ * Uses a server's own loss if it is exactly the objective, which saves a forward pass and a request.
  *
  *     ppo, cispo       with the objective's bounds; every token's weight in the batch goes into its advantage
- *     cross_entropy    `sft`; and a policy loss where π_old is the present policy: at ratio 1 its gradient is A ∇log π
+ *     cross_entropy    `sft`; and a policy loss where π_old is the current policy: at ratio 1 its gradient is A ∇log π
  *
- * That a server's `ppo` is ours is not believed, it is measured on an adapter that is thrown away: by what it divides,
- * and which gradient it has a little inside and outside of both bounds, for good tokens and bad ones. Where it is
- * another, or the server does not tell norms, the objective is computed here as any other.
- *
- * Ours bounds log π - log π_old by ±20, where servers have other bounds or none: a batch with such a token is computed
- * here.
+ * Equality is measured on a temporary adapter: the loss's divisors, and its gradient slightly inside and outside of
+ * both bounds, for both signs of the advantage. If it differs, or the server does not report norms, the objective is
+ * computed here; so is a batch with a token beyond our clamp of log π - log π_old to ±20, where servers have other
+ * bounds.
  */
 import { Effect } from "effect"
 import * as HostFeeds from "../learn/HostFeeds.ts"
@@ -24,16 +21,15 @@ import * as Probe from "./Probe.ts"
 import type { Divisors, Reduction } from "./Reduction.ts"
 import * as TinkerData from "./TinkerData.ts"
 
-/** `ppo` or `cispo` between bounds of the ratio. */
+/** `ppo` or `cispo` with bounds of the ratio. */
 export type Clipped = Exclude<StandardLoss, { readonly name: "cross_entropy" }>
 
 export interface BuiltIn {
   readonly loss: Loss
-  /** What the server divides it by. */
   readonly divisors: Divisors
 }
 
-/** The policy loss that an objective is, where it is one that servers have. */
+/** The standard policy loss equal to an objective, if any. */
 export const clippedOf = ({ needsReference, tokenLoss: { standard } }: Objective): Clipped | undefined =>
   standard === undefined || standard.name === "cross_entropy" || needsReference ? undefined : standard
 
@@ -45,19 +41,19 @@ const lossOf = ({ high, low, name }: Clipped): Loss => ({
   ])
 })
 
-/** -dℓ/dlog π of a token of this ratio. */
+/** -dℓ/dlog π of a token with this ratio. */
 const slopeOf = ({ high, low, name }: Clipped, { advantage, ratio = 1 }: Probe.Token): number => {
   if (name === "cispo") return Math.min(high, Math.max(low, ratio)) * advantage
   return (advantage > 0 ? ratio < high : ratio > low) ? ratio * advantage : 0
 }
 
-/** Ratios that tell the bounds: gradients of `ppo` jump there, those of `cispo` stop growing. */
+/** Ratios that reveal the bounds, where gradients of `ppo` jump and those of `cispo` stop growing. */
 const ratiosOf = ({ high, low, name }: Clipped): ReadonlyArray<number> => {
   const [inside, outside] = name === "ppo" ? [0.96, 1.04] : [0.9, 2]
   return [inside * high, outside * high, ...(low > 0 ? [low / inside, low / outside] : [0.5 * Math.min(1, high)])]
 }
 
-/** How many times the weights' gradient a short datum has, and one of twice the length. */
+/** Gradient relative to the weights' gradient, for a short datum and for one of twice the length. */
 const shares = (isPerPosition: boolean, short: number) =>
   isPerPosition ? { short: 1 / short, long: 1 / (2 * short) } : { short: 1, long: 1 }
 
@@ -72,7 +68,7 @@ const expectedNorm = ({ isPerPosition, perData }: Divisors, length: number): num
   return perData === "request" ? (short + long) / 2 + short : (2 * short + long) / 3
 }
 
-/** Asks an adapter that nobody needs afterwards. Undefined where the server has not this very loss. */
+/** Probes with a temporary adapter. Undefined if the server does not have exactly this loss. */
 export const probe = Effect.fn("BuiltIn.probe")(
   function* (model: TrainedModel, limits: Probe.Limits, reduction: Reduction, clipped: Clipped) {
     const length = Probe.shortOf(limits)
@@ -101,28 +97,26 @@ export const probe = Effect.fn("BuiltIn.probe")(
     }
     return { loss, divisors } satisfies BuiltIn
   },
-  // What a server does not know or cannot compute is no loss of its.
+  // A loss that the server does not support or cannot compute is not its own.
   Effect.catchIf(
     ({ reason }: TinkerError) => reason === "refused" || reason === "failed" || reason === "malformed",
     () => Effect.succeed(undefined)
   )
 )
 
-/** One request that is forward pass, objective and backward pass. */
+/** One request for forward pass, objective and backward pass. */
 export interface Direct {
   readonly loss: Loss
   readonly divisors: Divisors
-  /** Data in the request. */
   readonly count: number
-  /** Data whose weights or advantages are multiplied. */
   readonly dataWith: (factors: ReadonlyArray<number>) => ReadonlyArray<Datum>
-  /** Whether ours is the server's loss at the logprobs that it answered with. */
+  /** True if our loss equals the server's at the logprobs in its response. */
   readonly holds: (logprobs: ReadonlyArray<Float32Array>) => boolean
 }
 
 type Rows = ReadonlyArray<Float32Array>
 
-/** Of each item's positions; 0 where not trained. */
+/** Values at each item's positions; 0 where not trained. */
 const rows = ({ items, sequences }: WeightedBatch, of: (sequence: number, token: number) => number): Rows =>
   items.map(({ length, sequence, weight }) => {
     const { mask } = sequences[sequence]!
@@ -134,7 +128,7 @@ const times = (values: Rows, factors: ReadonlyArray<number>): Rows =>
 
 const areFinite = (values: Rows): boolean => values.every((row) => row.every(Number.isFinite))
 
-/** How the server can take a batch at once; undefined where it cannot. */
+/** The single request for a batch; undefined if the server does not support it. */
 export const direct = (
   batch: WeightedBatch,
   objective: Objective,

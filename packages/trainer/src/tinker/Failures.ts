@@ -1,4 +1,4 @@
-/** Failures of the server as the trainer's: what is lost for good, what may come back, and what was asked wrongly. */
+/** Maps server failures to trainer errors: permanently lost, possibly temporary, or invalid requests. */
 import { Effect } from "effect"
 import type { TinkerError } from "./client/TinkerError.ts"
 import { TrainerError, type TrainerFailure } from "../learn/TrainerError.ts"
@@ -21,6 +21,5 @@ const reasonOf = ({ reason }: TinkerError): typeof TrainerFailure.Type => {
 export const toTrainerError = (cause: TinkerError): TrainerError =>
   new TrainerError({ reason: reasonOf(cause), message: cause.message, cause })
 
-/** The failures of a call as the trainer's. */
 export const lost = <A, R>(effect: Effect.Effect<A, TinkerError, R>): Effect.Effect<A, TrainerError, R> =>
   Effect.mapError(effect, toTrainerError)

@@ -1,4 +1,4 @@
-/** What is asked of a model on a server for a batch: logprobs, and gradients added to those that it holds. */
+/** Requests of a batch to a model on a server: logprobs, and gradients added to the accumulated ones. */
 import { Effect } from "effect"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import type { Direct } from "./BuiltIn.ts"
@@ -10,18 +10,16 @@ import * as TinkerData from "./TinkerData.ts"
 
 type Rows = ReadonlyArray<Float32Array>
 
-/** The weight that a slope of the loss is, multiplied. */
 const weights = (slopes: Rows, factors: ReadonlyArray<number>): Rows =>
   slopes.map((row, item) => row.map((slope) => -slope * factors[item]!))
 
 export const make = ({ config, server }: Session, reduction: Reduction.Reduction) => ({
-  /** Of each item's targets. */
   logprobs: Effect.fnUntraced(function* (model: TrainedModel, batch: WeightedBatch) {
     const data = TinkerData.weighted(batch, TinkerData.masks(batch))
     return yield* TinkerData.logprobsOf(server, data, yield* lost(model.forward(data, { name: "cross_entropy" })))
   }),
 
-  /** The gradient Σ slopes · ∇log π at the logprobs that the model gave last. */
+  /** The gradient Σ slopes · ∇log π at the model's last returned logprobs. */
   backward: (model: TrainedModel, batch: WeightedBatch, logprobs: Rows, slopes: Rows) => {
     const dataOf = (rows: Rows) =>
       reduction.carrier === "cross_entropy"
@@ -31,7 +29,7 @@ export const make = ({ config, server }: Session, reduction: Reduction.Reduction
     return lost(model.forwardBackward(dataOf(weights(slopes, factors)), { name: reduction.carrier }))
   },
 
-  /** The gradient of a loss of the server; the logprobs it was computed at. */
+  /** The gradient of a server's loss; returns the logprobs at which it was computed. */
   direct: Effect.fnUntraced(function* (model: TrainedModel, { count, dataWith, divisors, loss }: Direct) {
     const once = dataWith(Array.from({ length: count }, () => 1))
     const data = dataWith(Reduction.factors(divisors, once, config))

@@ -1,6 +1,6 @@
 /**
- * Data by which a server's losses are asked what they do: a few tokens, the first of them weighted, so that every
- * datum has the same gradient but for a factor. Norms of sums then tell the factors.
+ * Probe data for measuring a server's losses: a few tokens, weighted only at the start, so that all data have the same
+ * gradient up to a factor, which follows from norms of sums.
  */
 import { Effect } from "effect"
 import type { TinkerError } from "./client/TinkerError.ts"
@@ -13,17 +13,16 @@ export interface Limits {
   readonly maxPositions: number
 }
 
-/** Rounding of a model in bfloat16, and far from the next whole number. */
+/** Covers bfloat16 rounding, and is far below the distance between integer factors. */
 const tolerance = 0.05
 
 export const isClose = (a: number, b: number): boolean => Math.abs(a - b) <= tolerance * Math.abs(b)
 
-/** Some ids, none of them rare. */
 const tokensOf = (length: number, vocabSize: number) =>
   Int32Array.from({ length }, (_, t) => (3 + 7 * t) % Math.min(vocabSize, 256))
-/** Positions with a weight, at the beginning of every datum. */
+/** Positions with a weight, at the start of every datum. */
 const weighted = 4
-/** Of the shorter datum; the longer one has twice as many. */
+/** Length of the shorter datum; the longer one is twice as long. */
 const usualLength = 12
 
 export const shortOf = ({ maxPositions }: Limits): number => Math.min(usualLength, Math.floor(maxPositions / 2))
@@ -36,7 +35,6 @@ const bare = (length: number, vocabSize: number) => {
 
 const first = (length: number, value: number) => Float32Array.from({ length }, (_, t) => (t < weighted ? value : 0))
 
-/** A datum of cross entropy. */
 export const ofWeight = (weight: number, length: number, vocabSize: number): Datum => {
   const { targets, tokens } = bare(length, vocabSize)
   return { tokens, inputs: new Map([targets, ["weights", Tensor.row(first(length, weight))]]) }
@@ -48,7 +46,7 @@ export interface Token {
   readonly ratio?: number
 }
 
-/** A datum of a policy loss; `logprobs` are the present ones, of as many positions at least. */
+/** A policy loss datum; `logprobs` are the current ones, for at least as many positions. */
 export const ofToken = (
   { advantage, ratio = 1 }: Token,
   logprobs: Float32Array,
@@ -63,7 +61,7 @@ export const ofToken = (
   }
 }
 
-/** The present logprobs of a datum of twice the short length; undefined where the server does not tell them. */
+/** The current logprobs of a datum of twice the short length; undefined if the server does not report them. */
 export const logprobsOf = Effect.fnUntraced(function* (model: TrainedModel, limits: Limits) {
   const { outputs } = yield* model.forward([ofWeight(1, 2 * shortOf(limits), limits.vocabSize)], {
     name: "cross_entropy"
@@ -72,14 +70,14 @@ export const logprobsOf = Effect.fnUntraced(function* (model: TrainedModel, limi
   return values instanceof Float32Array && values.length === 2 * shortOf(limits) ? values : undefined
 })
 
-/** The gradient's norm among the figures of a step; servers name it differently. */
+/** The gradient norm among a step's metrics, whose name differs between servers. */
 export const normOf = (metrics: Readonly<Record<string, number>>): number | undefined =>
   Object.entries(metrics).find(([name]) => /grad(?:ient)?[_. ]?norm/i.test(name))?.[1]
 
-/** Moves no weight: the gradient is looked at and forgotten. */
+/** Changes no weights: the gradient is measured and discarded. */
 export const still = { learningRate: 0, beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 }
 
-/** The norm of the gradient of some requests together; undefined where the server does not tell it. */
+/** Gradient norm of several requests together; undefined if the server does not report it. */
 export const measure = Effect.fnUntraced(function* (
   model: TrainedModel,
   loss: Loss,

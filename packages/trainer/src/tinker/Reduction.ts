@@ -1,12 +1,11 @@
 /**
- * What a server divides a loss by. The protocol says nothing: it sums over tokens. Some servers divide each datum by
- * its length, or by the sum of its weights, or all by the number of data.
+ * Determines what a server divides a loss by: by the protocol nothing (a sum over tokens), but some servers divide each
+ * datum by its length, or by the sum of its weights, or everything by the number of data.
  *
- * It is found out with one datum on an adapter that is thrown away: the norms of gradients that must be in a known
- * proportion (weights 1 and -2, more positions, the datum twice), each followed by a step of learning rate 0.
- * `cross_entropy` is taken where it is linear in its weights, else `importance_sampling` with the server's own logprobs
- * as those of the sampler: at ratio 1 its gradient is that of weights. A server for which neither holds is refused; one
- * that does not tell the norm is believed.
+ * Measured on a temporary adapter, by norms of gradients with known proportions (weights 1 and -2, more positions, the
+ * datum twice), each followed by a step with learning rate 0. Uses `cross_entropy` if it is linear in its weights, else
+ * `importance_sampling` at ratio 1, with the server's own logprobs as the sampler's. A server for which neither holds
+ * is rejected; for one that does not report the norm, the protocol is assumed.
  */
 import { Effect } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -17,22 +16,21 @@ import { toTrainerError } from "./Failures.ts"
 import type { Datum } from "./protocol/ForwardBackward.ts"
 import * as Probe from "./Probe.ts"
 
-/** The loss that weights go into. */
+/** The loss that carries the weights. */
 export type Carrier = "cross_entropy" | "importance_sampling"
 
-/** What a loss is divided by. */
 export interface Divisors {
-  /** Whether a datum is divided by its length. */
+  /** True if a datum is divided by its length. */
   readonly isPerPosition: boolean
-  /** Of which data each datum is divided by the number: none, those of its request, those of the whole step. */
+  /** Number of data that each datum is divided by: none, those of its request, or those of the whole step. */
   readonly perData: "none" | "request" | "step"
 }
 
 export interface Reduction extends Divisors {
   readonly carrier: Carrier
-  /** Whether norms told so; else the protocol is believed. */
+  /** True if measured by norms, false if assumed from the protocol. */
   readonly isProbed: boolean
-  /** Whether the optimizer's step clips the norm. */
+  /** True if the optimizer step clips the norm. */
   readonly isClipping: boolean
 }
 
@@ -44,7 +42,7 @@ export const believed: Reduction = {
   isClipping: true
 }
 
-/** What weights are multiplied by so that the server's gradient is the batch's. */
+/** Factors on the weights so that the server's gradient equals the batch's. */
 export const factors = (
   { isPerPosition, perData }: Divisors,
   data: ReadonlyArray<Datum>,
@@ -66,7 +64,7 @@ const datumOf =
       ? Probe.ofWeight(weight, length, vocabSize)
       : Probe.ofToken({ advantage: weight }, logprobs, length, vocabSize)
 
-/** Whether a step obeys its limit: with one far below epsilon, and without earlier moments, nothing moves. */
+/** True if a step respects its max norm: with one far below epsilon, and without earlier moments, nothing changes. */
 const clips = Effect.fnUntraced(function* (model: TrainedModel, datum: Datum, logprobs: Float32Array, loss: Loss) {
   yield* model.forwardBackward([datum], loss)
   yield* model.optimStep({ ...Probe.still, learningRate: 0.01, beta1: 0, beta2: 0, eps: 1e-8, gradClipNorm: 1e-20 })
@@ -83,7 +81,7 @@ const refused = (server: string) =>
       `so that no gradient of ours can be asked of it`
   })
 
-/** Of a server that does not know the endpoint, or not this form of its body. */
+/** True if the server lacks the endpoint, or does not support this form of its body. */
 const isUntaken = ({ status }: TinkerError): boolean => status !== undefined && [404, 405, 415, 422].includes(status)
 
 const untaken = (server: string, cause: TinkerError) =>
@@ -95,7 +93,6 @@ const untaken = (server: string, cause: TinkerError) =>
     cause
   })
 
-/** Asks an adapter that nobody needs afterwards. */
 export const probe = Effect.fn("Reduction.probe")(
   function* (server: string, model: TrainedModel, limits: Probe.Limits) {
     const short = Probe.shortOf(limits)

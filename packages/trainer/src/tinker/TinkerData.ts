@@ -1,7 +1,7 @@
 /**
- * Items of a batch as a server's data: position t holds token t, its target is token t + 1.
+ * Converts items of a batch to a server's data: position t holds token t, its target is token t + 1.
  *
- * The server's logprobs are those of temperature 1: sequences that were sampled at another one are refused.
+ * The server's logprobs are at temperature 1: sequences sampled at another temperature are rejected.
  */
 import { Effect } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -10,7 +10,6 @@ import type { Datum } from "./protocol/ForwardBackward.ts"
 import type { Result } from "./protocol/ForwardBackwardResult.ts"
 import * as Tensor from "./protocol/Tensor.ts"
 
-/** Fails where a sequence's temperature is not 1. */
 export const check = (server: string, { items, sequences }: WeightedBatch): Effect.Effect<void, TrainerError> => {
   const other = items.find(({ sequence }) => sequences[sequence]!.temperature !== 1)
   if (other === undefined) return Effect.void
@@ -28,7 +27,7 @@ const tokensOf = ({ sequences }: WeightedBatch, { length, sequence }: Item) => {
   return { tokens: tokens.slice(0, length), targets: tokens.slice(1, length + 1) }
 }
 
-/** Data of cross entropy; `weights` (length) of each item. */
+/** Cross-entropy data; `weights` (length) of each item. */
 export const weighted = (batch: WeightedBatch, weights: ReadonlyArray<Float32Array>): ReadonlyArray<Datum> =>
   batch.items.map((item, index) => {
     const { targets, tokens } = tokensOf(batch, item)
@@ -41,7 +40,7 @@ export const weighted = (batch: WeightedBatch, weights: ReadonlyArray<Float32Arr
     }
   })
 
-/** Data of a policy loss: logprobs of the policy that sampled, and advantages, (length) of each item. */
+/** Policy loss data: logprobs of the sampling policy, and advantages, (length) of each item. */
 export const advantaged = (
   batch: WeightedBatch,
   logprobs: ReadonlyArray<Float32Array>,
@@ -59,11 +58,10 @@ export const advantaged = (
     }
   })
 
-/** 1 at trained positions, for passes that no gradient comes from. */
+/** 1 at trained positions, for passes without gradient. */
 export const masks = ({ items, sequences }: WeightedBatch): ReadonlyArray<Float32Array> =>
   items.map(({ length, sequence }) => Float32Array.from(sequences[sequence]!.mask.subarray(1, length + 1)))
 
-/** Logprobs of each datum's targets. */
 export const logprobsOf = Effect.fnUntraced(function* (
   server: string,
   data: ReadonlyArray<Datum>,

@@ -1,9 +1,9 @@
 /**
- * A Tinker server as the place where a model learns and is sampled from: one session for both.
+ * Trains and samples a model on a Tinker server, in one session.
  *
  *     TinkerEngine.layer({ address, baseModel: "Qwen/Qwen3-8B", vocabSize, maxPositions, rank: 32, seed: 0 })
  *
- * gives `LearnerEngine` and `Engine`: what the learner publishes is what is sampled from next.
+ * provides `LearnerEngine` and `Engine`; samples use the weights that the learner published last.
  */
 import type { TokenizerIdentity } from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import { Context, Effect, Layer } from "effect"
@@ -23,12 +23,11 @@ import * as TinkerSampler from "./TinkerSampler.ts"
 
 export interface Options {
   readonly address: Address
-  /** The model as the server calls it, or a folder or hub id of that name. */
+  /** The model's name on the server, or a folder or hub id with that name. */
   readonly baseModel: string
-  /** What ids mean to the model, where that is known. */
   readonly tokenizer?: TokenizerIdentity
   readonly vocabSize: number
-  /** Longest sequence the model has positions for, tokens. */
+  /** Max sequence length of the model, tokens. */
   readonly maxPositions: number
   readonly rank: number
   readonly seed: number
@@ -37,7 +36,7 @@ export interface Options {
 
 const lastName = (name: string): string => name.split("/").findLast((part) => part !== "") ?? name
 
-/** The server's model of that name; of a folder, that of the folder's name. */
+/** The server's model of that name; for a folder, of the folder's name. */
 const supported = ({ models, server }: Session.Session, name: string) => {
   const trainable = models.filter(({ isTrainable }) => isTrainable)
   const found =
@@ -54,7 +53,7 @@ const supported = ({ models, server }: Session.Session, name: string) => {
 
 type Asked = Omit<Options, "address">
 
-/** Questions to an adapter of their own. */
+/** Runs probes on a temporary adapter. */
 const asking = <A, E>(
   session: Session.Session,
   options: Asked,
@@ -64,7 +63,6 @@ const asking = <A, E>(
     Effect.ignore(Effect.timeout(model.unload, "10 seconds"))
   )
 
-/** How the server reduces losses. */
 const probed = Effect.fnUntraced(function* (session: Session.Session, options: Asked) {
   const reduction = yield* asking(session, options, (model) => Reduction.probe(session.server, model, options))
   const { server } = session
@@ -76,7 +74,7 @@ const probed = Effect.fnUntraced(function* (session: Session.Session, options: A
   return reduction
 })
 
-/** A loss of the server, where it is this very one. */
+/** The server's loss, if it is exactly this one. */
 const builtInFor = Effect.fnUntraced(function* (
   session: Session.Session,
   options: Asked,
@@ -107,7 +105,7 @@ export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) 
   })
   const learning = { session, baseModel, rank, seed }
   const asked = { ...options, baseModel, maxPositions }
-  /** By name and bounds: a server is asked once. */
+  /** By name and bounds, so that a server is probed once. */
   const builtIns = new Map<string, BuiltIn.BuiltIn | undefined>()
   const reduction = yield* Effect.cached(probed(session, asked))
   return {
@@ -138,7 +136,6 @@ export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) 
   }
 })
 
-/** Where learning happens, and what is sampled from. */
 export const layer = (options: Options) =>
   Layer.effectContext(
     Effect.map(make(options), ({ engine, learner }) =>

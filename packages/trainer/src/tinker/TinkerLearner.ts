@@ -1,10 +1,9 @@
 /**
- * A Tinker server as the engine that learns. Weights are an adapter on the server; a copy is a path of the server.
+ * Learning engine on a Tinker server. Weights are an adapter on the server; a copy is a server path.
  *
- * Any objective of logprobs runs: a forward pass, the objective on this machine (`HostObjective`), and a backward pass
- * with the weights -dL/dlogprob in a loss of the server that is linear in them (`Reduction`); one that the server has
- * itself, in a single pass (`BuiltIn`). Gradients of a server cannot be forgotten: one that is not used is left behind
- * with its model, which is saved and loaded into a new one.
+ * Supports any objective of logprobs: a forward pass, the objective here (`HostObjective`), and a backward pass with
+ * weights -dL/dlogprob (`Reduction`); or a single pass for the server's own losses (`BuiltIn`). An unused gradient is
+ * discarded by saving the model and loading it as a new one.
  */
 import { Effect, type Scope } from "effect"
 import type { Executor } from "../exec/Executor.ts"
@@ -36,15 +35,14 @@ export interface Options {
   readonly rank: number
   readonly seed: number
   readonly reduction: Reduction.Reduction
-  /** The objective's loss, where the server has it itself. */
   readonly builtIn: BuiltIn.BuiltIn | undefined
-  /** Hands weights for samplers on: a path of the server, and the version. */
+  /** Publishes weights to samplers: a server path, and the version. */
   readonly publish: (path: string, version: number) => Effect.Effect<void, TinkerError>
 }
 
 const settings = (message: string) => new TrainerError({ reason: "settings", message })
 
-/** An adapter, unloaded with the scope; from a copy where there is one. */
+/** Opens an adapter, unloaded with the scope; from a copy if given. */
 const open = Effect.fnUntraced(function* ({ baseModel, rank, seed, session }: Options, from?: Kept, moments = false) {
   if (from !== undefined && from.reference.engine !== session.server) {
     return yield* settings(
@@ -82,7 +80,7 @@ const updated = (server: string, norm: number | undefined): Effect.Effect<Update
         new TrainerError({ reason: "nonFinite", message: `${server} made a step with a gradient of norm ${norm}` })
       )
 
-/** Fails where logprobs are not enough for the objective. */
+/** Fails if logprobs are not enough for the objective. */
 export const check = (server: string, { objective, routerReplay }: LoadOptions): Effect.Effect<void, TrainerError> => {
   if (routerReplay === true) {
     return Effect.fail(
@@ -110,18 +108,18 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
   const passes = Passes.make(session, reduction)
   const { from, initial } = loading
   let model = yield* from === undefined ? open(options, initial) : open(options, from, true)
-  // The present model's: others are unloaded when it takes their place.
+  // Unloads the current model; earlier ones are unloaded when replaced.
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(model.unload, "10 seconds")))
   const reference = objective.needsReference ? yield* open(options, initial) : undefined
   if (reference !== undefined) {
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(reference.unload, "10 seconds")))
   }
-  /** A gradient that was sent, whole or in part. */
+  /** Gradient that was sent, completely or in part. */
   let pending: "none" | "whole" | "unknown" = "none"
   let names = 0
   const nameFor = (what: string, version: number) => `${what}-${version}-${++names}`
 
-  /** The same weights and moments without the gradient. */
+  /** Replaces the model with one with the same weights and moments but without the gradient. */
   const renew = Effect.gen(function* () {
     const path = yield* lost(model.saveWeights(nameFor("discarded", 0)))
     const old = model
@@ -131,7 +129,7 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
   })
   const clean = Effect.suspend(() => (pending === "none" ? Effect.void : renew))
 
-  /** Logprobs under the reference policy, where sequences do not bring their own. */
+  /** Logprobs under the reference policy, if sequences do not include them. */
   const referenceOf = Effect.fnUntraced(function* (batch: WeightedBatch) {
     const own = batch.items.map(({ length, sequence }) =>
       batch.sequences[sequence]!.refLogprobs?.subarray(1, length + 1)
@@ -141,7 +139,6 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
     return own.map((row, item) => row ?? computed[item]!)
   })
 
-  /** Loss and figures of a batch at these logprobs. */
   const evaluated = Effect.fnUntraced(function* (batch: WeightedBatch, logprobs: Rows, refLogprobs?: Rows) {
     const { figures, loss, slopes } = yield* host.evaluate(batch, logprobs, refLogprobs)
     const isFinite = Number.isFinite(loss) && areFinite(slopes)
@@ -150,7 +147,9 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
     return { computed, slopes }
   })
 
-  /** In one pass, by a loss of the server; undefined, without a gradient, where it was not ours at these logprobs. */
+  /**
+   * In one pass, by a loss of the server; undefined, without a gradient, if it differed from ours at these logprobs.
+   */
   const directly = Effect.fnUntraced(function* (batch: WeightedBatch, direct: BuiltIn.Direct, look: Look | undefined) {
     pending = "unknown"
     const logprobs = yield* passes.direct(model, direct)

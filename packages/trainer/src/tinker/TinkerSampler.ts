@@ -1,9 +1,7 @@
 /**
- * Samples of a Tinker server behind the interface of the engine in this process, so that the back end, the policy
- * server and everything above them need nothing else.
- *
- * Requests go to the weights that were published last; until there are any they wait. Sampling sessions that the server
- * lost are opened anew from the path of their weights. Weights are published by `switchTo`: `load` has no meaning here.
+ * Samples on a Tinker server through the interface of the in-process engine. Requests use the weights published last
+ * (`switchTo`; `load` is unsupported), and wait for the first ones. Sampling sessions lost by the server are reopened
+ * from the path of their weights.
  */
 import { Deferred, Effect, Stream } from "effect"
 import * as Engine from "../engine/Engine.ts"
@@ -16,7 +14,7 @@ import type * as SampleAnswer from "./protocol/SampleAnswer.ts"
 
 export interface Options {
   readonly session: Session
-  /** What clients call the policy. */
+  /** Name of the policy for clients. */
   readonly modelName: string
   readonly vocabSize: number
   readonly maxSequenceTokens: number
@@ -30,7 +28,7 @@ interface Published {
 
 export interface TinkerSampler {
   readonly engine: Engine.Shape
-  /** Requests from now on go to these weights; done when the server takes them. */
+  /** Later requests use these weights; completes when the server accepts them. */
   readonly switchTo: (path: string, version: number) => Effect.Effect<void, TinkerError>
 }
 
@@ -46,7 +44,6 @@ const toEngineError = (error: TinkerError): Engine.EngineError => {
 
 const failed = (message: string) => new Engine.EngineFailed({ message })
 
-/** What the protocol has no word for. */
 const problem = (request: Engine.GenerateRequest, modelName: string) => {
   const { minP = 0, policy, topLogprobs = 0 } = request
   if (request.schema !== undefined) {
@@ -84,7 +81,7 @@ export const make = Effect.fn("TinkerSampler.make")(function* (options: Options)
     return { path, version, sampler: yield* SamplingSession.open(session, { path }) } satisfies Published
   })
 
-  /** Another session with the same weights, where the server does not know this one any more. */
+  /** Opens another session with the same weights if the server lost this one. */
   const reopened = Effect.fnUntraced(function* (lost: Published) {
     if (published !== lost) return yield* current
     const again = yield* openAs(lost.path, lost.version)
@@ -110,7 +107,7 @@ export const make = Effect.fn("TinkerSampler.make")(function* (options: Options)
     policyVersion: number
   ) {
     if (logprobs === undefined) return yield* failed(`${session.server} answered a sample without logprobs`)
-    // The text ends before the token that ended it, so that token has to be there.
+    // The text ends before the stopping token, so the tokens must include it.
     if (stopReason === "stop" && !stopTokenIds.includes(tokens.at(-1) ?? -1)) {
       return yield* failed(`${session.server} left the token out that ended a sample`)
     }
@@ -149,7 +146,7 @@ export const make = Effect.fn("TinkerSampler.make")(function* (options: Options)
 
   const engine: Engine.Shape = {
     generate,
-    // All at once, at the end: the protocol has no pieces.
+    // All at the end: the protocol does not stream.
     stream: (request) => Stream.fromIterableEffect(Effect.map(generate(request), (all) => all.flatMap(eventsOf))),
     score: Effect.fn("TinkerSampler.score")(function* (request) {
       yield* RequestCheck.checkScore(request, limits)
@@ -188,7 +185,7 @@ type Sample = (
   request: SamplingSession.Request
 ) => Effect.Effect<{ readonly answer: SampleAnswer.Answer; readonly version: number }, Engine.EngineError>
 
-/** Logprobs of a prompt, by a sample of one token. */
+/** Logprobs of a prompt, by sampling one token. */
 const scored = Effect.fnUntraced(function* (
   server: string,
   modelName: string,
@@ -229,7 +226,7 @@ const eventsOf = (
     ...(t === tokens.length - 1 && { finishReason })
   }))
 
-/** One for each token, 0 for the first; some servers leave that one out. */
+/** One per token, 0 for the first; some servers omit that one. */
 const promptLogprobsOf = ({ promptLogprobs }: SampleAnswer.Answer, length: number): Float32Array | undefined => {
   if (promptLogprobs === undefined) return undefined
   const missing = length - promptLogprobs.length
@@ -240,7 +237,7 @@ const promptLogprobsOf = ({ promptLogprobs }: SampleAnswer.Answer, length: numbe
   return logprobs
 }
 
-/** Where there are fewer than k tokens servers fill up with logprobs that none has. */
+/** Servers pad with lower logprobs if there are fewer than k tokens. */
 const none = -9999
 
 const alternativesOf = (top: SampleAnswer.Top | undefined, length: number): ReadonlyArray<Engine.Alternatives> =>

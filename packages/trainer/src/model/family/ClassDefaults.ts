@@ -1,9 +1,8 @@
 /**
- * Values that transformers' classes of configurations give to keys that a file leaves out, of architectures whose
- * published files leave out many.
+ * Defaults of transformers' configuration classes for keys missing in a file, for architectures whose published files
+ * omit many.
  */
 
-/** Of all Gemma here. */
 export const gemma = {
   hidden_activation: "gelu_pytorch_tanh",
   tie_word_embeddings: true,
@@ -11,7 +10,7 @@ export const gemma = {
   head_dim: 256
 } as const
 
-/** Of transformers' `Gemma3TextConfig`: published files of 4B, 12B and 27B leave most of it out. */
+/** From transformers' `Gemma3TextConfig`: published files of 4B, 12B and 27B omit most of it. */
 export const gemma3 = {
   ...gemma,
   vocab_size: 262_208,
@@ -26,7 +25,7 @@ export const gemma3 = {
   sliding_window: 4096
 } as const
 
-/** Of transformers' `MistralConfig`. */
+/** From transformers' `MistralConfig`. */
 export const mistral = {
   vocab_size: 32_000,
   hidden_size: 4096,
@@ -40,7 +39,7 @@ export const mistral = {
   sliding_window: 4096
 } as const
 
-/** Of transformers' `Ministral3Config`. */
+/** From transformers' `Ministral3Config`. */
 export const ministral3 = {
   vocab_size: 131_072,
   hidden_size: 4096,

@@ -1,11 +1,11 @@
-/** `config.json` of a Hugging Face model: the keys that change a number. */
+/** Schema of a Hugging Face model's `config.json`: the keys that affect the numbers. */
 import { Schema } from "effect"
 
 const upTo = (most: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most }))
 
 /**
- * What a model of today has not come near, and a process still has room to name: an absurd size is refused here, before
- * lists of layers and tables are made of it.
+ * Limits far above current models but still representable: absurd sizes are rejected here, before lists and tables of
+ * that size are created.
  */
 const most = {
   layers: 2048,
@@ -46,7 +46,7 @@ const ropeFields = {
 const RopeFile = Schema.Struct(ropeFields)
 export type RopeFile = typeof RopeFile.Type
 
-/** For all layers, or by their type. */
+/** For all layers, or by layer type. */
 const RopesFile = Schema.Struct({
   ...ropeFields,
   full_attention: nullable(RopeFile),

@@ -1,7 +1,7 @@
 /**
- * The architectures, by `model_type`: each an entry with what its configuration says beyond the common, and how that
- * differs from a Llama. An architecture that is made of what `Traits` has is added here, with a fixture
- * (`scripts/make-architecture-fixtures.py`), and nowhere else; docs/models.md shows how.
+ * Declares the architectures by `model_type`: how each reads its configuration and differs from a Llama. A new
+ * architecture covered by `Traits` is only added here, with a fixture (`scripts/make-architecture-fixtures.py`); see
+ * docs/models.md.
  */
 import * as ClassDefaults from "./ClassDefaults.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
@@ -32,41 +32,38 @@ type Own = Partial<
 >
 
 export interface Family {
-  /** Models people know, for docs and messages. */
+  /** Well-known models, for docs and messages. */
   readonly models: string
-  /** transformers' class. */
   readonly className: string
-  /** Values of keys that published files leave out. */
+  /** Values of keys that published files omit. */
   readonly defaults?: { readonly [key: string]: unknown }
-  /** How it differs from a Llama without biases. */
   readonly own: (file: ConfigFile) => Own
-  /** Whether a layer sees only a window; default: none does. */
+  /** True if a layer has a sliding window; default: none does. */
   readonly slides?: (file: ConfigFile, layer: number) => boolean
-  /** Whether `layer_types` of the file says which layers slide. */
+  /** True if `layer_types` of the file determines which layers have a window. */
   readonly readsLayerTypes?: boolean
-  /** Layers with a window have rotary positions of their own, of this base where the file has none. */
+  /** Default RoPE base of layers with a window, if they have their own rotary positions. */
   readonly slidingTheta?: (file: ConfigFile) => number
-  /** Whether a layer has the gated delta rule in the place of attention; default: none has. */
+  /** True if a layer has the gated delta rule instead of attention; default: none has. */
   readonly isDelta?: (file: ConfigFile, layer: number) => boolean
-  /** Whether positions of pictures (`mrope_section`) are those of text where there are none. */
+  /** True if image positions (`mrope_section`) equal text positions when there are no images. */
   readonly ignoresPictures?: boolean
-  /** Whether `partial_rotary_factor` of the file says how much of a head is turned. */
+  /** True if `partial_rotary_factor` of the file sets the rotated share of a head. */
   readonly turnsPart?: boolean
-  /** Whether positions are told to a layer; default: to all. */
+  /** True if a layer has rotary positions; default: all. */
   readonly hasRope?: (file: ConfigFile, layer: number) => boolean
-  /** Whether a layer has a mixture of experts; default: all where there is one. */
+  /** True if a layer has a mixture of experts; default: all if the model has one. */
   readonly isMixture?: (file: ConfigFile, layer: number) => boolean
-  /** What would change the numbers and is not built. */
   readonly refuse?: (file: ConfigFile) => string | undefined
 }
 
-/** Biases of all four projections of attention, where the file says so. */
+/** Biases of all four attention projections, if the file sets them. */
 const biased = ({ attention_bias: bias }: ConfigFile): Own => ({
   hasQkvBias: bias === true,
   hasOutputBias: bias === true
 })
 
-/** Qwen's windows begin at a layer. */
+/** Qwen's windows start at a certain layer. */
 const lateWindows = (file: ConfigFile, layer: number): boolean =>
   file.use_sliding_window === true && layer >= (file.max_window_layers ?? 28)
 
@@ -228,7 +225,7 @@ export const families: { readonly [modelType: string]: Family } = {
     models: "Gemma 3 (270M, 1B; of gemma3, 4B to 27B, the part for text)",
     className: "Gemma3ForCausalLM",
     defaults: ClassDefaults.gemma3,
-    // Scores have no cap here, whatever the file says: transformers reads that key and never uses it.
+    // Scores have no cap here, even if the file has the key: transformers reads it but never uses it.
     own: (file) => ({ ...gemma(file), qkNorm: "heads" }),
     slides: (file, layer) => (layer + 1) % (file.sliding_window_pattern ?? 6) !== 0,
     readsLayerTypes: true,
@@ -270,7 +267,6 @@ export const families: { readonly [modelType: string]: Family } = {
   }
 }
 
-/** For messages and docs. */
 export const listed = (): string =>
   Object.entries(families)
     .map(([type, { models }]) => `${type} (${models})`)

@@ -1,16 +1,16 @@
 /**
- * Numbers of a JSON file as they were written: `5.0` is one of Python's floats and `5` is not, and transformers refuses
- * a configuration that has an integer where a float belongs. JavaScript has one kind of number, so such literals go
- * through it as text.
+ * Keeps numbers of a JSON file as written: `5.0` is a float in Python and `5` is not, and transformers rejects a
+ * configuration with an integer instead of a float. JavaScript does not distinguish them, so such literals are kept as
+ * strings.
  */
 
-/** Begins the text of a number; no file has it. */
+/** Prefix of a number's text; no file contains it. */
 const mark = "\u0001"
 
-// A string that is never closed is taken to its end, or each of its quotes would be tried anew.
+// An unclosed string is matched to its end; otherwise each of its quotes would be retried.
 const literals = /"(?:[^"\\]|\\[^])*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-/** The JSON text with every literal that JavaScript would write otherwise as a string. */
+/** Replaces every number literal that JavaScript would format differently with a string. */
 export const keep = (json: string): string =>
   json.replace(literals, (literal) =>
     literal.startsWith('"') || String(Number(literal)) === literal ? literal : JSON.stringify(mark + literal)
@@ -18,5 +18,4 @@ export const keep = (json: string): string =>
 
 const kept = /"\\u0001([^"]+)"/g
 
-/** JSON text, with such strings as the numbers they were. */
 export const restore = (json: string): string => json.replace(kept, (_, literal: string) => literal)

@@ -1,6 +1,6 @@
 /**
- * Rotary position embeddings (Su et al. 2021, 2104.09864), in Hugging Face's form: the two halves of what is rotated of
- * a head are rotated together.
+ * Rotary position embeddings (Su et al. 2021, 2104.09864), in Hugging Face's form: the two halves of the rotated part
+ * of a head are rotated together.
  */
 import type { Dim } from "../../graph/Dim.ts"
 import type { Graph } from "../../graph/Graph.ts"
@@ -15,22 +15,21 @@ export interface Angles {
 }
 
 /**
- * Rows of a table: longer contexts put an angle together from two, so that no graph carries a hundred megabytes of
- * cosines.
+ * Rows of a table: longer contexts compose an angle from two, so that no graph contains a hundred megabytes of cosines.
  */
 const tableRows = 4096
 
 /**
- * Looked up in tables made in double precision: sines on a GPU are good to three digits only. Position p = m n + i
- * beyond the first n = 4096 is the sum of two angles: cos(a + b) = cos a cos b - sin a sin b. `positionIds` int32 [B,
- * T]; `name` tells the tables of several in one graph apart.
+ * Looks up angles in tables computed in double precision: sines on a GPU are only accurate to three digits. Position p
+ * = m n + i beyond the first n = 4096 is the sum of two angles: cos(a + b) = cos a cos b - sin a sin b. `positionIds`
+ * int32 [B, T]; `name` distinguishes several tables in one graph.
  */
 export const angles = (graph: Graph, rope: Rope, maxPositions: number, positionIds: Value, name = "rope"): Angles => {
   const { width } = rope
   const [rows, length] = positionIds.shape as [Dim, Dim]
   const each = RopeScaling.frequencies(rope, maxPositions)
   const magnitude = RopeScaling.magnitude(rope)
-  /** Angles of `ids` times `step`, of which there are `count`. */
+  /** Angles of `ids` times `step`; `count` is the number of ids. */
   const lookUp = (part: string, ids: Value, count: number, step: number, by: number): Angles => {
     const table = (kind: string, f: (radians: number) => number): Value => {
       const values = new (graph.real === "float64" ? Float64Array : Float32Array)(count * width)
@@ -55,7 +54,7 @@ export const angles = (graph: Graph, rope: Rope, maxPositions: number, positionI
   }
 }
 
-/** What queries are multiplied by, [B, 1, T, 1]; nothing where no position is beyond the first `every`. */
+/** Factor on queries, [B, 1, T, 1]; undefined if no position is beyond the first `every`. */
 export const growth = (
   graph: Graph,
   { by, every }: QueryGrowth,
@@ -72,7 +71,7 @@ export const growth = (
   return graph.reshape(found, [rows, 1, length, 1])
 }
 
-/** x cos + rotate_half(x) sin of the first elements of x [B, heads, T, D]; the others stay. */
+/** x cos + rotate_half(x) sin of the first elements of x [B, heads, T, D]; the others are unchanged. */
 export const rotate = (graph: Graph, x: Value, { cos, sin }: Angles): Value => {
   const size = x.shape[3] as number
   const width = cos.shape[3] as number

@@ -1,14 +1,14 @@
-/** Rotary positions as `config.json` says them, and the frequencies that follow. */
+/** Reads rotary positions from `config.json`, and computes their frequencies. */
 import { Result } from "effect"
 import type { RopeFile } from "./ConfigFile.ts"
 import type { Rope, RopeScaling } from "./Traits.ts"
 
-/** What the scaling of a model depends on beside its own keys. */
+/** Other values of the configuration that scaling depends on. */
 export interface Surroundings {
   readonly theta: number
   readonly headDim: number
   readonly maxPositions: number
-  /** Of the file's first level, where some write it. */
+  /** From the file's top level, where some files have it. */
   readonly originalMaxPositions: number | undefined
   readonly partial: number | undefined
 }
@@ -17,11 +17,11 @@ export const supported = ["default", "linear", "dynamic", "llama3", "yarn", "lon
 
 const kindOf = ({ rope_type, type }: RopeFile): string => {
   const kind = rope_type ?? type ?? "default"
-  // Its name in the first models that had it.
+  // Its name in the first models that used it.
   return kind === "su" ? "longrope" : kind
 }
 
-/** What yarn multiplies cosines and sines by, for a factor. */
+/** yarn's factor on cosines and sines. */
 const stretched = (factor: number, by = 1): number => (factor <= 1 ? 1 : 0.1 * by * Math.log(factor) + 1)
 
 type Read = Result.Result<RopeScaling | undefined, string>
@@ -67,7 +67,7 @@ const scalingOf = (file: RopeFile, width: number, around: Surroundings): Read =>
   const kind = kindOf(file)
   const { factor, high_freq_factor: high, low_freq_factor: low } = file
   switch (kind) {
-    // Dynamic scaling begins beyond the positions that the model has; longer sequences are refused.
+    // Dynamic scaling starts beyond the model's positions; longer sequences are rejected.
     case "default":
     case "dynamic":
       return Result.succeed(undefined)
@@ -95,7 +95,7 @@ const scalingOf = (file: RopeFile, width: number, around: Surroundings): Read =>
   }
 }
 
-/** The positions that a file says, or what is wrong with them. */
+/** Reads the rotary positions of a file; the error describes the problem. */
 export const read = (file: RopeFile, around: Surroundings): Result.Result<Rope, string> => {
   if (file.mrope_section != null) return Result.fail("positions of pictures (mrope_section) are not built")
   const partial = file.partial_rotary_factor ?? around.partial ?? 1
@@ -112,7 +112,7 @@ export const read = (file: RopeFile, around: Surroundings): Result.Result<Rope, 
   }))
 }
 
-/** From which of `half` frequencies to which the ramp of yarn goes. */
+/** Range of yarn's ramp among `half` frequencies. */
 const rampOf = (
   { theta, width }: Rope,
   { betaFast, betaSlow, originalMaxPositions, truncates }: Extract<RopeScaling, { kind: "yarn" }>
@@ -125,9 +125,8 @@ const rampOf = (
 }
 
 /**
- * Radians per position, width / 2 of them: theta^(-2i/width), divided or stretched where the configuration says so. A
- * model used for more than the original positions has longrope's long factors, in every sequence: which of them a token
- * has must not depend on tokens that come after it.
+ * Radians per position, width / 2 of them: theta^(-2i/width), scaled as configured. A model used for more than the
+ * original positions has longrope's long factors in every sequence: a token's factors must not depend on later tokens.
  */
 export const frequencies = (rope: Rope, maxPositions: number): Float64Array => {
   const { scaling, theta, width } = rope
@@ -160,6 +159,6 @@ export const frequencies = (rope: Rope, maxPositions: number): Float64Array => {
   }
 }
 
-/** What cosines and sines are multiplied by. */
+/** Factor on cosines and sines. */
 export const magnitude = ({ scaling }: Rope): number =>
   scaling?.kind === "yarn" || scaling?.kind === "longrope" ? scaling.magnitude : 1

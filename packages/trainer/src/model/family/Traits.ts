@@ -1,15 +1,14 @@
 /**
- * What tells one decoder from another: sizes, where norms stand, how positions are told, what a layer sees, which
- * numbers multiply. `Families` makes it from `config.json`; `Decoder` builds exactly this.
+ * Traits that distinguish decoders: sizes, norm places, position encodings, attention spans, scale factors. `Families`
+ * reads them from `config.json`; `Decoder` builds exactly these.
  */
 
-/** All frequencies divided by a factor. */
 export interface LinearScaling {
   readonly kind: "linear"
   readonly factor: number
 }
 
-/** Stretched frequencies of Llama 3.1 (transformers, `modeling_rope_utils.py`, `_compute_llama3_parameters`). */
+/** Scaled frequencies of Llama 3.1 (transformers, `modeling_rope_utils.py`, `_compute_llama3_parameters`). */
 export interface Llama3Scaling {
   readonly kind: "llama3"
   readonly factor: number
@@ -18,20 +17,20 @@ export interface Llama3Scaling {
   readonly originalMaxPositions: number
 }
 
-/** Slow frequencies divided, fast ones kept, a ramp between them (Peng et al. 2023, 2309.00071). */
+/** Slow frequencies divided, fast ones kept, a ramp in between (Peng et al. 2023, 2309.00071). */
 export interface YarnScaling {
   readonly kind: "yarn"
   readonly factor: number
   readonly betaFast: number
   readonly betaSlow: number
   readonly originalMaxPositions: number
-  /** Whether the ends of the ramp are whole numbers. */
+  /** True if the ends of the ramp are rounded to integers. */
   readonly truncates: boolean
   /** Multiplies cosines and sines. */
   readonly magnitude: number
 }
 
-/** A factor for each frequency, others beyond the original length (Ding et al. 2024, 2402.13753). */
+/** A factor per frequency, different beyond the original length (Ding et al. 2024, 2402.13753). */
 export interface LongScaling {
   readonly kind: "longrope"
   readonly short: ReadonlyArray<number>
@@ -42,25 +41,24 @@ export interface LongScaling {
 
 export type RopeScaling = LinearScaling | Llama3Scaling | YarnScaling | LongScaling
 
-/** Rotary positions of some layers. */
 export interface Rope {
   readonly theta: number
-  /** Of each head, the first so many elements are rotated. */
+  /** Number of rotated elements at the start of each head. */
   readonly width: number
   readonly scaling: RopeScaling | undefined
 }
 
 /**
- * A layer that mixes tokens by a state of fixed size instead of attention: the gated delta rule (Yang et al. 2024,
- * 2412.06464) over queries, keys and values that a short causal convolution has passed.
+ * A layer that mixes tokens by a fixed-size state instead of attention: the gated delta rule (Yang et al. 2024,
+ * 2412.06464) over queries, keys and values after a short causal convolution.
  */
 export interface DeltaTraits {
-  /** Each serves as many heads of values as there are more of those. */
+  /** Each serves valueHeads / keyHeads value heads. */
   readonly keyHeads: number
   readonly valueHeads: number
   readonly keyDim: number
   readonly valueDim: number
-  /** Tokens that the convolution sees, the present one among them. */
+  /** Tokens that the convolution sees, including the current one. */
   readonly kernel: number
 }
 
@@ -71,27 +69,25 @@ export interface QueryGrowth {
 }
 
 export interface LayerTraits {
-  /** A token sees itself and the `window - 1` before it; all before it where absent. */
+  /** A token sees itself and the `window - 1` before it; absent: all before it. */
   readonly window: number | undefined
-  /** Which of `ropes`; where absent, positions are not told. */
+  /** Index in `ropes`; absent: no position encoding. */
   readonly rope: number | undefined
-  /** Tokens are mixed by the gated delta rule, not by attention. */
   readonly isDelta: boolean
-  /** The feed-forward part is a mixture of experts. */
   readonly isMixture: boolean
 }
 
-/** A feed-forward part of which each token passes the few experts that a router chooses. */
+/** A feed-forward block in which a router chooses a few experts per token. */
 export interface Mixture {
   readonly experts: number
   readonly perToken: number
-  /** Of each expert. */
+  /** Per expert. */
   readonly intermediateSize: number
-  /** The chosen experts' results are weighed by the softmax over all experts, made to sum to 1 or not. */
+  /** True if the chosen experts' softmax weights are normalized to sum to 1. */
   readonly isNormed: boolean
   /**
-   * As gpt-oss has them: weights of all experts in one tensor, [E, in, out], gate and up alternating, with biases, as
-   * the router has one; the gate is x sigmoid(alpha x) of values up to `limit`, and 1 is added to up.
+   * gpt-oss: weights of all experts in one tensor, [E, in, out], gate and up alternating, with biases, also on the
+   * router; the gate is x sigmoid(alpha x) of values up to `limit`, and 1 is added to up.
    */
   readonly joint?: { readonly alpha: number; readonly limit: number } | undefined
 }
@@ -104,7 +100,7 @@ export type Activation = "silu" | "gelu_tanh"
 export interface ModelConfig {
   /** `model_type` */
   readonly architecture: string
-  /** `model_type` of the model of text and pictures that it is the part for text of (`TextPart`), if it is one. */
+  /** `model_type` of the multimodal model that this is the text part of (`TextPart`), if any. */
   readonly textOf: string | undefined
   readonly vocabSize: number
   /** H */
@@ -117,7 +113,6 @@ export interface ModelConfig {
   readonly maxPositions: number
   readonly normEpsilon: number
   readonly hasTiedHead: boolean
-  /** Biases of the query, key and value projections. */
   readonly hasQkvBias: boolean
   readonly hasOutputBias: boolean
   readonly hasMlpBias: boolean
@@ -129,32 +124,29 @@ export interface ModelConfig {
   /** Query, key and value are one linear layer, gate and up another. */
   readonly isFused: boolean
   readonly activation: Activation
-  /** Multiplies the scores of attention. */
+  /** Multiplies the attention scores. */
   readonly attentionScale: number
   /** Scores s become c tanh(s / c). */
   readonly attentionCap: number | undefined
-  /** Each head has a score of its own beside those of tokens, to which attention may go and bring nothing. */
+  /** Attention sinks: each head has an additional score without a value. */
   readonly hasSinks: boolean
-  /** Queries bring a gate with them: what a head gives is multiplied by its sigmoid. */
+  /** Each head's output is multiplied by the sigmoid of a gate projected with the queries. */
   readonly hasOutputGate: boolean
   readonly embeddingScale: number
-  /** Multiplies what each part adds. */
+  /** Multiplies the output of each part before it is added. */
   readonly residualScale: number
   readonly logitScale: number
   readonly logitCap: number | undefined
   readonly ropes: ReadonlyArray<Rope>
   readonly queryGrowth: QueryGrowth | undefined
-  /** One for each layer. */
   readonly layerTraits: ReadonlyArray<LayerTraits>
   readonly mixture: Mixture | undefined
-  /** Of the layers that have no attention. */
   readonly delta: DeltaTraits | undefined
   readonly eosTokenIds: ReadonlyArray<number>
-  /** The configuration as it was read, numbers of a file as `NumberText` keeps them. */
+  /** The configuration as read; numbers of a file as kept by `NumberText`. */
   readonly file: { readonly [key: string]: unknown }
 }
 
-/** What weights and activations are made of. */
 export type Shape = Pick<
   ModelConfig,
   "vocabSize" | "hiddenSize" | "intermediateSize" | "layers" | "heads" | "kvHeads" | "headDim" | "hasTiedHead"

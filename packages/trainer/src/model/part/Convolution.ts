@@ -1,13 +1,13 @@
-/** A short causal convolution over tokens, each channel by itself. */
+/** A short causal depthwise convolution over tokens. */
 import { dimAdd } from "../../graph/Dim.ts"
 import type { Dim } from "../../graph/Dim.ts"
 import type { Graph } from "../../graph/Graph.ts"
 import type { Value } from "../../graph/Value.ts"
 
 /**
- * y_t = Σ_lag w_lag x_{t - lag}, [B, T, C]. `padded` [B, K - 1 + T, C] has the K - 1 tokens before the first in front;
- * `weight` [C, 1, K] as PyTorch has it, the present token's last. `counts` [B, T, 1]: 1 where the token so far back is
- * one of the same sequence, else 0; of all where it is absent.
+ * y_t = Σ_lag w_lag x_{t - lag}, [B, T, C]. `padded` [B, K - 1 + T, C] has the K - 1 previous tokens in front; `weight`
+ * [C, 1, K] as in PyTorch, the current token's last. `counts` [B, T, 1]: 1 if the token at that lag is in the same
+ * sequence, else 0; absent: all 1.
  */
 export const causal = (
   graph: Graph,
@@ -27,7 +27,7 @@ export const causal = (
   return parts.reduce((a, b) => graph.add(a, b))
 }
 
-/** `before` [B, K - 1, C] in front of x [B, T, C]; zeros where there is nothing before. */
+/** Prepends `before` [B, K - 1, C] to x [B, T, C]; zeros if absent. */
 export const padded = (graph: Graph, x: Value, kernel: number, before?: Value): Value => {
   const [rows, , channels] = x.shape as [Dim, Dim, Dim]
   const front = before ?? graph.expand(graph.scalar(0, x.dtype), [rows, kernel - 1, channels])

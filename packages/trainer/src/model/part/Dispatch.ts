@@ -1,19 +1,18 @@
 /**
- * Which rows pass which expert, for a loop whose graph does not grow with the number of experts: the choices of all
- * tokens, sorted by expert, fill blocks of equally many rows. A block belongs to one expert; what is left of its last
- * block is empty, and so are experts that nobody chose.
+ * Assigns rows to experts for a loop whose graph does not grow with the number of experts: the choices of all tokens,
+ * sorted by expert, fill blocks of equal size, each of one expert; the rest of its last block is empty.
  *
- * N tokens choose k of E experts each: A = N k choices, numbered along (N, k). S blocks of P rows, both known when the
- * graph runs. All values are integers, and none is computed again in the backward pass.
+ * N tokens choose k of E experts each: A = N k choices, numbered along (N, k). S blocks of P rows, both determined at
+ * runtime. All values are integers, and none is recomputed in the backward pass.
  */
 import type { Dim } from "../../graph/Dim.ts"
 import type { Graph } from "../../graph/Graph.ts"
 import type { Value } from "../../graph/Value.ts"
 
-/** The size of a block, P, the same in all layers. */
+/** Block size, P, the same in all layers. */
 const rowsOfBlock = "expert_rows"
 
-/** Fewer rows are no faster, and a single row would be computed by another kernel, with slightly other numbers. */
+/** Fewer rows are no faster, and a single row would use another kernel, with slightly different numbers. */
 const fewestRows = 4
 const mostRows = 64
 
@@ -22,15 +21,15 @@ export interface Dispatch {
   readonly count: Value
   readonly blocks: Dim
   readonly rows: Dim
-  /** The choice in each row, int64 [S P]; A where the row is empty. */
+  /** The choice in each row, int64 [S P]; A if the row is empty. */
   readonly choices: Value
-  /** Its token, int64 [S, P]; of an empty row any. */
+  /** Its token, int64 [S, P]; arbitrary for an empty row. */
   readonly tokens: Value
   /** The row of each choice, int64 [N, k]. */
   readonly places: Value
   /** The expert of each block, int64 [S]. */
   readonly experts: Value
-  /** Of each expert, its first block and that after its last: int64 [E]. */
+  /** Each expert's first block and the one after its last: int64 [E]. */
   readonly begins: Value
   readonly ends: Value
 }
@@ -44,14 +43,14 @@ const range = (graph: Graph, size: Dim): Value => {
 const ceilDiv = (graph: Graph, a: Value, b: Value): Value =>
   graph.div(graph.sub(graph.add(a, b), graph.scalar(1, "int64")), b)
 
-/** Half of what an expert has on average: larger blocks are emptier, smaller ones read its weights more often. */
+/** Half of an expert's average load: larger blocks are emptier, smaller ones read its weights more often. */
 const defineRows = (graph: Graph, choices: Dim, experts: number): void => {
   if (graph.symbols.has(rowsOfBlock)) return
   const half = ceilDiv(graph, graph.dim(choices), graph.ints([2 * experts]))
   graph.define(rowsOfBlock, graph.min(graph.max(half, graph.ints([fewestRows])), graph.ints([mostRows])))
 }
 
-/** `chosen` int64 (N, k), of `experts`; `name` tells the mixtures of a graph apart. */
+/** `chosen` int64 (N, k), values below `experts`; `name` distinguishes the mixtures of a graph. */
 export const make = (graph: Graph, chosen: Value, experts: number, name: string): Dispatch =>
   graph.outside(() => {
     const [tokens, perToken] = chosen.shape as [Dim, number]
@@ -62,7 +61,7 @@ export const make = (graph: Graph, chosen: Value, experts: number, name: string)
     const numbers = range(graph, all)
     const flat = graph.reshape(chosen, [all])
     const signature = { dtype: "int64", shape: [all] } as const
-    // Choices of one expert stay in the order of their tokens.
+    // Choices of one expert stay in token order.
     const keys = graph.add(graph.mul(flat, length), numbers)
     const attributes = { axis: 0, largest: 0, sorted: 1 }
     const order = graph.multi("TopK", [keys, graph.dim(all)], [signature, signature], attributes)[1]!

@@ -1,4 +1,4 @@
-/** Gated activations of feed-forward parts. */
+/** Gated activations of feed-forward blocks. */
 import type { Graph } from "../../graph/Graph.ts"
 import type { Value } from "../../graph/Value.ts"
 import type { Activation } from "../family/Traits.ts"
@@ -10,7 +10,6 @@ const geluTanh = (graph: Graph, x: Value): Value => {
   return graph.mul(graph.scale(x, 0.5), graph.add(inner, graph.scalar(1)))
 }
 
-/** act(gate) · up */
 export const apply = (graph: Graph, activation: Activation, gate: Value, up: Value): Value => {
   switch (activation) {
     case "silu":
@@ -20,7 +19,7 @@ export const apply = (graph: Graph, activation: Activation, gate: Value, up: Val
   }
 }
 
-/** min(gate, limit) sigmoid(alpha gate) (clip(up) + 1), of values up to the limit, and down to it for up. */
+/** min(gate, limit) sigmoid(alpha gate) (clip(up) + 1), with gate limited from above, and up on both sides. */
 export const clamped = (graph: Graph, gate: Value, up: Value, alpha: number, limit: number): Value => {
   const low = graph.clip(gate, -3e38, limit)
   const swish = graph.mul(low, graph.sigmoid(graph.scale(low, alpha)))

@@ -1,19 +1,21 @@
-/** The share of a low-rank adapter in a linear layer and in the embedding (`Lora` says what its parameters are). */
+/**
+ * Computes the contribution of a low-rank adapter to a linear layer and to the embedding (see `Lora` for its
+ * parameters).
+ */
 import type { Graph } from "../../graph/Graph.ts"
 import type { Value } from "../../graph/Value.ts"
 
-/** An adapter's share of a linear layer: scale · B (A x). */
+/** Adapter of a linear layer: scale · B (A x). */
 export interface LowRank {
   /** [r, in] */
   readonly a: Value
   /** [out, r] */
   readonly b: Value
   readonly scale: number
-  /** [out], the lengths of rows with DoRA. */
+  /** [out], the row magnitudes of DoRA. */
   readonly magnitude?: Value | undefined
 }
 
-/** The layer it is on. */
 export interface Layer {
   /** (N, in) */
   readonly x: Value
@@ -25,7 +27,7 @@ export interface Layer {
 
 /**
  * ‖W + s B A‖ of each row, (1, out): the root of ‖W‖² + 2 s B·(W Aᵀ) + s² B·(B A Aᵀ), so that no matrix of W's size is
- * made; ‖W‖² is a constant of the graph.
+ * created; ‖W‖² is a constant of the graph.
  */
 const lengths = (graph: Graph, { a, b, scale }: LowRank, { product, weight }: Layer): Value => {
   const w = weight()
@@ -36,7 +38,7 @@ const lengths = (graph: Graph, { a, b, scale }: LowRank, { product, weight }: La
   return graph.reshape(graph.sqrt(graph.add(own, both)), [1, own.shape[0]!])
 }
 
-/** y (N, out), the layer's own product without bias, with what the adapter adds. */
+/** Adds the adapter to y (N, out), the layer's product without bias. */
 export const add = (graph: Graph, y: Value, adapter: LowRank | undefined, layer: Layer): Value => {
   if (adapter === undefined) return y
   const { a, b, magnitude, scale } = adapter
@@ -50,7 +52,7 @@ export const add = (graph: Graph, y: Value, adapter: LowRank | undefined, layer:
   return graph.mul(sum, stretch)
 }
 
-/** Rows of the embedding (V, H) at ids [B, T], with those of its adapter: A [r, V], B [H, r]. */
+/** Rows of the embedding (V, H) at ids [B, T], plus those of its adapter: A [r, V], B [H, r]. */
 export const embed = (graph: Graph, embedding: Value, ids: Value, adapter: LowRank | undefined): Value => {
   const rows = graph.gather(embedding, ids)
   if (adapter === undefined) return rows

@@ -1,9 +1,9 @@
 /**
- * The experts that a mixture chose, written down at sampling and chosen again in training (rollout routing replay, Ma
- * et al. 2025, arXiv 2510.11370): sampler and trainer then pass the same experts, however close a choice was.
+ * Packs expert choices recorded at sampling for replay in training (rollout routing replay, Ma et al. 2025, arXiv
+ * 2510.11370): sampler and trainer then use the same experts, even for near-ties.
  *
- * Of a position L layers with mixtures chose k experts each. In graphs that is int32 [..., L, k]; kept and sent it is
- * whole int32 words for each position, a byte for each choice of up to 256 experts and two of more.
+ * At each position L mixture layers chose k experts each. In graphs that is int32 [..., L, k]; stored and sent it is
+ * whole int32 words per position, one byte per choice for up to 256 experts and two for more.
  */
 import type { ModelConfig } from "../family/Traits.ts"
 
@@ -15,7 +15,7 @@ export interface Routing {
   readonly experts: number
 }
 
-/** Of a model; undefined where it has no mixture. */
+/** Routing of a model; undefined if it has no mixture. */
 export const routingOf = ({
   layerTraits,
   mixture
@@ -26,15 +26,13 @@ export const routingOf = ({
     : { layers, perToken: mixture.perToken, experts: mixture.experts }
 }
 
-/** What stands for a choice that nobody wrote down: the trainer's own is taken. */
+/** Marks an unrecorded choice: the trainer's own is used. */
 export const unknown = -1
 
 const bytesOf = ({ experts }: Routing): 1 | 2 => (experts <= 256 ? 1 : 2)
 
-/** Choices of a position. */
 export const choicesOf = ({ layers, perToken }: Routing): number => layers * perToken
 
-/** Words of a position. */
 export const wordsOf = (routing: Routing): number => Math.ceil((choicesOf(routing) * bytesOf(routing)) / 4)
 
 const view = (routing: Routing, words: Int32Array): Uint8Array | Uint16Array => {
@@ -44,7 +42,6 @@ const view = (routing: Routing, words: Int32Array): Uint8Array | Uint16Array => 
     : new Uint16Array(buffer, byteOffset, byteLength / 2)
 }
 
-/** The words of choices [N, L, k]. */
 export const pack = (routing: Routing, choices: ArrayLike<number>): Int32Array => {
   const each = choicesOf(routing)
   const words = new Int32Array((choices.length / each) * wordsOf(routing))
@@ -64,7 +61,6 @@ export const unpack = (routing: Routing, words: Int32Array, positions: number, i
   }
 }
 
-/** Words of positions that follow each other. */
 export const joined = (parts: ReadonlyArray<Int32Array>): Int32Array => {
   const whole = new Int32Array(parts.reduce((sum, { length }) => sum + length, 0))
   let at = 0
@@ -75,7 +71,7 @@ export const joined = (parts: ReadonlyArray<Int32Array>): Int32Array => {
   return whole
 }
 
-/** Whether words are those of so many positions of this model, each choice one of its experts. */
+/** True if words are those of this many positions of this model, with every choice a valid expert. */
 export const fits = (routing: Routing, words: Int32Array, positions: number): boolean => {
   if (words.length !== positions * wordsOf(routing)) return false
   const choices = new Int32Array(positions * choicesOf(routing))

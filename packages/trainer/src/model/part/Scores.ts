@@ -1,9 +1,9 @@
-/** What all ways to compute attention have in common: scores, and who sees whom. */
+/** Shared parts of all attention implementations: scores and visibility. */
 import type { Dim } from "../../graph/Dim.ts"
 import type { Graph } from "../../graph/Graph.ts"
 import type { Value } from "../../graph/Value.ts"
 
-/** Swallows any score, and stays finite in sums. */
+/** Suppresses any score, and stays finite in sums. */
 export const masked = -1e30
 
 /** 0 where visible, `masked` elsewhere. */
@@ -11,8 +11,8 @@ export const bias = (graph: Graph, isVisible: Value): Value =>
   graph.where(isVisible, graph.scalar(0), graph.scalar(masked))
 
 /**
- * Whether keys are seen by queries, by their positions in one sequence: none after the query, and with a window only
- * the last `window` up to it. Integers that broadcast.
+ * True where queries see keys, by their positions in one sequence: no later keys, and with a window only the last
+ * `window` ones. Integers that broadcast.
  */
 export const isVisible = (graph: Graph, queries: Value, keys: Value, window: number | undefined): Value => {
   const isBefore = graph.lessEq(keys, queries)
@@ -24,10 +24,7 @@ export const isVisible = (graph: Graph, queries: Value, keys: Value, window: num
 export const capped = (graph: Graph, scores: Value, cap: number | undefined): Value =>
   cap === undefined ? scores : graph.scale(graph.tanh(graph.scale(scores, 1 / cap)), cap)
 
-/**
- * softmax(s) of scores [B, KV, perKv, queries, keys] along keys; with sinks [heads] these take their share, which is
- * left out.
- */
+/** softmax(s) of scores [B, KV, perKv, queries, keys] along keys; sinks [heads] take a share, which is dropped. */
 export const weights = (graph: Graph, scores: Value, sinks: Value | undefined): Value => {
   if (sinks === undefined) return graph.softmax(scores)
   const [rows, kvHeads, perKv, queries, keys] = scores.shape as [Dim, Dim, Dim, Dim, Dim]
@@ -35,14 +32,13 @@ export const weights = (graph: Graph, scores: Value, sinks: Value | undefined): 
   return graph.slice(graph.softmax(graph.concat([scores, column], 4)), 4, 0, keys)
 }
 
-/** The gradient that passes: of s from that of c tanh(s / c) and its value. */
+/** Gradient of s, from that of c tanh(s / c) and its value. */
 export const capGradient = (graph: Graph, gradient: Value, value: Value, cap: number | undefined): Value => {
   if (cap === undefined) return gradient
   const ratio = graph.scale(value, 1 / cap)
   return graph.mul(gradient, graph.sub(graph.scalar(1), graph.mul(ratio, ratio)))
 }
 
-/** Made once for each window. */
 export const byWindow = <A>(make: (window: number | undefined) => A): ((window: number | undefined) => A) => {
   const known = new Map<number | undefined, A>()
   return (window) => {

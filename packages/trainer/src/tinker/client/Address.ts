@@ -1,21 +1,21 @@
 /**
- * Where a Tinker server is, as users write it: `tinker+https://host`, `tinker+http://localhost:8000`.
+ * Parses the address of a Tinker server: `tinker+https://host`, `tinker+http://localhost:8000`.
  *
- * The key comes from `TINKER_API_KEY` and from nowhere else: an address with a user or a password in it is refused,
- * since addresses are shown, logged and written into checkpoints. A server on this machine needs none.
+ * The key only comes from `TINKER_API_KEY`: an address with a user or a password is rejected, because addresses are
+ * shown, logged and written to checkpoints. A server on this machine needs no key.
  */
 import { Config, Effect, Option, Redacted } from "effect"
 import { TinkerError } from "./TinkerError.ts"
 
 export interface Address {
-  /** `http://host:port`, without a slash at the end; what messages and references call the server. */
+  /** `http://host:port`, without a trailing slash; the server's name in messages and references. */
   readonly url: string
   readonly apiKey: Redacted.Redacted | undefined
 }
 
 const scheme = "tinker+"
 
-/** Whether a text means a Tinker server. */
+/** True if the text is the address of a Tinker server. */
 export const isAddress = (text: string): boolean => text.startsWith(scheme)
 
 const fail = (server: string, message: string) => Effect.fail(new TinkerError({ reason: "address", server, message }))
@@ -28,7 +28,6 @@ const expected = "expected tinker+https://host or tinker+http://host:port"
 const urlOf = (text: string) =>
   isAddress(text) && URL.canParse(text.slice(scheme.length)) ? new URL(text.slice(scheme.length)) : undefined
 
-/** Reads an address, and the key from the environment. */
 export const read = Effect.fn("Address.read")(function* (text: string) {
   const url = urlOf(text)
   if (url === undefined) return yield* fail(text, `engine ${JSON.stringify(text)} is no address: ${expected}`)
@@ -49,7 +48,7 @@ export const read = Effect.fn("Address.read")(function* (text: string) {
   return { url: server, apiKey } satisfies Address
 })
 
-/** An empty variable is none. */
+/** An empty variable counts as unset. */
 const key = Config.Redacted("TINKER_API_KEY").pipe(
   Config.option,
   Effect.orElseSucceed(() => Option.none<Redacted.Redacted>()),

@@ -1,7 +1,7 @@
 /**
- * A batch cut into requests, as servers limit them, and their results put together again.
+ * Splits a batch into requests within the server's limits, and joins their results.
  *
- * Chunks keep the order of the data; each holds as many as fit both limits, and at least one.
+ * Chunks keep the order of the data; each holds as many as both limits allow, and at least one.
  */
 import { byteLength, type Datum } from "../protocol/ForwardBackward.ts"
 import type { Result } from "../protocol/ForwardBackwardResult.ts"
@@ -30,7 +30,6 @@ export const cut = (data: ReadonlyArray<Datum>, { maxBytes, maxData }: Limits): 
 
 interface Part {
   readonly value: number
-  /** Data behind it. */
   readonly count: number
 }
 
@@ -43,7 +42,7 @@ const mean = (parts: ReadonlyArray<Part>): number => {
 
 const largest = (parts: ReadonlyArray<Part>): number => Math.max(...parts.map(({ value }) => value))
 
-/** How a metric's name says that its parts make a whole; what is not said is a mean. */
+/** Reductions by suffix of a metric's name; the default is the mean. */
 const reductions: Readonly<Record<string, (parts: ReadonlyArray<Part>) => number>> = {
   sum: total,
   mean,

@@ -1,9 +1,9 @@
 /**
- * Operations of a Tinker server: sent, answered with the id of a future, and asked for until the result is there.
+ * Runs operations on a Tinker server: sends them, receives the id of a future, and polls for its result.
  *
- * An operation is sent again, with the same number, where its future has expired or is not known any more: servers take
- * the same number for the same operation, so nothing is applied twice. A bare 400 to a question about a future is asked
- * three times more, since proxies make some of their own. Interrupting ends the questions, not the operation.
+ * An operation whose future expired or is unknown is sent again with the same number, which servers apply only once. A
+ * bare 400 to a poll is retried three times, because proxies produce some. Interruption stops polling, not the
+ * operation.
  */
 import { Effect, Option, Schema } from "effect"
 import * as Future from "../protocol/Future.ts"
@@ -13,11 +13,10 @@ import { TinkerError } from "./TinkerError.ts"
 import * as Transport from "./Transport.ts"
 
 export interface Futures {
-  /** One call whose answer is JSON. */
   readonly call: <A>(ask: Transport.Ask, answer: Schema.Codec<A, unknown>) => Effect.Effect<A, TinkerError>
-  /** Sends an operation; its future. Fails with `overloaded` at once where `isPatient` is false. */
+  /** Sends an operation; returns its future. Fails immediately with `overloaded` if `isPatient` is false. */
   readonly submit: (ask: Transport.Ask, isPatient?: boolean) => Effect.Effect<Future.Pending, TinkerError>
-  /** The result of an operation that `again` sends once more where its future is gone. */
+  /** The result of an operation; `again` resends it if its future is gone. */
   readonly result: <A>(
     pending: Future.Pending,
     kind: Kind<A>,
@@ -25,22 +24,19 @@ export interface Futures {
   ) => Effect.Effect<A, TinkerError>
 }
 
-/** What an operation comes to. */
 export interface Kind<A> {
-  /** As the official client calls it: `OptimStep`. */
+  /** Its name in the official client: `OptimStep`. */
   readonly name: string
   readonly isBinary: boolean
   readonly read: (reply: Transport.Reply, server: string) => Effect.Effect<A, TinkerError>
 }
 
-/** A result in JSON. */
 export const jsonKind = <A>(name: string, codec: Schema.Codec<A, unknown>): Kind<A> => ({
   name,
   isBinary: false,
   read: (reply, server) => Transport.json(server, ` (${name})`, codec, reply)
 })
 
-/** A binary result. */
 export const binaryKind = <A>(
   name: string,
   decode: (bytes: Uint8Array) => Effect.Effect<A, { readonly message: string }>
@@ -62,9 +58,9 @@ export const binaryKind = <A>(
         )
 })
 
-/** Questions after a bare 400. */
+/** Max retries after a bare 400. */
 const mostBadRequests = 3
-/** Times an operation is sent whose futures are gone. */
+/** Max times an operation is sent because its future is gone. */
 const mostSubmissions = 5
 
 const Special = Schema.Union([Future.TryAgain, Future.MetadataOnly, Future.Failed])
@@ -72,7 +68,7 @@ type Special = typeof Special.Type
 const decodeSpecial = Schema.decodeUnknownOption(Schema.fromJsonString(Special))
 const utf8 = new TextDecoder()
 
-/** The answer as one that is no result; binary ones always are. */
+/** A response that is not a result; binary ones always are results. */
 const specialOf = ({ bytes, isBinary, status }: Transport.Reply): Option.Option<Special> =>
   isBinary || (status !== 200 && status !== 408) ? Option.none() : decodeSpecial(utf8.decode(bytes))
 
@@ -91,7 +87,7 @@ export const make = (transport: Transport.Transport, patience: Patience.Patience
       message: `${server} failed at ${name}: ${error}`
     })
 
-  /** Asks until there is a result; fails with `expired` where there will be none. */
+  /** Polls until there is a result; fails with `expired` if there will be none. */
   const poll = Effect.fnUntraced(function* <A>(requestId: string, kind: Kind<A>) {
     let allowMetadataOnly = true
     let badRequests = 0
@@ -131,7 +127,7 @@ export const make = (transport: Transport.Transport, patience: Patience.Patience
         }
         told = state
         badRequests = 0
-        // Servers hold the question until they know more; one that does not is not asked in circles.
+        // Servers hold the poll until there is news; this limits the rate for one that does not.
         yield* Effect.sleep("50 millis")
       } else if (answered.status === 400 && badRequests < mostBadRequests) {
         badRequests++

@@ -1,36 +1,36 @@
 /**
- * Asking again: after no connection, 5xx and 429 with ever longer pauses, until the server has not answered for as long
- * as is waited; 402 likewise, for as long as a bill may take. All else fails at once.
+ * Retries requests: without connection, after 5xx and 429, with growing delay, until the server has not answered for
+ * the time limit; 402 likewise, with a longer limit for paying. Everything else fails immediately.
  */
 import * as Retry from "@atropos/core/base/Retry"
 import { Clock, Effect, Result } from "effect"
 import type { TinkerError } from "./TinkerError.ts"
 
 export interface Patience {
-  /** Longest time without an answer, milliseconds. */
+  /** Max time without an answer, milliseconds. */
   readonly unavailableMillis: number
-  /** Longest time of 402, milliseconds. */
+  /** Max time of 402, milliseconds. */
   readonly unpaidMillis: number
-  /** Longest pause between two attempts, milliseconds. */
+  /** Max delay between two attempts, milliseconds. */
   readonly pauseMillis: number
 }
 
-/** A server is started again, or a region moved, within minutes; a bill is paid within an hour. */
+/** A server is restarted, or a region moved, within minutes; a bill is paid within an hour. */
 export const usual: Patience = { unavailableMillis: 600_000, unpaidMillis: 3_600_000, pauseMillis: 10_000 }
 
-/** How long this failure is waited for; undefined: not at all. */
+/** Time limit for retrying this failure; undefined: no retry. */
 const limitOf = ({ reason }: TinkerError, patience: Patience): number | undefined => {
   if (reason === "unavailable" || reason === "overloaded") return patience.unavailableMillis
   return reason === "unpaid" ? patience.unpaidMillis : undefined
 }
 
-/** What is told once, when waiting begins. */
+/** Logged once, when waiting starts. */
 const tell = ({ message, reason, server }: TinkerError) =>
   reason === "unpaid"
     ? Effect.logWarning("training is paused: the server asks for payment", { server, because: message })
     : Effect.logWarning("the server does not answer; asking again", { server, because: message })
 
-/** The milliseconds before the next attempt. */
+/** Milliseconds before the next attempt. */
 export const pause = ({ retryAfterMillis = 0 }: TinkerError, attempt: number, { pauseMillis }: Patience) =>
   Retry.backoffMillis(attempt, { atLeast: Math.min(retryAfterMillis, 60_000), cap: pauseMillis })
 
@@ -47,7 +47,7 @@ export const persistently = Effect.fnUntraced(function* <A, R>(
     const now = yield* Clock.currentTimeMillis
     since ??= now
     if (limit === undefined || now - since >= limit) return yield* error
-    // One failure is nothing: servers restart, connections break.
+    // A single failure is normal: servers restart, connections break.
     if (attempt === 2) yield* tell(error)
     yield* Effect.sleep(yield* pause(error, attempt, patience))
   }

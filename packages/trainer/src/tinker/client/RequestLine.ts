@@ -1,10 +1,9 @@
 /**
- * The numbered requests of a model in training.
+ * Sends the numbered requests of a model in training, one at a time; the chunks of a batch count as one.
  *
- * The numbers order them and make them idempotent: one sent twice is applied once. A number that never reached the
- * server cannot be skipped: what is interrupted before it was accepted is sent before the next request; what the server
- * does not accept breaks the line, and all later ones fail with `broken`. One request at a time; the parts of a batch
- * are one.
+ * The numbers order requests and make them idempotent. A number that never reached the server cannot be skipped: a
+ * request interrupted before it was accepted is sent before the next one; if the server does not accept a request, all
+ * later ones fail with `broken`.
  */
 import { Cause, Effect, Exit, Semaphore } from "effect"
 import * as ForwardBackward from "../protocol/ForwardBackward.ts"
@@ -23,10 +22,10 @@ export interface Loss {
   readonly config?: ForwardBackward.LossConfig
 }
 
-/** Chunks of a batch that are sent at once. */
+/** Chunks of a batch sent concurrently. */
 const sentAtOnce = 8
 
-/** Sends a request that has its number, always the same one. */
+/** Sends a request with its number, the same one on every attempt. */
 type Submission = Effect.Effect<Future.Pending, TinkerError>
 
 const forward = Futures.binaryKind("Forward", ForwardBackwardResult.decode)
@@ -38,10 +37,12 @@ export const make = Effect.fnUntraced(function* (session: Session, id: string) {
   let numbered = 0
   let isBroken = false
 
-  /** Interrupted before the server had them. */
+  /** Interrupted before the server accepted them. */
   let unsent: ReadonlyArray<Submission> = []
 
-  /** Sends what `number` gives numbers to; the server has it after this, or before the next request. */
+  /**
+   * Sends the requests that `number` returns; the server has accepted them on completion, or before the next request.
+   */
   const accepted = (number: () => ReadonlyArray<Submission>, concurrency: number) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
@@ -98,7 +99,7 @@ export const make = Effect.fnUntraced(function* (session: Session, id: string) {
     return { method: "POST", path: Paths.post.forwardBackward, body } satisfies Transport.Ask
   })
 
-  /** The chunks of a batch; the first is sent last, so that the server has them all when it begins. */
+  /** The chunks of a batch; the first is sent last, so that the server has them all when it starts. */
   const pass = (
     data: ReadonlyArray<ForwardBackward.Datum>,
     { config: lossConfig = new Map(), name }: Loss,

@@ -1,6 +1,6 @@
 /**
  * Samples from one set of weights on a Tinker server, pinned for the session's life. Requests are numbered, so that one
- * sent twice is answered once. A server without room is `overloaded` at once: who asks decides when to come back.
+ * sent twice is answered once. A server at capacity is `overloaded` immediately: the caller decides when to retry.
  */
 import { Effect, Semaphore } from "effect"
 import * as Paths from "../protocol/Paths.ts"
@@ -15,7 +15,7 @@ export interface Request {
   readonly numSamples: number
   readonly params: Wire.SamplingParams
   readonly promptLogprobs?: boolean
-  /** Likeliest tokens of each position of the prompt. */
+  /** Number of most likely tokens at each position of the prompt. */
   readonly topkPromptLogprobs?: number
 }
 
@@ -54,7 +54,7 @@ const of = (session: Session, id: string): Effect.Effect<SamplingSession> =>
     } satisfies SamplingSession
   })
 
-/** A session with the weights of a path, or with a base model's own. */
+/** Opens a session with the weights of a path, or with a base model's own. */
 export const open = Effect.fn("SamplingSession.open")(function* (
   session: Session,
   weights: { readonly baseModel: string } | { readonly path: string }

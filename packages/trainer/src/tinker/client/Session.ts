@@ -1,6 +1,6 @@
 /**
- * A session with a Tinker server: what it can do, and the fiber that keeps it alive. The server ends what belongs to a
- * session some minutes after the last heartbeat.
+ * Opens a session with a Tinker server, reads its capabilities, and keeps it alive. The server ends a session's
+ * resources a few minutes after the last heartbeat.
  */
 import { Effect, Schedule, Schema, Semaphore } from "effect"
 import * as Paths from "../protocol/Paths.ts"
@@ -18,27 +18,26 @@ export interface SupportedModel {
 }
 
 export interface Config {
-  /** Data a request may hold. */
   readonly maxData: number
-  /** Bytes of their numbers. */
+  /** Max bytes of their numbers. */
   readonly maxBytes: number
   readonly isCompressed: boolean
   readonly isParallel: boolean
-  /** Samples asked for at once. */
+  /** Max concurrent samples. */
   readonly maxSamples: number
 }
 
 export interface Session {
   readonly server: string
-  /** The present one: a server that was started anew may have lost those before. */
+  /** The current session; a server that restarted may have lost earlier ones. */
   readonly id: () => string
-  /** Begins another where `lost` is still the present one. */
+  /** Starts another session if `lost` is still the current one. */
   readonly renew: (lost: string) => Effect.Effect<void, TinkerError>
   readonly config: Config
   readonly models: ReadonlyArray<SupportedModel>
   readonly transport: Transport.Transport
   readonly futures: Futures.Futures
-  /** Numbers of the session's models, and of its sampling sessions. */
+  /** Sequence numbers of the session's models, and of its sampling sessions. */
   readonly nextModel: () => number
   readonly nextSampler: () => number
 }
@@ -58,14 +57,13 @@ const modelsOf = ({ supportedModels }: Wire.Capabilities): ReadonlyArray<Support
       : []
   )
 
-/** A post whose body is of this schema. */
 export const post = <A, I>(path: string, codec: Schema.Codec<A, I>, value: A): Transport.Ask => ({
   method: "POST",
   path,
   body: { json: Schema.encodeSync(codec)(value) }
 })
 
-/** What is no Tinker server answers the first question with a page, or not at all. */
+/** Translates errors of the first request: other servers respond with a page, or not at all. */
 const atFirst = (error: TinkerError): TinkerError => {
   const { message, reason, server, status } = error
   if (reason === "gone" || reason === "malformed" || (reason === "refused" && status === 405)) {
@@ -78,7 +76,7 @@ const atFirst = (error: TinkerError): TinkerError => {
 
 const heartbeatEvery = "10 seconds"
 
-/** Who cannot reach a server at the start has most likely mistyped it. */
+/** Shorter limit at the start: an unreachable server most likely means a wrong address. */
 const atStart = (patience: Patience.Patience): Patience.Patience => ({
   ...patience,
   unavailableMillis: Math.min(patience.unavailableMillis, 5000)
@@ -100,7 +98,7 @@ const begin = Effect.fnUntraced(function* ({ call }: Futures.Futures, server: st
   return created.sessionId
 })
 
-/** What needs the session, in another one where the server does not know it any more. */
+/** Runs `use` in the session, or in a new one if the server lost it. */
 export const inSession = Effect.fnUntraced(function* <A>(
   session: Session,
   use: (sessionId: string) => Effect.Effect<A, TinkerError>
@@ -117,7 +115,7 @@ export const inSession = Effect.fnUntraced(function* <A>(
   )
 })
 
-/** Begins a session; its heartbeats end with the scope. */
+/** Starts a session; its heartbeats end with the scope. */
 export const make = Effect.fn("Session.make")(function* (
   address: Address,
   patience: Patience.Patience = Patience.usual
@@ -145,7 +143,7 @@ export const make = Effect.fn("Session.make")(function* (
     )
   )
   yield* beat.pipe(
-    // A server that is away will be back, and one that has lost the session says so to the next operation.
+    // An unreachable server will return, and one that lost the session reports that to the next operation.
     Effect.ignore,
     Effect.repeat(Schedule.spaced(heartbeatEvery)),
     Effect.delay(heartbeatEvery),

@@ -1,5 +1,5 @@
 /**
- * A model in training on a Tinker server: an adapter with its optimizer. Its requests go in a line (`RequestLine`): one
+ * A model in training on a Tinker server: an adapter with its optimizer. Its requests are ordered (`RequestLine`): one
  * caller at a time.
  */
 import { Effect } from "effect"
@@ -22,20 +22,19 @@ export interface TrainedModel {
     data: ReadonlyArray<ForwardBackward.Datum>,
     loss: Loss
   ) => Effect.Effect<ForwardBackwardResult.Result, TinkerError>
-  /** Adds the gradient to those that came before it. */
   readonly forwardBackward: (
     data: ReadonlyArray<ForwardBackward.Datum>,
     loss: Loss
   ) => Effect.Effect<ForwardBackwardResult.Result, TinkerError>
-  /** A step with what was added up; figures by name. */
+  /** Makes a step with the accumulated gradient; returns metrics by name. */
   readonly optimStep: (params: OptimStep.AdamParams) => Effect.Effect<Readonly<Record<string, number>>, TinkerError>
-  /** Weights and moments, under a name; their path. */
+  /** Saves weights and moments under a name; returns their path. */
   readonly saveWeights: (name: string) => Effect.Effect<string, TinkerError>
-  /** As the first request only. */
+  /** Only as the first request. */
   readonly loadWeights: (path: string, withOptimizer: boolean) => Effect.Effect<void, TinkerError>
-  /** Weights to sample from, under a name; their path. */
+  /** Saves weights for sampling under a name; returns their path. */
   readonly saveForSampler: (name: string) => Effect.Effect<string, TinkerError>
-  /** Frees the server's memory; a server without it frees it with the session. */
+  /** Frees the server's memory; a server without this operation frees it with the session. */
   readonly unload: Effect.Effect<void, TinkerError>
 }
 
@@ -70,7 +69,7 @@ const create = (session: Session, { baseModel, rank, seed }: Options) => {
   })
 }
 
-/** A new adapter; it is unloaded with the scope's end by whoever made it. */
+/** Creates an adapter; the caller unloads it at the end of the scope. */
 export const make = Effect.fn("TrainedModel.make")(function* (session: Session, options: Options) {
   const { futures, server } = session
   const id = yield* create(session, options)

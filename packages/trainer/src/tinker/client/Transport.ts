@@ -1,8 +1,7 @@
 /**
- * The one HTTP edge to a Tinker server: what is sent, what comes back, and what a status means. One request is made per
- * call; who waits and asks again is `Patience`.
+ * Sends single HTTP requests to a Tinker server, and maps statuses to errors. Retries are in `Patience`.
  *
- * The key goes into a header and nowhere else: failures hold texts, not requests. An answer has a size limit.
+ * The key is only sent in a header: errors contain texts, not requests. Responses have a size limit.
  */
 import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
 import * as Reason from "@atropos/core/base/Reason"
@@ -30,7 +29,6 @@ export interface Reply {
   readonly retryAfterMillis: number | undefined
 }
 
-/** What has gone over the wire. */
 export interface Traffic {
   requests: number
   bytesSent: number
@@ -39,7 +37,7 @@ export interface Traffic {
 
 export interface Transport {
   readonly server: string
-  /** Fails with `unavailable` where there is no answer. */
+  /** Fails with `unavailable` if there is no response. */
   readonly send: (ask: Ask) => Effect.Effect<Reply, TinkerError>
   readonly traffic: Traffic
 }
@@ -47,15 +45,15 @@ export interface Transport {
 /** The protocol is that of the official client of this version. */
 export const sdkVersion = "0.38.0"
 
-/** No result is as large: 1,024 data of 32,768 tokens with two numbers each. */
+/** Above the largest possible result: 1,024 data of 32,768 tokens with two numbers each. */
 const mostBytes = 512 * 2 ** 20
 
-/** Longer than a server holds a question about a future. */
+/** Longer than a server holds a poll. */
 const answerWithin = "90 seconds"
 
 const utf8 = new TextDecoder()
 
-/** What is wrong with an address that no further attempt would come to more with; OpenSSL has no better words. */
+/** Describes a wrong address, for which retries are pointless; OpenSSL's own messages are unclear. */
 const wrongAddress = (url: string, why: string): string | undefined => {
   if (/wrong version number|packet length too long/.test(why)) {
     return `${url} does not speak https: --engine tinker+${url.replace("https:", "http:")}`
@@ -151,13 +149,12 @@ const reasonOf = (status: number): TinkerFailure => {
   }
 }
 
-/** What FastAPI says of each field that is wrong: where, and what. */
+/** One of FastAPI's validation errors: location and message. */
 const Complaint = Schema.Struct({ loc: Schema.Array(Schema.Unknown), msg: Schema.String })
 const decodeComplaints = Schema.decodeUnknownOption(Schema.Array(Complaint))
 const decodeDetail = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Detail))
 const decodeFailed = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Failed))
 
-/** What the body of a refusal says. */
 const said = (bytes: Uint8Array): string => {
   const text = utf8.decode(bytes)
   const failed = decodeFailed(text)
@@ -171,11 +168,11 @@ const said = (bytes: Uint8Array): string => {
   })
 }
 
-/** Where the key comes from, unless the server says so. */
+/** Hint at the key's source, unless the server's message contains it. */
 const hintOf = (status: number, text: string): string =>
   (status === 401 || status === 403) && !text.includes("TINKER_API_KEY") ? " (the key is that of TINKER_API_KEY)" : ""
 
-/** The failure that a status other than 200 stands for. */
+/** The error for a status other than 200. */
 export const refusal = (server: string, path: string, { bytes, retryAfterMillis, status }: Reply): TinkerError =>
   new TinkerError({
     reason: reasonOf(status),
@@ -185,7 +182,6 @@ export const refusal = (server: string, path: string, { bytes, retryAfterMillis,
     ...(retryAfterMillis !== undefined && { retryAfterMillis })
   })
 
-/** JSON of an answer. */
 export const json = <A>(
   server: string,
   path: string,

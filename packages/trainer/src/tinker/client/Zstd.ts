@@ -1,4 +1,4 @@
-/** Compression of request bodies, off the event loop; Node has it from 22.15 on. */
+/** Compresses request bodies off the event loop; requires Node 22.15. */
 import { Effect } from "effect"
 import * as zlib from "node:zlib"
 import { TinkerError } from "./TinkerError.ts"

@@ -1,10 +1,12 @@
-/** Binary messages as bytes, and bytes as messages: what is no message is a `WireError`. */
+/** Encodes and decodes binary messages; malformed ones give a `WireError`. */
 import { type DescMessage, fromBinary, ScalarType, type MessageShape, toBinary } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { Effect } from "effect"
 import { WireError } from "./WireError.ts"
 
-/** Counts inner messages and packed numbers, at all depths, and stops above `most`. Throws if it is not a message. */
+/**
+ * Counts nested messages and packed numbers at all depths; stops above `most`. Throws if the bytes are not a message.
+ */
 const partsOf = (desc: DescMessage, bytes: Uint8Array, most: number): number => {
   const fields = new Map(desc.fields.map((field) => [field.number, field]))
   const reader = new BinaryReader(bytes)
@@ -41,10 +43,12 @@ const partsOfEntry = (value: DescMessage, bytes: Uint8Array, most: number): numb
   return parts
 }
 
-/** Lists of texts and bytes come element by element, others packed. */
+/** Lists of strings and bytes are encoded by element, others packed. */
 const isText = (scalar: ScalarType | undefined): boolean => scalar === ScalarType.STRING || scalar === ScalarType.BYTES
 
-/** Fails where a message has more parts than `most`: each becomes an object of a hundred bytes. Their bytes do not. */
+/**
+ * Fails if a message has more parts than `most`, because each becomes an object of a hundred bytes. Bytes do not count.
+ */
 export const check = (
   schema: DescMessage,
   bytes: Uint8Array,
@@ -62,7 +66,7 @@ export const check = (
         : Effect.void
   )
 
-/** No field of a message is dropped: what is not known goes along. */
+/** Unknown fields are preserved. */
 export const decode = <Desc extends DescMessage>(
   schema: Desc,
   bytes: Uint8Array,

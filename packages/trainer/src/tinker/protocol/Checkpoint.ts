@@ -1,6 +1,6 @@
 /**
- * Bodies about weights kept by the server. A path names them: `tinker://<model>/weights/<name>` with the optimizer's
- * moments, to train on; `tinker://<model>/sampler_weights/<name>` to sample from.
+ * Bodies about weights stored by the server, identified by a path: `tinker://<model>/weights/<name>` with the
+ * optimizer's moments, for training; `tinker://<model>/sampler_weights/<name>` for sampling.
  */
 import { wire } from "@atropos/core/service/api/Fields"
 import { Schema } from "effect"
@@ -23,8 +23,8 @@ export const WeightsSaved = wire({
 })
 
 /**
- * Either into a model that has not been trained yet (`modelId`, `seqId`), or as the first request of a new one
- * (`sessionId`, `modelSeqId`), whose id is then in the answer.
+ * Either into an untrained model (`modelId`, `seqId`), or as the first request of a new one (`sessionId`,
+ * `modelSeqId`), whose id is then in the response.
  */
 export const LoadWeights = wire({
   modelId: optional(Schema.String),
@@ -34,7 +34,6 @@ export const LoadWeights = wire({
   baseModel: optional(Schema.String),
   userMetadata: optional(Metadata),
   path: Schema.String,
-  /** Whether the optimizer's moments are loaded too. */
   optimizer: Schema.Boolean,
   optimizerConfig: optional(OptimizerConfig),
   weightsAccessToken: optional(Schema.String),
@@ -47,7 +46,7 @@ export const WeightsLoaded = wire({
   type: optional(Schema.Literal("load_weights"))
 })
 
-/** Under a name (`path`), or for a new sampling session of this number and without one. */
+/** Under a name (`path`), or for a new sampling session with this number and without a name. */
 export const SaveWeightsForSampler = wire({
   modelId: Schema.String,
   path: optional(Schema.String),
@@ -75,7 +74,7 @@ export const WeightsInfo = wire({
   trainAttn: optional(Schema.Boolean)
 })
 
-/** A line in the list of a training run's checkpoints; times are ISO 8601. */
+/** An entry of a training run's checkpoint list; times are ISO 8601. */
 export const Checkpoint = wire({
   checkpointId: Schema.String,
   checkpointType: Schema.Literals(["training", "sampler", "external"]),
@@ -100,7 +99,6 @@ export const TrainingRun = wire({
   userMetadata: optional(Metadata)
 })
 
-/** A page of a list. */
 export const Cursor = wire({ offset: Count, limit: Count, totalCount: Count })
 
 export const TrainingRuns = wire({ trainingRuns: Schema.Array(TrainingRun), cursor: Cursor })

@@ -1,9 +1,9 @@
 /**
- * The request of forward_backward, and of forward alone: data with what their loss is made of.
+ * The request of forward_backward, and of forward: data with the inputs of their loss.
  *
- * Aligned by prediction: position t of a datum holds token t, and its target and weight are those of token t + 1.
- * `cross_entropy` is -Σ weight · log π(target); its inputs are `target_tokens` and `weights`, those of the policy
- * losses `target_tokens`, `logprobs` and `advantages`.
+ * Aligned by prediction: position t of a datum holds token t; its target and weight are those of token t + 1.
+ * `cross_entropy` is -Σ weight · log π(target), with inputs `target_tokens` and `weights`; policy losses have inputs
+ * `target_tokens`, `logprobs` and `advantages`.
  */
 import { create } from "@bufbuild/protobuf"
 import { Effect } from "effect"
@@ -15,11 +15,10 @@ import { WireError } from "./WireError.ts"
 export interface Datum {
   /** (T) */
   readonly tokens: Int32Array
-  /** By name, in the order they are sent in. */
+  /** By name, in sending order. */
   readonly inputs: ReadonlyMap<string, Tensor.Tensor>
 }
 
-/** Settings of a loss by name. */
 export type LossConfig = ReadonlyMap<string, number | string>
 
 export interface Request {
@@ -31,7 +30,7 @@ export interface Request {
   readonly forwardOnly: boolean
 }
 
-/** Numbers stand in both maps: older servers know the first one alone. */
+/** Numbers are in both maps: older servers only know the first one. */
 const config = (settings: LossConfig) => ({
   lossFnConfig: Object.fromEntries([...settings].filter((entry): entry is [string, number] => isNumber(entry[1]))),
   lossFnConfigV2: Object.fromEntries(
@@ -59,11 +58,11 @@ export const toMessage = (request: Request): ForwardBackwardRequest =>
 
 export const encode = (request: Request): Uint8Array => Binary.encode(ForwardBackwardRequestSchema, toMessage(request))
 
-/** The bytes of a datum's numbers, by which requests are cut. */
+/** Bytes of a datum's numbers, by which requests are split. */
 export const byteLength = ({ inputs, tokens }: Datum): number =>
   tokens.byteLength + [...inputs.values()].reduce((sum, tensor) => sum + Tensor.byteLength(tensor), 0)
 
-/** The bytes of a request's numbers, as it is kept until its turn. */
+/** Bytes of a request's numbers while it is queued. */
 export const requestBytes = ({ data }: Pick<Request, "data">): number =>
   data.reduce((sum, datum) => sum + byteLength(datum), 0)
 
@@ -94,7 +93,7 @@ const configOf = ({ lossFnConfig, lossFnConfigV2 }: ForwardBackwardRequest): Los
     )
   ])
 
-/** Elements that the compressed tensors of a request may become together: 64 MiB. */
+/** Max total elements of a request's expanded compressed tensors: 64 MiB. */
 const maxExpanded = 2 ** 24
 
 export const fromMessage = Effect.fnUntraced(function* (message: ForwardBackwardRequest) {
@@ -111,7 +110,7 @@ export const fromMessage = Effect.fnUntraced(function* (message: ForwardBackward
   return { modelId, seqId, data, lossFn, lossConfig: configOf(message), forwardOnly } satisfies Request
 })
 
-/** Messages and numbers in a request beside its tensors: some fifteen for a datum, of which there are a thousand. */
+/** Max messages and numbers in a request besides its tensors: about fifteen per datum, for a thousand data. */
 const maxParts = 2 ** 18
 
 export const decode = Effect.fnUntraced(function* (bytes: Uint8Array) {

@@ -1,6 +1,6 @@
 /**
- * What forward_backward answers: per datum some rows by name (`logprobs` and `elementwise_loss` among them), and
- * metrics, whose names end in how several requests' are joined (`loss:sum`).
+ * The response of forward_backward: rows by name per datum (including `logprobs` and `elementwise_loss`), and metrics,
+ * whose name suffix states how those of several requests are combined (`loss:sum`).
  */
 import { create } from "@bufbuild/protobuf"
 import { Effect } from "effect"
@@ -15,9 +15,9 @@ import * as Tensor from "./Tensor.ts"
 import { WireError } from "./WireError.ts"
 
 export interface Result {
-  /** What the server calls the kind of its outputs; `scalar`, where it says nothing better. */
+  /** The server's type of its outputs; default `scalar`. */
   readonly kind: string
-  /** One of each datum, rows by name. */
+  /** One per datum, rows by name. */
   readonly outputs: ReadonlyArray<ReadonlyMap<string, Tensor.Tensor>>
   readonly metrics: ReadonlyMap<string, number>
 }
@@ -35,7 +35,7 @@ const joined = (tensors: ReadonlyArray<Tensor.Tensor>): Uint8Array => {
   return all
 }
 
-/** Where the rows of a batched tensor begin, bytes; the last is their end. */
+/** Start of each row in a batched tensor, bytes; the last entry is the end. */
 const offsetsOf = (tensors: ReadonlyArray<Tensor.Tensor>): Uint8Array => {
   const offsets = new BigInt64Array(tensors.length + 1)
   let at = 0
@@ -48,13 +48,12 @@ const offsetsOf = (tensors: ReadonlyArray<Tensor.Tensor>): Uint8Array => {
 
 type Outputs = Result["outputs"]
 
-/** Data of a record must have the same fields, and those the same types and trailing shapes. */
+/** Data in a record must have the same fields, with the same types and trailing shapes. */
 const formOf = (output: Outputs[number]): string =>
   Array.from(output, ([name, { shape, values }]) => `${name} ${values.constructor.name} ${shape.slice(1).join(",")}`)
     .toSorted()
     .join("; ")
 
-/** Neighbours of one form. */
 const alike = (outputs: Outputs): ReadonlyArray<Outputs> => {
   const runs: Array<Array<Outputs[number]>> = []
   let form: string | undefined
@@ -92,7 +91,7 @@ const toMessage = ({ kind, metrics, outputs }: Result): ForwardBackwardOutput =>
 
 export const encode = (result: Result): Uint8Array => Binary.encode(ForwardBackwardOutputSchema, toMessage(result))
 
-/** The rows of a record's data, cut at its offsets. */
+/** The rows of a record's data, split at its offsets. */
 const readRecord = Effect.fnUntraced(function* ({ fields, numDatums }: ArrayRecord) {
   const named = Object.entries(fields)
   const count = Number(numDatums) || Math.max(0, (named[0]?.[1].offsets.length ?? 8) / 8 - 1)

@@ -1,7 +1,4 @@
-/**
- * Bodies of futures: every operation is answered at once with the id of a request, whose result is asked for until it
- * is there.
- */
+/** Bodies of futures: every operation immediately returns a request id, which the client polls for the result. */
 import { wire } from "@atropos/core/service/api/Fields"
 import { Schema } from "effect"
 import { LoraConfig } from "./Model.ts"
@@ -14,41 +11,40 @@ export const Pending = wire({
   loraConfig: optional(LoraConfig),
   status: optional(Schema.String),
   requestId: Schema.NonEmptyString,
-  /** One for each sample asked for; clients from 0.26.2 on want them. */
+  /** One per requested sample; clients from 0.26.2 on expect them. */
   sampleSequenceIds: optional(Schema.Array(Schema.String))
 })
 export type Pending = typeof Pending.Type
 
 export const RetrieveFuture = wire({
   requestId: Schema.String,
-  /** Whether a large result may be announced first (`MetadataOnly`). */
+  /** Allow a large result to be announced first (`MetadataOnly`). */
   allowMetadataOnly: optional(Schema.Boolean)
 })
 
 export const queueStates = ["active", "paused_capacity", "paused_rate_limit"] as const
 
-/** Not yet. */
 export const TryAgain = wire({
   type: Schema.Literal("try_again"),
   requestId: optional(Schema.String),
-  /** One of `queueStates`; others are taken for active. */
+  /** One of `queueStates`; other values count as active. */
   queueState: optional(Schema.String),
   queueStateReason: optional(Schema.String)
 })
 
-/** The result is there and large: it comes to one who does not allow this answer. */
+/** The result is ready but large: poll again without allowing this response. */
 export const MetadataOnly = wire({
   status: Schema.Literal("complete_metadata"),
   responsePayloadSize: optional(Count)
 })
 
-/** The operation failed: `user` for what it was asked, `server` for how it was done. */
+/** The operation failed: `user` because of its input, `server` because of the server. */
 export const Failed = Schema.Struct({
   error: Schema.String,
   category: optional(Schema.String)
 })
 
-/** Errors of HTTP, as FastAPI writes them: text, or a list of what is wrong with the request. */
+/** HTTP errors in FastAPI's format: text, or a list of validation errors. */
 export const Detail = Schema.Struct({ detail: Schema.Unknown })
 
 export const CancelFuture = wire({ requestId: Schema.String })

@@ -1,4 +1,4 @@
-/** Bodies about a model in training: an adapter on a base model, with the numbers of its requests. */
+/** Bodies about a model in training: an adapter on a base model, with numbered requests. */
 import { wire } from "@atropos/core/service/api/Fields"
 import { Schema } from "effect"
 import { Count, Metadata, optional } from "./Optional.ts"
@@ -13,12 +13,12 @@ export const LoraConfig = wire({
 })
 export type LoraConfig = typeof LoraConfig.Type
 
-/** Fixed for a model's life; `adamw` where none is given. */
+/** Fixed for a model's life; default `adamw`. */
 export const OptimizerConfig = Schema.Struct({ type: Schema.String })
 
 export const CreateModel = wire({
   sessionId: Schema.String,
-  /** From 0, one for each model of the session: the same number again is the same model. */
+  /** From 0, one per model of the session: the same number is the same model. */
   modelSeqId: Count,
   baseModel: Schema.String,
   userMetadata: optional(Metadata),
@@ -27,7 +27,6 @@ export const CreateModel = wire({
   type: optional(Schema.Literal("create_model"))
 })
 
-/** What the future of create_model comes to. */
 export const ModelCreated = wire({
   modelId: Schema.NonEmptyString,
   baseModel: optional(Schema.String),
@@ -46,7 +45,9 @@ export const ModelData = wire({
   tokenizerId: optional(Schema.String)
 })
 
-/** What get_info answers.
+/**
+ * Response of get_info.
+ *
  * @public
  */
 export const Info = wire({

@@ -1,4 +1,4 @@
-/** Bodies of an optimizer step: AdamW with the gradients added up since the last one. */
+/** Bodies of an optimizer step: AdamW with the gradients accumulated since the last one. */
 import { wire } from "@atropos/core/service/api/Fields"
 import { Schema } from "effect"
 import { Count, optional } from "./Optional.ts"
@@ -9,12 +9,12 @@ export const AdamParams = wire({
   beta2: optional(Schema.Finite),
   eps: optional(Schema.Finite),
   weightDecay: optional(Schema.Finite),
-  /** Largest norm of the whole gradient; 0: no limit. */
+  /** Max norm of the whole gradient; 0: no limit. */
   gradClipNorm: optional(Schema.Finite)
 })
 export type AdamParams = typeof AdamParams.Type
 
-/** What a parameter is that was not sent. */
+/** Defaults of omitted parameters. */
 export const adamDefaults = {
   learningRate: 0.0001,
   beta1: 0.9,
@@ -28,12 +28,12 @@ export const OptimStep = wire({
   modelId: Schema.String,
   seqId: optional(Count),
   type: optional(Schema.Literal("optim_step")),
-  /** Absent where the optimizer is another one, which then is named in `optimizerParams`. */
+  /** Absent for another optimizer, which is then named in `optimizerParams`. */
   adamParams: optional(AdamParams),
   optimizerParams: optional(Schema.Unknown)
 })
 
-/** What its future comes to; figures by name, the norm of the gradient among them where the server tells. */
+/** Its result; metrics by name, including the gradient norm if the server reports it. */
 export const OptimStepped = Schema.Struct({
   metrics: optional(Schema.Record(Schema.String, Schema.Number)),
   type: optional(Schema.Literal("optim_step"))

@@ -1,4 +1,4 @@
-/** Where the operations of the Tinker protocol are, below the server's address. All are POST but those of `get`. */
+/** Paths of the Tinker protocol's operations below the server's address. All are POST except those of `get`. */
 
 export const root = "/api/v1"
 
@@ -30,5 +30,5 @@ export const get = {
   trainingRuns: `${root}/training_runs`
 } as const
 
-/** The content type of binary bodies; results of forward_backward and asample are asked for in it. */
+/** Content type of binary bodies; requested for results of forward_backward and asample. */
 export const binary = "application/x-protobuf"

@@ -1,6 +1,6 @@
 /**
- * What asample answers: tokens with their logprobs, and the prompt's logprobs where they were asked for, NaN where a
- * token has none (the first one).
+ * The response of asample: tokens with their logprobs, and the prompt's logprobs on request, NaN for a token without
+ * one (the first).
  */
 import { create } from "@bufbuild/protobuf"
 import { Effect } from "effect"
@@ -15,7 +15,7 @@ import {
 import * as Tensor from "./Tensor.ts"
 import { WireError } from "./WireError.ts"
 
-/** The likeliest tokens of each position: matrices (length, k), token -1 and logprob NaN where there are fewer. */
+/** Most likely tokens of each position: matrices (length, k), padded with token -1 and logprob NaN. */
 export interface Top {
   readonly k: number
   readonly tokens: Int32Array
@@ -23,7 +23,7 @@ export interface Top {
 }
 
 export interface Sequence {
-  /** `stop`: a stop token or string; `length`: no room left. */
+  /** `stop`: a stop token or string; `length`: token limit reached. */
   readonly stopReason: "stop" | "length"
   readonly tokens: Int32Array
   readonly logprobs: Float32Array | undefined
@@ -34,7 +34,7 @@ export interface Answer {
   readonly sequences: ReadonlyArray<Sequence>
   readonly promptLogprobs: Float32Array | undefined
   readonly promptTop: Top | undefined
-  /** Tokens of the prompt that had been read before. */
+  /** Prompt tokens taken from the prefix cache. */
   readonly promptCacheHits: number
 }
 
@@ -83,7 +83,7 @@ export const decode = Effect.fnUntraced(function* (bytes: Uint8Array) {
   for (const [index, sequence] of message.sequences.entries()) {
     const what = `sample ${index}`
     const tokens = yield* ints(sequence.tokens, `tokens of ${what}`)
-    // Absent and empty both mean that none were computed, but for a sample without tokens.
+    // Absent and empty both mean that none were computed, except for a sample without tokens.
     const logprobs =
       sequence.logprobs === undefined || (sequence.logprobs.length === 0 && tokens.length > 0)
         ? undefined

@@ -1,6 +1,6 @@
 /**
- * Bodies of requests for samples. Their answers are binary (`SampleAnswer`). Tokens stay the array that the JSON was
- * parsed to: they are looked at once, and not copied.
+ * Bodies of sampling requests. Responses are binary (`SampleAnswer`). Token lists remain the parsed JSON arrays: they
+ * are validated once and not copied.
  */
 import { wire } from "@atropos/core/service/api/Fields"
 import { Schema } from "effect"
@@ -8,7 +8,7 @@ import { Count, optional } from "./Optional.ts"
 
 export const CreateSamplingSession = wire({
   sessionId: Schema.String,
-  /** From 0, with those of save_weights_for_sampler: the same number again is the same sampling session. */
+  /** From 0, shared with save_weights_for_sampler: the same number is the same sampling session. */
   samplingSessionSeqId: Count,
   baseModel: optional(Schema.String),
   modelPath: optional(Schema.String),
@@ -26,7 +26,7 @@ const areTokens = (value: unknown): value is ReadonlyArray<number> =>
 export const TokenIds = Schema.declare(areTokens, { expected: "a list of token ids" })
 
 /**
- * A piece of a prompt; SDKs of 2025 leave the type of text out. What is no text is kept as it came, to be refused by
+ * A chunk of a prompt; SDKs of 2025 omit the type of text. Non-text chunks are kept as received, to be rejected by
  * name.
  */
 export const TextChunk = Schema.Struct({ tokens: TokenIds, type: Schema.optionalKey(Schema.Literal("encoded_text")) })
@@ -56,9 +56,9 @@ export const Sample = wire({
   baseModel: optional(Schema.String),
   modelPath: optional(Schema.String),
   samplingSessionId: optional(Schema.String),
-  /** From 0 in a sampling session: the same number again is the same request. */
+  /** From 0 in a sampling session: the same number is the same request. */
   seqId: optional(Count),
-  /** Whether the prompt's own logprobs are answered too. */
+  /** Also return the prompt's own logprobs. */
   promptLogprobs: optional(Schema.Boolean),
   promptLogprobsLastN: optional(Count),
   topkPromptLogprobs: optional(Count),
@@ -70,7 +70,7 @@ export const Sample = wire({
 })
 export type Sample = typeof Sample.Type
 
-/** The ids of a prompt; undefined where a part of it is no text. */
+/** The ids of a prompt; undefined if a chunk is not text. */
 export const promptTokens = ({ chunks }: typeof ModelInput.Type): ReadonlyArray<number> | undefined => {
   const ids: Array<number> = []
   for (const chunk of chunks) {

@@ -1,6 +1,6 @@
 /**
- * Bodies of the start of a conversation: what client and server agree on, which models there are, and the session,
- * which lives as long as its heartbeats come.
+ * Bodies of the handshake: configuration, available models, and the session, which lives as long as its heartbeats
+ * arrive.
  */
 import { wire } from "@atropos/core/service/api/Fields"
 import { Schema } from "effect"
@@ -8,16 +8,15 @@ import { Count, Metadata, optional } from "./Optional.ts"
 
 export const ClientConfigRequest = wire({ sdkVersion: Schema.String })
 
-/** The server's wishes to its clients; each has a default, and there may be more. */
+/** The server's settings for its clients; each has a default, and there may be more. */
 export const ClientConfig = wire({
   pjwtAuthEnabled: optional(Schema.Boolean),
-  /** Bodies of forward_backward are compressed with zstd. */
+  /** Compress bodies of forward_backward with zstd. */
   protoCompressFwdbwd: optional(Schema.Boolean),
-  /** Data a request of forward_backward may hold. */
   fwdbwdMaxChunkLen: optional(Count),
-  /** Bytes its tensors may take, before compression. */
+  /** Max bytes of its tensors, before compression. */
   fwdbwdMaxChunkBytesCount: optional(Count),
-  /** Whether the requests of one batch may be sent at once, the first one last. */
+  /** Allow sending the requests of one batch concurrently, the first one last. */
   parallelFwdbwdChunks: optional(Schema.Boolean),
   sampleMaxConcurrentRequests: optional(Count),
   sampleUseRetrieveFutures: optional(Schema.Boolean),
@@ -36,7 +35,7 @@ export const configDefaults = {
 
 export const SupportedModel = wire({
   modelName: optional(Schema.String),
-  /** Tokens of prompt and completion. */
+  /** Max tokens of prompt and completion. */
   maxContextLength: optional(Count),
   trainable: optional(Schema.Boolean),
   sampleable: optional(Schema.Boolean)
@@ -69,7 +68,9 @@ export const Heartbeat = wire({
 
 export const HeartbeatSeen = wire({ type: optional(Schema.Literal("session_heartbeat")) })
 
-/** Clients send it, nobody needs it.
+/**
+ * Sent by clients, unused.
+ *
  * @public
  */
 export const Telemetry = wire({

@@ -1,15 +1,14 @@
 /**
- * Arrays of numbers in binary messages: elements in row order, little endian.
+ * Encodes and decodes arrays of numbers in binary messages: row-major elements, little endian.
  *
- * Reading copies: bytes of a message lie at any offset. Lengths are checked against shapes before anything is read by
- * them.
+ * Decoding copies, because a message's bytes may be unaligned. Lengths are checked against shapes first.
  */
 import { create } from "@bufbuild/protobuf"
 import { Effect } from "effect"
 import { ElementType, type Tensor as Message, TensorSchema } from "./gen/tinker_pb.ts"
 import { WireError } from "./WireError.ts"
 
-/** Whole numbers (token ids) or real ones. */
+/** Integers (token ids) or floating-point numbers. */
 export type Numbers = Int32Array | Float32Array
 
 export interface Tensor {
@@ -17,7 +16,7 @@ export interface Tensor {
   readonly shape: ReadonlyArray<number>
 }
 
-/** No tensor of one message has as many elements. */
+/** Max elements of a tensor in one message. */
 const mostElements = 0x4000_0000
 
 const fail = (message: string) => Effect.fail(new WireError({ message }))
@@ -26,7 +25,7 @@ const names: { readonly [Type in number]: string } = { 1: "float32", 2: "int64",
 
 const sizes: { readonly [Type in number]: number } = { 1: 4, 2: 8, 3: 4, 4: 2 }
 
-/** A copy of `bytes` in memory of its own; `slice` of Node's buffers is none. */
+/** A copy of `bytes` in its own buffer; `slice` of Node's buffers does not copy. */
 const aligned = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer
 
 /** Elements of a type: int64 as int32 (they are ids), bfloat16 as float32. */
@@ -59,12 +58,12 @@ export const readNumbers = Effect.fnUntraced(function* (bytes: Uint8Array, type:
 
 const sizeOf = (shape: ReadonlyArray<number>): number => shape.reduce((product, length) => product * length, 1)
 
-/** Elements that compressed tensors of one message may still become. */
+/** Remaining element budget of one message's expanded compressed tensors. */
 export interface Room {
   left: number
 }
 
-/** Rows of a compressed matrix, with `pad` where it lists nothing. */
+/** Expands rows of a compressed matrix; unlisted elements are `pad`. */
 const expand = Effect.fnUntraced(function* (
   { shape, values }: Tensor,
   starts: Numbers,
@@ -94,7 +93,7 @@ const expand = Effect.fnUntraced(function* (
   return { values: dense, shape } satisfies Tensor
 })
 
-/** A tensor of a message; one without a shape is a row. `pad` stands where a compressed one lists nothing. */
+/** A tensor of a message; one without a shape is a row. `pad` fills unlisted elements of a compressed one. */
 export const read = Effect.fnUntraced(function* (
   message: Message,
   what: string,
@@ -126,11 +125,11 @@ export const read = Effect.fnUntraced(function* (
   }
 })
 
-/** The bytes of an array in its own memory. */
+/** The bytes of an array, sharing its memory. */
 export const bytesOf = ({ buffer, byteLength, byteOffset }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
 
-/** As int64: the lower half, and the sign over the whole upper one. */
+/** As int64: the lower half, and the sign extended over the upper one. */
 const wide = (values: Int32Array): Int32Array => {
   const halves = new Int32Array(2 * values.length)
   for (let at = 0; at < values.length; at++) {
@@ -140,7 +139,7 @@ const wide = (values: Int32Array): Int32Array => {
   return halves
 }
 
-/** Whole numbers as int64, as clients send token ids; real ones as float32. */
+/** Integers as int64, as clients send token ids; floating-point numbers as float32. */
 export const write = ({ shape, values }: Tensor): Message =>
   create(TensorSchema, {
     encoding: { case: "dense", value: bytesOf(values instanceof Int32Array ? wide(values) : values) },
@@ -148,8 +147,6 @@ export const write = ({ shape, values }: Tensor): Message =>
     shape: shape.map(BigInt)
   })
 
-/** A row of numbers. */
 export const row = (values: Numbers): Tensor => ({ values, shape: [values.length] })
 
-/** The bytes a tensor takes in a request. */
 export const byteLength = ({ values }: Tensor): number => values.length * (values instanceof Int32Array ? 8 : 4)

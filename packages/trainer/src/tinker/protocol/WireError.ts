@@ -1,4 +1,4 @@
-/** A message that is not what its sender calls it: cut off, of another type, with numbers that do not fit together. */
+/** A malformed message: truncated, of another type, or with inconsistent numbers. */
 import { Schema } from "effect"
 
 export class WireError extends Schema.TaggedError<WireError>()("WireError", {

@@ -1,6 +1,6 @@
 /**
- * Bounds of the numbers of requests, checked before anything is allocated, waited for or written by them. What a number
- * means is the service's to say; here is what it may be at most.
+ * Checks numbers in requests against bounds, before they determine allocations, waits or writes. The service interprets
+ * them; these are only limits.
  */
 import { Effect } from "effect"
 import * as Sampling from "../protocol/Sampling.ts"
@@ -10,13 +10,12 @@ import type { Service } from "../service/Service.ts"
 type Given = number | null | undefined
 type Bound = readonly [name: string, value: Given, minimum: number, maximum: number]
 
-/** Numbers by which clients count their models, sampling sessions and operations. */
+/** Max number of a client's models, sampling sessions and operations. */
 export const maxNumber = 2 ** 31 - 1
-/** A hundred years: what is to be kept for ever has no ttl. */
+/** A hundred years; checkpoints to be kept forever have no ttl. */
 export const maxTtlSeconds = 100 * 366 * 86_400
-/** Alternatives of one position. */
 const maxTop = 256
-/** Positions of all completions of a request, with their alternatives: a quarter of a gigabyte. */
+/** Max positions of all completions of a request, with their alternatives: a quarter of a gigabyte. */
 const maxPositions = 2 ** 25
 const maxTemperature = 100
 const maxStops = 64
@@ -24,7 +23,7 @@ const maxStopCharacters = 1024
 
 const refuse = (message: string) => Effect.fail(new Refused({ status: 400, message }))
 
-/** Fails by the first number that is out of its bounds; what was not sent is. */
+/** Fails for the first number out of bounds; omitted ones are valid. */
 export const check = (...bounds: ReadonlyArray<Bound>): Effect.Effect<void, Refused> => {
   const broken = bounds.find(
     ([, value, minimum, maximum]) => value !== undefined && value !== null && !(value >= minimum && value <= maximum)
@@ -50,7 +49,6 @@ export const numbers = (sent: {
 const stopsOf = (stop: Sampling.SamplingParams["stop"]): ReadonlyArray<number | string> =>
   stop === undefined || stop === null ? [] : typeof stop === "string" ? [stop] : stop
 
-/** The numbers of a request for samples. */
 export const sample = (
   value: Sampling.Sample,
   { limits: { maxSequenceTokens, vocabSize }, settings: { maxSamples } }: Pick<Service, "limits" | "settings">

@@ -1,4 +1,4 @@
-/** Requests and answers of the Tinker server: bodies as the protocol's values, errors as FastAPI writes them. */
+/** Decodes requests and encodes responses of the Tinker server; errors are in FastAPI's format. */
 import { BodyLimit } from "@atropos/core"
 import * as JsonBounds from "@atropos/core/base/JsonBounds"
 import { Context, Effect, Result, Schema } from "effect"
@@ -8,7 +8,7 @@ import { Refused } from "../service/Failures.ts"
 
 export type Answer = HttpServerResponse.HttpServerResponse
 
-/** Bytes a body may have. */
+/** Max body size, bytes. */
 export const MaxBytes = Context.Reference<number>("@atropos/trainer/tinker/server/Http/MaxBytes", {
   defaultValue: () => 64 * 2 ** 20
 })
@@ -24,10 +24,10 @@ const busy = new Refused({
   message: "the requests under way fill the room there is for bodies: come again"
 })
 
-/** Numbers of data come in lists, by the million; of all else there is as much as anywhere. */
+/** Data has millions of numbers in lists; other limits are the usual ones. */
 const bounds: JsonBounds.Bounds = { ...JsonBounds.usual, values: 4_000_000 }
 
-/** The body of a request that says it is of this type; one of JSON is checked by its bounds. */
+/** The body of a request declared as this type; JSON is checked against its bounds. */
 const bytesOf = (type: RegExp, wanted: string, maxBytes = Number.POSITIVE_INFINITY) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -54,12 +54,10 @@ const bytesOf = (type: RegExp, wanted: string, maxBytes = Number.POSITIVE_INFINI
 
 export const binary = bytesOf(isBinary, Paths.binary)
 
-/** Whether a request's body is binary. */
 export const hasBinary = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
   isBinary.test(headers["content-type"] ?? "")
 )
 
-/** Whether the client asks for a binary answer. */
 export const wantsBinary = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
   (headers["accept"] ?? "").includes(Paths.binary)
 )
@@ -73,10 +71,10 @@ const parsed = Effect.fnUntraced(function* (maxBytes: number) {
   return { json, bytes: bytes.byteLength }
 })
 
-/** Bytes of a form: of all that has no data and no prompt in it. */
+/** Max bytes of bodies without data or prompts. */
 const formBytes = 2 ** 20
 
-/** Reads a body as a value of the protocol, with its size; what is wrong with it is said by its place. */
+/** Decodes a body, and returns its size; errors state the path of the problem. */
 export const body = <S extends Schema.Codec<unknown, unknown>>(schema: S, maxBytes = formBytes) => {
   const decode = Schema.decodeUnknownResult(schema)
   return Effect.gen(function* () {
@@ -93,7 +91,7 @@ export const bytes = (body: Uint8Array): Answer => HttpServerResponse.uint8Array
 
 export const json = (value: unknown, status = 200): Answer => HttpServerResponse.jsonUnsafe(value, { status })
 
-/** What is refused; 429 says when to come again. */
+/** Converts a rejection to a response; 429 includes the retry delay. */
 export const toAnswer = ({ message, status }: Refused): Answer =>
   HttpServerResponse.jsonUnsafe(
     { detail: message },

@@ -1,4 +1,4 @@
-/** forward_backward as JSON, as SDKs before 0.25 send it and ask for its result. */
+/** forward_backward as JSON: requests and results of SDKs before 0.25. */
 import { Effect, Schema } from "effect"
 import type * as FB from "../protocol/ForwardBackward.ts"
 import type * as FBResult from "../protocol/ForwardBackwardResult.ts"
@@ -28,7 +28,7 @@ const Input = Schema.Struct({
   loss_fn_config: optional(Schema.Record(Schema.String, Schema.Union([Schema.Finite, Schema.String])))
 })
 
-/** The endpoint of forward alone has a name of its own for the same. */
+/** The forward endpoint uses another field name for the same data. */
 const body = Http.body(
   Schema.Struct({
     model_id: Schema.String,
@@ -58,7 +58,7 @@ const tensorOf = Effect.fnUntraced(function* (
   return [name, { values, shape: shape ?? [data.length] }]
 })
 
-/** A request in JSON, with its size. Its number is 0 where it has none. */
+/** A JSON request, with its size. Its number is 0 if absent. */
 export const request = Effect.gen(function* () {
   const { bytes, value } = yield* body
   const input = value.forward_backward_input ?? value.forward_input

@@ -1,4 +1,4 @@
-/** What there is: training runs, which are models with their checkpoints, those of earlier sessions too. */
+/** Routes that list training runs: models with their checkpoints, including those of earlier sessions. */
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import * as Protocol from "../protocol/Checkpoint.ts"
@@ -18,7 +18,7 @@ const encodeRuns = Schema.encodeSync(Protocol.TrainingRuns)
 const encodeCheckpoints = Schema.encodeSync(Protocol.Checkpoints)
 const encodeInfo = Schema.encodeSync(Protocol.WeightsInfo)
 
-/** The run that a path names, without escapes: the router has read them. */
+/** The run in the path, which the router has already unescaped. */
 const runId = Effect.flatMap(HttpRouter.params, ({ run = "" }) =>
   CheckpointPath.isModelId(run) ? Effect.succeed(run) : Effect.fail(notFound(`there is no training run ${run}`))
 )
@@ -49,7 +49,7 @@ const described = ({ checkpoints }: Service, saved: CheckpointFolder.Saved) =>
     expiresAt: saved.info.expires === null ? null : CheckpointFolder.iso(saved.info.expires)
   }))
 
-/** A model as a training run; undefined where nothing is known of it. */
+/** A model as a training run; undefined if unknown. */
 const runOf = Effect.fnUntraced(function* (service: Service, id: string) {
   const model = service.sessions.models().find((one) => one.id === id)
   const saved = yield* service.checkpoints.ofModel(id)
@@ -106,7 +106,6 @@ const allCheckpoints = (service: Service) =>
     )
   })
 
-/** The checkpoint that a path of the API names. */
 const named = ({ checkpoints }: Service) =>
   Effect.gen(function* () {
     const { kind = "", name = "", run = "" } = yield* HttpRouter.params

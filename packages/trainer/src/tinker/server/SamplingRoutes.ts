@@ -1,4 +1,4 @@
-/** Sampling sessions, samples, and the results of everything that was promised. */
+/** Routes of sampling sessions, samples, and the results of all futures. */
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { randomUUID } from "node:crypto"
@@ -49,7 +49,7 @@ const jsonOf = ({ promptLogprobs, sequences }: SampleAnswer.Answer) => ({
       : Array.from(promptLogprobs, (logprob) => (Number.isNaN(logprob) ? null : logprob))
 })
 
-/** Whose weights a request samples from, under which owner and id its result is kept. */
+/** The weights of a request, and the owner and id of its result. */
 const askedBy = Effect.fnUntraced(function* (service: Service, sample: Sampling.Sample) {
   const { samplers, sessions } = service
   if (sample.samplingSessionId !== undefined && sample.samplingSessionId !== null) {
@@ -82,7 +82,7 @@ const sample = (service: Service) =>
     return answer
   })
 
-/** Results from here on are announced first, where the client allows it. */
+/** Larger results are announced first, if the client allows it. */
 const announcedBytes = 2 ** 20
 
 const retrieve = ({ futures }: Service) =>

@@ -1,4 +1,4 @@
-/** What clients ask first, and about themselves: what they should do, which models there are, sessions, telemetry. */
+/** Routes of the handshake: client configuration, available models, sessions, telemetry. */
 import { Effect, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import * as Paths from "../protocol/Paths.ts"

@@ -1,12 +1,11 @@
 /**
- * Who may ask the Tinker server: whoever sends one of the keys in `ATROPOS_TINKER_KEYS` (comma separated) as
- * `X-API-Key`. Without the setting any key is taken; the SDK sends none that does not begin with `tml-`.
+ * Authorizes clients of the Tinker server by one of the keys in `ATROPOS_TINKER_KEYS` (comma separated) in `X-API-Key`.
+ * Without the setting any key is accepted; the SDK only sends keys that start with `tml-`.
  */
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import { Config, Effect, Option, Redacted } from "effect"
 import { Refused } from "../service/Failures.ts"
 
-/** Where keys are set. */
 export const setting = "ATROPOS_TINKER_KEYS"
 
 const prefix = "tml-"
@@ -24,7 +23,7 @@ export const make = (keys: ReadonlyArray<Redacted.Redacted>) => {
   }
 }
 
-/** The keys of `ATROPOS_TINKER_KEYS`; none where it is not set. */
+/** The keys of `ATROPOS_TINKER_KEYS`; empty if unset. */
 export const configured: Effect.Effect<
   ReadonlyArray<Redacted.Redacted>,
   BearerTokens.AuthConfigError | Config.ConfigError

@@ -1,9 +1,8 @@
 /**
- * Our engine behind the API of Tinker: the official SDK, and what is built on it, trains and samples here.
+ * Serves our engine over Tinker's API, below `/api/v1` (`protocol/Paths`), for the official SDK and software built on
+ * it.
  *
- * Below `/api/v1` (`protocol/Paths`): sessions and models, forward_backward, optim_step, weights, samples, futures, and
- * what there is. Errors are `{"detail": …}`. One base model, one adapter for each model in training. Only `/healthz`
- * asks nobody for a key.
+ * Errors are `{"detail": …}`. One base model, one adapter per model in training. Only `/healthz` needs no key.
  */
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as BrowserGuard from "@atropos/core/http/BrowserGuard"
@@ -26,9 +25,9 @@ import * as WeightRoutes from "./WeightRoutes.ts"
 
 export interface Options extends Service.Options {
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
-  /** Any of these may ask; empty: everybody may. */
+  /** Accepted keys; empty: no key needed. */
   readonly keys?: ReadonlyArray<Redacted.Redacted>
   /** Serve other machines without keys. Default: no. */
   readonly allowInsecure?: boolean
@@ -45,7 +44,7 @@ const unknownPath: Handler = Effect.flatMap(HttpServerRequest.HttpServerRequest,
   Effect.fail(notFound(`there is no ${method} ${url.split("?", 1)[0]} here`))
 )
 
-/** Failures and defects as answers; the server goes on. */
+/** Turns failures and defects into responses, so that the server continues. */
 const answered = (handler: Handler) =>
   handler.pipe(
     Effect.catchTag("Refused", (refused) => Effect.succeed(Http.toAnswer(refused))),
@@ -88,7 +87,7 @@ const layerRoutes = (service: Service.Service, keys: ReadonlyArray<Redacted.Reda
     })
   )
 
-/** No page of the web has a key; without keys this stands at the door. */
+/** Keys keep web pages out; without keys this guard does. */
 const guard = ({ host, keys = [] }: Options) =>
   keys.length > 0
     ? Layer.empty

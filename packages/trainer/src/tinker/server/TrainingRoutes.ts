@@ -1,4 +1,4 @@
-/** Models and what is done to them: each request promises a result under an id (`Futures`). */
+/** Routes of models and their operations: each request returns the id of a future result (`Futures`). */
 import { Deferred, Effect } from "effect"
 import * as FB from "../protocol/ForwardBackward.ts"
 import * as FBResult from "../protocol/ForwardBackwardResult.ts"
@@ -26,13 +26,11 @@ const optimStep = Http.body(OptimProtocol.OptimStep)
 export const pending = (requestId: string, modelId: string | undefined, more: object = {}): Http.Answer =>
   Http.json({ request_id: requestId, future_id: requestId, model_id: modelId, status: "pending", ...more })
 
-/** Refuses other base models than the one there is. */
 export const checkBase = ({ names }: Service, name: string | null | undefined): Effect.Effect<void, Refused> =>
   name === null || name === undefined || names.includes(name)
     ? Effect.void
     : Effect.fail(notFound(`the base model here is ${names[0]}, not ${name}`))
 
-/** Operations on a model, in their turn. */
 export const submit = Effect.fnUntraced(function* (
   { sessions }: Service,
   modelId: string,
@@ -140,7 +138,7 @@ const forwardBackward = (service: Service, isForwardOnly: boolean) =>
     })
   })
 
-/** Beyond it a step makes infinities of whatever it is given. */
+/** Above it any step gives infinite weights. */
 const maxRate = 1000
 
 const isUnit = (beta: number) => beta >= 0 && beta < 1
@@ -180,9 +178,8 @@ const stepOf = (service: Service) =>
     })
   })
 
-/** The fields that were sent. */
 const present = <A extends object>(given: A) =>
-  // What is left has no null.
+  // Nulls were just removed.
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined)) as {
     readonly [K in keyof A]?: Exclude<A[K], null | undefined>
   }

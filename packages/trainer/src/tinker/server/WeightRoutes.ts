@@ -1,4 +1,4 @@
-/** Weights that are kept: saved under a name, saved to sample from, and loaded to go on from. */
+/** Routes of stored weights: saved under a name, saved for sampling, and loaded to resume. */
 import { Effect } from "effect"
 import * as OptimizerThread from "../../local/OptimizerThread.ts"
 import * as Protocol from "../protocol/Checkpoint.ts"
@@ -71,7 +71,6 @@ const saveForSampler = (service: Service) =>
     })
   })
 
-/** Goes on from a checkpoint, in a model that is there. */
 const restore = (
   { checkpoints }: Service,
   trained: TrainedModel,

@@ -1,8 +1,8 @@
 /**
- * Adapters of several kinds on one base model: its weights are shared, every kind has a layout of its own.
+ * Creates adapters of several kinds on one base model: they share its weights, and every kind has its own layout.
  *
- * The sampler runs one graph for all of them, with adapters of the largest rank on every layer: smaller ones are
- * written into it with zeros around them, and B is multiplied by what the scales differ in. The product is the same.
+ * The sampler runs one graph for all of them, with adapters of the largest rank on every layer: smaller ones are padded
+ * with zeros, and B is multiplied by the ratio of scales. The product is the same.
  */
 import * as Pieces from "../../base/Pieces.ts"
 import * as Lora from "../../model/Lora.ts"
@@ -12,14 +12,12 @@ import * as Parameters from "../../model/Parameters.ts"
 import * as Peft from "../../model/Peft.ts"
 import * as Tensors from "../../model/Tensors.ts"
 
-/** What clients choose of an adapter. */
 export interface Kind {
   readonly rank: number
   readonly trainAttn: boolean
   readonly trainMlp: boolean
 }
 
-/** A model with an adapter to train. */
 export interface Adapted extends Model {
   readonly adapter: Lora.LoraSettings
   readonly kind: Kind
@@ -28,7 +26,6 @@ export interface Adapted extends Model {
 export const modulesOf = (config: ModelConfig, { trainAttn, trainMlp }: Kind): ReadonlyArray<Tensors.Projection> =>
   Tensors.adaptable(config).filter((name) => (Tensors.projections[name] === "mlp" ? trainMlp : trainAttn))
 
-/** The base model with an adapter of a kind, whose values come from `seed`. */
 export const adapt = (base: Model, kind: Kind, alpha: number): Adapted => {
   const projections = modulesOf(base.config, kind)
   const adapter = { r: kind.rank, alpha, rslora: false, targetModules: projections }
@@ -44,10 +41,10 @@ export const adapt = (base: Model, kind: Kind, alpha: number): Adapted => {
   }
 }
 
-/** First values of an adapter; equal seeds give equal ones. */
+/** Initial values of an adapter, deterministic by seed. */
 export const initial = ({ layout }: Adapted, seed: number) => Pieces.yielding(() => Lora.initialPieces(layout, seed))
 
-/** The same adapter in a layout of at least its rank, on at least its layers. */
+/** The same adapter in a layout with at least its rank and layers. */
 export const widen = (from: Adapted, parameters: Float32Array, to: Adapted): Float32Array => {
   const wide = new Float32Array(to.layout.size)
   const factor = Lora.scaleOf(from.adapter) / Lora.scaleOf(to.adapter)

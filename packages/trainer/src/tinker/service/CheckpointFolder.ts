@@ -1,10 +1,8 @@
 /**
- * Saved weights on disk: `<folder>/<model>/weights/<name>` and `…/sampler_weights/<name>`, each a PEFT folder with
- * `checkpoint.json`, and those of `weights` with the optimizer's moments too (`trainer_state.safetensors`). Clients
- * call them `tinker://<model>/weights/<name>`. They appear whole (`AtomicFolder`), survive the server, and are removed
- * once their time is over.
- *
- * Weights of sampling sessions lie under `.snapshots`, and do not outlive the server.
+ * Stores weights on disk: `<folder>/<model>/weights/<name>` and `…/sampler_weights/<name>`, each a PEFT folder with
+ * `checkpoint.json`; those of `weights` also have the optimizer's moments (`trainer_state.safetensors`). Written
+ * atomically (`AtomicFolder`); removed once expired. Weights of sampling sessions are under `.snapshots`, until the
+ * server ends.
  */
 import * as MakeFolder from "@atropos/core/base/MakeFolder"
 import { Clock, DateTime, Effect, FileSystem, Path, Schema } from "effect"
@@ -17,7 +15,7 @@ import * as CheckpointPath from "./CheckpointPath.ts"
 import { broken, notFound, type Refused, wrong } from "./Failures.ts"
 import type * as Model from "../../model/Model.ts"
 
-/** What a date can be: the time of a damaged file must not break every list that it is in. */
+/** Range of valid dates: a damaged file must not break every list that contains it. */
 const time = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 8.64e15 }))
 
 const Info = Schema.Struct({
@@ -28,7 +26,6 @@ const Info = Schema.Struct({
   alpha: Schema.Finite,
   train_attn: Schema.Boolean,
   train_mlp: Schema.Boolean,
-  /** Updates that made the weights. */
   updates: Schema.Natural,
   /** Milliseconds since 1970. */
   created: time,
@@ -50,7 +47,7 @@ const infoFile = "checkpoint.json"
 const stateFile = "trainer_state.safetensors"
 const snapshots = ".snapshots"
 
-/** Colons are no part of names of folders everywhere. */
+/** Some file systems do not allow colons in folder names. */
 const folderName = (modelId: string): string => modelId.replaceAll(":", "~")
 const modelIdOf = (folder: string): string => folder.replaceAll("~", ":")
 
@@ -63,7 +60,6 @@ export interface Saving {
   readonly metadata: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The files below a folder of checkpoints. */
 const filesOf = Effect.fnUntraced(function* (root: string) {
   const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const fs = yield* FileSystem.FileSystem
@@ -73,7 +69,7 @@ const filesOf = Effect.fnUntraced(function* (root: string) {
     join,
     here: <A, E>(effect: Effect.Effect<A, E, FileSystem.FileSystem | Path.Path>) =>
       Effect.provideContext(effect, services),
-    /** Ids and names that clients give were checked; nothing else becomes a path. */
+    /** Client-supplied ids and names must pass these checks to become a path. */
     folderOf: ({ kind, modelId, name }: CheckpointPath.Address) => {
       if (!CheckpointPath.isModelId(modelId) || !CheckpointPath.isName(name)) throw new Error(`no path: ${modelId}`)
       return join(root, folderName(modelId), kind, name)
@@ -84,7 +80,6 @@ const filesOf = Effect.fnUntraced(function* (root: string) {
 })
 type Files = Effect.Success<ReturnType<typeof filesOf>>
 
-/** Fills a checkpoint's folder. */
 const fill =
   ({ fs, join }: Files, saving: Saving, info: Info, withMoments: boolean) =>
   (partial: string) =>
@@ -114,9 +109,8 @@ const infoOf = Effect.fnUntraced(function* (base: string, modelId: string, savin
   } satisfies Info
 })
 
-/** What there is, and is not over. */
 const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) => {
-  /** A checkpoint that is there and not over; its folder may still turn out damaged. */
+  /** An existing, unexpired checkpoint; its folder may still be damaged. */
   const find = (address: CheckpointPath.Address): Effect.Effect<Saved, Refused> =>
     Effect.gen(function* () {
       const folder = folderOf(address)
@@ -133,7 +127,6 @@ const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) 
     names.map(modelIdOf).filter((id) => CheckpointPath.isModelId(id) && !id.startsWith("."))
   )
 
-  /** All of a model's that are not over, oldest first. */
   const ofModel = Effect.fnUntraced(function* (modelId: string) {
     if (!CheckpointPath.isModelId(modelId)) return []
     const found: Array<Saved> = []
@@ -151,7 +144,6 @@ const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) 
     find,
     modelIds,
     ofModel,
-    /** Removes what is over. */
     sweep: Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       for (const modelId of yield* modelIds) {
@@ -193,7 +185,7 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
         for (const name of yield* list(folder)) bytes += Number((yield* fs.stat(join(folder, name))).size)
         return bytes
       }),
-    /** Writes a checkpoint; one that is there is replaced only where `overwrite` says so. */
+    /** Writes a checkpoint; replaces an existing one only with `overwrite`. */
     save: Effect.fnUntraced(function* (address: CheckpointPath.Address, saving: Saving, overwrite: boolean) {
       yield* CheckpointPath.check(address.name)
       const folder = folderOf(address)
@@ -210,7 +202,7 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
       )
       return CheckpointPath.of(address)
     }),
-    /** Writes weights of a sampling session; answers with their folder. */
+    /** Writes weights of a sampling session; returns their folder. */
     saveSnapshot: Effect.fnUntraced(function* (id: string, modelId: string, saving: Saving) {
       const folder = join(root, snapshots, folderName(id))
       yield* Effect.mapError(fs.makeDirectory(join(root, snapshots), { recursive: true }), failed)
@@ -222,13 +214,11 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
     readSnapshot: (folder: string, model: Adapters.Adapted) => Effect.mapError(here(Peft.read(folder, model)), failed),
     removeSnapshot: (folder: string) => Effect.ignore(fs.remove(folder, { recursive: true, force: true })),
     adaptedOf,
-    /** The adapter of a folder, and its values. */
     readWeights: Effect.fnUntraced(function* (saved: Saved) {
       const model = yield* adaptedOf(saved)
       const parameters = yield* here(Peft.read(saved.folder, model)).pipe(Effect.mapError(failed))
       return { model, parameters }
     }),
-    /** Where training stood. */
     readState: Effect.fnUntraced(function* (saved: Saved) {
       const model = yield* adaptedOf(saved)
       const vectors = yield* here(StateFile.read(join(saved.folder, stateFile), model.layout)).pipe(
@@ -247,5 +237,4 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
   }
 })
 
-/** A time as clients read it. */
 export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))

@@ -1,6 +1,6 @@
 /**
- * What saved weights are called: `tinker://<model>/weights/<name>`, to train on, and
- * `tinker://<model>/sampler_weights/<name>`, to sample from.
+ * Names of stored weights: `tinker://<model>/weights/<name>`, for training, and
+ * `tinker://<model>/sampler_weights/<name>`, for sampling.
  */
 import { Effect } from "effect"
 import { type OperationFailed, wrong } from "./Failures.ts"
@@ -22,14 +22,13 @@ export const isModelId = (id: string): boolean => idPattern.test(id)
 
 export const of = ({ kind, modelId, name }: Address): string => `tinker://${modelId}/${kind}/${name}`
 
-/** The address that a path names; undefined where it is none. */
+/** The address in a path; undefined if invalid. */
 export const parse = (path: string): Address | undefined => {
   const [, modelId = "", kind, name = ""] = /^tinker:\/\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(path) ?? []
   const known = kinds.find((one) => one === kind)
   return known !== undefined && isModelId(modelId) && isName(name) ? { modelId, kind: known, name } : undefined
 }
 
-/** A name that clients may give. */
 export const check = (name: string): Effect.Effect<string, OperationFailed> =>
   isName(name)
     ? Effect.succeed(name)

@@ -1,8 +1,8 @@
 /**
- * The data of a forward_backward, checked: everything that would be computed silently wrong is refused by name.
+ * Validates the data of a forward_backward; rejects by name everything that would silently give wrong results.
  *
- * Position t predicts `targets[t]` from the tokens up to t. `weights` are those of cross-entropy, 1 where none are
- * given; `logprobs` (of the policy that sampled) and `advantages` are those of the policy losses.
+ * Position t predicts `targets[t]` from the tokens up to t. `weights` are for cross-entropy, default 1; `logprobs` (of
+ * the sampling policy) and `advantages` are for the policy losses.
  */
 import { Effect } from "effect"
 import type { Datum } from "../protocol/ForwardBackward.ts"
@@ -22,13 +22,13 @@ export interface Item {
 
 export interface Limits {
   readonly vocabSize: number
-  /** Longest datum, tokens. */
+  /** Max datum length, tokens. */
   readonly maxPositions: number
 }
 
 const shapeText = (shape: ReadonlyArray<number>) => `[${shape.join(", ")}]`
 
-/** An input as a row of `length` numbers. */
+/** Reads an input as a row of `length` numbers. */
 const rowOf = Effect.fnUntraced(function* (tensor: Tensor, length: number, name: string, at: number) {
   const [rows = 0, ...rest] = tensor.shape
   if (rows !== length || rest.some((width) => width !== 1)) {
@@ -106,11 +106,10 @@ const readOne = Effect.fnUntraced(function* (datum: Datum, at: number, loss: Los
 
 export interface Read {
   readonly items: ReadonlyArray<Item>
-  /** Of each datum: it is as many items (`Targets`). */
+  /** Per datum, the number of items it is split into (`Targets`). */
   readonly widths: ReadonlyArray<Targets.Width>
 }
 
-/** The data, or the first thing that is wrong with it. */
 export const read = Effect.fnUntraced(function* (
   data: ReadonlyArray<Datum>,
   loss: Loss,

@@ -1,8 +1,8 @@
 /**
- * What goes wrong on the server's side of the protocol.
+ * Errors on the server's side of the protocol.
  *
- * A request that cannot be taken is `Refused`: an HTTP error with `detail`. One that was taken has a future, and that
- * comes to `OperationFailed`: of category `user` where another request would have gone well, else `server`.
+ * A rejected request is `Refused`: an HTTP error with `detail`. An accepted one has a future, which fails with
+ * `OperationFailed`: of category `user` if another request would have succeeded, else `server`.
  */
 import { Schema } from "effect"
 
@@ -17,10 +17,9 @@ export class OperationFailed extends Schema.TaggedError<OperationFailed>()("Oper
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** The request was wrong; says what would be right. */
+/** An invalid request; the message states what is valid. */
 export const wrong = (message: string): OperationFailed => new OperationFailed({ category: "user", message })
 
-/** The server could not do it. */
 export const broken =
   (what: string) =>
   (cause: { readonly message: string }): OperationFailed =>
@@ -28,8 +27,8 @@ export const broken =
 
 export const notFound = (message: string): Refused => new Refused({ status: 404, message })
 
-/** It was there, and is no more: the SDK asks for it anew, or stops asking. */
+/** It no longer exists: the SDK requests it again, or stops polling. */
 export const gone = (message: string): Refused => new Refused({ status: 410, message })
 
-/** There is too much to do: the SDK waits and comes again. */
+/** Overloaded: the SDK waits and retries. */
 export const busy = (message: string): Refused => new Refused({ status: 429, message })

@@ -1,16 +1,13 @@
 /**
- * Results by the id of their request, until they are asked for.
- *
- * A result is kept for some time after it came, so that an answer that got lost can be asked for again; the oldest ones
- * go sooner where all of them together take too much memory. What is asked for later, or was never promised here, is
- * gone (410).
+ * Holds results by request id until they are retrieved, and for some time afterwards, in case a response is lost; the
+ * oldest are dropped earlier if memory is short. Dropped and unknown results are gone (410).
  */
 import { Clock, Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { gone, OperationFailed, type Refused } from "./Failures.ts"
 
-/** What an operation comes to, in the forms it can be asked for in. */
+/** Result of an operation, in the formats it can be requested in. */
 export interface Outcome {
-  /** Where the client asks for binary. */
+  /** If the client accepts binary. */
   readonly binary?: Uint8Array
   readonly json: () => unknown
 }
@@ -22,15 +19,16 @@ export type Retrieved =
 
 export interface Futures {
   /**
-   * Promises the result of `run`, which goes on whatever becomes of who asked. The same id again is the same future.
+   * Creates a future for the result of `run`, which continues if the client disconnects. The same id is the same
+   * future.
    */
   readonly promise: (id: string, owner: string, run: Effect.Effect<Outcome, OperationFailed>) => Effect.Effect<void>
   readonly has: (id: string) => boolean
-  /** The result, if it comes within a long poll. */
+  /** The result, if it arrives within a long poll. */
   readonly retrieve: (id: string) => Effect.Effect<Retrieved, Refused>
-  /** Stops an operation; its result is that it was cancelled. */
+  /** Stops an operation; its result is then a cancellation error. */
   readonly cancel: (id: string) => Effect.Effect<void>
-  /** Forgets all of an owner's, and stops what is running. */
+  /** Drops all futures of an owner, and stops running ones. */
   readonly forget: (owner: string) => Effect.Effect<void>
 }
 
@@ -38,18 +36,17 @@ interface Future {
   readonly owner: string
   readonly result: Deferred.Deferred<Outcome, OperationFailed>
   fiber: Fiber.Fiber<void> | undefined
-  /** When the result came. */
   doneAt: number | undefined
   bytes: number
 }
 
-/** Clients wait 45 seconds for an answer. */
+/** Clients wait 45 seconds for a response. */
 const longPoll = "25 seconds"
 
 const cancelled = new OperationFailed({ category: "user", message: "the operation was cancelled" })
 const interrupted = new OperationFailed({ category: "server", message: "the operation was interrupted" })
 
-/** Results, however small. */
+/** Max number of results, of any size. */
 const maxKept = 65_536
 
 export interface Settings {
@@ -62,7 +59,7 @@ export const make = Effect.fnUntraced(function* ({
   keptMillis
 }: Settings): Effect.fn.Return<Futures, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  /** In the order they were promised. */
+  /** In order of creation. */
   const futures = new Map<string, Future>()
   let bytes = 0
 
@@ -71,7 +68,7 @@ export const make = Effect.fnUntraced(function* ({
     bytes -= future.bytes
   }
 
-  /** Lets go of what is old, or too much. */
+  /** Drops old results, and the oldest if there are too many. */
   const sweep = Effect.map(Clock.currentTimeMillis, (now) => {
     for (const [id, future] of futures) {
       if (future.doneAt === undefined) continue
@@ -139,7 +136,7 @@ export const make = Effect.fnUntraced(function* ({
   }
 })
 
-/** A defect is the server's failure, and is logged; the server goes on. */
+/** Logs a defect and turns it into a server failure, so that the server continues. */
 const sound = (run: Effect.Effect<Outcome, OperationFailed>): Effect.Effect<Outcome, OperationFailed> =>
   Effect.catchDefect(run, (defect) =>
     Effect.andThen(

@@ -1,9 +1,6 @@
 /**
- * The training graphs of all adapters: one for each layout and loss, made when it is first used, and one for logprobs
- * alone. The few used last stay loaded. The frozen weights are mapped from their files by each, and are one copy in
- * memory.
- *
- * Callers take turns (`turn`): a graph is in use by one of them at a time, and is not unloaded meanwhile.
+ * Holds the training graphs of all adapters: one per layout and loss, built on first use, and one for logprobs only.
+ * The most recently used stay loaded; all share the mapped frozen weights. One caller at a time uses a graph (`turn`).
  */
 import { Effect, Exit, Scope, Semaphore } from "effect"
 import * as Pieces from "../../base/Pieces.ts"
@@ -46,7 +43,6 @@ interface Loaded {
   readonly scope: Scope.Closeable
 }
 
-/** Graphs that stay loaded. */
 const most = 6
 
 const failed = broken("the graph failed")
@@ -56,7 +52,7 @@ const keyOf = ({ adapter, kind }: Adapted) => `${kind.rank} ${kind.trainAttn} ${
 export const make = Effect.fnUntraced(function* (
   base: Model.Model,
   tokenBudget: number,
-  /** Bytes that the process may take. Default: what is there. */
+  /** Memory limit of the process, bytes. Default: the available memory. */
   memory?: number
 ): Effect.fn.Return<Graphs, never, Executor | Scope.Scope> {
   const executor = yield* Executor
@@ -69,13 +65,13 @@ export const make = Effect.fnUntraced(function* (
   )
   const { attention, chunks, headRows, pieces, remat } = plan
   const options = { ...TrainGraph.defaults, attention, pieces, chunks, headRows, remat, entropy: false }
-  /** Those used last at the end. */
+  /** Most recently used last. */
   const loaded = new Map<string, Loaded>()
 
   const load = Effect.fnUntraced(function* (graph: Effect.Effect<Graph>) {
     const scope = yield* Scope.fork(owner)
     const onnx = yield* Effect.flatMap(graph, (built) => Pieces.yielding(() => Onnx.toOnnxPieces(built)))
-    // Frozen weights are not rearranged: that would be a copy of them for each graph.
+    // Frozen weights are not prepacked, which would copy them for each graph.
     const program = yield* executor.load(onnx, { prepack: false }).pipe(
       Scope.provide(scope),
       Effect.onError(() => Scope.close(scope, Exit.void))

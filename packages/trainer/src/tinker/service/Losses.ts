@@ -1,6 +1,6 @@
 /**
- * The losses that clients name: a loss per token for the graph, and the same for the host, which answers
- * `elementwise_loss` from the logprobs that the graph gave. All are sums over tokens, as the protocol says.
+ * Implements the losses that clients name: per token in the graph, and on the host, which computes `elementwise_loss`
+ * from the graph's logprobs. All are sums over tokens, as the protocol specifies.
  *
  *     cross_entropy         ℓ = -w log π
  *     importance_sampling   ℓ = -r A                                 r = π / q, q the policy that sampled
@@ -8,8 +8,8 @@
  *     cispo                 ℓ = -sg(clip(r, low, high)) A log π      sg: no gradient
  *     dro                   ℓ = -(A log π - β/2 (log r)^2)
  *
- * low and high are `clip_low_threshold` and `clip_high_threshold`, bounds of the ratio, 0.8 and 1.2 unless given; β is
- * `beta`, which has no default. log r is bounded by ±20. https://tinker-docs.thinkingmachines.ai/losses
+ * low and high are `clip_low_threshold` and `clip_high_threshold`, bounds of the ratio, default 0.8 and 1.2; β is
+ * `beta`, which has no default. log r is clamped to ±20. https://tinker-docs.thinkingmachines.ai/losses
  */
 import { Effect } from "effect"
 import type { Graph } from "../../graph/Graph.ts"
@@ -18,27 +18,25 @@ import * as Objective from "../../loss/Objective.ts"
 import type { LossConfig } from "../protocol/ForwardBackward.ts"
 import { type OperationFailed, wrong } from "./Failures.ts"
 
-/** What the loss of one token is made of. */
 export interface TokenInputs {
   readonly logprob: number
-  /** Of the policy that sampled. */
+  /** Under the sampling policy. */
   readonly oldLogprob: number
   readonly advantage: number
-  /** Of cross-entropy; 1 for the others. */
+  /** For cross-entropy; 1 for the others. */
   readonly weight: number
 }
 
 export interface Loss {
   readonly name: string
-  /** Equal for losses that have one graph. */
+  /** Equal for losses that share a graph. */
   readonly key: string
-  /** Whether it looks at `logprobs` and `advantages`; else at `weights`. */
+  /** True if it uses `logprobs` and `advantages`; else it uses `weights`. */
   readonly isPolicyGradient: boolean
   readonly objective: Objective.Objective
   readonly ofToken: (inputs: TokenInputs) => number
 }
 
-/** Bound of log ratios. */
 const bound = 20
 
 const logRatio = ({ logprob, oldLogprob }: TokenInputs) => Math.min(bound, Math.max(-bound, logprob - oldLogprob))
@@ -149,7 +147,7 @@ const settingsOf = Effect.fnUntraced(function* (
   return { low, high, beta }
 })
 
-/** The loss of a name; fails where there is none, or with settings that it does not have. */
+/** The loss of a name; fails for an unknown name or unsupported settings. */
 export const make = Effect.fnUntraced(function* (
   name: string,
   config: LossConfig

@@ -1,32 +1,30 @@
 /**
- * The operations of a model, run one at a time in the order of their numbers, which count from 1.
+ * Runs a model's operations one at a time in the order of their numbers, from 1. The same number is the same operation.
  *
- * Requests may come in any order: each waits for those before it. The same number again is the same operation. One that
- * does not come makes those after it fail, after some time. Where too many wait, further ones are told to come again,
- * but never the next one in order: the others wait for that.
+ * Requests wait for earlier numbers, and fail if one does not arrive in time. If too many wait, more are told to retry,
+ * except the next one in order.
  */
 import { Deferred, Effect, Queue, type Scope } from "effect"
 import { busy, gone, type OperationFailed, type Refused, wrong } from "./Failures.ts"
 import type { Futures, Outcome } from "./Futures.ts"
 
 export interface Operation {
-  /** Absent where the client does not count: then it is the next one. */
+  /** Absent if the client does not number operations: then the next number. */
   readonly number: number | undefined
-  /** Of its body, which waits with it. */
+  /** Size of its body while it is queued. */
   readonly bytes: number
   readonly run: Effect.Effect<Outcome, OperationFailed>
-  /** Is told why it failed, or was given up before it ran. */
+  /** Called with the reason if it failed or was dropped before it ran. */
   readonly onFailure?: (reason: string) => void
 }
 
 export interface Operations {
-  /** Takes an operation; answers with the id of its future. */
+  /** Queues an operation; returns the id of its future. */
   readonly submit: (operation: Operation) => Effect.Effect<string, Refused>
-  /** Whether something waits or runs. */
   readonly isBusy: () => boolean
 }
 
-/** What waits, of all models of the server. */
+/** Queue size over all models of the server. */
 export interface Room {
   bytes: number
   readonly mostBytes: number
@@ -42,7 +40,7 @@ export interface Options {
 
 interface Waiting {
   readonly number: number
-  /** Its turn has come, or will not. */
+  /** Completes when its turn has come, or fails. */
   readonly turn: Deferred.Deferred<void, OperationFailed>
   readonly done: Deferred.Deferred<void>
 }
@@ -55,18 +53,16 @@ export const make = Effect.fnUntraced(function* ({
   room
 }: Options): Effect.fn.Return<Operations, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  /** The first number that has not come yet. */
   let next = 1
-  /** Came before one with a smaller number. */
+  /** Operations that arrived before a smaller number. */
   const early = new Map<number, Waiting>()
   const turns = yield* Queue.unbounded<Waiting>()
   let unfinished = 0
-  /** The number that is being waited for. */
+  /** The number with a running timeout. */
   let watched = 0
 
   const idOf = (number: number) => `${model}:${number}`
 
-  /** Lets one after the other run. */
   yield* Effect.forkScoped(
     Effect.forever(
       Effect.gen(function* () {
@@ -77,7 +73,6 @@ export const make = Effect.fnUntraced(function* ({
     )
   )
 
-  /** All that is in order now. */
   const release = Effect.suspend(() => {
     const ready: Array<Waiting> = []
     for (let waiting = early.get(next); waiting !== undefined; waiting = early.get(next)) {
@@ -87,7 +82,7 @@ export const make = Effect.fnUntraced(function* ({
     return Queue.offerAll(turns, ready)
   })
 
-  /** Gives up on a number that does not come. */
+  /** Fails waiting operations if a number does not arrive in time. */
   const watch = Effect.fnUntraced(function* (missing: number) {
     yield* Effect.sleep(`${gapSeconds} seconds`)
     if (next !== missing || early.size === 0) return

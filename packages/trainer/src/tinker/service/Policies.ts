@@ -1,32 +1,31 @@
 /**
- * Weights in the sampler's memory, by name: read when they are first used, and let go of when others need the room.
- * Those that are in use stay.
+ * Keeps weights in the sampler's memory, by name: loaded on first use, and evicted if others need the memory. Weights
+ * in use are never evicted.
  *
- * The base model is always there: it is the adapter whose product is zero.
+ * The base model is always loaded: it is an adapter whose product is zero.
  */
 import { Effect, Semaphore } from "effect"
 import type { EngineFailed, Shape as Engine } from "../../engine/Engine.ts"
 import { broken, type OperationFailed } from "./Failures.ts"
 
 export interface Policies {
-  /** Runs `use` while the weights of that name are loaded; `read` gives them, in the sampler's layout. */
+  /** Runs `use` while the weights of that name are loaded; `read` returns them, in the sampler's layout. */
   readonly use: <A, E, R>(
     name: string,
     read: Effect.Effect<Float32Array, OperationFailed>,
     use: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | OperationFailed, R>
-  /** Lets go of weights that nobody will ask for again. */
+  /** Unloads weights that will not be requested again. */
   readonly release: (name: string) => Effect.Effect<void>
 }
 
-/** The name of the base model's. */
 export const base = "base"
 
 const failed = broken("the weights cannot be sampled from") as (error: EngineFailed) => OperationFailed
 
 export const make = Effect.fnUntraced(function* (engine: Engine, most: number): Effect.fn.Return<Policies> {
   const turn = yield* Semaphore.make(1)
-  /** How many use them; those used last at the end. */
+  /** Number of users; most recently used last. */
   const loaded = new Map<string, number>()
 
   const makeRoom = Effect.suspend(() => {
@@ -36,7 +35,7 @@ export const make = Effect.fnUntraced(function* (engine: Engine, most: number): 
     return Effect.forEach(surplus, engine.unload, { discard: true })
   })
 
-  /** Counts one more user of the weights, once they are loaded. */
+  /** Adds a user of the weights, once they are loaded. */
   const enter = (name: string, read: Effect.Effect<Float32Array, OperationFailed>) =>
     turn.withPermits(1)(
       Effect.gen(function* () {

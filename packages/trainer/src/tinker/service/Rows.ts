@@ -1,23 +1,22 @@
 /**
- * Data side by side in rows, and rows in micro-batches: what one run of a training graph computes.
+ * Packs data into rows, and rows into micro-batches, for runs of a training graph.
  *
- * Every datum lies in one row, whole. Rows of a micro-batch have one length; it is the longest datum's, rounded up to
- * one of few lengths, or as much as the token budget allows. Equal data give equal rows.
+ * A datum is never split. Rows of a micro-batch have one length: the longest datum's, rounded up to one of few lengths,
+ * or as much as the token budget allows. Deterministic.
  */
 import type { MicroBatch } from "../../local/MicroBatch.ts"
 import * as RowPacking from "../../local/RowPacking.ts"
 import type { Item } from "./Data.ts"
 
 export interface Settings {
-  /** Most positions of a micro-batch, where a row is no longer than that. */
+  /** Max positions of a micro-batch, unless a single row is longer. */
   readonly tokenBudget: number
-  /** Row lengths are multiples of it. */
+  /** Row lengths are multiples of this. */
   readonly multiple: number
 }
 
 export interface Placed {
   readonly item: number
-  /** Its first position among those of the micro-batch. */
   readonly at: number
   readonly length: number
 }
@@ -27,7 +26,7 @@ export interface Rows {
   readonly placed: ReadonlyArray<Placed>
 }
 
-/** Lengths come in steps of this, or of a sixteenth of what is longer. */
+/** Lengths are multiples of this, or of about a sixteenth for longer ones. */
 const step = 16
 
 const rounded = (length: number, multiple: number): number => {
@@ -97,7 +96,6 @@ const fill = (
   return { microBatch, placed }
 }
 
-/** The micro-batches of data. */
 export const pack = (
   items: ReadonlyArray<Item>,
   isPolicyGradient: boolean,
@@ -106,7 +104,7 @@ export const pack = (
   const lengths = items.map(({ tokens }) => tokens.length)
   const total = lengths.reduce((sum, length) => sum + length, 0)
   const longest = Math.max(...lengths)
-  // One row of everything, where that is short; else rows of up to four of the longest.
+  // One row of everything if that is short; else rows of up to four times the longest.
   const capacity = rounded(Math.max(longest, Math.min(total, 4 * longest, tokenBudget)), multiple)
   const rows = RowPacking.pack(lengths, [capacity])
   const together = Math.max(1, Math.floor(tokenBudget / capacity))

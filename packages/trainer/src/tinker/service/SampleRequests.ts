@@ -1,9 +1,9 @@
 /**
- * A request for samples as the engine is asked, and the engine's answer as the protocol has it.
+ * Converts sampling requests to the engine's, and the engine's answers to the protocol's.
  *
- * Logprobs are those of the distribution at the request's temperature, before top-k and top-p. A completion keeps the
- * token or the characters that stopped it. Without `stop` it ends with the model's own end; strings end it beside that,
- * token ids instead.
+ * Logprobs are of the distribution at the request's temperature, before top-k and top-p. A completion keeps the token
+ * or characters that stopped it. Without `stop` it ends with the model's own end tokens; stop strings apply in addition
+ * to these, stop token ids instead of them.
  */
 import type { Tokenizer } from "@atropos/core"
 import { Effect } from "effect"
@@ -13,7 +13,7 @@ import type * as SampleAnswer from "../protocol/SampleAnswer.ts"
 import * as Sampling from "../protocol/Sampling.ts"
 import { broken, type OperationFailed, wrong } from "./Failures.ts"
 
-/** The tokens and strings that end a completion: the client's, else the model's own. */
+/** Stop tokens and strings of a completion: the client's, else the model's own. */
 const stopsOf = (stop: Sampling.SamplingParams["stop"], endTokenIds: ReadonlyArray<number>) => {
   if (stop === undefined || stop === null || stop.length === 0) return { strings: [], tokens: endTokenIds }
   if (typeof stop === "string") return { strings: [stop], tokens: endTokenIds }
@@ -28,7 +28,7 @@ const unsupported = (sample: Sampling.Sample): string | undefined => {
   return undefined
 }
 
-/** Alternatives of several positions as matrices; where there are fewer, the protocol's token 0 and logprob -99999. */
+/** Alternatives of several positions as matrices, padded with the protocol's token 0 and logprob -99999. */
 const topOf = (
   rows: ReadonlyArray<{ readonly tokens: ReadonlyArray<number>; readonly logprobs: ReadonlyArray<number> } | undefined>,
   k: number
@@ -47,7 +47,10 @@ export interface Limits {
   readonly maxSequenceTokens: number
 }
 
-/** What the engine is asked, checked. A completion may be as long as the prompt leaves room, whatever is asked for. */
+/**
+ * Validates a request for the engine. A completion's length is limited to what the prompt leaves, even if more is
+ * requested.
+ */
 export const read = Effect.fnUntraced(function* (
   sample: Sampling.Sample,
   { endTokenIds, maxSequenceTokens }: Limits
@@ -87,7 +90,7 @@ export const read = Effect.fnUntraced(function* (
 
 type Asked = Completions.Request & { readonly policy: string }
 
-/** Logprobs of the prompt's tokens, where they are asked for; the first one has none. */
+/** Logprobs of the prompt's tokens, if requested; the first has none. */
 const promptOf = Effect.fnUntraced(function* (
   engine: Engine,
   { policy, promptTokens }: Asked,
@@ -106,7 +109,6 @@ const promptOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Asks the engine. */
 export const asker = (engine: Engine, tokenizer: Tokenizer.TokenizerShape) => {
   const completions = Completions.make(engine, tokenizer)
   return (request: Asked, sample: Sampling.Sample): Effect.Effect<SampleAnswer.Answer, OperationFailed> => {
@@ -131,6 +133,6 @@ export const asker = (engine: Engine, tokenizer: Tokenizer.TokenizerShape) => {
 
 const sampleFailed = broken("the sampler")
 
-/** What the engine says, as an operation's failure: of the client where the request was. */
+/** Converts an engine error to an operation failure, of category `user` for invalid requests. */
 const toFailure = (error: { readonly _tag: string; readonly message: string }): OperationFailed =>
   error._tag === "InvalidRequest" || error._tag === "PromptTooLong" ? wrong(error.message) : sampleFailed(error)

@@ -1,8 +1,8 @@
 /**
- * Sampling sessions: whose weights are sampled from, under an id that clients ask by.
+ * Manages sampling sessions: the weights to sample from, by client-visible id.
  *
- * Weights are the base model's, those of a checkpoint, or those that a model had when it was asked for a sampling
- * session; the latter lie on disk for as long as the session, or until nobody used them for some time.
+ * Weights are the base model's, a checkpoint's, or a model's at the time it was asked for a sampling session; the
+ * latter are on disk for the life of the session, or until unused for some time.
  */
 import { Clock, Effect, Result } from "effect"
 import type { Shape as Engine } from "../../engine/Engine.ts"
@@ -15,7 +15,6 @@ import { notFound, type OperationFailed, Refused } from "./Failures.ts"
 import * as Policies from "./Policies.ts"
 import * as SampleRequests from "./SampleRequests.ts"
 
-/** Where a sampling session's weights come from. */
 export type Source =
   | { readonly from: "base" }
   | { readonly from: "checkpoint"; readonly saved: CheckpointFolder.Saved }
@@ -25,7 +24,6 @@ export interface SamplingSession {
   readonly id: string
   readonly session: string
   readonly source: Source
-  /** As the client gave it. */
   readonly modelPath: string | undefined
   usedAt: number
 }
@@ -34,12 +32,12 @@ export interface Options {
   readonly base: Model
   readonly engine: Engine
   readonly checkpoints: CheckpointFolder.CheckpointFolder
-  /** The adapter that the sampler's graph has room for. */
+  /** The largest adapter that fits the sampler's graph. */
   readonly widest: Adapters.Adapted
   readonly endTokenIds: ReadonlyArray<number>
   readonly maxPolicies: number
   readonly maxSequenceTokens: number
-  /** Completions that may be under way and wait. */
+  /** Max completions running or waiting. */
   readonly maxSamples: number
 }
 
@@ -101,7 +99,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     open: Effect.fnUntraced(function* (id: string, session: string, source: Source, modelPath: string | undefined) {
       sessions.set(id, { id, session, source, modelPath, usedAt: yield* Clock.currentTimeMillis })
     }),
-    /** The weights that a path or a base model's name mean; a checkpoint must be of this base model. */
+    /** The weights of a path or a base model's name; a checkpoint must be of this base model. */
     sourceOf: Effect.fnUntraced(function* (modelPath: string | null | undefined): Effect.fn.Return<Source, Refused> {
       if (modelPath === undefined || modelPath === null) return { from: "base" }
       const address = CheckpointPath.parse(modelPath)
@@ -122,7 +120,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
       }
       return { from: "checkpoint", saved }
     }),
-    /** Counts the completions of a request until it is answered; undefined: there are too many already. */
+    /** Counts the completions of a request until it is answered; undefined if there are too many. */
     admit: (count: number) => {
       if (unanswered > 0 && unanswered + count > options.maxSamples) return undefined
       unanswered += count
@@ -140,7 +138,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
         drop,
         { discard: true }
       ),
-    /** Lets go of weights of sampling sessions that nobody used for that long. */
+    /** Drops weights of sampling sessions that were unused for this long. */
     sweep: (unusedMillis: number) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis

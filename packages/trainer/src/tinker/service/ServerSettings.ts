@@ -1,4 +1,4 @@
-/** Limits of the Tinker server: what its clients may hold, and for how long. */
+/** Limits of the Tinker server per client: resources and their lifetimes. */
 import { field, fromFields } from "@atropos/core/base/Settings"
 import { Schema } from "effect"
 

@@ -1,4 +1,4 @@
-/** The parts of the Tinker server, put together for its routes. */
+/** Assembles the parts of the Tinker server for its routes. */
 import { Effect, type FileSystem, type Path, Schema, type Scope } from "effect"
 import * as Engine from "../../engine/Engine.ts"
 import type { EngineSettings } from "../../engine/EngineSettings.ts"
@@ -17,9 +17,9 @@ import type { ServerSettings } from "./ServerSettings.ts"
 
 export interface Service {
   readonly base: Model.Model
-  /** What clients may call the base model; the first is its name. */
+  /** Names of the base model for clients; the first is the canonical one. */
   readonly names: ReadonlyArray<string>
-  /** What clients load the tokenizer by: a folder, or a hub id. */
+  /** Name by which clients load the tokenizer: a folder or hub id. */
   readonly tokenizerId: string
   readonly sessions: Sessions.Sessions
   readonly futures: Futures.Futures
@@ -30,22 +30,21 @@ export interface Service {
 }
 
 export interface Options {
-  /** A model with frozen weights; its own adapter is not looked at. */
+  /** A model with frozen weights; its own adapter is ignored. */
   readonly base: Model.Model
   readonly names: ReadonlyArray<string>
   readonly tokenizerId: string
-  /** Where checkpoints lie. */
   readonly folder: string
   readonly settings: ServerSettings
-  /** Where samples are computed; training runs where the executor does. */
+  /** Device for sampling; training runs on the executor's. */
   readonly device: DeviceKind
-  /** Bytes that the process may take. Default: what is there. */
+  /** Memory limit of the process, bytes. Default: the available memory. */
   readonly memory?: number
-  /** Of the sampler. Default: the engine's. */
+  /** Cache sizes of the sampler. Default: the engine's. */
   readonly caches?: Pick<EngineSettings, "kvMemoryMegabytes" | "prefixCacheMegabytes">
 }
 
-/** The server's parts cannot be made: its folder cannot be written, or the sampler does not take the model. */
+/** The server's parts cannot be created: its folder is not writable, or the sampler rejects the model. */
 export class ServiceError extends Schema.TaggedError<ServiceError>()("ServiceError", {
   message: Schema.String,
   cause: Schema.Defect()
@@ -54,7 +53,7 @@ export class ServiceError extends Schema.TaggedError<ServiceError>()("ServiceErr
 const failed = (what: string) => (cause: { readonly message: string }) =>
   new ServiceError({ message: `${what}: ${cause.message}`, cause })
 
-/** Results that are kept for a client to come back for, all together. */
+/** Max bytes of results kept for clients, in total. */
 const keptBytes = 512 * 2 ** 20
 
 export const make = Effect.fnUntraced(function* ({
@@ -74,7 +73,7 @@ export const make = Effect.fnUntraced(function* ({
     model: decoding,
     initial: { policy: Policies.base, policyVersion: 0, parameters: new Float32Array(widest.layout.size) },
     device,
-    // The door is at `Samplers.admit`: what was let in is not refused any more.
+    // Admission is at `Samplers.admit`: an admitted request is not rejected later.
     settings: { maxWaiting: 1_000_000, ...caches }
   }).pipe(Effect.mapError(failed("the model cannot be sampled from")))
   const limits = { maxSequenceTokens: config.maxPositions, vocabSize: config.vocabSize }

@@ -1,6 +1,6 @@
 /**
- * Sessions of clients, and their models. A session lives as long as its heartbeats come, or something is asked in it;
- * with it go its models, results and sampling sessions, but never what was saved under a name.
+ * Manages client sessions and their models. A session lives as long as its heartbeats arrive or it receives requests;
+ * its models, results and sampling sessions end with it, but never named checkpoints.
  */
 import { Clock, Deferred, Effect, Exit, Scope } from "effect"
 import { randomInt, randomUUID } from "node:crypto"
@@ -28,13 +28,13 @@ export interface Session {
 export interface TrainingModel {
   readonly id: string
   readonly session: string
-  /** As the client called it. */
+  /** As named by the client. */
   readonly baseModel: string
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   readonly operations: Operations.Operations
   readonly ready: Deferred.Deferred<TrainedModel.TrainedModel, OperationFailed>
   readonly scope: Scope.Closeable
-  /** Once it is made. */
+  /** Set once it is created. */
   kind: Adapters.Kind | undefined
   trained: TrainedModel.TrainedModel | undefined
   usedAt: number
@@ -46,7 +46,6 @@ export interface NewModel {
   readonly metadata: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Where a model begins. */
 export type Beginning =
   | { readonly from: "scratch"; readonly kind: Adapters.Kind; readonly seed: number | undefined }
   | { readonly from: "checkpoint"; readonly saved: Saved; readonly withOptimizer: boolean }
@@ -61,13 +60,13 @@ export interface Options {
 }
 
 export interface Sessions {
-  /** Looked at, it lives on. */
+  /** Also keeps the session alive. */
   readonly sessionOf: (id: string) => Effect.Effect<Session, Refused>
   readonly modelOf: (id: string) => Effect.Effect<TrainingModel, Refused>
   readonly all: () => ReadonlyArray<Session>
   readonly models: () => ReadonlyArray<TrainingModel>
   readonly open: (metadata: Session["metadata"]) => Effect.Effect<Session, Refused>
-  /** The model of that number, whose future is `createdId`; made now where it is not there yet. */
+  /** The model of that number, whose future is `createdId`; created if it does not exist. */
   readonly createModel: (
     session: Session,
     model: NewModel,
@@ -75,11 +74,10 @@ export interface Sessions {
   ) => Effect.Effect<TrainingModel, Refused>
   readonly unload: (model: TrainingModel) => Effect.Effect<void>
   readonly end: (session: Session) => Effect.Effect<void>
-  /** Ends sessions whose heartbeats have stopped. */
+  /** Ends sessions without heartbeats. */
   readonly sweep: Effect.Effect<void>
 }
 
-/** The id of the future that a model is made by. */
 export const createdId = ({ id }: Pick<TrainingModel, "id">): string => `${id}:created`
 
 const createdAnswer = (
@@ -118,16 +116,15 @@ const start = Effect.fnUntraced(function* (
 
 interface Parts extends Options {
   readonly owner: Scope.Scope
-  /** All there are, by id. */
   readonly models: Map<string, TrainingModel>
   readonly room: Operations.Room
 }
 
-/** Loads the beginning of a model; a rank that is too large is refused. */
+/** Loads a model's initial state; rejects a rank that is too large. */
 const begin = (options: Parts, entry: TrainingModel, beginning: Beginning) =>
   Effect.gen(function* () {
     const { graphs, settings } = options
-    // Before anything is allocated by it.
+    // Before anything is allocated for it.
     const rank = beginning.from === "scratch" ? beginning.kind.rank : beginning.saved.info.rank
     if (rank > settings.maxRank) {
       return yield* wrong(`the rank ${rank} is more than this server allows: ${settings.maxRank} (--max_rank)`)
@@ -168,7 +165,7 @@ const makeModel = (options: Parts): Sessions["createModel"] =>
     models.set(id, entry)
     const made = begin(options, entry, beginning).pipe(
       Effect.map(({ model }) => ({ json: () => createdAnswer(entry, model, beginning) })),
-      // One that could not be made: its future says why.
+      // It could not be created: its future contains the reason.
       Effect.tapError(() =>
         Effect.andThen(
           Effect.sync(() => models.delete(id)),

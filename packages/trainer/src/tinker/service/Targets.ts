@@ -1,8 +1,8 @@
 /**
- * Several targets for a position: inputs of cross-entropy of the shape [T, K], as distillation from a teacher's K
- * likeliest tokens has them. The loss is -Σ_t Σ_k weight_tk · log π(target_tk), and the logprobs are [T, K].
+ * Handles several targets per position: cross-entropy inputs of shape [T, K], as in distillation from a teacher's top K
+ * tokens. The loss is -Σ_t Σ_k weight_tk · log π(target_tk), and the logprobs are [T, K].
  *
- * Such a datum is computed as K data with one target for each position: the sum is the same, at K times the cost.
+ * Such a datum is computed as K data with one target per position: the sum is the same, at K times the cost.
  */
 import { Effect } from "effect"
 import type { Datum } from "../protocol/ForwardBackward.ts"
@@ -11,7 +11,7 @@ import type { Numbers, Tensor } from "../protocol/Tensor.ts"
 import * as Tensors from "../protocol/Tensor.ts"
 import { type OperationFailed, wrong } from "./Failures.ts"
 
-/** Targets of each position of a datum; undefined where they are a row. */
+/** Targets per position of a datum; undefined if they are a row. */
 export type Width = number | undefined
 
 const columnOf = ({ shape: [rows = 0, width = 0], values }: Tensor, column: number): Tensor => {
@@ -24,7 +24,7 @@ const columnOf = ({ shape: [rows = 0, width = 0], values }: Tensor, column: numb
 
 const textOf = (shape: ReadonlyArray<number>) => `[${shape.join(", ")}]`
 
-/** The data that a datum is computed as, and how many targets its positions have. */
+/** Splits a datum into data with one target per position; returns them with the number of targets. */
 export const split = Effect.fnUntraced(function* (
   { inputs, tokens }: Datum,
   at: number
@@ -66,7 +66,7 @@ const together = (parts: ReadonlyArray<Output>): Output =>
     })
   )
 
-/** The outputs of the data that were asked for, from those they were computed as. */
+/** Joins the outputs of split data into those of the original data. */
 export const join = (result: FBResult.Result, widths: ReadonlyArray<Width>): FBResult.Result => {
   let at = 0
   const outputs = widths.map((width) => {

@@ -1,9 +1,8 @@
 /**
- * A model in training: an adapter with its optimizer, on the base model that all of them share.
+ * A model in training: an adapter with its optimizer, on the shared base model.
  *
- * Gradients of several forward_backward calls add up until the next step. Where one of them fails, what was added up is
- * not the gradient that its client believes in: the next step fails too, says why, and forgets it. Operations are run
- * one at a time by the caller.
+ * Gradients accumulate over forward_backward calls until the next step. If one of them failed, the next step fails too,
+ * states the reason, and discards the gradient. The caller runs operations one at a time.
  */
 import { Effect, Exit, Scope } from "effect"
 import type { Resident } from "../../exec/Executor.ts"
@@ -23,7 +22,7 @@ export interface StepSettings {
   readonly beta2: number
   readonly epsilon: number
   readonly weightDecay: number
-  /** Largest norm of the gradient; null: no limit. */
+  /** Max gradient norm; null: no limit. */
   readonly maxNorm: number | null
 }
 
@@ -31,13 +30,12 @@ export interface TrainedModel {
   readonly model: Adapted
   readonly forward: (data: ReadonlyArray<Item>, loss: Loss) => Effect.Effect<FBResult.Result, OperationFailed>
   readonly forwardBackward: (data: ReadonlyArray<Item>, loss: Loss) => Effect.Effect<FBResult.Result, OperationFailed>
-  /** A forward_backward failed before it came here. */
+  /** Marks the gradient as invalid because a forward_backward failed earlier. */
   readonly spoil: (reason: string) => void
-  /** Norm of the gradient before clipping. */
   readonly optimStep: (settings: StepSettings) => Effect.Effect<{ readonly norm: number }, OperationFailed>
   /** A copy. */
   readonly snapshot: Effect.Effect<OptimizerThread.Snapshot, OperationFailed>
-  /** Goes on from there; takes the memory of `snapshot`. Gradients are forgotten. */
+  /** Resumes from a snapshot; takes ownership of its memory. Gradients are discarded. */
   readonly restore: (snapshot: OptimizerThread.Snapshot) => Effect.Effect<void, OperationFailed>
 }
 
@@ -53,7 +51,7 @@ const optimizerOf = (model: Adapted, snapshot: OptimizerThread.Snapshot) =>
     maxNorm: null
   })
 
-/** Loss of every token by the logprobs that were computed, and their sum. */
+/** Loss of every token from the computed logprobs, and their sum. */
 const resultOf = (data: ReadonlyArray<Item>, loss: Loss, logprobs: ReadonlyArray<Float32Array>): FBResult.Result => {
   let sum = 0
   const outputs = data.map(({ advantages, oldLogprobs, weights }, item) => {
@@ -84,9 +82,8 @@ export const make = Effect.fnUntraced(function* (
   const open = (snapshot: OptimizerThread.Snapshot, into: Scope.Closeable) =>
     Effect.mapError(Scope.provide(optimizerOf(model, snapshot), into), start)
   let optimizer = yield* open(initial, scope)
-  /** The parameters at the executor; undefined where the optimizer has newer ones. */
+  /** The parameters on the executor; undefined if the optimizer has newer ones. */
   let theta: Resident | undefined
-  /** Why the gradient is not what it should be. */
   let spoiled: string | undefined
 
   const parameters = Effect.suspend(() => Effect.mapError(optimizer.parameters, start))
@@ -102,7 +99,6 @@ export const make = Effect.fnUntraced(function* (
   })
   yield* Effect.addFinalizer(() => outdate)
 
-  /** Logprobs of the data, micro-batch by micro-batch. */
   const computed = Effect.fnUntraced(function* (
     data: ReadonlyArray<Item>,
     loss: Loss,
