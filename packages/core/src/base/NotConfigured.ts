@@ -1,4 +1,4 @@
-/** Something beside the policy that an environment cannot do without, and that nobody configured. */
+/** A required component other than the policy that is not configured. */
 import { Schema } from "effect"
 
 export class NotConfigured extends Schema.TaggedError<NotConfigured>()("NotConfigured", {
