@@ -37,7 +37,6 @@ export type Claims<Item> = TestableClaims<Item> | Untestable<Item>
 
 /** An item with the environment's claims about it, for `validate`. */
 export interface ClaimedItem {
-  /** The id of its work. */
   readonly id: string
   readonly label: string
   readonly gold: ReadonlyArray<Trajectory>
@@ -100,7 +99,7 @@ export const permutation = Effect.fn("Laws.permutation")(function* <E, R>(
   })
 })
 
-/** The same group gets the same scores. */
+/** Scoring the same group twice gives the same scores. */
 export const determinism = Effect.fn("Laws.determinism")(function* <E, R>(
   score: ScoreGroup<E, R>,
   group: ReadonlyArray<Trajectory>

@@ -69,7 +69,7 @@ export const weighted = (rewards: Rewards, weights: Weights = {}): number =>
     0
   )
 
-/** How often a component was given, and the sum of its values. */
+/** Number of occurrences of a component, and the sum of its values. */
 export interface Total {
   readonly count: number
   readonly sum: number

@@ -91,7 +91,7 @@ const isConstraining = (switches: { readonly [key: string]: unknown } | undefine
   return type !== "text" || constraints.some((word) => (switches[word] ?? null) !== null)
 }
 
-/** How a compliant server samples a request; absent fields are off, and temperature 1. */
+/** The sampling of a compliant server for a request; absent fields are off, and temperature 1. */
 export const ofRequest = (asked: Asked, logprobs: LogprobsMode): Sampling => {
   const { extra, minP, temperature, topK, topP } = asked
   const repetitionPenalty = numberOf(extra, "repetition_penalty") ?? asked.repetitionPenalty ?? 1

@@ -37,7 +37,7 @@ export interface Trajectory {
   readonly policyVersion?: number
   /** ((T - 1) W) experts chosen by a mixture at each position except the last, if the engine reports them. */
   readonly routedExperts?: Int32Array
-  /** How it was sampled; absent if unknown. */
+  /** Sampling parameters; absent if unknown. */
   readonly sampling?: Sampling
   /** Clock times of its requests and answers; absent if unknown. */
   readonly turns?: ReadonlyArray<Turn>

@@ -99,7 +99,6 @@ export type Picked<Wanted extends Columns> = {
   readonly [Name in keyof Wanted]: Wanted[Name] extends Column<infer A> ? A : never
 }
 
-/** A raw row. */
 export const Row = Schema.Record(Schema.String, Schema.Unknown)
 
 /** Evidence in a row that all rows of its source are misread, including readable ones. */

@@ -57,7 +57,7 @@ export interface Repository {
   readonly revision: string
   /** Under the cache, and exactly one level deep. */
   readonly folder: string
-  /** Of its files, below the endpoint. */
+  /** The address of its files, below the endpoint. */
   readonly address: string
 }
 

@@ -42,7 +42,6 @@ export interface TextLine extends Place {
   readonly isTerminated: boolean
 }
 
-/** An invalid line. */
 export interface FaultyLine extends Place {
   readonly _tag: "Faulty"
   readonly problem: string

@@ -34,7 +34,6 @@ export interface World<State, E = never, R = never> {
   readonly opening: (state: State) => ReadonlyArray<Message>
   /** Any text is an answer: an invalid one has a consequence, too. */
   readonly step: (state: State, answer: string) => Step<State> | Effect.Effect<Step<State>, E, R>
-  /** Max turns of an episode. */
   readonly maxTurns: number
 }
 
@@ -182,7 +181,7 @@ export const alternatives = Effect.fn("Episode.alternatives")(function* <State>(
       })),
       scores: advantages
     })
-    // Of equals, the shorter.
+    // Of equal alternatives, the shorter one.
     const best = Advantage.bestIndex(
       advantages,
       sampled.map(({ tokens }) => tokens.length)

@@ -119,7 +119,6 @@ export const layer = (
   )
 }
 
-/** A scripted judge. */
 export const layerScripted = (
   script: Parameters<typeof ServerManager.layerScripted>[0],
   given: Partial<Settings> = {}

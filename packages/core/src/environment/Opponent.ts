@@ -74,7 +74,6 @@ export const layer = (
   return Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layer({ ...manager, servers: all, isTrainedOn: false })))
 }
 
-/** A scripted opponent. */
 export const layerScripted = (script: Parameters<typeof ServerManager.layerScripted>[0]): Layer.Layer<Opponent> =>
   Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layerScripted(script)))
 

@@ -19,7 +19,7 @@ import * as Thinking from "./Thinking.ts"
 export interface Asked {
   readonly picture: Pick<Picture.Picture, "bytes" | "format">
   readonly question: string
-  /** How to answer. Default: in an `<answer>` tag. */
+  /** Instructions for answering. Default: in an `<answer>` tag. */
   readonly instructions?: string
 }
 

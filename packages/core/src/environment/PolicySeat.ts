@@ -32,7 +32,7 @@ export interface PolicySeat {
   readonly trajectory: Effect.Effect<Trajectory | undefined, InferenceError>
 }
 
-/** The same seed gives the same episode; every turn is sampled independently. */
+/** Derives a turn's seed: the same episode seed gives the same episode, with independent turns. */
 export const seeded = <S extends { readonly seed?: number }>(sampling: S, turn: number): S =>
   sampling.seed === undefined ? sampling : { ...sampling, seed: (sampling.seed + turn * 7919) % 2 ** 31 }
 

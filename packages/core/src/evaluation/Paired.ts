@@ -29,7 +29,7 @@ const statistic = (better: number, worse: number, n: number, difference: number)
 
 const steps = 60
 
-/** Where the decreasing statistic crosses a value. */
+/** Finds where the decreasing statistic crosses a value. */
 const solve = (better: number, worse: number, n: number, wanted: number, low: number, high: number): number => {
   let [from, to] = [low, high]
   for (let step = 0; step < steps; step++) {

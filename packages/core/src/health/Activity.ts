@@ -128,7 +128,7 @@ const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
   return about(alive[0]!, "no group has come")
 }
 
-/** How a run without processes ended; no reason if its user stopped it. */
+/** Explains how a run without processes ended; no reason if its user stopped it. */
 const howStopped = ({ environments, lease, step, totalSteps }: Signs, now: number, moved: number): Reason => {
   const at = `${step === null ? "before its first step" : `after step ${step}`}${totalSteps > 0 ? ` of ${totalSteps}` : ""}`
   const failed = errorSince(environments, moved - minPatience)

@@ -13,7 +13,7 @@ export interface Course {
   readonly start: number
   /** `step` is the last one of its window. */
   readonly best: { readonly value: number; readonly step: number }
-  /** How far it is below its best, if that is significant; otherwise 0. */
+  /** Distance below its best, if significant; otherwise 0. */
   readonly fallen: number
   /** The step at which it fell; null if it did not. */
   readonly fellAt: number | null

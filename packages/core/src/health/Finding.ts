@@ -18,7 +18,7 @@ export interface Finding {
   readonly steps?: ReadonlyArray<number>
   /** The reward component it concerns. */
   readonly component?: string
-  /** What happened and when, in a sentence. */
+  /** One sentence: the event and its time. */
   readonly says: string
 }
 

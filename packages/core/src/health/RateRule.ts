@@ -29,7 +29,7 @@ const means = ({ steps, values }: Values, from: number) => {
   return { before: Series.mean(values.subarray(Math.max(0, at - window), at)), now: Series.mean(values.subarray(at)) }
 }
 
-/** Where the truncated share or the entropy rose in one step and stayed high. */
+/** Finds a step in which the truncated share or the entropy rose and stayed high. */
 const breakOf = (recorded: Series.Recorded): Break | undefined => {
   const cut = seriesOf(recorded, trainer, "batch/truncated_fraction")
   const entropy = seriesOf(recorded, trainer, "grpo/entropy")
@@ -57,7 +57,7 @@ const breakOf = (recorded: Series.Recorded): Break | undefined => {
   )
 }
 
-/** Whether the reward of the start is significantly lost. */
+/** Detects a significant loss of the reward of the start. */
 const lossOf = (recorded: Series.Recorded): Break | undefined => {
   const reward = seriesOf(recorded, trainer, "reward/mean")
   const { steps, values } = reward

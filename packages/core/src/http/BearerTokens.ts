@@ -58,7 +58,7 @@ export const requireSafeBinding = (options: {
   readonly host: string
   readonly hasTokens: boolean
   readonly allowInsecure: boolean
-  /** How to set tokens: the variable, possibly with an example. */
+  /** Description of the setting for tokens: the variable, possibly with an example. */
   readonly setting: string
 }): Effect.Effect<void, AuthConfigError> => {
   if (BrowserGuard.isLoopback(options.host) || options.hasTokens) return Effect.void

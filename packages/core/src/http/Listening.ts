@@ -15,7 +15,7 @@ export interface Options {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** How long requests in progress may take when the server closes. */
+  /** Max duration of requests in progress when the server closes. */
   readonly gracefulShutdownTimeout: Duration.Input
   /** Socket limits, for servers with WebSockets. */
   readonly websocket?: { readonly maxPayload: number; readonly perMessageDeflate: false }

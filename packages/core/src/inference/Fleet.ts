@@ -18,7 +18,7 @@ export type Outcome =
 
 export interface Fleet extends Pick<Slots.Slots, "take" | "release"> {
   readonly members: ReadonlyArray<Member.Member>
-  /** How long a request waits if no server can answer it. */
+  /** Max time a request waits if no server can answer it. */
   readonly serverWait: Duration.Duration
   /** Records the result of an attempt, and updates the server's health. */
   readonly learn: (

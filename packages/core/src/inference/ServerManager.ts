@@ -84,7 +84,6 @@ export class ServerManager extends Context.Service<ServerManager, ServerManagerS
   "@atropos/core/ServerManager"
 ) {}
 
-/** Options of a manager. */
 export interface Options extends Partial<ServerSettings.Manager> {
   /** One server, a list, or (absent, or one without an address) Slurm's nodes or localhost:9004 to 9007. */
   readonly servers?: Partial<ServerSettings.Server> | ReadonlyArray<Partial<ServerSettings.Server>>
@@ -239,7 +238,7 @@ const make = Effect.fn("ServerManager.make")(function* (
   const everyone = Routing.backend(fleet, manager)
   const once = (ask: (session: TrackedSession) => Effect.Effect<unknown, InferenceError>) =>
     Effect.gen(function* () {
-      // Whether to request tokens or text depends on the servers.
+      // The servers determine whether tokens or text are requested.
       yield* everyone.identify
       const session = TrackedSequences.session({ backend: everyone, tokenizer, format })
       yield* ask(session)

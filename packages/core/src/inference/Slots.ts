@@ -17,7 +17,7 @@ export interface Want {
 }
 
 export interface Options {
-  /** How long a request waits if no server is healthy. */
+  /** Max time a request waits if no server is healthy. */
   readonly serverWait: Duration.Duration
   /** Appended to the `noServer` error: what the user can do. */
   readonly advice: string

@@ -208,7 +208,7 @@ const wordsOf = ({ prompt: { asked, data, isOpen, parent }, text }: TokenTree.To
   return (isOfSession ? wordsOf(base.answer) : textOf(opening)) + text
 }
 
-/** Where the text of a whole prompt diverges from the recorded one. */
+/** The point at which the text of a whole prompt diverges from the recorded one. */
 const difference = (tokenizer: TokenizerShape, answer: TokenTree.TokenAnswer, text: string): Prepared["warning"] => {
   const recorded = TokenText.promptText(tokenizer, answer.prompt.data) + answer.text
   let at = 0

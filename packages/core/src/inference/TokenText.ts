@@ -26,7 +26,7 @@ export interface TextMatch {
 export const make = (tokenizer: TokenizerShape, text: string): TextMatch => {
   const ends = new Map<PromptTokens, number>()
 
-  /** Where the prompt's text ends in this one; -1 if it is not a prefix. */
+  /** End of the prompt's text within this one; -1 if it is not a prefix. */
   const endOf = (prompt: PromptTokens): number => {
     const open: Array<PromptTokens> = []
     for (let one: PromptTokens | undefined = prompt; one !== undefined && !ends.has(one);) {
@@ -86,7 +86,6 @@ export const behindWords = (tokenizer: TokenizerShape, answer: TokenAnswer, rest
 const exactText = ({ decode }: TokenizerShape, { data: { ids, isEnded } }: TokenAnswer): string | undefined =>
   isEnded && decode(ids.subarray(-1)) === "" ? undefined : decode(ids)
 
-/** The text of a whole prompt. */
 export const promptText = (tokenizer: TokenizerShape, prompt: PromptTokens): string => {
   const parts: Array<string> = []
   for (let one: PromptTokens | undefined = prompt; one !== undefined; one = one.base?.answer.prompt.data) {

@@ -32,7 +32,7 @@ export interface PromptTokens {
   readonly ids: Int32Array
   /** Total ids of the prompt. */
   readonly length: number
-  /** Of all ids, as sent. */
+  /** Covers all ids, as sent. */
   readonly checksum: number
   /** The text of `ids`, if it cannot be derived from them. */
   readonly text: string | undefined
@@ -48,7 +48,7 @@ export interface VersionRun {
 
 export interface AnswerTokens {
   readonly ids: Int32Array
-  /** As many as the server sent. */
+  /** May be fewer than the tokens, if the server sent fewer. */
   readonly logprobs: Float32Array
   readonly versions: ReadonlyArray<VersionRun>
   readonly routed: RoutedPath.Routed | undefined
@@ -58,7 +58,7 @@ export interface AnswerTokens {
   readonly isEnded: boolean
   /** True if it ended at a stop string, which is not in its text. */
   readonly isStopped: boolean
-  /** Of prompt and answer. */
+  /** Covers prompt and answer. */
   readonly checksum: number
   readonly time: Turn
 }

@@ -114,7 +114,6 @@ export const callsOf = (text: string): ReadonlyArray<Call> =>
     return call === undefined ? [] : [{ name: call.name, arguments: call.arguments }]
   })
 
-/** A call as a model writes it. */
 export const writeCall = ({ arguments: value, name }: Call): string =>
   `${start}${CallJson.write({ name, arguments: value })}${end}`
 

@@ -54,7 +54,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
   let waiting: Array<Entry> = []
   let bytes = 0
   let dropped = 0
-  /** Of those, not yet added to the counters. */
+  /** Dropped entries that are not yet added to the counters. */
   let uncounted = 0
   /** Entries being written. */
   let inHand = 0

@@ -27,7 +27,7 @@ const json = (config: Source["config"]): SourceSettings["settings"] =>
 /** Failures are ignored: training does not depend on them. */
 const tellSettings = Effect.fnUntraced(
   function* (client: TelemetryClientShape, { config, kind, name }: Source) {
-    // A second source of the same process may have no settings.
+    // A source recorded next to another one of the same run may have no settings.
     if (Object.keys(config).length === 0) return
     const telemetry = yield* client.telemetry
     if (Option.isNone(telemetry)) return

@@ -42,7 +42,6 @@ export interface Source {
   readonly announced: Effect.Effect<{ readonly group: string | null; readonly project: string | null }>
 }
 
-/** A failure of a sink. */
 export class SinkError extends Schema.TaggedError<SinkError>()("SinkError", {
   /**
    * `passing`: retry later; `refused`: these entries are permanently rejected, others may be accepted; `final`: nothing

@@ -40,7 +40,7 @@ export const derivedBatchSize = (
   minBatchAllocation: number | null
 ): number => Math.trunc(batchSize * (unallocatedFraction + (minBatchAllocation ?? 0)))
 
-/** What the queue limit depends on. */
+/** Inputs of the queue limit. */
 export interface QueueState {
   readonly batchSize: number
   /**

@@ -14,7 +14,6 @@ import type { EvaluationRecord } from "../service/EvaluationRecord.ts"
 import type { TelemetryClientShape } from "../service/TelemetryClient.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 
-/** One evaluated item. */
 export interface EvaluatedItem {
   readonly item: string
   /** Stable: always the same for the same item. */

@@ -14,8 +14,8 @@ export interface Permits {
   /** A rollout starts. */
   readonly begun: () => void
   /**
-   * How many rollouts may start now, at most `usual` (the limit of everything else), given `underWay` started and not
-   * yet queued.
+   * Number of rollouts that may start now: at most `usual` (the limit of everything else), given `underWay` started and
+   * not yet queued.
    */
   readonly within: (usual: number, underWay: number) => number
   readonly run: Effect.Effect<never>

@@ -32,7 +32,7 @@ export interface Session {
   readonly servers: ServerManagerShape
   readonly tokenizer: Option.Option<TokenizerShape>
   readonly connection: Connection.Connection
-  /** Of the run the environment is currently registered with. */
+  /** From the run the environment is currently registered with. */
   readonly batchSize: () => number
   readonly totalSteps: number
   /** The trainer's step when the state was saved, or now if there was none. */

@@ -12,13 +12,11 @@ import * as StepFigures from "./StepFigures.ts"
 import type { Load } from "./submit/Reports.ts"
 import type { Upkeep } from "./Upkeep.ts"
 
-/** Timeout of each of the last requests. */
 const requestTimeout: Duration.Input = "5 seconds"
 
 export interface Parts {
   readonly session: Session
   readonly pool: Pool
-  /** Scope of the rollouts. */
   readonly workScope: Scope.Closeable
   readonly outbox: Outbox
   readonly sending: Fiber.Fiber<never>

@@ -16,7 +16,6 @@ import type { Submitter } from "./submit/Submitter.ts"
 export interface TrainerStep {
   /** As far as known here. */
   readonly now: () => number
-  /** Waits for the last one. */
   readonly last: Effect.Effect<void>
   /** Follows the service's status. */
   readonly follow: Effect.Effect<never>

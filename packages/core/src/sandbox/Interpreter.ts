@@ -11,7 +11,6 @@ export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxErr
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** Limits of a run. */
 export interface Limits {
   /** Wall-clock time of a run, including its tests, from the moment the interpreter is ready. */
   readonly timeMillis: number
@@ -19,7 +18,6 @@ export interface Limits {
   readonly outputBytes: number
 }
 
-/** A job of a runner. */
 export interface RunnerJob {
   readonly source: string
   readonly stdin: string
@@ -28,7 +26,6 @@ export interface RunnerJob {
   readonly outputBytes: number
 }
 
-/** A job of a judge. */
 export interface JudgeJob {
   readonly number: number
   /** Secret of this job: an answer without it is invalid. */
@@ -39,7 +36,7 @@ export interface JudgeJob {
   readonly asks: ReadonlyArray<string> | null
 }
 
-/** How a run ended by itself. */
+/** Ends of a run other than at its time limit. */
 export type Ended =
   | { readonly ending: "exited"; readonly exitCode: number }
   | { readonly ending: "outputLimit" | "stopped" }
@@ -73,7 +70,6 @@ export interface Judge {
 export interface Interpreters<R extends Runner, J extends Judge> {
   readonly runners: Pool.Pool<R, SandboxError>
   readonly judges: Pool.Pool<J, SandboxError>
-  /** Scope of the interpreters. */
   readonly scope: Scope.Scope
   /** True if a runner is reusable after a run that ended by itself. */
   readonly keepsRunners: boolean

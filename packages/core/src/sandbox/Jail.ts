@@ -22,9 +22,9 @@ export interface Jail {
   readonly command: ReadonlyArray<string>
   /** Additional folders and files visible read-only; missing ones are ignored. */
   readonly visible: ReadonlyArray<string>
-  /** Of each process. */
+  /** Max memory of each process. */
   readonly memoryBytes: number
-  /** Of /tmp, and of the largest file. */
+  /** Max size of /tmp, and of the largest file. */
   readonly fileBytes: number
   readonly extraPipes: number
 }

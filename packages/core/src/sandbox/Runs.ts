@@ -25,7 +25,7 @@ export type Ending = "finished" | "failed" | "timeLimit" | "memoryLimit" | "outp
 /** The result of a run. Nothing a program reports about itself proves anything. */
 export interface Outcome extends Output {
   readonly ending: Ending
-  /** Of a program that ended by itself. */
+  /** Set if the program ended by itself. */
   readonly exitCode?: number
   readonly millis: number
 }
@@ -39,7 +39,6 @@ export interface TestResult {
   readonly error?: string
 }
 
-/** A tested program. */
 export interface Tested {
   readonly outcome: Outcome
   /** In the order of the tests. */

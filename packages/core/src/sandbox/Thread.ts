@@ -16,7 +16,6 @@ export interface ThreadGone {
 
 export interface Thread<In, Out> {
   readonly post: (message: In, transfer?: WorkerOptions["transferList"]) => void
-  /** Its next message. */
   readonly next: Effect.Effect<Out, ThreadGone>
 }
 

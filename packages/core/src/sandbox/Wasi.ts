@@ -18,7 +18,6 @@ import type { FromThread, Peer, ThreadData, ToThread } from "./WasiThread.ts"
 export interface Options {
   /** Max concurrent programs; as many judges may run in addition. */
   readonly workers: number
-  /** Memory of one interpreter. */
   readonly memoryBytes: number
   /** Max output of a run to stdout and stderr, each. */
   readonly outputBytes: number

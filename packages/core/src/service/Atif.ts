@@ -92,7 +92,6 @@ const metricsOf = ({ logprobs, tokens }: Sequence, [start, end]: readonly [numbe
   }
 }
 
-/** The document of a sequence. */
 export const ofSequence = Effect.fn("Atif.ofSequence")(function* (
   sequence: Sequence,
   agent: { readonly name: string; readonly version: string; readonly modelName?: string }

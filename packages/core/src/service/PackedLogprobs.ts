@@ -23,9 +23,8 @@ export interface RecordedRow extends TrainedRow {
   readonly sequence: number
 }
 
-/** The recorded logprobs of a batch. */
 export interface RecordedLogprobs {
-  /** Of the claim that handed the batch out: proves that the record is from its trainer. */
+  /** The token of the claim that handed the batch out: proves that the record is from its trainer. */
   readonly leaseToken: string
   /** Version of the weights that computed them. */
   readonly policyVersion: number

@@ -219,7 +219,6 @@ export const rewritten = (line: Uint8Array, values: { readonly [key: string]: un
 
 const closeBrace = 0x7d
 
-/** The entry of a line. */
 export const ofLine = (line: JsonLines.Line): Entry => {
   const place = { line: line.number, start: line.start, end: line.end }
   if (line._tag === "Faulty") return { _tag: "Fault", problem: line.problem, ...place }

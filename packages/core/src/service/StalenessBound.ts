@@ -58,9 +58,9 @@ const isStuck = (run: BoundedRun, underWay: number): boolean => {
 }
 
 /**
- * How many of `more` requested rollouts an environment may start: limited by the bound, and in total by its share by
- * weight (at least one), so that the first one to ask does not take everything. What others do not request goes to any
- * environment that does.
+ * Number of the `more` requested rollouts that an environment may start: limited by the bound, and in total by its
+ * share by weight (at least one), so that the first one to ask does not take everything. What others do not request
+ * goes to any environment that does.
  */
 export const granted = (run: BoundedRun, own: Roller, others: ReadonlyArray<Roller>, more: number): number => {
   const all = [own, ...others]

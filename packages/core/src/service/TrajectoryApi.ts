@@ -38,7 +38,6 @@ export * from "./api/Runs.ts"
 
 const title = { title: "Atropos trajectory service", version: "1.0.0" }
 
-/** All endpoints. */
 export class TrajectoryApi extends HttpApi.make("atropos")
   .add(
     HealthGroup,

@@ -12,7 +12,6 @@ import * as Thread from "../base/Thread.ts"
 export interface Options {
   /** The thread's file. */
   readonly url: URL
-  /** Deadline of one question. */
   readonly deadline: Duration.Input
   /** Max threads. */
   readonly workers: number

@@ -56,7 +56,7 @@ export interface Turn<Body> {
   readonly body: Body
 }
 
-/** What is known of an answer before it is sampled. */
+/** The part of an answer that is known before it is sampled. */
 export interface Head {
   /** Unique, alphanumeric; the basis of the dialect's ids. */
   readonly id: string

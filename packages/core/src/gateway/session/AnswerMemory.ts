@@ -8,7 +8,7 @@ interface Kept {
   readonly stored: unknown
 }
 
-/** Values that requests repeat: tools and instructions of several agents per session. */
+/** Max interned values: tools and instructions of several agents per session. */
 const mostValues = 32
 
 export const make = (most: number): Memory => {

@@ -51,7 +51,6 @@ export interface Session {
   readonly baseURL: string
   /** `http://127.0.0.1:PORT/s/<secret>`: the base URL for Anthropic's. */
   readonly anthropicBaseURL: string
-  /** The URL to POST rewards to. */
   readonly rewardURL: string
   /** Any value works; SDKs require one. */
   readonly apiKey: string

@@ -9,7 +9,7 @@ import type { Message } from "../../Message.ts"
 import * as SameMessage from "../../inference/session/SameMessage.ts"
 
 export interface SharedChats {
-  /** The same chat, with already stored messages if available. */
+  /** Returns the same chat, with already stored messages if available. */
   readonly share: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
   /** Stores a chat for later ones to share; replaces the one it begins with. */
   readonly keep: (messages: ReadonlyArray<Message>) => void

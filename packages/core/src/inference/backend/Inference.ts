@@ -119,7 +119,7 @@ export interface Choice {
   /** The stop string that ended it, if known; not part of the text. */
   readonly stop?: string
   readonly policyVersion?: number
-  /** How it was sampled, if known. */
+  /** Sampling parameters, if known. */
   readonly sampling?: Sampling
   /** In a tracked session: the tokens of prompt and answer, if known. */
   readonly usage?: { readonly promptTokens: number; readonly completionTokens: number }
@@ -145,7 +145,7 @@ export interface TokenChoice {
    * last, in the form of `ScoredGroup`.
    */
   readonly routedExperts?: Int32Array
-  /** How it was sampled and the mode of `logprobs`, if known. */
+  /** Sampling parameters and the mode of `logprobs`, if known. */
   readonly sampling?: Sampling
   readonly served?: Served
 }
@@ -217,7 +217,7 @@ export interface TrackedSession {
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
   /** Like `trajectories`, with exclusions and their reasons. */
   readonly recording: Effect.Effect<Recording, InferenceError>
-  /** How the requests so far relate to earlier ones. */
+  /** Numbers of requests so far, by their relation to earlier ones. */
   readonly counts: Effect.Effect<Relations>
   /** True if output constraints of a request (`wishes`) are passed on to the server. Default: no. */
   readonly passesWishesOn?: boolean

@@ -37,7 +37,7 @@ export interface Options {
   readonly tokenizer?: TokenizerShape | undefined
 }
 
-/** How a request names its adapter, as keys of the body. */
+/** Keys of the body that select an adapter. */
 export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: string }
 
 /** OpenAI has no parameter for adapters: servers accept their names as models. */

@@ -58,13 +58,13 @@ export const ofPrompt = (
 
 /** vLLM's value for a logprob that is missing or not representable in JSON. */
 const missing = -9999
-/** How far rounding lifts the logprob of a certain token above 0. */
+/** Max amount by which rounding lifts the logprob of a certain token above 0. */
 const rounding = 0.01
 
 /** Ids are stored in 32 bits. */
 const largestId = 2 ** 31 - 1
 
-/** What a server seems to return instead of logprobs. */
+/** Guesses what a server returns instead of logprobs. */
 const mistakenFor = (values: ReadonlyArray<number>): string => {
   if (values.every((value) => value >= 0 && value <= 1))
     return "it seems to give probabilities in place of their logarithms"

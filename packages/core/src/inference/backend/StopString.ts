@@ -1,5 +1,3 @@
-/** A stop string in a text. */
-
 export interface StopString {
   /** Start of the stop string, which is the end of the visible text. */
   readonly at: number

@@ -107,7 +107,7 @@ const jsonOf = (text: string): string | undefined => {
   return literal !== undefined && Option.isSome(CallJson.decode(literal)) ? literal : undefined
 }
 
-/** How to read a value without a schema: as a string, or as JSON if possible. */
+/** Interpretation of a value without a schema: a string, or JSON if possible. */
 export type Untyped = "text" | "json"
 
 /** The JSON text of a written value. */

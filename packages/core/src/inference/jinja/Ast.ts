@@ -44,7 +44,6 @@ export interface Given {
   readonly spread: Expression | undefined
 }
 
-/** Target of an assignment. */
 export type Target =
   | { readonly type: "Name"; readonly name: string }
   | { readonly type: "Member"; readonly of: string; readonly name: string }

@@ -84,14 +84,12 @@ const missing = (of: Value, key: Value): Undefined =>
     `'${typeOf(of)} object' has no attribute ${typeof key === "string" ? `'${key}'` : String(key)} and so it`
   )
 
-/** `of.name`. */
 export const member = (of: Value, name: string): Value => {
   if (of instanceof Undefined) return of.fail()
   if (name.startsWith("__")) return unsafe(of, name)
   return (attribute(of, name) ?? item(of, name) ?? { value: missing(of, name) }).value
 }
 
-/** `of[key]`. */
 export const at = (of: Value, key: Value): Value => {
   if (of instanceof Undefined) return of.fail()
   const found = item(of, key) ?? (typeof key === "string" ? attribute(of, key) : undefined)

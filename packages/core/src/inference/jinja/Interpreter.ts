@@ -20,7 +20,6 @@ type Value = Values.Value
 
 type Ending = "break" | "continue" | undefined
 
-/** Chunks of the output. */
 type Output = Array<string>
 
 export class Interpreter implements Library {

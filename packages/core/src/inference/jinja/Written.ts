@@ -77,7 +77,7 @@ export interface JsonOptions {
   readonly isAscii: boolean
 }
 
-/** Of control characters, only those below space are escaped. */
+/** Control characters are only escaped below space. */
 const jsonCharacter = (one: string): string =>
   one < " " || one === '"' || one === "\\" ? JSON.stringify(one).slice(1, -1) : one
 

@@ -35,7 +35,7 @@ const parsed = (json: string): unknown =>
 
 const isSameText = (a: string, b: string): boolean => a === b || isSameJson(parsed(a), parsed(b))
 
-/** The same calls in the same order, by name and arguments; client-generated ids are ignored. */
+/** Compares calls by order, name and arguments; client-generated ids are ignored. */
 const areSameCalls = (a: ReadonlyArray<ToolCall> = [], b: ReadonlyArray<ToolCall> = []): boolean =>
   a === b ||
   (a.length === b.length &&

@@ -67,7 +67,7 @@ export const layerBytes: Layer.Layer<Tokenizer> = Layer.succeed(Tokenizer, bytes
 
 const required = ["tokenizer.json", "tokenizer_config.json"]
 const templateFile = "chat_template.jinja"
-/** Of multimodal models for which older versions of `transformers` wrote no other file. */
+/** Contains the template of multimodal models for which older versions of `transformers` wrote no other file. */
 const processorFile = "chat_template.json"
 const decodeProcessor = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ chat_template: Schema.String }))

@@ -97,6 +97,5 @@ export const start = Effect.fnUntraced(function* (
   }
 })
 
-/** The URL of a run. */
 export const urlOf = (baseUrl: string, { entity, project, run }: Place): string =>
   `${baseUrl.replace(/(?<!\/)\/+$/, "").replace("//api.wandb.ai", "//wandb.ai")}/${entity}/${project}/runs/${run}`

@@ -31,7 +31,6 @@ export type BatchHead = typeof BatchHead.Type
 export const JsonBatch = wire({ ...head, groups: Schema.Array(Schema.Unknown) })
 export type JsonBatch = typeof JsonBatch.Type
 
-/** Proof of a lease. */
 export const Lease = wire({ leaseToken: Schema.NonEmptyString })
 export type Lease = typeof Lease.Type
 

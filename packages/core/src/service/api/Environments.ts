@@ -118,7 +118,7 @@ export const Begin = wire({
 })
 export type Begin = typeof Begin.Type
 
-/** How many of them it may start; they then count as in progress. */
+/** Number of them that it may start; they then count as in progress. */
 export const Begun = wire({ granted: Schema.Natural })
 export type Begun = typeof Begun.Type
 

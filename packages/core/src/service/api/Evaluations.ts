@@ -11,12 +11,11 @@ const head = {
   /** The environment or suite. */
   name: Schema.NonEmptyString.check(Schema.isMaxLength(256)),
   model: text,
-  /** Of the run's trainer; 0 before the first. */
+  /** The step of the run's trainer; 0 before the first. */
   step: Schema.NullOr(Schema.Int),
   seconds: Schema.Finite,
   /** By the names of `docs/metrics.md` (`eval/…`). */
   figures: Schema.Record(Schema.String, Schema.Finite).check(Schema.isMaxProperties(1000)),
-  /** Number of samples. */
   samples: Schema.Natural
 }
 

@@ -19,7 +19,7 @@ export const GroupFigures = wire({
   toolErrors: Schema.Int,
   /** Nats: mean negative logprob of a trained token in the least likely rollout; null if unknown. */
   surprise: Schema.NullOr(Schema.Finite),
-  /** The same for the least likely of the best rollouts. */
+  /** Like `surprise`, for the least likely of the best rollouts. */
   surpriseBest: Schema.NullOr(Schema.Finite),
   /** Unweighted means of the reward's components over the rollouts that have them. */
   components: Schema.Record(Schema.String, Schema.Finite),

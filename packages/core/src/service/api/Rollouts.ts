@@ -64,7 +64,7 @@ export const RolloutQuery = wire({
   scoreTo: Schema.optionalKey(Schema.Finite),
   bestFrom: Schema.optionalKey(Schema.Finite),
   bestTo: Schema.optionalKey(Schema.Finite),
-  /** Of its scores: max minus min, and their standard deviation. */
+  /** Bounds of max minus min of its scores, and of their standard deviation. */
   disagreementFrom: Schema.optionalKey(Schema.Finite),
   disagreementTo: Schema.optionalKey(Schema.Finite),
   deviationFrom: Schema.optionalKey(Schema.Finite),

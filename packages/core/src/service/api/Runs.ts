@@ -7,7 +7,7 @@ import { admins, Authorization, describe, RequestErrors, Roles, trainers } from 
 import { bounds, int32, Name, positive, runParams, text, wire } from "./Fields.ts"
 import { common, wire as errors } from "./TrajectoryApiError.ts"
 
-/** How scores become advantages. */
+/** The rule that converts scores to advantages. */
 const advantages = Schema.NullOr(
   wire({
     loss: text,
@@ -93,7 +93,7 @@ export const QueueSummary = wire({
         maxStaleness: Schema.Natural,
         /** Started and not queued, or permitted to start. */
         underWay: Schema.Int,
-        /** How many more may start. */
+        /** Number that may still start. */
         startable: Schema.Natural
       })
     )

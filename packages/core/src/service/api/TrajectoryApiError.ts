@@ -36,7 +36,6 @@ export class Invalid extends Schema.TaggedError<Invalid>()("Invalid", {
   field: Schema.optionalKey(Schema.String)
 }) {}
 
-/** The queue is full. */
 export class QueueFull extends Schema.TaggedError<QueueFull>()("QueueFull", {
   message: Schema.String,
   retryAfterSeconds: Schema.Int

@@ -15,7 +15,7 @@ export interface Registered extends EnvironmentSpec {
 export interface Environments {
   readonly register: (spec: EnvironmentSpec) => Registered
   readonly get: (envId: number) => Effect.Effect<Registered, TrajectoryError>
-  /** Of connected environments with a guaranteed share of every batch. */
+  /** Guaranteed shares of every batch, of connected environments. */
   readonly minimumShares: () => Packing.MinimumShares
   readonly status: (own: Registered, queue: Queue) => EnvironmentStatus
 }

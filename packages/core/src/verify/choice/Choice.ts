@@ -12,7 +12,7 @@ import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
 import { type Choices, choicesOf } from "./ChoiceTokens.ts"
 import { accuracyOptions, afterThinking } from "../text/Extract.ts"
 
-/** How the choice was found: in a tag or a box, or as a claim of the text. */
+/** Source of the choice: a tag or a box, or a claim of the text. */
 export type Method = "tag" | "boxed" | Strength
 
 export interface Choice {

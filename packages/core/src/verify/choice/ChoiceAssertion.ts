@@ -2,7 +2,7 @@
 import type { Clauses } from "./ChoiceClause.ts"
 import type { Named } from "./ChoiceTokens.ts"
 
-/** How a choice is stated: announced as the answer, stated as a fact, or only named. */
+/** Strength of a statement: announced as the answer, stated as a fact, or only named. */
 export type Strength = "announced" | "stated" | "alone"
 
 export interface Claim {

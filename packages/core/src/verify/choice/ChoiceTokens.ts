@@ -10,7 +10,7 @@
 import * as Signs from "../text/Signs.ts"
 
 export interface Token {
-  /** As written. */
+  /** The original spelling. */
   readonly text: string
   /** In lower case. */
   readonly word: string
@@ -20,9 +20,9 @@ export interface Token {
 
 /** Choices as their labels and the tokens of their texts. */
 export interface Choices {
-  /** As in the question. */
+  /** Labels as written in the question. */
   readonly written: ReadonlyArray<string>
-  /** As in tokens: `①` is `1`, and a letter that looks Latin is Latin. */
+  /** Labels as they appear in tokens: `①` is `1`, and a letter that looks Latin is Latin. */
   readonly labels: ReadonlyArray<string>
   /** Without leading articles and trailing points. */
   readonly texts: ReadonlyArray<ReadonlyArray<Token>>

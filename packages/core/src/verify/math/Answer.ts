@@ -35,7 +35,7 @@ export interface List {
   readonly _tag: "List"
   readonly text: string
   readonly items: ReadonlyArray<Answer>
-  /** How the items are joined; it matters for inequalities. */
+  /** The connective between items; it matters for inequalities. */
   readonly connective: "comma" | "and" | "or"
 }
 

@@ -141,7 +141,10 @@ const itemsOf = (answer: Answer): ReadonlyArray<Answer> | undefined =>
 const joined = (a: ReadonlyArray<Answer> | undefined, b: ReadonlyArray<Answer> | undefined) =>
   a === undefined || b === undefined ? undefined : [...a, ...b]
 
-/** As times of day if one is certainly a time; else term by term as multiples of the first one; zeros are undecided. */
+/**
+ * Compares as times of day if one is certainly a time; otherwise term by term as multiples of the first one; zeros are
+ * undecided.
+ */
 const compareRatios = ({ items: gold, time: a }: Ratio, { items: prediction, time: b }: Ratio): boolean => {
   if (a?.isSure === true || b?.isSure === true) return a !== undefined && b !== undefined && Times.areEqual(a, b)
   const [x, y] = [gold, prediction].map((items) =>

@@ -17,7 +17,6 @@ import * as Times from "./Times.ts"
 import * as Wording from "../text/Wording.ts"
 
 const maxItems = 200
-/** Max terms of a ratio. */
 const maxTerms = 10
 
 const separators =

@@ -51,7 +51,9 @@ const onlyNumber = (prose: string): string => {
   return !isOpen && Wording.isValueBetween(before, prose.slice(end)) ? number : ""
 }
 
-/** Where a remark may start: punctuation before whitespace, a dash, a bracket with words, "of" after a percent sign. */
+/**
+ * Possible starts of a remark: punctuation before whitespace, a dash, a bracket with words, "of" after a percent sign.
+ */
 const remarkStart = /[,;:](?=\s)|\s\((?=[^()]*[a-zA-Z=])|\s[–—-](?=\s)|[–—](?=[\s\p{L}])|(?<=%|percent)\s(?=of\b)/gu
 /** A value with more such positions is a list. */
 const maxStarts = 20

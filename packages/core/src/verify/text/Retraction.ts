@@ -30,7 +30,7 @@ const own = new RegExp(
   `^[\\s$*_)\\]}"',:—–-]*(?:(?:but|which|and|however|though)[\\s,]+)?(?:(?:(?:that|this|it)\\s+)?(?:${denying})|(?:that|this|it)['’]s\\s+${adverbs}(?:${wrong}|not\\s+${right}))(?![a-zA-Z])`,
   "i"
 )
-/** The same in a later clause of that sentence. */
+/** Like `own`, in a later clause of that sentence. */
 const clause = new RegExp(
   `[,;]\\s{1,3}(?:but|and|however|though|yet|which)\\s(?:(?:that|this|it)\\s)?(?:${denying})(?![a-zA-Z])`,
   "i"
@@ -38,7 +38,7 @@ const clause = new RegExp(
 /** "You may think that it is 24, but it isn't." */
 const briefly =
   /[,;]\s{1,3}(?:but|and|however|though|yet|which)\s(?:that|this|it)\s?(?:isn['’]?t|is\s+not|wasn['’]?t|was\s+not)[\s*_$)"']*$/i
-/** The same in brackets, after a colon or a dash. */
+/** Like `own`, in brackets, after a colon or a dash. */
 const aside = new RegExp(
   `^[\\s$*_]*[(:—–-]\\s*(?:(?:that|this|it|which)\\s+)?(?:${denying}|${wrong}|not\\s+${right})(?![a-zA-Z])`,
   "i"

@@ -11,7 +11,7 @@ import type { Dialect } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Wished from "../Wished.ts"
 
-/** What the answer depends on in addition to the choices. */
+/** Request options that the answer depends on in addition to the choices. */
 interface Read {
   readonly isUsageAsked: boolean
 }

@@ -113,7 +113,6 @@ export const part = Effect.fnUntraced(function* (given: Block, param: string, ig
   }
 })
 
-/** A tool result as a message. */
 export const toolResult = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
   const { content = null, is_error: isError } = given
   passOver(given, ["tool_use_id", "content", ...(isError === true ? [] : ["is_error"])], ignored)

@@ -87,7 +87,7 @@ export interface Chosen {
   readonly wishes: ReadonlyArray<Wished.Wish | undefined>
 }
 
-/** Whether tools may be called, and the output constraints. */
+/** Whether tools may be called, and the output constraints of the choice. */
 export const choice = Effect.fnUntraced(function* (given: unknown, hasTools: boolean) {
   if (given === undefined || given === null) return { toolChoice: undefined, wishes: [] } satisfies Chosen
   const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(given, "tool_choice")

@@ -52,7 +52,7 @@ export const make = (asked: Asked, answered: Answered): Response => {
 /** The response before any output. */
 export const begun = (asked: Asked, head: Head): Response => frame(asked, head)
 
-/** What an answer's items depend on in addition to its message. */
+/** Options of an answer's items, in addition to its message. */
 export const itemOptions = ({ parameters: { include = [], reasoning } }: Asked, answer: string) => ({
   answer,
   isSummarized: (reasoning?.summary ?? reasoning?.generate_summary ?? null) !== null,
