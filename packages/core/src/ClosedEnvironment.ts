@@ -215,7 +215,6 @@ const evaluationOf = <Item, E, R>(
   )
 }
 
-/** The definition's claims about its scores, for testing. */
 const claimsOf = <Item, E, R>(
   claims: NonNullable<Definition<Item, E, R>["claims"]>,
   { boundary, definition, id, label, scored }: Closed<Item, E, R>

@@ -104,7 +104,6 @@ export const streamed = <A, B, E, R>(
       : Stream.fail(wrong(part, `is ${kindOf(returned)} where a Stream is wanted, e.g. Stream.fromIterable(…)`))
   }).pipe(Stream.catchDefect((defect) => Stream.fail(thrown(part, defect))))
 
-/** The stable id of an item. */
 export const identity = <Item>({ id }: { readonly id?: (item: Item) => unknown }): ((item: Item) => string) =>
   id === undefined
     ? (item) => ContentId.of(withoutSeed(item))

@@ -95,7 +95,6 @@ export const scores = (
 
 const part = "collectTrajectories"
 
-/** Normalizes the result of an item to groups. */
 export const rollouts = <Item>(
   given: Rollouts<Item>
 ): Effect.Effect<Exclude<Rollouts<Item>, ReadonlyArray<Trajectory>>, DefinitionFault> =>

@@ -54,7 +54,6 @@ export interface EvaluationDefinition<Item, E, R> {
 
 /** The consequences of a judged training group for later items. */
 export interface FollowUp<Item> {
-  /** Items to add to the queue. */
   readonly requeue?: ReadonlyArray<Item>
   /**
    * Reason to exclude this group from training, for example if it is too easy for its level. Counted and logged as
@@ -145,7 +144,6 @@ export type OnlyKnown<D> = {
     : never
 }
 
-/** Result of rolling out one item. */
 export interface RolledOut {
   readonly groups: ReadonlyArray<ScoredGroup>
   /** Groups that could not be judged; the others are in `groups`. */
@@ -227,7 +225,6 @@ export interface EnvironmentShape {
 
 export class Environment extends Context.Service<Environment, EnvironmentShape>()("@atropos/core/Environment") {}
 
-/** Several environments in one program. */
 export class Environments extends Context.Service<Environments, ReadonlyArray<EnvironmentShape>>()(
   "@atropos/core/Environment/Environments"
 ) {}

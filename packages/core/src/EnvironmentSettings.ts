@@ -140,7 +140,6 @@ export const commonFields = {
 export const Common = Schema.Struct(commonFields)
 export type Common = typeof Common.Type
 
-/** The common settings combined with an environment's own. */
 export const make = <const Own extends Schema.Struct.Fields>(
   own: Own
 ): Settings<Schema.Struct.Type<typeof commonFields & Own>> =>

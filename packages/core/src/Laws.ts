@@ -43,7 +43,6 @@ export interface ClaimedItem {
   readonly wrong: ReadonlyArray<Trajectory>
   /** Rollouts to check the invariants on if there are neither gold nor wrong answers. */
   readonly sample: Effect.Effect<ReadonlyArray<Trajectory>, EnvironmentError | Unscorable>
-  /** Scores these trajectories as one group. */
   readonly score: (
     group: ReadonlyArray<Trajectory>
   ) => Effect.Effect<ReadonlyArray<number>, EnvironmentError | Unscorable>

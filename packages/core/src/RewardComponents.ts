@@ -93,7 +93,6 @@ export const totals = (
   return found
 }
 
-/** Key of the components in a sequence's overrides. */
 const key = "rewards"
 
 type Overrides = { readonly [key: string]: unknown }

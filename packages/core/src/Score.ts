@@ -21,7 +21,6 @@ export type Score =
   | (ScoreDetails & { readonly score: number; readonly rewards?: Rewards })
   | (ScoreDetails & { readonly score?: undefined; readonly rewards: Rewards })
 
-/** A score whose number is known. */
 export interface Judged extends ScoreDetails {
   readonly score: number
   readonly rewards?: Rewards

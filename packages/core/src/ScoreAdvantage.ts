@@ -28,7 +28,6 @@ export type Scale = (typeof scales)[number]
 
 export interface Rule {
   readonly baseline: Baseline
-  /** Divisor of score advantages. */
   readonly advantageScale: Scale
 }
 
@@ -46,9 +45,7 @@ export const needsBatch = ({ advantageScale, baseline }: Rule): boolean =>
 
 /** The rule of a run, and its source. */
 export interface Recipe extends Rule {
-  /** Name of the loss. */
   readonly loss: string
-  /** True if the loss uses advantages. */
   readonly isUsed: boolean
   /** Name of the program's custom advantage function, if it is not this rule; others cannot compute it. */
   readonly computedBy?: string

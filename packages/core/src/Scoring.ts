@@ -18,7 +18,6 @@ export interface Solved {
   readonly meaning: string
 }
 
-/** Error for a group without scores. */
 export const none = "its definition has no score, so every group has to bring its scores"
 
 /** Scores of a group: those it brings, else those of the definition. */

@@ -12,7 +12,6 @@
  */
 import { Predicate } from "effect"
 
-/** One answer of the policy. */
 export interface Turn {
   /** When the environment requested it. */
   readonly asked: number
@@ -22,7 +21,6 @@ export interface Turn {
 }
 
 export interface Timings {
-  /** In order. */
   readonly turns: ReadonlyArray<Turn>
   /** When its group was scored; absent if unknown. */
   readonly scored?: { readonly from: number; readonly to: number }

@@ -7,7 +7,6 @@
 import { Context, Effect } from "effect"
 
 export interface TrainingProgress {
-  /** Steps completed by the trainer. */
   readonly step: number
   /** Steps after which the run ends; Infinity if it has no end. */
   readonly totalSteps: number

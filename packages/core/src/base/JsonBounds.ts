@@ -11,7 +11,6 @@ import { mostLevels } from "./Nesting.ts"
 
 export interface Bounds {
   readonly levels: number
-  /** Lists and maps. */
   readonly opened: number
   /** Keys of all maps together. */
   readonly keys: number

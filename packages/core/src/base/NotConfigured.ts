@@ -2,7 +2,6 @@
 import { Schema } from "effect"
 
 export class NotConfigured extends Schema.TaggedError<NotConfigured>()("NotConfigured", {
-  /** `judge`, `teacher`, … */
   what: Schema.String,
   message: Schema.String
 }) {}

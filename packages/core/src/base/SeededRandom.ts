@@ -8,7 +8,6 @@ export interface SeededRandom {
   /** An integer from `minimum` to `maximum`, inclusive. */
   readonly between: (minimum: number, maximum: number) => number
   readonly pick: <A>(choices: ReadonlyArray<A>) => A
-  /** True with this probability. */
   readonly chance: (probability: number) => boolean
   readonly shuffle: <A>(elements: ReadonlyArray<A>) => Array<A>
   /** `count` distinct elements, or all if there are fewer, in random order. */

@@ -27,7 +27,6 @@ export interface Settings<A> {
   readonly encode: (settings: A) => { readonly [name: string]: unknown }
 }
 
-/** Settings with these fields. */
 export const fromFields = <const Fields extends Schema.Struct.Fields>(
   fields: Fields
 ): Settings<Schema.Struct.Type<Fields>> => {

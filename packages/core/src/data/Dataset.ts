@@ -115,7 +115,6 @@ export const shuffle = <A>(rows: ReadonlyArray<A>, { seed }: { readonly seed: nu
     { digest: digestOf(rows, seed) }
   )
 
-/** Rows hashed before yielding to other fibers. */
 const hashedAtOnce = 256
 
 /** Digest of the rows in order and the seed: changes with the rows and with their order. */

@@ -124,7 +124,6 @@ export const make = Effect.gen(function* () {
         : (same) => same
     )
 
-  /** One attempt, resuming an earlier one. */
   const download = Effect.fnUntraced(function* (url: string, partial: string) {
     const versionFile = `${partial}.etag`
     const version = yield* files.readFileString(versionFile).pipe(Effect.option)

@@ -22,7 +22,6 @@ export const unmarked = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, unmarked(one)]))
 }
 
-/** A column, or a part of one. */
 interface Node {
   readonly element: SchemaElement
   readonly children: ReadonlyArray<Node>

@@ -25,7 +25,6 @@ import type { ChatRequest, Choice, InferenceError } from "../inference/backend/I
 import { Message, ToolCall } from "../Message.ts"
 import * as Reason from "../base/Reason.ts"
 
-/** The answer file is not usable. */
 export class AnswerCacheError extends Schema.TaggedError<AnswerCacheError>()("AnswerCacheError", {
   file: Schema.String,
   message: Schema.String,

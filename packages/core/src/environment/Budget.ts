@@ -21,7 +21,6 @@ export interface Limits {
   readonly seconds?: number
 }
 
-/** The limit that ended an episode. */
 export type Limit = "turns" | "tokens" | "seconds"
 
 export interface Budget {
@@ -31,7 +30,6 @@ export interface Budget {
   readonly turn: (session: TrackedSession, request: ChatRequest) => Effect.Effect<Option.Option<Choice>, InferenceError>
   /** Runs a tool as one call; None if no calls are left, or the time ends before it does. */
   readonly call: <A, E, R>(tool: Effect.Effect<A, E, R>) => Effect.Effect<Option.Option<A>, E, R>
-  /** Usage so far. */
   readonly used: Effect.Effect<Required<Limits>>
 }
 

@@ -52,7 +52,6 @@ export const record = (state: State, { average, level }: Outcome, options: Optio
 }
 
 export interface Curriculum {
-  /** The level of the next item. */
   readonly level: Effect.Effect<number>
   readonly record: (outcome: Outcome) => Effect.Effect<void>
   /** For a definition's `state`. A saved level that is out of range is clamped. */

@@ -44,7 +44,6 @@ export interface Game<State> extends World<State> {
 export type { Form, Sampling } from "./PolicySeat.ts"
 type Sampling = PolicySeat.Sampling
 
-/** The result of a sequence of answers. */
 export interface Played<State> {
   readonly state: State
   /** One per turn. */

@@ -17,7 +17,6 @@ import type { Trajectory } from "../Trajectory.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** Settings of every game. */
 export const fields = {
   groupSize: Environment.field(positive, 8, "episodes per item, or alternatives per turn"),
   seed: Environment.field(Schema.Int, 0, "random seed for the games"),
@@ -38,7 +37,6 @@ export interface PlayableGame<State> extends Episode.Game<State> {
   readonly start: (random: SeededRandom) => State
   /** V(s), from what the player can see. */
   readonly value: (state: State) => number
-  /** The score of a whole episode. */
   readonly score: (start: State, played: Episode.Played<State>) => number
   /** The components of the score, if any; the environment's rule combines them to the same number. */
   readonly parts?: (start: State, played: Episode.Played<State>) => Rewards
@@ -53,7 +51,6 @@ export interface Item<State> {
 
 const evaluationSeedOffset = 1_000_003
 
-/** The game's part of a definition. */
 export const definition = Effect.fnUntraced(function* <State>(game: PlayableGame<State>, settings: Settings) {
   const servers = yield* ServerManager
   const { evaluationItems, groupSize, historyTurns, maxAnswerTokens, maxTokenLength, mode, seed, temperature } =

@@ -33,7 +33,6 @@ export interface State {
   readonly interrupted: ReadonlyArray<number>
 }
 
-/** A state as JSON. */
 export const Saved = Schema.Struct({
   position: Schema.Natural,
   solved: Schema.Array(Schema.Natural),
@@ -78,7 +77,6 @@ export const next = (state: State, options: Options): Option.Option<readonly [in
   return startsOver && size > 0 ? next(start, options) : Option.none()
 }
 
-/** The state after one more group. */
 export const record = (
   before: State,
   { average, index }: Outcome,

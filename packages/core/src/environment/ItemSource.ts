@@ -39,7 +39,6 @@ export const fields = (example: string) =>
   }) as const
 
 export interface ItemSource<A, E = never> {
-  /** Training items from a cursor on. */
   readonly items: ItemStream<A, E, never>
   readonly heldOut: Stream.Stream<A, E>
 }

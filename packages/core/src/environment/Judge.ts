@@ -20,7 +20,6 @@ import type { TokenizerError } from "../inference/tokenizer/Tokenizer.ts"
 
 export { AnswerCacheError } from "./AnswerCache.ts"
 
-/** The judge's requests and cost so far. */
 export interface Usage {
   /** Requests, including cached ones. */
   readonly asked: number

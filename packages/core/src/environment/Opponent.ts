@@ -17,7 +17,6 @@ import type { TokenizerError } from "../inference/tokenizer/Tokenizer.ts"
 export interface OpponentShape {
   readonly isConfigured: boolean
   readonly modelName: string
-  /** One answer to a chat. */
   readonly say: (request: ChatRequest) => Effect.Effect<string, InferenceError>
   /** `opponent/calls`, `opponent/prompt_tokens`, `opponent/completion_tokens`, for a definition's `metrics`. */
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>

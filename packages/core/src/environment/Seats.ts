@@ -53,7 +53,6 @@ export interface Play<State> {
 }
 
 export interface PlayOptions<State, E = never, R = never> extends PolicySeat.Sampling {
-  /** One per seat. */
   readonly players: ReadonlyArray<Player<State, E, R>>
   /** Max tokens of a seat's sequence, including the prompt. */
   readonly tokens?: number
@@ -63,7 +62,6 @@ const wrong = (server: string, message: string) => new InferenceError({ reason: 
 
 const noRoom = "the opening of the game leaves no room for an answer in the longest sequence (the trainer's seq_len)"
 
-/** One play from a state on. */
 export const play = Effect.fn("Seats.play")(function* <State, E = never, R = never, F = never, S = never>(
   game: SeatedGame<State, E, R>,
   start: State,

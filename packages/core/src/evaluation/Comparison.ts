@@ -9,7 +9,6 @@
 import * as Evaluation from "../Evaluation.ts"
 import * as Paired from "./Paired.ts"
 
-/** The compared fields of an answer. */
 export interface Answer {
   readonly item: number | string
   readonly label?: string
@@ -30,7 +29,6 @@ export interface Change {
   readonly category?: string
   readonly before: number
   readonly after: number
-  /** The parsed answers. */
   readonly parsed: readonly [before: string | null, after: string | null]
 }
 

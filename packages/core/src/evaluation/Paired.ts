@@ -9,7 +9,6 @@
 import * as Evaluation from "../Evaluation.ts"
 
 export interface Difference {
-  /** Mean of B minus mean of A. */
   readonly value: number
   readonly interval?: readonly [lower: number, upper: number]
   /** Two-sided; only for right or wrong items. */

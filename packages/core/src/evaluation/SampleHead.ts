@@ -11,7 +11,6 @@ export const longest = 200
 type Fields = { readonly [key: string]: unknown }
 
 export interface SampleHead {
-  /** The item's label. */
   readonly label: string
   /** The item's stable id. */
   readonly item: string
@@ -19,11 +18,9 @@ export interface SampleHead {
   readonly gold: ReadonlyArray<string>
   /** The parsed answer; null if unparsed. Absent if answers are not parsed. */
   readonly parsed?: string | null
-  /** The end of the model's output. */
   readonly ending: string
   readonly score: number
   readonly rewards: { readonly [name: string]: number }
-  /** Absent if the environment does not define it. */
   readonly correct?: boolean
   readonly tokens: number | null
   readonly isCut: boolean

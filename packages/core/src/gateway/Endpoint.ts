@@ -23,7 +23,6 @@ import type { Asked, Respondent } from "./session/OpenSession.ts"
 
 export interface Endpoint<To = Respondent> {
   readonly method: "GET" | "POST" | "DELETE"
-  /** The path after `/s/<secret>`. */
   readonly path: `/${string}`
   readonly handle: (
     to: To,
@@ -187,7 +186,6 @@ const usageOf = (choices: ReadonlyArray<Choice>): Answered["usage"] => ({
   completionTokens: choices.reduce((sum, { usage }) => sum + (usage?.completionTokens ?? 0), 0)
 })
 
-/** A failure as an HTTP response. */
 export const refused = (
   write: Dialect<unknown>["failure"],
   failure: Failure

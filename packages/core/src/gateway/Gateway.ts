@@ -96,7 +96,6 @@ export const layerRoutes = (
 /** Disables spans of requests: a URL is a session's secret. Rollouts and sampling still have spans. */
 export const layerUntraced: Layer.Layer<never> = Layer.succeed(HttpMiddleware.TracerDisabledWhen)(() => true)
 
-/** Listens until the scope closes. */
 export const layer = (
   options: Options = {}
 ): Layer.Layer<

@@ -18,7 +18,6 @@ import type { Sessions } from "./session/Sessions.ts"
 const endpoints: ReadonlyArray<Endpoint.Endpoint<OpenSession>> = [...Dialects.endpoints, ...SessionEndpoints.endpoints]
 
 export interface Options {
-  /** The gateway's URL, once known. */
   readonly url: () => string
   /** Allows programs in other processes to open sessions (`Control`). */
   readonly isControlled: boolean
@@ -66,7 +65,6 @@ const unknownSession = new Failure({
     "nothing answers here: a session's base URL is http://HOST:PORT/s/<secret>/v1, or without /v1 for Anthropic's SDKs"
 })
 
-/** A request rejected by a guard. */
 export const forbidden = (message: string): Answer =>
   Endpoint.refused((failure) => ({ ...anyForm(failure), status: 403 }), new Failure({ reason: "invalid", message }))
 

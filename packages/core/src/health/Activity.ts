@@ -17,7 +17,6 @@ export interface Activity {
   readonly idleSeconds: number
   /** Why it stalled, or ended without being stopped; null if neither, or if its user stopped it. */
   readonly reason: string | null
-  /** The environment that the reason concerns. */
   readonly environment: string | null
   /** The last error of each environment that had one. */
   readonly errors: ReadonlyArray<{ readonly environment: string; readonly message: string }>

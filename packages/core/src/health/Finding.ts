@@ -14,9 +14,7 @@ export interface Finding {
   /** The first and the last affected step. */
   readonly from: number
   readonly to: number
-  /** The individual steps, if it concerns single steps. */
   readonly steps?: ReadonlyArray<number>
-  /** The reward component it concerns. */
   readonly component?: string
   /** One sentence: the event and its time. */
   readonly says: string

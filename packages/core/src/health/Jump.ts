@@ -20,7 +20,6 @@ const most = 10
 const larger = 1.5
 /** Standard errors of the difference. */
 const surely = 7
-/** Sufficient if there is other evidence. */
 const plainly = 3
 /** Share of the difference that occurs in the one step, and min jump relative to the series' range. */
 const atOnce = 0.6
@@ -61,7 +60,6 @@ const undoes = (later: Jump, earlier: Jump): boolean =>
 export interface Options {
   /** False if the change at an index has another reason. */
   readonly isOwn: (at: number) => boolean
-  /** Min size of a jump at an index. */
   readonly least: (at: number) => number
   /** True if there is other evidence for a jump there. */
   readonly isPlain: (at: number) => boolean

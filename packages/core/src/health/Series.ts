@@ -5,7 +5,6 @@
  */
 import type { Activity } from "./Activity.ts"
 
-/** One metric of one source. */
 export interface Series {
   readonly steps: ArrayLike<number>
   readonly values: ArrayLike<number>
@@ -13,14 +12,12 @@ export interface Series {
 
 /** All recorded metrics; a source without a metric has an empty series. */
 export interface Recorded {
-  /** The run's activity, if known. */
   readonly activity?: () => Activity | undefined
   readonly names: () => ReadonlyArray<string>
   readonly sourcesOf: (metric: string) => ReadonlyArray<string>
   readonly points: (source: string, metric: string) => Series
 }
 
-/** The series without NaN and infinities. */
 export const finite = ({ steps, values }: Series): { readonly steps: Float64Array; readonly values: Float64Array } => {
   const kept = { steps: new Float64Array(values.length), values: new Float64Array(values.length) }
   let count = 0
@@ -51,7 +48,6 @@ export const jitter = (values: Float64Array): number => {
   return sum / 2 / Math.max(1, values.length - 1)
 }
 
-/** Standard error of the difference of two means. */
 export const errorBetween = (left: Float64Array, right: Float64Array): number =>
   Math.sqrt(variance(left) / left.length + variance(right) / right.length)
 

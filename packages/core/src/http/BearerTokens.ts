@@ -14,7 +14,6 @@ export class AuthConfigError extends Schema.TaggedError<AuthConfigError>()("Auth
   message: Schema.String
 }) {}
 
-/** An accepted token, and its bearer's role. */
 export interface KnownToken<Role> {
   readonly role: Role
   readonly digest: Uint8Array

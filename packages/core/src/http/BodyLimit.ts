@@ -138,7 +138,6 @@ const receiveStream = <E>(
     return Effect.sync(cleanUp)
   })
 
-/** The whole body, held until the scope closes. */
 export const read = <E>(
   request: HttpServerRequest.HttpServerRequest,
   limit: number,

@@ -21,7 +21,6 @@ export class BrowserGuardError extends Schema.TaggedError<BrowserGuardError>()("
 }) {}
 
 export interface Options {
-  /** The address the server was bound to. */
   readonly host: string
   /** The setting for tokens, if there is one. */
   readonly tokens?: string
@@ -141,7 +140,6 @@ export const make = (
 
 const forbidden = (message: string) => HttpServerResponse.jsonUnsafe({ error: "Forbidden", message }, { status: 403 })
 
-/** Guards all routes of a router. */
 export const layer = (options: Options): Layer.Layer<never, BrowserGuardError, HttpRouter.HttpRouter> =>
   HttpRouter.middleware(
     Effect.map(

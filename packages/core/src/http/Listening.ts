@@ -21,7 +21,6 @@ export interface Options {
   readonly websocket?: { readonly maxPayload: number; readonly perMessageDeflate: false }
 }
 
-/** A server that does not listen yet. */
 export const makeServer = (options: ServerOptions = {}): Server =>
   createServer({
     // Longer than the pauses of periodic clients: closing a connection under their next request would be an error for
@@ -42,7 +41,6 @@ const listenError = ({ host, port }: Options, { cause }: HttpServerError.ServeEr
   return new ListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? Reason.of(cause)}`, cause })
 }
 
-/** Listens until the scope closes. */
 export const layer = (server: Server, options: Options) =>
   NodeHttpServer.layer(() => server, options).pipe(
     Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(listenError(options, error))))

@@ -27,7 +27,6 @@ export interface Answers {
     request: ChatRequest,
     inputIds: ReadonlyArray<number>
   ) => Listener<ReadonlyArray<number>> | undefined
-  /** Reads the answer to a text prompt. */
   readonly ofText: (request: TextRequest, sampled: TokenChoice) => Read
 }
 

@@ -17,7 +17,6 @@ import type { Fleet, Outcome } from "./Fleet.ts"
 import type { Member } from "./Member.ts"
 import type { Want } from "./Slots.ts"
 
-/** One request, for any server. */
 export interface Question<A> {
   readonly split: Split
   readonly isEligible: (member: Member) => boolean
@@ -26,7 +25,6 @@ export interface Question<A> {
   readonly ask: (member: Member) => Effect.Effect<A, InferenceError>
   /** True if a part of the answer has been streamed, which cannot be undone: the request is then not retried. */
   readonly isHeard?: () => boolean
-  /** Tokens generated for an answer. */
   readonly tokens: (answer: A) => number
 }
 
@@ -36,7 +34,6 @@ export type AnswerTo = <A>(question: Question<A>) => Effect.Effect<A, InferenceE
 export interface Options {
   /** Attempts per request; each server beyond the first adds one. */
   readonly maxAttempts: number
-  /** Preferred server while it is healthy. */
   readonly prefer: Member | undefined
 }
 
@@ -59,9 +56,7 @@ interface Attempts {
   failures: number
   /** Start of the 503s since the last other failure. */
   unavailableSince: number | undefined
-  /** Rounds in which every server failed. */
   rounds: number
-  /** Servers that failed in this round. */
   readonly failed: Set<Member>
 }
 

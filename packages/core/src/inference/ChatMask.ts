@@ -156,7 +156,6 @@ const choose = (train: TrainedTurns, count: number): ((message: Message, index: 
   return train
 }
 
-/** Length of the common prefix of two lists. */
 const commonLength = (left: ArrayLike<number>, right: ArrayLike<number>): number => {
   const limit = Math.min(left.length, right.length)
   let length = 0

@@ -64,7 +64,6 @@ export const noticeIgnoredN = <A>(
         })
       })
 
-/** Merges text answers into one. */
 export const merged = (answers: ReadonlyArray<Answer>): Answer => {
   const [first] = answers
   if (first !== undefined && answers.length === 1) return first

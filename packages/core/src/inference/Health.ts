@@ -60,7 +60,6 @@ export const make = Effect.fnUntraced(function* (
       : Effect.succeed(true)
 
   /** Probes a server that is out until it is back or no longer needed. */
-  /** Why the last server went down. */
   let lastReason = ""
   const probe = (member: Member): Effect.Effect<void> =>
     Effect.suspend(() => {

@@ -28,7 +28,6 @@ const latency = Metric.histogram("atropos.inference.latency.seconds", {
 
 export interface Lane {
   readonly split: Split
-  /** Max requests in flight. */
   readonly limit: number
   readonly inFlight: number
   /** `limit - inFlight`, never below 0. */

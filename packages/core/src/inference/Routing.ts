@@ -18,7 +18,6 @@ import type { Fleet } from "./Fleet.ts"
 import type { Member } from "./Member.ts"
 
 export interface Options {
-  /** Max completions per request. */
   readonly maxNCompletions: number
   /** Attempts per request; each server beyond the first adds one. */
   readonly maxAttempts: number

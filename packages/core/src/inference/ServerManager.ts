@@ -39,7 +39,6 @@ export * from "./backend/Inference.ts"
 export type { Answer, Backend, Capabilities } from "./backend/Backend.ts"
 export type { Completion, Options as ScriptedOptions, Script, ScriptedRequest } from "./backend/Scripted.ts"
 
-/** Options of a tracked session. */
 export type Tracked = TrackedSequences.Settings
 
 export interface ServerManagerShape {
@@ -66,7 +65,6 @@ export interface ServerManagerShape {
   readonly serverCount: number
   /** Renders chats to prompts and counts tokens locally; absent if only the servers do. */
   readonly tokenizer?: TokenizerShape
-  /** Name of the first server's model. */
   readonly modelName: string
   readonly metrics: Effect.Effect<ReadonlyArray<ServerMetrics>>
   /**

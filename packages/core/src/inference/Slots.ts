@@ -34,7 +34,6 @@ export interface Slots {
   readonly candidates: (want: Want) => ReadonlyArray<Member>
   /** Grants free slots to waiting requests: servers have changed. */
   readonly serve: Effect.Effect<void>
-  /** Number of waiting requests. */
   readonly waiting: () => number
 }
 

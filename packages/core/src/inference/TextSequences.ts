@@ -41,7 +41,6 @@ interface AnswerText {
 
 type TextAnswer = SessionTree.Answer<PromptText, AnswerText>
 
-/** A session whose sequences are tokenized from text. */
 export const make = ({
   backend,
   tokenizer

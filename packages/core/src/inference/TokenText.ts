@@ -19,7 +19,6 @@ export interface TextMatch {
    * completions.
    */
   readonly after: (answer: TokenAnswer, isProven: boolean) => Continuation | undefined
-  /** True if the text is a prompt's. */
   readonly is: (prompt: TokenPrompt) => boolean
 }
 

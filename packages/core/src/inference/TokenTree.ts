@@ -36,7 +36,6 @@ export interface PromptTokens {
   readonly checksum: number
   /** The text of `ids`, if it cannot be derived from them. */
   readonly text: string | undefined
-  /** True for a chat. */
   readonly isChat: boolean
 }
 

@@ -41,7 +41,6 @@ import * as TokenSequences from "./TokenSequences.ts"
 import * as TokenTree from "./TokenTree.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 
-/** Options of a session. */
 export interface Settings {
   /** Keeps `<think>` blocks of earlier turns in the prompt even if the chat template drops them. Default true. */
   readonly preserveThinkBlocks?: boolean
@@ -71,7 +70,6 @@ export const session = (
     : TextSequences.make({ backend, tokenizer })
 }
 
-/** A session over token-level answers. */
 export const make = (options: Options): TrackedSession => {
   const { backend, preserveThinkBlocks = true, reasoning = "content", refusesPictures = false, tokenizer } = options
   const { server } = backend
@@ -89,7 +87,6 @@ export const make = (options: Options): TrackedSession => {
   const reader = Answers.make(tokenizer, translator, format)
   const counts = { ...Relation.none }
 
-  /** Samples a prompt and records the result. */
   const sample = Effect.fnUntraced(function* (
     request: ChatRequest | TextRequest,
     prepared: TokenPrompts.Prepared,

@@ -39,7 +39,6 @@ export const head = (wallTime: number): Uint8Array =>
       .finish()
   )
 
-/** An event as a record. */
 export const encode = ({ step, tag, value, wallTime }: Event): Uint8Array => {
   const writer = new BinaryWriter()
   writer.tag(1, WireType.Bit64).double(wallTime)

@@ -22,7 +22,6 @@ const gauge = (name: string): Metric.Gauge<number> => {
 
 const step = Metric.gauge("atropos.step", { description: "Trainer's step of the newest figures" })
 
-/** Writes to the registry of the process. */
 export const sink: Sink = {
   name: "gauges",
   takesTables: false,

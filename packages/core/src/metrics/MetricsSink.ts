@@ -20,7 +20,6 @@ import type { TelemetryClientShape } from "../service/TelemetryClient.ts"
 
 export * from "./Sink.ts"
 
-/** Records for one source. */
 export interface Recorder {
   readonly figures: (step: number, values: Figures["values"], labels?: Figures["labels"]) => Effect.Effect<void>
   /** True if any sink takes tables, which may be expensive to make. */

@@ -14,7 +14,6 @@ import * as Trace from "../base/Trace.ts"
 export interface Options {
   /** Base URL; `/v1/traces` and `/v1/metrics` are appended. */
   readonly endpoint: string
-  /** `service.name`: the name of the traces. */
   readonly serviceName: string
   readonly serviceVersion?: string
   readonly attributes?: { readonly [name: string]: unknown }

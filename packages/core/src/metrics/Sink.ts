@@ -4,7 +4,6 @@ import { type Effect, Schema, type Scope } from "effect"
 /** Numbers by name, of one step. */
 export interface Figures {
   readonly _tag: "Figures"
-  /** Trainer's step. */
   readonly step: number
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -62,7 +61,6 @@ export interface Writer {
 }
 
 export interface Sink {
-  /** Used in logs and counters. */
   readonly name: string
   readonly takesTables: boolean
   /** Max entries of one `write`. */

@@ -13,7 +13,6 @@ import * as EventFile from "./EventFile.ts"
 import { fileName } from "./FileSink.ts"
 import { type Entry, type Sink, SinkError, type Source, type Table } from "./Sink.ts"
 
-/** Formats a cell of a Markdown table. */
 const cell = (value: string | number): string =>
   typeof value === "number" ? String(value) : value.replaceAll("|", "\\|").replaceAll(/\r\n|\r|\n/g, "<br>")
 

@@ -17,7 +17,6 @@ import { reasoningSteps } from "./ReasoningSteps.ts"
 import { repetitionPenalty } from "./Repetition.ts"
 import { type Reward, weighted } from "./Reward.ts"
 
-/** The reward, or its parameter, does not exist. */
 export class RewardSpecError extends Schema.TaggedError<RewardSpecError>()("RewardSpecError", {
   type: Schema.String,
   message: Schema.String

@@ -8,7 +8,6 @@
 import { Effect } from "effect"
 import type { Rewards, Rule } from "../RewardComponents.ts"
 
-/** The data a completion is judged against. */
 export interface Reference {
   /** The expected answer. */
   readonly solution?: string

@@ -40,7 +40,6 @@ export const derivedBatchSize = (
   minBatchAllocation: number | null
 ): number => Math.trunc(batchSize * (unallocatedFraction + (minBatchAllocation ?? 0)))
 
-/** Inputs of the queue limit. */
 export interface QueueState {
   readonly batchSize: number
   /**

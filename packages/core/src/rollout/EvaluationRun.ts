@@ -142,7 +142,6 @@ const temperatureOf = (items: ReadonlyArray<EvaluatedItem>): number | undefined 
   return all.size === 1 ? [...all][0] : undefined
 }
 
-/** The record that the trajectory service stores. */
 export const recordOf = (
   evaluated: Evaluated,
   of: Pick<EvaluationRecord, "name" | "model" | "step">
@@ -172,7 +171,6 @@ const allRewards = (items: ReadonlyArray<EvaluatedItem>): ReadonlyArray<RewardCo
   items.flatMap(({ trajectories }) => trajectories.flatMap(({ rewards }) => (rewards === undefined ? [] : [rewards])))
 
 export interface EvaluationFiles {
-  /** `data_dir_to_save_evals`. */
   readonly directory: string
   /** The environment's name, also the task's in `metrics.json` (`<name>_eval`). */
   readonly name: string

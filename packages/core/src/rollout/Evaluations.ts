@@ -14,12 +14,10 @@ import * as EvaluationRun from "./EvaluationRun.ts"
 import * as Reason from "../base/Reason.ts"
 
 export interface Evaluations {
-  /** Requests an evaluation at a step. */
   readonly request: (step: number) => void
   readonly isRunning: () => boolean
   /** Waits until none is running or due. */
   readonly idle: Effect.Effect<void>
-  /** Number of finished evaluations. */
   readonly finished: () => number
   readonly run: Effect.Effect<never>
 }
@@ -32,7 +30,6 @@ export interface EvaluationsOptions {
   /** Also receives samples, under the environment's registered name. */
   readonly telemetry: TelemetryClientShape
   readonly registeredName: () => string
-  /** Called when an evaluation begins or ends. */
   readonly onChange: () => void
 }
 

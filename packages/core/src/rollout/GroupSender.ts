@@ -40,7 +40,6 @@ export interface Options {
   readonly metrics: RolloutMetrics
   readonly table: Pick<RolloutTable, "add">
   readonly groupFile: GroupFile | undefined
-  /** The current trainer step. */
   readonly step: () => number
 }
 

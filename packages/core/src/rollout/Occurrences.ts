@@ -1,7 +1,6 @@
 /** Counts occurrences, so that repeated events are logged the first time and then ever more rarely. */
 
 export interface Occurrences {
-  /** Counts one more and returns the count. */
   readonly count: (what: string) => number
 }
 

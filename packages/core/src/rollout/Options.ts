@@ -2,7 +2,6 @@
 import { type Duration, Effect, Schema, type Stream } from "effect"
 import type { Totals } from "./RolloutMetrics.ts"
 
-/** An environment cannot run or cannot continue. */
 export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutError", {
   environment: Schema.String,
   reason: Schema.Literals([
@@ -16,7 +15,6 @@ export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutErr
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** Wraps another failure as an environment's. */
 export const failing =
   (environment: string, reason: RolloutError["reason"]) =>
   (cause: Error): RolloutError =>
@@ -54,7 +52,6 @@ export interface OnPolicy {
   readonly stepsAhead: number
 }
 
-/** Options with defaults applied. */
 export type Complete = Required<Omit<Options, "onPolicy">> & Pick<Options, "onPolicy">
 
 export const defaults: Complete = {
@@ -67,7 +64,6 @@ export const defaults: Complete = {
   stopWithin: "5 seconds"
 }
 
-/** Result of a run. */
 export interface Summary extends Totals {
   readonly environment: string
   /** The trainer's step at the end. */

@@ -11,7 +11,6 @@ import type { TrajectoryError } from "../service/TrajectoryError.ts"
 export interface Permits {
   /** Handles a status: sequences that may be started; undefined if no environment has to wait. */
   readonly told: (startable: number | undefined) => void
-  /** A rollout starts. */
   readonly begun: () => void
   /**
    * Number of rollouts that may start now: at most `usual` (the limit of everything else), given `underWay` started and
@@ -31,7 +30,6 @@ export const make = (options: {
     readonly underWay: number
     readonly more: number
   }) => Effect.Effect<number, TrajectoryError>
-  /** Called when permits are available. */
   readonly onGranted: () => void
 }): Permits => {
   const wants = Latch.makeUnsafe(false)

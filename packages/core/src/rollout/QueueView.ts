@@ -13,7 +13,6 @@ export interface QueueView {
   readonly status: () => EnvironmentStatus | undefined
   /** Answered groups that `status` may not include yet. */
   readonly uncounted: () => number
-  /** The service has answered for a group. */
   readonly answered: () => void
   /** A status was pushed; `isSending`: while groups were being sent. */
   readonly pushed: (status: EnvironmentStatus, isSending: boolean) => void

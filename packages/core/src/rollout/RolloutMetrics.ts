@@ -45,7 +45,6 @@ export interface RolloutMetrics {
   readonly finished: () => number
   /** Over the whole run: groups sent and dropped by reason, items by outcome. */
   readonly totals: () => Totals
-  /** Updates the Effect metrics. */
   readonly publish: (gauges: { readonly running: number; readonly unsent: number }) => Effect.Effect<void>
 }
 

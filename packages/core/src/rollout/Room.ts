@@ -31,7 +31,6 @@ export interface Options {
 export interface Room {
   /** Remaining capacity, given the number running. */
   readonly left: (running: number) => number
-  /** Follows the weight versions. */
   readonly follow: Effect.Effect<void>
 }
 

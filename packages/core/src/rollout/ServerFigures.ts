@@ -1,7 +1,6 @@
 /** Metrics of the inference servers, under the original's names. */
 import type { ServerMetrics } from "../inference/backend/Inference.ts"
 
-/** Metrics of all configured servers: `server/server_<i>_request_time_avg`, `server/server_<i>_eval_…`. */
 export const of = (servers: ReadonlyArray<ServerMetrics>): { readonly [name: string]: number } => {
   const figures: Record<string, number> = {}
   const order = [...new Set(servers.map(({ server }) => server))]

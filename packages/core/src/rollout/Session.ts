@@ -46,7 +46,6 @@ export interface Session {
   readonly table: RolloutTable.RolloutTable
 }
 
-/** Opens an environment's session until the scope closes. */
 export const open = Effect.fn("Session.open")(function* (
   environment: EnvironmentShape,
   name: string,

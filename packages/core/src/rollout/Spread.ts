@@ -26,7 +26,6 @@ export const make = (): Spread => {
   }
 }
 
-/** Statistics of an existing list. */
 export const of = (values: ReadonlyArray<number>): ReturnType<Spread["figures"]> => {
   const spread = make()
   for (const value of values) spread.add(value)

@@ -17,7 +17,6 @@ export interface TrainerStep {
   /** As far as known here. */
   readonly now: () => number
   readonly last: Effect.Effect<void>
-  /** Follows the service's status. */
   readonly follow: Effect.Effect<never>
 }
 
@@ -26,9 +25,7 @@ export interface Options {
   readonly permits: Pick<Permits, "told">
   readonly submitter: Pick<Submitter, "isSending">
   readonly evaluations: Pick<Evaluations, "request">
-  /** Records the metrics up to a step. */
   readonly record: (step: number) => Effect.Effect<void>
-  /** A status arrived. */
   readonly onChange: () => void
 }
 

@@ -16,7 +16,6 @@ import { script } from "./PythonHarness.ts"
 export interface Options {
   readonly workers: number
   readonly memoryBytes: number
-  /** Path of the interpreter. */
   readonly python: string
   /** Additional folders that it needs, for example those of a virtual environment. */
   readonly visible: ReadonlyArray<string>
@@ -46,12 +45,9 @@ interface Inmate {
   readonly stdin: Writable
   readonly control: Writable
   readonly peer: Writable
-  /** Lines it sends to us. */
   readonly lines: Queue.Queue<string>
   readonly ended: Effect.Effect<Ended>
-  /** Ends it, for this reason. */
   readonly end: (ended: Ended) => void
-  /** Sets the listeners from now on. */
   readonly tell: (listeners: Listeners) => void
 }
 
@@ -142,7 +138,6 @@ const toJudge = (inmate: Inmate): BubblewrapJudge => ({
   abandon: (number, why) => inmate.peer.write(`${number} !${why}\n`)
 })
 
-/** A process that waits for its job. */
 const start = Effect.fnUntraced(function* (
   { memoryBytes, python, visible }: Options,
   role: "judge" | "runner"

@@ -53,7 +53,6 @@ export interface Runner {
   /** After a run: completes when it can take another job. Those in the pool can. */
   readonly ready: Effect.Effect<void, SandboxError>
   readonly ended: Effect.Effect<Ended>
-  /** The program's output so far. */
   readonly output: () => Output
   /** Ends a program that waits for its judge. */
   readonly stop: () => void

@@ -19,7 +19,6 @@ import {
   SandboxError
 } from "./Interpreter.ts"
 
-/** How a run ended. */
 export type Ending = "finished" | "failed" | "timeLimit" | "memoryLimit" | "outputLimit" | "crashed"
 
 /** The result of a run. Nothing a program reports about itself proves anything. */
@@ -35,13 +34,11 @@ export interface TestResult {
   readonly passed: number
   /** At least 1. */
   readonly total: number
-  /** The first failure. */
   readonly error?: string
 }
 
 export interface Tested {
   readonly outcome: Outcome
-  /** In the order of the tests. */
   readonly tests: ReadonlyArray<TestResult>
 }
 
@@ -176,7 +173,6 @@ const borrowed = <I extends Runner | Judge, A, E>(
 /** Python's message. */
 const outOfMemory = /^MemoryError\b/m
 
-/** The outcome of an end. */
 export const endingOf = (ended: Option.Option<Ended>, { stderr }: Output): Pick<Outcome, "ending" | "exitCode"> => {
   if (Option.isNone(ended)) return { ending: "timeLimit" }
   const how = ended.value

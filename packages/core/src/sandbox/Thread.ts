@@ -7,7 +7,6 @@ import { Cause, Effect, Queue, type Scope } from "effect"
 import { fileBeside, spawn } from "../base/Thread.ts"
 import { SandboxError } from "./Interpreter.ts"
 
-/** The thread has ended. */
 export interface ThreadGone {
   readonly _tag: "ThreadGone"
   readonly outOfMemory: boolean

@@ -67,7 +67,6 @@ export const libraryFolder = "/lib"
 const Files = Schema.fromJsonString(Schema.Record(Schema.String, Schema.String))
 const decodeFiles = Schema.decodeUnknownEffect(Files)
 
-/** The unpacker's output, by path. */
 export const unpacked = (written: string): Effect.Effect<ReadonlyMap<string, Uint8Array>, SandboxError> =>
   decodeFiles(written).pipe(
     Effect.map((files) => new Map(Object.entries(files).map(([path, hex]) => [path, Buffer.from(hex, "hex")]))),

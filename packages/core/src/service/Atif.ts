@@ -24,7 +24,6 @@ export interface Sequence {
   readonly sessionId?: string
 }
 
-/** Why a conversion is not possible. */
 export class AtifError extends Schema.TaggedError<AtifError>()("AtifError", { message: Schema.String }) {}
 
 const fail = (message: string) => Effect.fail(new AtifError({ message }))

@@ -46,14 +46,12 @@ const Head = Schema.Struct({
 })
 const decodeHead = Schema.decodeUnknownResult(Schema.fromJsonString(Head))
 
-/** Encodes floats. */
 export const bytesOf = (logprobs: Float32Array): Uint8Array => {
   const bytes = new Uint8Array(logprobs.byteLength)
   Sections.write(logprobs, bytes, 0)
   return bytes
 }
 
-/** Decodes floats; may be a view. */
 export const floatsOf = (bytes: Uint8Array): Float32Array =>
   // The type was requested.
   Sections.read("f32", bytes, 0, Math.floor(bytes.length / Sections.width.f32)) as Float32Array

@@ -9,7 +9,6 @@ export interface Values {
   readonly [name: string]: number
 }
 
-/** Rejected values, and why. */
 export interface LeftOut {
   readonly [name: string]: string
 }

@@ -18,7 +18,6 @@ export interface RunReader {
   readonly wandbInfo: Effect.Effect<{ readonly group: string | null; readonly project: string | null }, TrajectoryError>
 }
 
-/** From the whole run. */
 export const ofRun = (run: Effect.Effect<Option.Option<Run>, TrajectoryError>): RunReader => {
   const registered = Effect.map(
     run,

@@ -39,7 +39,6 @@ export interface Saved {
   readonly sample?: Fields
 }
 
-/** An invalid line. */
 export interface Fault {
   readonly _tag: "Fault"
   readonly line: number

@@ -34,7 +34,6 @@ export interface ServiceHttp {
     request: HttpClientRequest.HttpClientRequest,
     options?: { readonly extraTime?: Duration.Duration }
   ) => Effect.Effect<Answer, TrajectoryError>
-  /** Encodes a JSON body with this schema. */
   readonly bodyFor: <A, I>(
     schema: Schema.Codec<A, I>
   ) => (value: A) => Effect.Effect<HttpBody.HttpBody, TrajectoryError>

@@ -15,7 +15,6 @@ import type * as ServiceHttp from "./ServiceHttp.ts"
 import * as Api from "./TrajectoryApi.ts"
 import { TrajectoryError } from "./TrajectoryError.ts"
 
-/** A batch, identified for its lease holder. */
 export type Leased = Pick<Batch, "id" | "leaseToken">
 
 export interface TrainerClientShape extends RunReader.RunReader {

@@ -13,7 +13,6 @@ import { TrainerClient, type TrainerClientShape } from "./TrainerClient.ts"
 
 export interface TrajectoryClient extends EnvironmentClientShape, TrainerClientShape, TelemetryClientShape {}
 
-/** The clients, by role. */
 export type Clients = EnvironmentClient | TrainerClient | TelemetryClient
 
 export const context = (client: TrajectoryClient): Context.Context<Clients> =>

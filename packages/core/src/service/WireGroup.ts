@@ -30,7 +30,6 @@ export { type Detail, type Loc, parse, WireError }
 
 export const keys = GroupFields.keys
 
-/** Max size of a group. */
 export interface Limits {
   readonly maxSequences: number
   readonly maxTokensPerSequence: number
@@ -108,7 +107,6 @@ const float32Rows = (rows: ReadonlyArray<ReadonlyArray<number>>) => rows.map((ro
 
 export const toScoredGroup = (checked: Checked): ScoredGroup => Labelled.toScoredGroup(toLabelled(checked))
 
-/** The checked group in the wire's form. */
 export const toLabelled = ({ values }: Checked): Labelled.LabelledGroup => ({
   tokens: int32Rows(values.tokens),
   masks: int32Rows(values.masks),
@@ -144,7 +142,6 @@ export const encodePieces = (group: ScoredGroup): Iterable<Uint8Array> =>
 /** The chunks of a group that comes from another wire. */
 export const encodeLabelledPieces: (group: Labelled.LabelledGroup) => Iterable<Uint8Array> = GroupWriter.pieces
 
-/** The JSON as one text. */
 export const encode = (group: ScoredGroup): string => Buffer.concat([...encodePieces(group)]).toString()
 
 /**

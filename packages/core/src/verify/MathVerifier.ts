@@ -16,7 +16,6 @@ import type { Question } from "./MathWorker.ts"
 import * as Thread from "../base/Thread.ts"
 import * as QuestionThreads from "./QuestionThreads.ts"
 
-/** The worker thread could not be started. */
 export class MathVerifierError extends Schema.TaggedError<MathVerifierError>()("MathVerifierError", {
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
@@ -56,7 +55,6 @@ export class MathVerifier extends Context.Service<
 export interface Settings extends Rules {
   /** Deadline of one comparison in a worker. */
   readonly deadline: Duration.Input
-  /** Max worker threads. */
   readonly workers: number
 }
 

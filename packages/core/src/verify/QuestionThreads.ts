@@ -10,10 +10,8 @@ import { Duration, Effect, Option, Pool } from "effect"
 import * as Thread from "../base/Thread.ts"
 
 export interface Options {
-  /** The thread's file. */
   readonly url: URL
   readonly deadline: Duration.Input
-  /** Max threads. */
   readonly workers: number
 }
 

@@ -18,7 +18,6 @@ export interface Asked {
   readonly isOver: false
   /** New messages since the policy's last answer; the whole chat at first, or if it was rewritten. */
   readonly messages: ReadonlyArray<Message>
-  /** The whole chat so far. */
   readonly chat: ReadonlyArray<Message>
   /** Available tools, in the form of chat requests. */
   readonly tools: ReadonlyArray<unknown>
@@ -28,9 +27,7 @@ export interface Over {
   readonly isOver: true
   /** Absent if the environment could not judge the episode. */
   readonly score?: number
-  /** The components of the score. */
   readonly rewards?: Rewards
-  /** Why there is no score. */
   readonly unscorable?: string
 }
 
@@ -52,7 +49,6 @@ export interface DrivenEpisode {
 
 const broken = (message: string) => new DrivenError({ isRefused: false, message })
 
-/** The end of a rolled-out episode. */
 const endOf = ({ groups, requeued, unscorable }: RolledOut): Effect.Effect<Turn, DrivenError> => {
   const count = groups.reduce((sum, { scores }) => sum + scores.length, 0)
   const [group] = groups

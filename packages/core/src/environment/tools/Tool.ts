@@ -12,7 +12,6 @@ export class ToolError extends Schema.TaggedError<ToolError>()("ToolError", { me
 
 export interface Tool<E = never, R = never> {
   readonly name: string
-  /** Description for the model. */
   readonly description: string
   /** JSON Schema of the arguments, an object. */
   readonly parameters: JsonSchema.JsonSchema

@@ -21,7 +21,6 @@ export interface Options {
   readonly concurrency?: number
 }
 
-/** The result of one call. */
 export interface Answered {
   readonly call: ToolCall
   /** True if the tool succeeded; otherwise the message states why not. */
@@ -82,7 +81,6 @@ export const make = <E, R>(tools: ReadonlyArray<Tool<E, R>>, options: Options = 
   }
 }
 
-/** The message that answers a call. */
 const toolMessage = ({ function: { name }, id }: ToolCall, content: string): Message => ({
   role: "tool",
   name,

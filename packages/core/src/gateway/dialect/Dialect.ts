@@ -41,7 +41,6 @@ export interface Memory {
   /** `stored`: returned if the answer itself is requested. */
   readonly remember: (id: string, messages: ReadonlyArray<Message>, stored?: unknown) => void
   readonly stored: (id: string) => unknown
-  /** Returns true if the id was known. */
   readonly forget: (id: string) => boolean
   /** Interns a value: returns a stored one with the same content if there is one, else stores this one. */
   readonly same: <A>(value: A) => A
@@ -66,7 +65,6 @@ export interface Head {
   readonly model: string
 }
 
-/** The session's answer. */
 export interface Answered extends Head {
   /** The request's messages, as stored by the session. */
   readonly chat: ReadonlyArray<Message>

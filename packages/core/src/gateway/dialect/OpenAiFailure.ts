@@ -28,10 +28,8 @@ export const write = ({ code, message, param, reason }: Failure): WrittenFailure
   return { status, body: { error: { message, type, param: param ?? null, code: code ?? usual.code } } }
 }
 
-/** An invalid value. */
 export const invalid = (param: string, message: string): Failure =>
   new Failure({ reason: "invalid", param, message: `${param}: ${message}` })
 
-/** A valid but unsupported value. */
 export const unsupported = (param: string, message: string): Failure =>
   new Failure({ reason: "unsupported", param, message: `${param}: ${message}` })

@@ -2,19 +2,15 @@
 import { Duration } from "effect"
 
 export interface Limits {
-  /** Max bytes of a request's body. */
   readonly bodyBytes: number
   /** Max tokens of a prompt if no max sequence length is known: the longest context of current models. */
   readonly promptTokens: number
-  /** Max open sessions. */
   readonly sessions: number
   /** Time without a request after which a session is closed. */
   readonly idle: Duration.Input
-  /** Max concurrent requests per session. */
   readonly requestsPerSession: number
   /** Max earlier answers that a session stores for dialects that refer to them; the oldest are dropped first. */
   readonly answersKept: number
-  /** Max rewards that one session may report. */
   readonly rewardsPerSession: number
 }
 

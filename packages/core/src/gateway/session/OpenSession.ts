@@ -38,7 +38,6 @@ export interface Respondent {
     ignored: ReadonlyArray<string>,
     hearing?: Hearing
   ) => Effect.Effect<Asked, Failure>
-  /** A request was rejected before sampling. */
   readonly refused: (failure: Failure) => void
   /** Tokens of a request's prompt. */
   readonly countTokens: (request: ChatRequest) => Effect.Effect<number, Failure>
@@ -66,7 +65,6 @@ export interface OpenSession extends Respondent {
   /** Time of the last request, in milliseconds since the epoch; Infinity while one is in progress. */
   readonly lastUsed: () => number
   readonly close: (why: string) => Effect.Effect<void>
-  /** Once closed: the failure of all later requests. */
   readonly ended: Effect.Effect<Failure>
 }
 
@@ -235,7 +233,6 @@ const failureTally = () => {
   }
 }
 
-/** The failure of requests to a closed session. */
 export const over = (why: string): Failure =>
   new Failure({
     reason: "closed",

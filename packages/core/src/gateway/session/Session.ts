@@ -5,7 +5,6 @@ import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdent
 import type { Message } from "../../Message.ts"
 import type { Trajectory } from "../../Trajectory.ts"
 
-/** The gateway accepts no more sessions. */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", { message: Schema.String }) {}
 
 export interface SessionOptions {
@@ -38,7 +37,6 @@ export interface SessionCounts {
   readonly ignored: { readonly [parameter: string]: number }
   /** Parameters overridden by `enforced` or the session's seed, by our names. */
   readonly overruled: { readonly [parameter: string]: number }
-  /** Failed requests, by reason. */
   readonly failed: { readonly [reason: string]: number }
   /** Requests whose client disconnected during sampling. */
   readonly cancelled: number
@@ -61,7 +59,6 @@ export interface Session {
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
   /** Like `trajectories`, with the answers that each one trains, and exclusions with their reasons. */
   readonly recording: Effect.Effect<Recording, InferenceError>
-  /** The longest chat so far. */
   readonly messages: Effect.Effect<ReadonlyArray<Message>>
   readonly rewards: Effect.Effect<ReadonlyArray<ReportedReward>>
   readonly counts: Effect.Effect<SessionCounts>

@@ -30,7 +30,6 @@ export interface Sessions {
   readonly limits: Limits.Limits
 }
 
-/** Reasons why no session is opened. */
 export type Refusal = GatewayError | InferenceError
 
 export interface Opened {

@@ -9,7 +9,6 @@ import type { SessionOptions } from "./Session.ts"
 
 export interface Settled {
   readonly request: ChatRequest
-  /** Options of the request that the session overrides. */
   readonly overruled: ReadonlyArray<string>
 }
 

@@ -48,7 +48,6 @@ const decodeModels = decode(Models)
 const interval = Duration.seconds(1)
 const longestInterval = Duration.seconds(15)
 const patience = Duration.seconds(5)
-/** Max adapters tried per request. */
 const mostTried = 3
 
 /** The adapters of a server that has a prefix for them, polled until the scope closes. */

@@ -15,7 +15,6 @@ const mostOpened = 4 * mebibyte
 /** Only the beginning of an error body is shown. */
 const mostOfRefusal = 64 * 1024
 
-/** Why an answer is rejected. */
 export class Unacceptable extends Error {
   override readonly name = "Unacceptable"
 }

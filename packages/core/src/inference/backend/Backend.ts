@@ -27,7 +27,6 @@ import type { Identity } from "./Identity.ts"
 export interface Capabilities {
   /** `tokens` works: prompts are sent as ids, and the exact sampled ids and logprobs are returned. */
   readonly tokens: boolean
-  /** `promptLogprobs` works. */
   readonly promptLogprobs: boolean
 }
 

@@ -142,7 +142,6 @@ const isErrorStatus = (code: unknown): code is number =>
 export interface Options {
   readonly transport: Transport
   readonly server: string
-  /** Empty: no key is sent. */
   readonly apiKey: string
 }
 

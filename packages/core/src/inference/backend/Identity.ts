@@ -70,7 +70,6 @@ const typed: { readonly [T in Server["serverType"]]: ReadonlyArray<Kind> } = {
   trl: ["trl", "vllm"]
 }
 
-/** True if a server matches its settings. */
 export const isOfType = (kind: Kind, serverType: Server["serverType"]): boolean => typed[serverType].includes(kind)
 
 type Nature = Pick<Identity, "tokens" | "idsBy" | "logprobs" | "promptLogprobs" | "versions" | "adapters" | "tools">

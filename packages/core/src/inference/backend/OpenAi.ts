@@ -37,7 +37,6 @@ export interface Options {
   readonly tokenizer?: TokenizerShape | undefined
 }
 
-/** Keys of the body that select an adapter. */
 export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: string }
 
 /** OpenAI has no parameter for adapters: servers accept their names as models. */

@@ -75,7 +75,6 @@ export const find = Effect.fn("Probed.find")(function* (options: Options, tokeni
   return { identity, backend: yield* make({ ...options, identity }, tokenizer) }
 })
 
-/** Warnings about a server before rollouts begin. */
 export const warnings = (
   { adapterPrefix, modelName, serverType }: OpenAi.Options["settings"],
   server: string,

@@ -167,7 +167,6 @@ export const logprobsMode = ({ body }: JsonReply): Sampling.LogprobsMode | undef
   return Sampling.isMode(mode) ? mode : undefined
 }
 
-/** The policy version in the header, if any. */
 export const headerPolicyVersion = ({ headers }: JsonReply): number | undefined => {
   const value = headers["x-policy-version"]
   return value === undefined || value.trim() === "" || !Number.isFinite(Number(value)) ? undefined : Number(value)

@@ -66,7 +66,6 @@ export const vllm = (options: SamplingOptions): Body => ({
   ...options.extra
 })
 
-/** `sampling_params` of SGLang's own endpoint. */
 export const sglang = (options: SamplingOptions): Body => {
   const { max_tokens: limit, seed, ...rest } = vllm(options)
   return {

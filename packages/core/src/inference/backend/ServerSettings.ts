@@ -116,7 +116,6 @@ export type Manager = typeof ManagerFields.Type
 export const server = fromFields(serverFields)
 export const manager = fromFields(managerFields)
 
-/** The servers, and how they were determined. */
 export interface Resolved {
   readonly servers: ReadonlyArray<Server>
   readonly origin: "given" | "slurm" | "defaults"

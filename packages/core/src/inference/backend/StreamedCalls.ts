@@ -119,7 +119,6 @@ const beginsAnother = (call: OpenCall, { id, index, name, text }: Delta, isAfter
 
 const isUnfinished = (text: string): boolean => text !== "" && !isWhole(text)
 
-/** True if arguments are a complete JSON object. */
 const isWhole = (text: string): boolean =>
   text.trimEnd().endsWith("}") && !Nesting.isDeep(text) && Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
 

@@ -170,7 +170,6 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
 
 const utf8 = new TextDecoder()
 
-/** The failure for a rejected answer body. */
 export const unacceptable = (
   server: string,
   { method, url }: { readonly method: string; readonly url: string },
@@ -196,7 +195,6 @@ export const statusError = (answer: {
   readonly url: string
   readonly status: number
   readonly body: string
-  /** Target of a redirect. */
   readonly location?: string | null | undefined
   readonly retryAfter?: string | null | undefined
   readonly now: number

@@ -25,7 +25,6 @@ const interval = Duration.millis(200)
 const patience = Duration.seconds(30)
 /** Timeout for loading weights, possibly a large model from disk; afterwards the request is retried as usual. */
 const settling = Duration.minutes(5)
-/** Max repetitions of a request while weights change. */
 const mostAsked = 5
 
 export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, transport: Transport): Adapters => {

@@ -78,7 +78,6 @@ const unknown: OutputFormat = Marked.make({
   writeCalls: (calls) => calls.map(({ json, name }) => JSON.stringify({ name, arguments: json })).join("\n")
 })
 
-/** The format of a model. */
 export const of = (
   { chatTemplate, vocabulary }: Pick<TokenizerShape, "chatTemplate" | "vocabulary">,
   setting: Setting = "auto"

@@ -32,7 +32,6 @@ const readJson = (text: string, from: number): Read | undefined => {
   return calls && { calls, end }
 }
 
-/** A name and its arguments at `from`. */
 const readNamed = (text: string, from: number): Read | undefined => {
   let at = from
   while (at < text.length && text[at] !== "[" && text[at] !== "{") at++

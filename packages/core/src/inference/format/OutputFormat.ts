@@ -56,7 +56,6 @@ export interface ReadContext {
   readonly areCalled?: boolean
 }
 
-/** A parsed answer. */
 export interface Reading {
   /** The reasoning before the visible text, if any. */
   readonly reasoning?: string

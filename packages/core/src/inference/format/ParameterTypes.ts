@@ -23,7 +23,6 @@ const parametersOf = (tools: ReadonlyArray<unknown>, name: string): unknown => {
   return undefined
 }
 
-/** The target of a reference within its schema. */
 const target = (root: unknown, place: string): unknown =>
   place.startsWith("#")
     ? place

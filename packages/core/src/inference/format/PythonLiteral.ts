@@ -37,7 +37,6 @@ const textOf = (literal: string): string | undefined => {
   return PythonString.unescape(isTriple ? `${quoted[0]}${inside}${quoted[0]}` : quoted, (escape) => escape)
 }
 
-/** An integer in another base. */
 const basedOf = (text: string): string => {
   const digits = text.replaceAll("_", "").replace(/^[+-]/, "")
   return String(text.startsWith("-") ? -BigInt(digits) : BigInt(digits))
@@ -78,7 +77,6 @@ export const read = (text: string, from: number, levels = 0): Literal | undefine
   return json === undefined ? undefined : { json, end: at + name.length }
 }
 
-/** Concatenates adjacent string literals. */
 const joined = (text: string, from: number, first: string): Literal | undefined => {
   let end = from + first.length
   let value = textOf(first)

@@ -37,7 +37,6 @@ export type Expression =
       readonly no: Expression | undefined
     }
 
-/** Arguments of a call. */
 export interface Given {
   readonly positional: ReadonlyArray<{ readonly value: Expression; readonly isSpread: boolean }>
   readonly named: ReadonlyArray<readonly [name: string, value: Expression]>

@@ -229,7 +229,6 @@ export class ExpressionParser extends TokenReader {
     return name
   }
 
-  /** A filter's name and arguments. */
   protected filterUse(): FilterUse {
     const name = this.dotted()
     return { name, given: this.is("operator", "(") ? this.given() : { positional: [], named: [], spread: undefined } }

@@ -173,7 +173,6 @@ const compareTexts = (a: string, b: string): number => {
   return x.length - y.length
 }
 
-/** Python's order; `sign` is for the message. */
 export const compare = (a: Value, b: Value, sign = "<"): number => {
   if (a instanceof Undefined) return a.fail()
   if (b instanceof Undefined) return b.fail()

@@ -137,7 +137,6 @@ const padded = (text: string, flags: string, width: number): string =>
       ? text.replace(/^(-?)/, (sign) => sign + "0".repeat(Math.max(0, width - text.length)))
       : text.padStart(width)
 
-/** Python's `%` formatting of a string. */
 export const percent = (format: string, values: ReadonlyArray<Value>, byName: ReadonlyMap<Value, Value>): string => {
   let used = 0
   const written = format.replace(

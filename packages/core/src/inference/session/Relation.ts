@@ -18,7 +18,6 @@ import type { Place, SessionTree } from "./SessionTree.ts"
 
 export type Relation = "extended" | "branched" | "retried" | "rewritten" | "started"
 
-/** Number of requests by relation. */
 export type Relations = { readonly [R in Relation]: number }
 
 export const none: Relations = { extended: 0, branched: 0, retried: 0, rewritten: 0, started: 0 }

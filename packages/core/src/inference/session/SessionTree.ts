@@ -36,11 +36,9 @@ export interface Answer<P, A> {
   /** The text as the model wrote it. */
   readonly text: string
   readonly data: A
-  /** The prompts that follow it. */
   readonly prompts: Array<Prompt<P, A>>
 }
 
-/** Position of a chat in the tree. */
 export interface Place<P, A> {
   /** The last answer up to which the chat repeats the tree. */
   readonly answer: Answer<P, A> | undefined
@@ -52,14 +50,12 @@ export interface Place<P, A> {
   readonly hasLeft: boolean
 }
 
-/** The recorded data of an answer. */
 export interface Came<A> {
   readonly message: Message
   readonly text: string
   readonly data: A
 }
 
-/** A request in progress. */
 export interface Asking<P, A> {
   readonly prompt: Prompt<P, A>
   readonly askedAt: number

@@ -13,7 +13,6 @@ const mostTokens = 2 ** 24
 const mostLevels = 40
 /** Time limit for trying a pattern or a template; a good one takes a thousandth of it. */
 const trialMillis = 2000
-/** Max characters of a prompt. */
 const longestPrompt = 2 ** 24
 
 const isId = (id: unknown): boolean => Number.isInteger(id) && Number(id) >= 0 && Number(id) < mostTokens

@@ -12,7 +12,6 @@ export interface Options {
   readonly baseUrl: string
   /** Time between uploads. */
   readonly every: Duration.Input
-  /** Reports the run's URL to the user. */
   readonly tell: (message: string) => Effect.Effect<void>
 }
 

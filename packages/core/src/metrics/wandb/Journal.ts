@@ -14,7 +14,6 @@ import * as FolderLock from "../../base/FolderLock.ts"
 import * as AppendFile from "../AppendFile.ts"
 import { Part } from "./Rows.ts"
 
-/** Contents of `run.json`. */
 export const Run = Schema.Struct({
   version: Schema.Literal(1),
   id: Schema.String,
@@ -35,7 +34,6 @@ export const Run = Schema.Struct({
 })
 export type Run = typeof Run.Type
 
-/** Contents of `uploaded.json`. */
 export const Uploaded = Schema.Struct({
   /** The run on its server; null before the first contact. */
   place: Schema.NullOr(Schema.Struct({ entity: Schema.String, project: Schema.String, run: Schema.String })),
@@ -81,7 +79,6 @@ export interface Journal {
   readonly run: Run
   readonly uploaded: () => Uploaded
   readonly saveUploaded: (next: Uploaded) => Effect.Effect<void, PlatformError.PlatformError>
-  /** Appends all of these, files first, or none. */
   readonly append: (
     parts: ReadonlyArray<Part>,
     files?: ReadonlyArray<{ readonly name: string; readonly bytes: Uint8Array }>
@@ -182,7 +179,6 @@ const open = Effect.fnUntraced(function* (
   }
 })
 
-/** Opens the folder of an existing run. */
 export const reopen = Effect.fn("Journal.reopen")(function* (folder: string) {
   const run = yield* readRun(folder)
   if (Option.isNone(run)) {

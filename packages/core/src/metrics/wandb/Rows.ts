@@ -27,9 +27,7 @@ export interface Row {
 export interface Rows {
   /** The row that this part closed, if any. */
   readonly add: (part: Part) => Row | undefined
-  /** Step of the newest row. */
   readonly step: () => number | undefined
-  /** True if the newest row may still grow. */
   readonly isOpen: () => boolean
   /** Exit code, if the last record was the end of a process. */
   readonly exit: () => number | undefined

@@ -21,7 +21,6 @@ export class WandbError extends Schema.TaggedError<WandbError>()("WandbError", {
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** A run on its server. */
 export interface Place {
   readonly entity: string
   readonly project: string
@@ -39,7 +38,6 @@ export interface RunSpec {
   readonly config: { readonly [name: string]: unknown }
 }
 
-/** Lines of a file from an offset on. */
 export interface Lines {
   readonly offset: number
   readonly content: ReadonlyArray<string>

@@ -45,7 +45,6 @@ export interface Options {
   readonly tell?: (message: string) => Effect.Effect<void>
 }
 
-/** Used if none is configured. */
 export const defaultProject = "atropos"
 
 /** Not from `Random`: a program with a seed still makes a new run each time. */

@@ -6,7 +6,6 @@ export interface FailureStreak {
   /** A rollout ended without evidence against the next one. */
   readonly ended: () => void
   readonly isSlow: () => boolean
-  /** Waits before the next start. */
   readonly pause: Effect.Effect<void>
 }
 

@@ -19,7 +19,6 @@ export interface ItemFeed {
 }
 
 export interface Options {
-  /** Items from an index on. */
   readonly items: (cursor: number) => Stream.Stream<Work, EnvironmentError>
   readonly from: number
   /** Finished or already delivered: not rolled out again. */

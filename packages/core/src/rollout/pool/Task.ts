@@ -11,7 +11,6 @@ export interface Task {
   /** `index`, then one number per requeue. */
   readonly path: string
   readonly work: Work
-  /** Failed attempts so far. */
   readonly failures: number
   /** Already held: a retried or requeued item. */
   readonly isRetry: boolean

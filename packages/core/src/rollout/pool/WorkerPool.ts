@@ -16,7 +16,6 @@ import * as FailureStreak from "./FailureStreak.ts"
 import * as ItemFeed from "./ItemFeed.ts"
 import { type Failure, failureOf, isOutage, type Task } from "./Task.ts"
 
-/** Callbacks for task outcomes. */
 export interface Outcomes {
   readonly onStart: (task: Task) => void
   /** The rollout is over; its requeued items have already been added. */
@@ -31,7 +30,6 @@ export interface PoolOptions extends Pick<ItemFeed.Options, "items" | "from" | "
   readonly requeued?: ReadonlyArray<Pick<Task, "index" | "path" | "work">>
   /** Rollouts that may start now; read again whenever `news` opens. */
   readonly room: (running: number) => number
-  /** A rollout starts, including retries. */
   readonly onBegin?: () => void
   /** Opened by anything that changes `room`; closed here. */
   readonly news: Latch.Latch
@@ -49,7 +47,6 @@ export interface PoolOptions extends Pick<ItemFeed.Options, "items" | "from" | "
 
 export interface Pool {
   readonly running: () => number
-  /** Starts nothing more. */
   readonly stop: () => void
   readonly drained: Effect.Effect<void>
   /** Runs until all items are rolled out; fails if they cannot be read, or if no rollout can succeed. */

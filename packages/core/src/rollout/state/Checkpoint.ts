@@ -27,7 +27,6 @@ export class CheckpointError extends Schema.TaggedError<CheckpointError>()("Chec
 const Value = Schema.Struct({
   lineage: Schema.NonEmptyString,
   cursor: Cursor.Saved,
-  /** Digest of the rows that the cursor counts. */
   items: Schema.optionalKey(Schema.String),
   own: Schema.optionalKey(Schema.Unknown),
   requeued: Schema.optionalKey(Requeued.Saved),

@@ -15,14 +15,12 @@ export const Saved = Schema.Struct({
 export type Saved = typeof Saved.Type
 
 export interface Cursor {
-  /** Adds a hold on `index`. */
   readonly hold: (index: number) => void
   /** Removes a hold; the item is finished with the last one. */
   readonly release: (index: number) => void
   readonly isFinished: (index: number) => boolean
   /** Lowest unfinished index: where the item stream resumes. */
   readonly frontier: () => number
-  /** Number of holds on `index`. */
   readonly holds: (index: number) => number
   /** Changes whenever the result of `save` would. */
   readonly version: () => number

@@ -21,13 +21,11 @@ type Item = Pick<Task, "index" | "path" | "work">
 
 export interface Progress extends Pick<Checkpoint.Checkpoint, "lineage" | "resumedFrom"> {
   readonly spool: Spool.Spool
-  /** The lowest unfinished index. */
   readonly frontier: number
   /** Items requeued by an earlier process; held. */
   readonly restored: ReadonlyArray<Item>
   /** Finished, or left by an earlier process with only groups or requeued items pending. */
   readonly isDone: (index: number) => boolean
-  /** Number of holds on an item. */
   readonly holds: (index: number) => number
   /** An item of the stream starts its rollout, or an item was requeued. */
   readonly begin: (item: Item) => void
@@ -37,7 +35,6 @@ export interface Progress extends Pick<Checkpoint.Checkpoint, "lineage" | "resum
   readonly hasOddGroups: () => boolean
   /** It is rolled out or abandoned; its groups hold it separately. */
   readonly end: (item: Item) => void
-  /** The service has answered for a group. */
   readonly answered: (delivery: Pick<Delivery, "index" | "key">) => void
   /** Saves changes, with the given step; never fails. */
   readonly saver: (step: () => number) => Effect.Effect<void>

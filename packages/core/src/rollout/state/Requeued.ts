@@ -22,7 +22,6 @@ export interface Requeued {
   readonly hold: (path: string, key: string) => void
   /** It is rolled out or abandoned. */
   readonly release: (path: string) => void
-  /** The service has answered for a group. */
   readonly answered: (key: string) => void
   /** Changes whenever the result of `save` may. */
   readonly version: () => number

@@ -15,5 +15,4 @@ export const hold = Effect.fnUntraced(function* (folder: string) {
   yield* FolderLock.hold(folder)
 })
 
-/** Advice if another process holds it. */
 export const advice = "stop that environment, or give this one its own wandb_name (--env.wandb_name) or spool (--spool)"

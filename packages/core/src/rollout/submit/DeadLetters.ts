@@ -4,7 +4,6 @@ import * as WireGroup from "../../service/WireGroup.ts"
 import type { Delivery } from "./Delivery.ts"
 
 export interface DeadLetters {
-  /** An item whose rollouts failed too often. */
   readonly item: (letter: {
     readonly index: number
     readonly item: string

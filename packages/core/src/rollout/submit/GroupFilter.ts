@@ -68,7 +68,6 @@ export const filter = (given: ScoredGroup, options: FilterOptions): Result.Resul
   return left.masks.some((mask) => trainedTokens({ mask }) > 0) ? Result.succeed(left) : Result.fail("too_long")
 }
 
-/** Marks a truncated sequence. */
 const truncated: Overrides = { finish_reason: "length", truncated: true }
 
 /** Rows truncated to the limit. */

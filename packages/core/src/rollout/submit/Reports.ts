@@ -9,12 +9,10 @@ import type { ServerMetrics } from "../../inference/backend/Inference.ts"
 import type { EnvironmentReport, ServerReport } from "../../service/TrajectoryApi.ts"
 import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 
-/** Current load of an environment. */
 export interface Load {
   readonly running: () => number
   /** Groups the service has not answered for. */
   readonly unsent: () => number
-  /** Items finished since the start. */
   readonly finished: () => number
 }
 
@@ -23,9 +21,7 @@ export interface Reports {
   readonly failed: (reason: string) => Effect.Effect<void>
   /** A problem other than a failed rollout: reported as the last error. */
   readonly noted: (problem: string) => Effect.Effect<void>
-  /** Sends a report now. */
   readonly send: (load: Load) => Effect.Effect<void>
-  /** Sends reports periodically. */
   readonly run: (load: Load) => Effect.Effect<never>
   readonly unsent: () => number
 }

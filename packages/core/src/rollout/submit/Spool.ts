@@ -16,7 +16,6 @@ import * as SpoolRecovery from "./SpoolRecovery.ts"
 
 export interface SpoolOptions {
   readonly directory: string
-  /** Max bytes on disk. */
   readonly maxBytes: number
   /** Lineage of these groups; see `Checkpoint`. */
   readonly lineage: string
@@ -31,7 +30,6 @@ export interface Spool {
   readonly peek: Effect.Effect<ReadonlyArray<Delivery>, SpoolError>
   /** Removes the oldest `count` deliveries returned by `peek`. */
   readonly commit: (count: number) => Effect.Effect<void>
-  /** Number of groups. */
   readonly size: () => number
   readonly bytes: () => number
   /** Left by an earlier process, oldest first. */

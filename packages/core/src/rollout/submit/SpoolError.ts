@@ -6,7 +6,6 @@ import * as Reason from "../../base/Reason.ts"
 export class SpoolError extends Schema.TaggedError<SpoolError>()("SpoolError", {
   path: Schema.String,
   message: Schema.String,
-  /** True if there is no space left. */
   isFull: Schema.Boolean,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}

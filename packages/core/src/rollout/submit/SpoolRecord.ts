@@ -43,7 +43,6 @@ export const encode = ({ closes, delivery }: Spooled): Uint8Array => {
 const headLength = (record: Uint8Array): number =>
   new DataView(record.buffer, record.byteOffset, record.byteLength).getUint32(0, true)
 
-/** Reads a record's head without decoding the group. */
 export const headOf = (record: Uint8Array, error: (cause: unknown) => SpoolError) =>
   Effect.mapError(decodeHead(characters.decode(record.subarray(4, 4 + headLength(record)))), error)
 

@@ -15,7 +15,6 @@ export interface SubmitSpans {
   /** Runs the request for these groups in their traces. */
   readonly around: <A, E, R>(groups: ReadonlyArray<Delivery>, request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly end: (key: string, outcome: SubmitOutcome["status"] | "rejected") => void
-  /** Ends the spans of unanswered groups. */
   readonly endAll: Effect.Effect<void>
 }
 

@@ -38,7 +38,6 @@ export interface Submitter {
   /** The memory bound is reached: rollouts should pause. */
   readonly isBlocked: () => boolean
   readonly run: Effect.Effect<never>
-  /** Waits until everything is sent. */
   readonly flush: Effect.Effect<void>
   /** Writes the groups in memory to disk; returns the number that failed. */
   readonly persist: Effect.Effect<number>

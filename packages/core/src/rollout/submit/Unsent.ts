@@ -13,7 +13,6 @@ import type { SpoolError } from "./SpoolError.ts"
 export interface Unsent {
   readonly add: (delivery: Delivery) => void
   readonly count: () => number
-  /** The memory bound is reached. */
   readonly isBlocked: () => boolean
   /** Groups for the next request: the oldest ones, or only the oldest one. Empty if the spool cannot be read. */
   readonly next: (isSingle: boolean) => Effect.Effect<Request>
@@ -34,7 +33,6 @@ export interface Options {
   readonly maxGroupsInMemory: number
   /** True if an item has nothing outstanding other than these unsent groups. */
   readonly isOnlyUnsent: (index: number, unsent: number) => boolean
-  /** Groups have left memory. */
   readonly onSpooled: () => void
 }
 

@@ -21,9 +21,7 @@ export interface Viewers {
   readonly failed: (reason: string) => Effect.Effect<void>
   /** A problem other than a failed rollout. */
   readonly noted: (problem: string) => Effect.Effect<void>
-  /** Reports periodically. */
   readonly run: (load: Reports.Load) => Effect.Effect<never>
-  /** Sends the last report. */
   readonly farewell: (load: Reports.Load) => Effect.Effect<void>
 }
 

@@ -49,11 +49,9 @@ export const ServerReport = wire({
 export type ServerReport = typeof ServerReport.Type
 
 const report = {
-  /** Items being rolled out. */
   running: Schema.Natural,
   /** Groups the service has not answered for. */
   unsent: Schema.Natural,
-  /** Items finished in the last minute. */
   itemsPerMinute: Schema.Finite,
   /** Failed rollouts since the environment started. */
   failures: Schema.Natural,

@@ -79,7 +79,6 @@ export const EvaluationSamples = wire({
 
 const params = { id: rowId("an evaluation") }
 
-/** Endpoints for the viewer. */
 export class EvaluationReadingGroup extends HttpApiGroup.make("evaluationReading")
   .add(
     HttpApiEndpoint.get("list", "/evaluations", { query: EvaluationsQuery, success: EvaluationPage, error: common }),
@@ -100,7 +99,6 @@ export class EvaluationReadingGroup extends HttpApiGroup.make("evaluationReading
   .middleware(Authorization)
   .prefix("/v1") {}
 
-/** Endpoints to record evaluations. */
 export class EvaluationsGroup extends HttpApiGroup.make("evaluations")
   .add(
     HttpApiEndpoint.post("record", "/evaluations", {

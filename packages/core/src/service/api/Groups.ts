@@ -5,7 +5,6 @@ import { Authorization, describe, environments, packed, RequestErrors, Roles } f
 import { runParams, wire } from "./Fields.ts"
 import { common, wire as errors } from "./TrajectoryApiError.ts"
 
-/** The outcome of a submitted group. */
 export const SubmitOutcome = Schema.Union([
   wire({ status: Schema.Literals(["received", "duplicate"]) }),
   wire({ status: Schema.Literal("buffered"), bufferSize: Schema.Int })

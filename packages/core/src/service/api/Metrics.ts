@@ -45,7 +45,6 @@ export type MetricsQuery = typeof MetricsQuery.Type
 export const MetricsEventsQuery = wire({ after: Schema.optionalKey(rowId("a row of metrics")) })
 export type MetricsEventsQuery = typeof MetricsEventsQuery.Type
 
-/** Endpoints to record metrics and settings. */
 export class MetricsGroup extends HttpApiGroup.make("metrics")
   .add(
     HttpApiEndpoint.post("record", "/runs/:run/metrics", {

@@ -23,7 +23,6 @@ export type NoteChange = typeof NoteChange.Type
 export const Note = wire({ group: Schema.String, at: Schema.Finite, ...note })
 export type Note = typeof Note.Type
 
-/** Notes on rollouts, for any reader. */
 export class NotesGroup extends HttpApiGroup.make("notes")
   .add(
     HttpApiEndpoint.get("list", "/runs/:run/notes", {

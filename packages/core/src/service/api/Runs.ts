@@ -63,7 +63,6 @@ export const RunActivity = wire({
   idleSeconds: Schema.Finite,
   /** Why it stalled, or ended without being stopped. */
   reason: Schema.NullOr(Schema.String),
-  /** The environment that the reason concerns. */
   environment: Schema.NullOr(Schema.String),
   /** The last error of each environment that had one. */
   errors: Schema.Array(wire({ environment: Schema.String, message: Schema.String }))

@@ -47,7 +47,6 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable"
   retryAfterSeconds: Schema.Int
 }) {}
 
-/** An internal error of the service. */
 export class Internal extends Schema.TaggedError<Internal>()("Internal", { message: Schema.String }) {}
 
 const RetryBody = <Tag extends string>(tag: Tag, status: number) =>
@@ -94,7 +93,6 @@ export const wire = {
   )
 } as const
 
-/** Possible errors of every endpoint. */
 export const common = [
   wire.BadRequest,
   wire.NotFound,

@@ -4,7 +4,6 @@ import { Deferred, Effect } from "effect"
 export interface Changes {
   readonly count: () => number
   readonly record: () => void
-  /** Waits until there are more changes than `count`. */
   readonly after: (count: number) => Effect.Effect<void>
 }
 

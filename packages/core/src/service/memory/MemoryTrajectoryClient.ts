@@ -153,7 +153,6 @@ const trainerClient = (service: Service): Omit<TrainerClientShape, "runInfo" | "
   }
 }
 
-/** Makes the service; `run` is registered immediately. */
 export const make = (run?: PartialRun): TrajectoryClient.TrajectoryClient => {
   const service: Service = {
     spec: run === undefined ? undefined : { ...defaultRun, ...run },

@@ -7,7 +7,6 @@ export interface Detail {
   readonly type: string
   readonly loc: Loc
   readonly msg: string
-  /** The invalid value. */
   readonly input: unknown
   readonly ctx?: { readonly [name: string]: unknown }
 }

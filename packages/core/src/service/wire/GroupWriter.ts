@@ -28,7 +28,6 @@ const guess = (group: LabelledGroup): number => {
   return 7 * (count(group.tokens) + count(group.masks)) + 11 * floats.reduce((sum, one) => sum + count(one), 0)
 }
 
-/** The chunks of a group's JSON. */
 export function* pieces(group: LabelledGroup): Generator<Uint8Array<ArrayBuffer>, void> {
   let bytes = new Uint8Array(Math.min(pieceBytes, guess(group)) + slack)
   let at = 0

@@ -12,7 +12,6 @@ export interface LabelledGroup extends Omit<ScoredGroup, "masks" | "rewards"> {
   readonly masks: ReadonlyArray<Int32Array>
 }
 
-/** To the internal form. */
 export const toScoredGroup = ({ overrides, ...group }: LabelledGroup): ScoredGroup => ({
   ...group,
   ...RewardComponents.ofOverrides(overrides),
@@ -20,7 +19,6 @@ export const toScoredGroup = ({ overrides, ...group }: LabelledGroup): ScoredGro
   ...(group.inferenceLogprobs && { inferenceLogprobs: group.inferenceLogprobs.map(Labels.toLogprobs) })
 })
 
-/** To the wires' form. */
 export const ofScoredGroup = ({ overrides: switches, rewards, ...group }: ScoredGroup): LabelledGroup => {
   const overrides = RewardComponents.toOverrides(switches, rewards)
   return {

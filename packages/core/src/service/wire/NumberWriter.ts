@@ -5,7 +5,6 @@
  * (nine always do), without trailing zeros: `-3.42`, whereas its 64-bit value would be `-3.4200000762939453`.
  */
 
-/** Max bytes of a number. */
 export const mostBytes = 25
 
 const zero = 0x30

@@ -8,7 +8,6 @@ export class PackedGroupError extends Schema.TaggedError<PackedGroupError>()("Pa
   message: Schema.String
 }) {}
 
-/** The only version. */
 const version = 1
 /** Bytes before the first part. */
 export const preludeBytes = 16

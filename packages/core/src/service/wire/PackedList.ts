@@ -36,7 +36,6 @@ export const listParts = (items: ReadonlyArray<KeyedBytes>): ReadonlyArray<Uint8
   ]
 }
 
-/** Encodes several packed groups as one body. */
 export const encodeList = (items: ReadonlyArray<KeyedBytes>): Uint8Array => {
   const parts = listParts(items)
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))

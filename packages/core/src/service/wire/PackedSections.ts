@@ -39,7 +39,6 @@ export interface Opened {
   >
 }
 
-/** Locates the parts. */
 export const open = (bytes: Uint8Array): Result.Result<Opened, PackedGroupError> =>
   Result.gen(function* () {
     const { first: shapeLength, second: restLength } = yield* readPrelude(bytes, groupMagic, "a packed group")
@@ -155,7 +154,6 @@ export const readCube = <A extends Cuttable<A>>(
     return perSequence.map(({ length }) => rows.slice(at, (at += length)))
   })
 
-/** Timings of each rollout's turns. */
 export const readTimings = (
   bytes: Uint8Array,
   opened: Opened

@@ -72,7 +72,6 @@ const markNotFinite = (text: string): string | undefined => {
   return parts.length === 0 ? undefined : parts.join("") + text.slice(done)
 }
 
-/** Number of code points before a position. */
 const codePoints = (text: string, position: number): number => {
   let count = position
   for (let at = 0; at < position; at++) {

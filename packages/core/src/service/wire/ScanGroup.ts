@@ -14,7 +14,6 @@ import * as Scalars from "./Scalars.ts"
 import * as ScanNumbers from "./ScanNumbers.ts"
 
 export interface Scanned {
-  /** End of the group in the bytes. */
   readonly end: number
   /** Spans of the values of the wire's keys. */
   readonly spans: ReadonlyMap<string, Span>

@@ -10,7 +10,6 @@ export const width = { i32: 4, f32: 4, f64: 8 } as const
 
 const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
-/** The next multiple of 8. */
 export const align = (offset: number): number => Math.ceil(offset / 8) * 8
 
 const view = (type: NumberType, buffer: ArrayBufferLike, offset: number, length: number): Numbers => {

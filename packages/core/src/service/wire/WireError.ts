@@ -7,7 +7,6 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
   reason: Schema.Literals(["unreadable", "invalid"]),
   details: Schema.Array(Schema.Unknown)
 }) {
-  /** The errors, in the original's form. */
   get mistakes(): ReadonlyArray<Detail> {
     // `details` consists only of Detail, from the functions that read groups and the service's request forms.
     return this.details as ReadonlyArray<Detail>

@@ -6,7 +6,6 @@ import type { Named } from "./ChoiceTokens.ts"
 export type Strength = "announced" | "stated" | "alone"
 
 export interface Claim {
-  /** Index of the choice. */
   readonly place: number
   readonly strength: Strength
 }

@@ -102,7 +102,6 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
     return tokens.length
   }
 
-  /** The token after a quotation. */
   const afterQuote = (at: number): number => {
     const length = tokens.slice(at + 1, at + reach).findIndex((token) => token.word === '"')
     return at + 2 + length

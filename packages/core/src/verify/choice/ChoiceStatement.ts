@@ -11,7 +11,6 @@ import { type Choices, isEnd, type Token } from "./ChoiceTokens.ts"
 import { type Verb, verbsOf } from "./ChoiceVerbs.ts"
 import * as Words from "./ChoiceWords.ts"
 
-/** Parses the statement that begins at a token. */
 export const statementsOf = (tokens: ReadonlyArray<Token>, choices: Choices, names: Names, clauses: Clauses) => {
   const { list, skip, word } = names
   const verbs = verbsOf(names)

@@ -144,7 +144,6 @@ const byText = (tokens: ReadonlyArray<Token>, at: number, { articled, labels, te
   return best && { ...best, isPlain: true }
 }
 
-/** The choice named at a token, if any. */
 export const named = (tokens: ReadonlyArray<Token>, at: number, choices: Choices): Named | undefined => {
   let from = at
   const whole = byText(tokens, at, choices)

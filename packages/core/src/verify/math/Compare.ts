@@ -223,7 +223,6 @@ const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean =
 
 const isSingle = ({ _tag }: Answer): boolean => _tag === "Leaf" || _tag === "Ratio" || _tag === "Words"
 
-/** True if `prediction` answers what `gold` answers. */
 export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
   if (gold.text === prediction.text && gold.text !== "" && gold._tag === prediction._tag) return true
   // `\frac{1}{2} \text{ or } 0.5` states one value in two ways.

@@ -38,7 +38,6 @@ const combine = (
   )
 }
 
-/** Splits a chain of matrices and operators. */
 export const split = (text: string): Split => ({
   parts: text.split(matrixOperators),
   separators: [...text.matchAll(matrixOperators)].map(([separator]) => separator.trim())

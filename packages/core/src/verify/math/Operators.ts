@@ -156,7 +156,6 @@ const rules: Record<Operator, (a: Value.Value, b: Value.Value, all: ReadonlyArra
     Min: (_a, _b, all) => andThen(fold(all.map(Value.negate), larger), Value.negate)
   }
 
-/** The operator's value for at least one argument. */
 export const apply = (
   operator: Operator,
   all: readonly [Value.Value, ...ReadonlyArray<Value.Value>]

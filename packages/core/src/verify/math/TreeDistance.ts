@@ -21,7 +21,6 @@ interface Flat {
   readonly keys: ReadonlyArray<number>
 }
 
-/** Number of nodes. */
 export const size = ({ children }: Tree): number => children.reduce((sum, child) => sum + size(child), 1)
 
 const flat = (tree: Tree): Flat => {
@@ -40,7 +39,6 @@ const flat = (tree: Tree): Flat => {
   return { labels, leftmost, costs, keys: [...last.values()].sort((a, b) => a - b) }
 }
 
-/** The distance from one tree to another. */
 export const between = (one: Tree, other: Tree): number => {
   const [a, b] = [flat(one), flat(other)]
   const [m, n] = [a.labels.length, b.labels.length]

@@ -32,7 +32,6 @@ interface Announcement {
   readonly before: string
   readonly announcing: string
   readonly stated: string
-  /** End of the statement. */
   readonly end: number
 }
 
@@ -72,7 +71,6 @@ const predicate = (stated: string): string => {
   return statement.replaceAll(copula, (word, at: number) => (isOutsideThere(at) ? "" : word))
 }
 
-/** Max remarks about the answer that are skipped. */
 const maxRemarks = 20
 
 /**

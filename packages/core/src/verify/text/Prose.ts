@@ -97,7 +97,6 @@ export const withoutReason = (stated: string): string => {
   return at === -1 || takesBack.test(stated.slice(at)) ? stated : stated.slice(0, at)
 }
 
-/** True if a statement begins with its value. */
 export const beginsWithValue = (stated: string): boolean => startsWithNumber.test(stated)
 
 /** True if the text after a value describes it and leaves it unchanged. */

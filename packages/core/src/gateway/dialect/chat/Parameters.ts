@@ -18,7 +18,6 @@ export interface Body {
   readonly [parameter: string]: unknown
 }
 
-/** A request's parameters. */
 export interface Parameters {
   readonly sampling: SamplingOptions
   readonly isStreamed: boolean
@@ -123,7 +122,6 @@ const kinds = byName<Kind>({
   top_p: { is: (value) => isFinite(value) && value > 0 && value <= 1, right: "a number above 0, at most 1" }
 })
 
-/** A value as JSON, shortened. */
 export const said = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing"
   return text.length > 80 ? `${text.slice(0, 80)}…` : text

@@ -12,7 +12,6 @@ import type { Failure } from "../Dialect.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesInput from "./Input.ts"
 
-/** Names of what was ignored so far. */
 export type Ignored = Set<string>
 
 /** Decodes a value; the failure names the invalid parameter. */

@@ -11,7 +11,6 @@ import { Failure, type FailureReason, type WrittenFailure } from "../Dialect.ts"
 export const invalid = (param: string, message: string): Failure =>
   new Failure({ reason: "invalid", param, message: `${param}: ${message}` })
 
-/** A valid but unsupported parameter. */
 export const unsupported = (param: string, message: string): Failure =>
   new Failure({ reason: "unsupported", param, message: `${param}: ${message}` })
 

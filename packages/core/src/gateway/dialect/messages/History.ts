@@ -169,7 +169,6 @@ const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
   }
 }
 
-/** The whole history of a request. */
 export const read = Effect.fnUntraced(function* (
   { messages, system }: { readonly messages: unknown; readonly system: unknown },
   ignored: Ignored

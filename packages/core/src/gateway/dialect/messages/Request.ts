@@ -25,7 +25,6 @@ export interface Body {
   readonly stops: ReadonlyArray<string>
 }
 
-/** Decoders of the sampling parameters. */
 const reads = {
   model: MessagesBlocks.reader<string>(Schema.NonEmptyString),
   max_tokens: MessagesBlocks.reader<number>(Schema.Int.check(Schema.isGreaterThan(0))),
@@ -124,7 +123,6 @@ const conversation = Effect.fnUntraced(function* (given: Given, ignored: Ignored
   } satisfies ChatRequest
 })
 
-/** The sampling parameters, if set. */
 const sampling = Effect.fnUntraced(function* (given: Given) {
   const { stop_sequences: stops, temperature, top_k: topK, top_p: topP } = given
   return {
@@ -136,7 +134,6 @@ const sampling = Effect.fnUntraced(function* (given: Given) {
   } satisfies SamplingOptions
 })
 
-/** A request for an answer. */
 export const read = Effect.fnUntraced(function* (body: unknown) {
   const given = yield* present(body)
   const ignored: Ignored = new Set()

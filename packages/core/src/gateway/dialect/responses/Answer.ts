@@ -49,7 +49,6 @@ export const make = (asked: Asked, answered: Answered): Response => {
   }
 }
 
-/** The response before any output. */
 export const begun = (asked: Asked, head: Head): Response => frame(asked, head)
 
 /** Options of an answer's items, in addition to its message. */

@@ -21,7 +21,6 @@ const Part = Schema.Struct({
 type Part = typeof Part.Type
 const readParts = Reading.reader(Schema.Array(Part))
 
-/** The content of a message, normalized across dialects. */
 export const decode = Effect.fnUntraced(function* (
   value: unknown,
   param: string

@@ -52,7 +52,6 @@ export interface Input {
   readonly memory: Memory
 }
 
-/** The messages of a request, including earlier ones. */
 export const decode = Effect.fnUntraced(function* ({
   earlier,
   memory,

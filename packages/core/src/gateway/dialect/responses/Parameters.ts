@@ -47,10 +47,8 @@ const Parameters = Schema.Struct({
 })
 export type Parameters = typeof Parameters.Type
 
-/** Read by separate modules. */
 const apart = ["input", "tools", "tool_choice"] as const
 
-/** No effect on an answer. */
 const harmless: ReadonlySet<string> = new Set([
   "user",
   "safety_identifier",
@@ -131,7 +129,6 @@ const passedOver = ({ include = [], reasoning, text, truncation }: Parameters): 
   ...(isSaid(text?.verbosity) ? ["text.verbosity"] : [])
 ]
 
-/** The output constraints. */
 export const wishes = ({ parallel_tool_calls: isParallel, text }: Parameters) => [
   isParallel === false ? Wished.singleCall("parallel_tool_calls") : undefined,
   isSaid(text?.format) && text.format.type !== "text" ? Wished.jsonSchema("text.format", text.format) : undefined

@@ -7,7 +7,6 @@ import type { Message, ToolCall } from "../../../Message.ts"
 import * as Canon from "../Canon.ts"
 import type { Place } from "./Ids.ts"
 
-/** A part of the assistant's output. */
 export interface Part {
   /** The original position; undefined: from another service, or its id was omitted. */
   readonly place: Place | undefined
