@@ -2,8 +2,8 @@
  * Defines an environment: its items, how they are rolled out, and how a rollout is scored.
  *
  * An environment is a service made by a plain function, with no class to inherit. The item type is closed over: the
- * runner sees a name, settings and effects. `score` should depend on the trajectories alone if possible, which makes it
- * testable by property (`Laws`). Replaces the original's `BaseEnv` (atroposlib/envs/base.py); `Rollout` runs it.
+ * runner sees a name, settings and effects. A `score` that depends on the trajectories alone is testable by property
+ * (`Laws`). Replaces the original's `BaseEnv` (atroposlib/envs/base.py); `Rollout` runs it.
  */
 import { Context, Effect, Layer, type Option, type Schema, type Scope, type Stream } from "effect"
 import { DefinitionFault, EnvironmentError, type Unscorable } from "./EnvironmentError.ts"

@@ -1,8 +1,8 @@
 /**
  * Computes statistics of evaluations: means with standard errors, intervals for pass rates, unbiased pass@k.
  *
- * All functions are pure and closed-form: no resampling, no seed. Sources: Wilson 1927 (score interval); Chen et al.
- * 2021, https://arxiv.org/abs/2107.03374, eq. 1 (pass@k), in the product form of the original's `pass_at_k`
+ * Pure and closed-form: no resampling, no seed. Sources: Wilson 1927 (score interval); Chen et al. 2021,
+ * https://arxiv.org/abs/2107.03374, eq. 1 (pass@k), in the product form of the original's `pass_at_k`
  * (atroposlib/envs/eval.py); Miller 2024, https://arxiv.org/abs/2411.00640, section 2 (standard errors of evaluations).
  */
 

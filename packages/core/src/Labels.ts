@@ -4,9 +4,9 @@
  *     outside   labels: the token id where trained, -100 elsewhere; some write 1 and 0    logprobs: 1 where not sampled
  *     inside    mask: 1 where trained, 0 elsewhere                                      logprobs: NaN where not sampled
  *
- * The external form exists at the edges only: JSON and packed groups, saved trajectories, servers that answer with
- * labels, and values from an environment's author. A round trip preserves all numbers, except labels that are neither
- * the token nor -100: they come back as the token, or as -100 for the 0 of a binary mask.
+ * Only edges use the external form: JSON and packed groups, saved trajectories, servers that answer with labels, and
+ * values from an environment's author. A round trip preserves all numbers, except labels that are neither the token nor
+ * -100: they come back as the token, or as -100 for the 0 of a binary mask.
  */
 /** The label of a token that is not trained on. */
 export const untrained = -100

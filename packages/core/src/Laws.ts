@@ -2,9 +2,9 @@
  * Checks the invariants of scoring functions, for property tests.
  *
  * Permuting a group permutes its scores; the same group gets the same scores; scores are finite and in the declared
- * range; a gold answer gets the top of the range, a wrong one less; components give the score by their rule. Each check
- * succeeds, or fails with a `LawBroken` that shows the case. Use them in a test file with `it.effect.prop`, or run all
- * of them with `atropos validate`.
+ * range; a gold answer gets the top of the range, a wrong one less; components give the score by their rule. A check
+ * succeeds, or fails with a `LawBroken` that shows the case. Use with `it.effect.prop`, or run all with `atropos
+ * validate`.
  */
 import { Arbitrary, Effect, Schema } from "effect"
 import type { EnvironmentError, Unscorable } from "./EnvironmentError.ts"

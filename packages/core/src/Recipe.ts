@@ -1,10 +1,10 @@
 /**
- * Describes how to train a small model from scratch on an environment of short texts: its character vocabulary, warm
- * start, and default settings (overridden by files and flags).
+ * Describes how to train a small model from scratch on short texts: its character vocabulary, warm start, and default
+ * settings (overridden by files and flags).
  *
- * A file that exports a recipe next to its environment (`export const recipe = Recipe.of(settings, { … })`) can be
- * trained by `atropos up` without downloads. Prompts are texts or chats; a model from scratch sees the contents of a
- * chat's messages, each followed by a line feed.
+ * `atropos up` trains a file that exports a recipe next to its environment (`export const recipe = Recipe.of(settings,
+ * { … })`) without downloads. Prompts are texts or chats; of a chat the model sees the contents, each followed by a
+ * line feed.
  */
 import type { Settings } from "./base/Settings.ts"
 import type { Message } from "./Message.ts"

@@ -1,11 +1,11 @@
 /**
- * A scored group: the trajectories of one item with their scores, as stored by the trajectory service and sent to the
- * trainer.
+ * Defines a scored group: the trajectories of one item with their scores, as stored by the trajectory service and sent
+ * to the trainer.
  *
  * G sequences, T_i tokens each (ragged), K teacher candidates per position (ragged). Number arrays are typed arrays, in
- * one form from the engine to the micro-batch (`Trajectory`). On the original's wire they are JSON arrays (`WireGroup`)
- * and on ours packed binary (`PackedGroup`); both encode masks as labels, and 1 for tokens that were not sampled
- * (`Labels`). Field meanings follow the original's `ScoredData` (atroposlib/api/server.py).
+ * one form from the engine to the micro-batch (`Trajectory`); wires use JSON arrays (`WireGroup`, the original's) or
+ * packed binary (`PackedGroup`), with labels for masks and 1 for tokens that were not sampled (`Labels`). Field
+ * meanings follow the original's `ScoredData` (atroposlib/api/server.py).
  */
 import type { Message } from "./Message.ts"
 import type { Rewards } from "./RewardComponents.ts"

@@ -1,10 +1,10 @@
 /**
- * Timings of a rollout's turns, for the waterfall of an episode.
+ * Records when the turns of a rollout happened, for the waterfall of an episode.
  *
- * All times are whole milliseconds. A trajectory's times are clock times; a scored group's count from the start of its
- * item's rollout, which is the same for all its rollouts, so that they can be compared. Between an answer and the next
- * request the environment acts: its tools, its game, its other players. Timings are for display only: no score,
- * advantage or batch depends on them, and the original's wire has none.
+ * All times are whole milliseconds. A trajectory's are clock times; a scored group's count from the start of its item's
+ * rollout, the same for all its rollouts. Between an answer and the next request the environment acts: its tools, its
+ * game, its other players. For display only: no score, advantage or batch depends on them, and the original's wire has
+ * none.
  *
  *     row (packed)   Int32: scored from, scored to (-1, -1: unknown), then asked, sent, answered of every turn;
  *                    empty: null

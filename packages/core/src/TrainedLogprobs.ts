@@ -1,6 +1,6 @@
 /**
- * The trainer's own logprobs of a group's tokens, computed before it trained on them, for comparison with the
- * sampler's. For display only, and recorded for a share of each step's sequences.
+ * Records a trainer's own logprobs of a group's tokens before it trained on them, to compare with the sampler's. For
+ * display only, for a share of each step's sequences.
  *
  * Arrays begin at the first recorded token, and are NaN for tokens that were not trained on.
  *

@@ -1,10 +1,10 @@
 /**
- * A trajectory: one rollout of an item, as sampled.
+ * Defines a trajectory: one rollout of an item, as sampled.
  *
  * `tokens`, `mask` and `logprobs` are aligned by position, unpadded and unshifted (T entries each): `mask[t]` is 1
  * where token t is trained on and 0 elsewhere; `logprobs[t]` is log p(tokens[t] | tokens[<t]) in nats under the policy
- * that sampled it, and NaN where nothing was sampled. These are the only forms from the engine to the micro-batch;
- * wires and files use others (`Labels`), which are converted at the edge.
+ * that sampled it, and NaN where nothing was sampled. Wires and files use other forms (`Labels`), which are converted
+ * at the edge.
  */
 import type { Message } from "./Message.ts"
 import type { Sampling } from "./Sampling.ts"

@@ -2,11 +2,11 @@
  * Locks a folder for one process; the operating system releases the lock when its holder dies, for any reason.
  *
  * Uses SQLite's lock on `lock.sqlite` in the folder, a file that stays empty: `fcntl` on Linux and macOS, `LockFileEx`
- * on Windows. The single step that takes it (`BEGIN IMMEDIATE`) has one winner among any number of processes, and
- * nothing stale ever has to be removed. No other code in the holder's process may open `lock.sqlite`, not even to copy
- * it: closing such a file makes `fcntl` release the lock. Between machines it is as reliable as the file system's locks
- * (docs/operations.md); a file system without locks is rejected. Requires `node:sqlite` (Node 22.13): otherwise locking
- * fails with an error. `lock.json` names the holder, for error messages only.
+ * on Windows. Taking it is one step (`BEGIN IMMEDIATE`) with one winner, and nothing stale ever has to be removed. No
+ * other code in the holder's process may open `lock.sqlite`, not even to copy it: closing such a file makes `fcntl`
+ * release the lock. Between machines it is as reliable as the file system's locks (docs/operations.md); a file system
+ * without locks is rejected. Requires `node:sqlite` (Node 22.13). `lock.json` names the holder, for error messages
+ * only.
  */
 import { Effect, FileSystem, Option, Path, Schedule, Schema, type Scope } from "effect"
 import { randomUUID } from "node:crypto"

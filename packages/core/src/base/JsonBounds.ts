@@ -1,9 +1,9 @@
 /**
- * Limits the structure of a JSON body before parsing. A parser takes microseconds and a hundred bytes for a list of two
- * characters, ten times both for a key that no other object has, and seconds for a million of them; recursion over the
- * result fails on depth. Long texts cost nothing.
+ * Limits the structure of a JSON body before parsing: a parser takes microseconds and a hundred bytes for a list of two
+ * characters, ten times both for a key that no other object has, and recursion over the result fails on depth. Long
+ * texts cost nothing.
  *
- * Counted in one pass over the bytes, in chunks that yield to other fibers; ends at the first exceeded limit. Any bytes
+ * Counts in one pass over the bytes, in chunks that yield to other fibers; ends at the first exceeded limit. Any bytes
  * are accepted; the result for invalid JSON is unspecified.
  */
 import { Effect } from "effect"

@@ -1,12 +1,11 @@
 /**
- * Limits the resources of one multi-turn episode: turns, tokens, tool calls, seconds.
+ * Limits the resources of one multi-turn episode: turns, tokens, tool calls, seconds (from `make` on).
  *
  * `turn` requests the next answer from a tracked session and counts; it returns none once a limit is reached, and the
  * episode is over. Tokens are those of the trained sequence, including prompts and observations; the trainer's
- * `seq_len` always bounds them (`SequenceLimit`). An answer may use what is left of them; the text between two answers
- * is counted with the `Tokenizer` of the context before the request, or afterwards if there is none. `call` runs a tool
- * within the remaining calls and time; reporting exhausted calls to the model is up to the environment, whose turns may
- * continue. Time counts from `make` on.
+ * `seq_len` always bounds them (`SequenceLimit`). The text between two answers is counted with the `Tokenizer` of the
+ * context before the request, or afterwards if there is none. `call` runs a tool within the remaining calls and time;
+ * reporting exhausted calls to the model is up to the environment, whose turns may continue.
  */
 import { Clock, Effect, Option } from "effect"
 import type { ChatRequest, Choice, InferenceError, TrackedSession } from "../inference/backend/Inference.ts"

@@ -1,11 +1,11 @@
 /**
- * A curriculum: the level of new items, raised if groups of that level do well and lowered if they do badly.
+ * Adapts the level of new items: raised if groups of that level do well, lowered if they do badly.
  *
- * A pure fold over (level, average score of a group). Groups of levels other than the current one are ignored as too
- * old. Over a rolling window of the others, once it has enough: a mean above `raiseAbove` raises the level by one, one
- * below `lowerBelow` lowers it, and either empties the window. Levels range from 1 to `levels`. Thresholds and window
- * are those of the original's letter_counting_environment.py. `make` connects the fold to an environment: `level` for
- * its items, `record` for its `afterScore`, `state` and `metrics` unchanged.
+ * A pure fold over (level, average score of a group). Groups of other levels are ignored as too old. Over a rolling
+ * window, once it has enough groups, a mean above `raiseAbove` raises the level by one, one below `lowerBelow` lowers
+ * it, and either empties the window. Levels range from 1 to `levels`. Thresholds and window are those of the original's
+ * letter_counting_environment.py. `make` connects the fold to an environment: `level` for its items, `record` for its
+ * `afterScore`, `state` and `metrics` unchanged.
  */
 import { Effect, Ref, Schema } from "effect"
 import * as Evaluation from "../Evaluation.ts"

@@ -1,11 +1,11 @@
 /**
- * Multi-turn episodes: a game, a simulator, a rule-based dialogue, or an external world.
+ * Plays multi-turn episodes: a game, a simulator, a rule-based dialogue, or an external world.
  *
- * A game is a pure step function, independent of models and sampling, so that rules can be tested by replaying. There
- * are two ways to make groups of it: `play` gives whole episodes, one trajectory each with all answers trained and
- * exact tokens over all turns; `alternatives` gives a group for every turn, several answers to the same state, each
- * judged by r + V(s') - V(s), and continues with the best. Replaces the original's game environments
- * (environments/game_environments/gymnasium), whose V knew the cards to come.
+ * A game is a pure step function, independent of models and sampling, so that rules can be tested by replaying. `play`
+ * gives whole episodes, one trajectory each with all answers trained and exact tokens over all turns; `alternatives`
+ * gives a group for every turn, several answers to the same state, each judged by r + V(s') - V(s), and continues with
+ * the best. Replaces the original's game environments (environments/game_environments/gymnasium), whose V knew the
+ * cards to come.
  *
  * A world's step is an effect: a browser, a container, another model. It cannot be replayed, so `live` also returns the
  * rewards. Several players: `Seats`.

@@ -1,12 +1,12 @@
 /**
- * A queue of items that return until they are solved.
+ * Queues items that return until they are solved.
  *
- * A pure fold: `next` takes the item at the front and moves it to the back, `record` retires an item whose group did
- * well enough, or (with `maxAttempts`) one that was tried often enough. As an item never leaves the queue while it is
- * in progress, a crash loses none: items taken and not yet judged are saved too, and come first after a restart. Near
- * the end of the queue an item may be in progress twice. Items are numbers from 0 to `size` - 1. Follows the adaptive
- * queue of the original's instruction_following_algorithm_environment.py. `make` connects the fold to an environment:
- * `items` for its stream, `record` for its `afterScore`, `state` and `metrics` unchanged.
+ * A pure fold: `next` moves the front item to the back, `record` retires an item whose group did well enough, or (with
+ * `maxAttempts`) one that was tried often enough. Items in progress stay in the queue, so a crash loses none: those
+ * taken and not yet judged are saved too, and come first after a restart. Near the end of the queue an item may be in
+ * progress twice. Items are numbers from 0 to `size` - 1. Follows the adaptive queue of the original's
+ * instruction_following_algorithm_environment.py. `make` connects the fold to an environment: `items` for its stream,
+ * `record` for its `afterScore`, `state` and `metrics` unchanged.
  */
 import { Effect, HashMap, HashSet, Option, Ref, Schema, Stream } from "effect"
 

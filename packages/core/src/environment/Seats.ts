@@ -1,9 +1,9 @@
 /**
- * Games of several players: the policy (self-play), another model (an opponent, a user simulator), or a rule.
+ * Plays games of several players: the policy (self-play), another model (an opponent, a user simulator), or a rule.
  *
  * Every seat has its own conversation with only what it may know, so hidden cards stay hidden. Each seat of the policy
  * becomes its own sequence with exact tokens and the return of its seat. `groups` plays one start several times and
- * makes a group of each of these seats, so that rollouts are compared in the same position with the same cards.
+ * groups each of these seats, so that rollouts are compared in the same position with the same cards.
  *
  * A player without an answer (its sequence is full) ends the play; so does `maxTurns`. `returns` defines what that
  * means for every seat.

@@ -2,13 +2,12 @@
  * Sends one request to a fleet: to the healthy server with the most capacity, timed, with retries, on another server if
  * possible.
  *
- * This is the only module that retries. Retried: failed connections, timeouts, 5xx, 408, 429, and (twice) malformed
- * answers. Never retried: any other 4xx, and requests that a server does not support. The next attempt goes to another
- * healthy server immediately; if there is none it waits with exponential backoff and jitter, at most 10 s, or for the
- * server's Retry-After.
+ * The only module that retries. Retried: failed connections, timeouts, 5xx, 408, 429, and (twice) malformed answers.
+ * Never retried: any other 4xx, and unsupported requests. The next attempt goes to another healthy server immediately;
+ * without one it waits with exponential backoff and jitter, at most 10 s, or for the server's Retry-After.
  *
- * A 503 does not count as a failed attempt: the server is up and will answer later (vLLM 0.33 while paused for new
- * weights, or with a full queue). It is retried for as long as requests wait for a server that is down (`serverWait`).
+ * A 503 is no failed attempt (vLLM 0.33 while paused for new weights, or with a full queue): it is retried for as long
+ * as requests wait for a server that is down (`serverWait`).
  */
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
 import { unsupported } from "./backend/Backend.ts"

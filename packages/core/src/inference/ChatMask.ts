@@ -1,11 +1,10 @@
 /**
- * Token ids and loss mask of a finished chat, computed from its text: the original's `tokenize_for_trainer`
+ * Computes token ids and loss mask of a finished chat from its text: the original's `tokenize_for_trainer`
  * (atroposlib/utils/tokenize_for_trainer.py).
  *
- * Tokens are those of the whole rendered chat. A turn trains the tokens it adds to its prompt, including the template's
- * end of turn. This requires that the template's rendering of a chat begins with the rendering of every prefix of it;
- * if a template rewrites earlier turns (drops reasoning, adds a date) the mask would be wrong, so `tokenize` fails and
- * shows where.
+ * A turn trains the tokens it adds to its prompt, including the template's end of turn. The template's rendering of a
+ * chat must begin with the rendering of every prefix of it; if a template rewrites earlier turns (drops reasoning, adds
+ * a date) the mask would be wrong, so `tokenize` fails and shows where.
  *
  * Retokenized text may differ from the sampled tokens: if the server reports them, use the exact `TrackedSequences`.
  */

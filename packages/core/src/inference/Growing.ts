@@ -1,10 +1,9 @@
 /**
  * Streams an answer's text during sampling, restricted to what cannot change any more.
  *
- * Held back is everything that may not become visible text: anything from the first call marker on, prefixes of any
- * marker (of a call, of thinking, of the answer's end) or stop string, trailing whitespace, which markers may absorb,
- * and incomplete characters. The streamed text is always a prefix of the complete answer's; the remainder arrives with
- * the answer. The text is re-read once it has grown by 1/64, so the work stays linear.
+ * Holds back anything from the first call marker on, prefixes of any marker (of a call, of thinking, of the answer's
+ * end) or stop string, trailing whitespace, which markers may absorb, and incomplete characters. The streamed text is
+ * always a prefix of the complete answer's. The text is re-read once it has grown by 1/64, so the work stays linear.
  */
 import type { Listener, Piece } from "./backend/Inference.ts"
 import type { OutputFormat, ReadContext } from "./format/OutputFormat.ts"

@@ -1,10 +1,10 @@
 /**
- * A tracked session on a server without token-level answers: its sequences are tokenized from text, if there is a
+ * Makes a tracked session on a server without token-level answers: its sequences are tokenized from text, if there is a
  * tokenizer, and have no logprobs. The server's own tokens are used if a single call makes up the sequence.
  *
  * Chats are matched by messages as in `TrackedSequences`: a chat that begins with the turns of a recorded one continues
- * it, calls are counted by their relation, every answer sampled in the session is trained once, and a sequence for
- * which no mask can be computed is excluded with its reason.
+ * it, calls are counted by their relation, every sampled answer is trained once, and a sequence without a computable
+ * mask is excluded with its reason.
  */
 import { Clock, Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"

@@ -4,13 +4,12 @@
  *
  * Guarantees: a chat that repeats earlier requests and answers is sent with the tokens as sampled, never re-tokenized;
  * only its new messages are rendered and encoded, in time linear in them, if the chat template allows it
- * (`ChatPrompt`). Messages are compared as tolerantly as `SameMessage` defines, so an answer is recognized when a
- * client library sends it back without its reasoning. Each call is counted by its relation to the others (`Relation`);
- * each path from a root to a leaf answer is a sequence, each sampled token is trained once, and anything unreliable is
- * excluded with its reason (`TokenSequences`). The first answer of a call takes over the number of the sequence it
- * continues, others (n > 1) get new numbers, and every answer has that of the sequence it ended (`choice.sequence`).
- * Calls may be concurrent. A backend without token-level answers gives the same session with the tokenizer's tokens and
- * without logprobs.
+ * (`ChatPrompt`). Messages are compared as `SameMessage` defines, so an answer is recognized if a client sends it back
+ * without its reasoning. Calls are counted by `Relation`; each path from a root to a leaf answer is a sequence, each
+ * sampled token is trained once, and anything unreliable is excluded with its reason (`TokenSequences`). The first
+ * answer of a call takes over the number of the sequence it continues, others (n > 1) get new numbers;
+ * `choice.sequence` is the sequence an answer ended. Calls may be concurrent. A backend without token-level answers
+ * gives the tokenizer's tokens, without logprobs.
  */
 import { Clock, Effect, Result } from "effect"
 import type { Backend } from "./backend/Backend.ts"

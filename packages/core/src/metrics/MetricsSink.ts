@@ -5,11 +5,9 @@
  * Environments and trainers `open` a source and record; each sink receives the records in order. Recording never fails
  * and never waits (`flush` does, for a second at most): a slow or unavailable sink queues up to 10,000 entries or 32
  * MiB (then drops and counts the oldest), is retried with growing pauses, and is logged once. Finishing writes the
- * queue, for as long as `flushWithin` allows. NaN and infinities are recorded like other values, because they show
- * where a run went wrong.
+ * queue within `flushWithin`. NaN and infinities are recorded like other values.
  *
- * Sinks are plain values made by effects (`metrics/FileSink`, `metrics/ServiceSink`, …); `layer` takes any number of
- * them.
+ * Sinks are plain values made by effects (`metrics/FileSink`, `metrics/ServiceSink`, …).
  */
 import { Clock, Context, type Duration, Effect, type Exit, Layer, Option, type Scope } from "effect"
 import * as Waiting from "../base/Waiting.ts"

@@ -2,10 +2,10 @@
  * Limits the number of rollouts in progress: the original's formulas (atroposlib/envs/base.py, `add_train_workers`,
  * `env_manager`) as pure functions of the queue's state.
  *
- * Differences, all to avoid wasting sampled rollouts: the limits count groups on their way to the queue (in progress,
- * or not yet acknowledged), so that the queue reaches the original's final size without its overshoot; lowering a limit
- * starts nothing new and cancels nothing; `max_batches_offpolicy = 0` means one batch in progress or queued, whereas
- * the original never rolls out at all; `max_num_workers` also limits reserved shares.
+ * Differences, to waste no sampled rollouts: the limits count groups on their way to the queue (in progress, or not
+ * acknowledged), which reaches the original's final size without its overshoot; lowering a limit cancels nothing;
+ * `max_batches_offpolicy = 0` means one batch in progress or queued, where the original never rolls out at all;
+ * `max_num_workers` also limits reserved shares.
  */
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import type * as EnvironmentSettings from "../EnvironmentSettings.ts"

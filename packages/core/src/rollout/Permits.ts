@@ -3,7 +3,7 @@
  * grants them, because only it knows what other environments have in progress.
  *
  * Asks when a grant is possible (according to the status, or if fewer rollouts are in progress than last reported), and
- * every five seconds after a refusal. Unusable permits are returned. None are granted while the service is unavailable.
+ * every five seconds after a refusal. Returns unusable permits. None are granted while the service is unavailable.
  */
 import { Effect, Latch, Result } from "effect"
 import type { TrajectoryError } from "../service/TrajectoryError.ts"

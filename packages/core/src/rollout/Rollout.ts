@@ -1,10 +1,10 @@
 /**
  * Runs environments: rolls out their items, judges, filters and sends the groups, evaluates, and survives crashes.
  *
- * Guarantees: an item counts as done only once the service has answered for its groups, so a crash loses none; a group
- * is stored once however often it is rolled out again; a failing item, service or other environment stops nothing else;
- * rollouts in progress are never cancelled because the queue has filled up. The service, the trainer and environments
- * may start in any order. Replaces `serve` of the original (atroposlib/envs/base.py, `env_manager`).
+ * Guarantees: an item is done only once the service has answered for its groups, so a crash loses none; a group is
+ * stored once however often it is rolled out again; a failing item, service or other environment stops nothing else; a
+ * full queue never cancels rollouts in progress. Service, trainer and environments may start in any order. Replaces
+ * `serve` of the original (atroposlib/envs/base.py, `env_manager`).
  *
  * State and keys are named after the environment (`wandb_name`, or its own name): concurrent processes need different
  * names.

@@ -2,9 +2,8 @@
  * Runs a process behind Linux namespaces (bubblewrap): no network, its own process table, the system's programs
  * read-only, a small in-memory /tmp, no other files, no privileges and no way to regain them, and resource limits.
  *
- * Its first process is bubblewrap itself, which the processes inside can inspect: it is started with an empty
- * environment. Descriptors inherited by this process and its children are not closed here, because Node cannot do that:
- * the command closes them first.
+ * Its first process is bubblewrap itself, which the processes inside can inspect: it starts with an empty environment.
+ * Node cannot close inherited descriptors: the command closes them first.
  *
  * As root, each jail runs under its own user id, set before the limits: root has no limit on processes, and two jails
  * with one id would share it. Otherwise all run under the caller's id in separate user namespaces, where the limit is

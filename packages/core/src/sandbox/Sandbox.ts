@@ -2,12 +2,12 @@
  * Runs code written by a model: never in this process, with limits on time, memory, output and files, and without
  * access to this machine. Guarantees and attacks tried: docs/sandbox.md.
  *
- * Whatever a program does only affects the result of its own run: it is stopped at its limits, its interpreter is
- * replaced if necessary, and other runs are unaffected. Only a broken sandbox is an error; it is never scored.
+ * A program only affects the result of its own run: it is stopped at its limits, and its interpreter is replaced if
+ * necessary. Only a broken sandbox is an error; it is never scored.
  *
  * A program alone (`run`) may print and exit freely: nothing it prints proves anything. Under tests (`test`) it runs in
  * one interpreter and the tests in another, to which only plain values cross, and the result is the tests' own, under a
- * secret of the run: a program cannot read, patch or imitate any part of the tests.
+ * secret of the run: a program cannot read, patch or imitate the tests.
  */
 import { availableParallelism } from "node:os"
 import { Config, Context, Effect, Layer, Option, Schema } from "effect"

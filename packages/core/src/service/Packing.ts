@@ -2,9 +2,9 @@
  * Selects the queued groups of the next batch of exactly n sequences.
  *
  * `fill` finds a batch if any subset of the groups sums to n, takes the oldest such subset (lexicographically, in queue
- * order), and satisfies the environments' minimum shares if any exact fill does. Shares that add up to more than a
- * batch are scaled down. An unsatisfiable share is satisfied as far as possible: an environment without data blocks
- * nothing. Sizes are arbitrary; the original's had to be powers of two that divide the batch.
+ * order), and satisfies the environments' minimum shares if any exact fill does, otherwise as far as possible: an
+ * environment without data blocks nothing. Shares that add up to more than a batch are scaled down. Sizes are
+ * arbitrary; the original's had to be powers of two that divide the batch.
  *
  * The cost does not grow with the queue: for each environment and size, only the first n / size groups can be taken.
  * `findGroups` is the original's rule for the buffer of odd-sized groups (atroposlib/api/utils.py).

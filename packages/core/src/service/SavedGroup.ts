@@ -1,11 +1,11 @@
 /**
  * Reads scored groups of JSON Lines files, as written by `process` and an environment's `data_path_to_save_groups`,
- * ours or the original's. Ours also have the item's id (`item_id`) and the timings of turns (`timings`).
+ * ours (with `item_id` and `timings`) or the original's.
  *
  * A line is the original's object (`WireGroup`), with any private keys its environment added. Lines with only `scores`
- * and `messages` are groups too, without tokens; a chat may be one string, which is then the assistant's text. Samples
- * of an evaluation (`samples.jsonl`: an answer with its chat and its `score` per line) are groups of one, marked as
- * such. Any other line becomes a fault that describes the error, and reading continues with the next line.
+ * and `messages` are groups without tokens; a chat may be one string, the assistant's text. Samples of an evaluation
+ * (`samples.jsonl`: an answer with its chat and its `score` per line) are groups of one, marked as such. Any other line
+ * becomes a fault, and reading continues.
  */
 import { Effect, Predicate, Result, Stream } from "effect"
 import * as PythonJson from "./wire/PythonJson.ts"

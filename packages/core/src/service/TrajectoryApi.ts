@@ -1,10 +1,10 @@
 /**
  * Defines the versioned endpoints of the trajectory service: paths, bodies, answers, errors, and the required role of
- * each. `api/` has a file per resource, with its values and its endpoints.
+ * each. `api/` has a file per resource.
  *
- * The definition is separate from its handlers (`@atropos/api`), so that environments and trainers can use a service
- * without importing it. Groups travel as raw bytes: `application/vnd.atropos.group` (`PackedGroup`) or the original's
- * JSON (`WireGroup`); handlers and clients decode them outside of any schema. Documented in docs/protocol.md.
+ * Separate from its handlers (`@atropos/api`), so that environments and trainers can use a service without importing
+ * it. Groups travel as raw bytes, decoded outside of any schema: `application/vnd.atropos.group` (`PackedGroup`) or the
+ * original's JSON (`WireGroup`). Documented in docs/protocol.md.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { BatchesGroup } from "./api/Batches.ts"

@@ -1,10 +1,10 @@
 /**
- * All clients of a trajectory service as one value, which each client layer implements. Callers take the client they
- * need from the context: `EnvironmentClient`, `TrainerClient`, `TelemetryClient`.
+ * Combines all clients of a trajectory service in one value, which each client layer implements. Callers take the
+ * client they need from the context: `EnvironmentClient`, `TrainerClient`, `TelemetryClient`.
  *
- * Layers: HTTP against our versioned endpoints (`TrajectoryClientHttp`), HTTP against the original's endpoints, so that
- * our environments and trainers work with a Python server (`TrajectoryClientV0`), automatic choice between both
- * (`TrajectoryClientAuto`), in memory (`MemoryTrajectoryClient`), and in process without HTTP (in `@atropos/api`).
+ * Layers: HTTP against our versioned endpoints (`TrajectoryClientHttp`), HTTP against the original's, for Python
+ * servers (`TrajectoryClientV0`), automatic choice between both (`TrajectoryClientAuto`), in memory
+ * (`MemoryTrajectoryClient`), and in process without HTTP (in `@atropos/api`).
  */
 import { Context, Effect, Layer } from "effect"
 import { EnvironmentClient, type EnvironmentClientShape } from "./EnvironmentClient.ts"

@@ -1,9 +1,9 @@
 /**
- * The trajectory service over its versioned endpoints: packed bodies, long polling, pushed status.
+ * Uses the trajectory service over its versioned endpoints: packed bodies, long polling, pushed status.
  *
- * Never sends a request twice: retries are up to the caller (the rollout runner, the trainer), and safe, because
- * submissions have keys and batches lease tokens. Only `statusChanges` reconnects by itself, without limit, with a
- * growing pause of at most five seconds; it fails if the service rejects it (unknown run or environment, wrong token).
+ * Never sends a request twice: retries are up to the caller, and safe, because submissions have keys and batches lease
+ * tokens. Only `statusChanges` reconnects by itself, without limit, with a growing pause of at most five seconds; it
+ * fails if the service rejects it (unknown run or environment, wrong token).
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"

@@ -1,11 +1,11 @@
 /**
- * The trajectory service over the original's endpoints, so that our environments and trainers work with a Python
+ * Uses the trajectory service over the original's endpoints, so that our environments and trainers work with a Python
  * server.
  *
- * That server is more limited. It has one run, stores no states and accepts no telemetry: both are None. It ignores
- * keys: a submission whose answer was lost is stored twice when sent again. A batch is gone once handed out, and has no
- * lease: `ack`, `nack`, `extend` and `trained` do nothing. It holds no environment back. Never sends a request twice:
- * retries are up to the caller.
+ * That server has one run, stores no states and accepts no telemetry: both are None. It ignores keys: a submission
+ * whose answer was lost is stored twice when sent again. A batch is gone once handed out, without a lease: `ack`,
+ * `nack`, `extend` and `trained` do nothing. It holds no environment back. Never sends a request twice: retries are up
+ * to the caller.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Duration, Effect, Layer, Option, Schedule, Stream } from "effect"

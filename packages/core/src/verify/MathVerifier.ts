@@ -2,10 +2,10 @@
  * Judges mathematical answers under a deadline: no answer can block the event loop, end the program or be rewarded by
  * breaking the judge.
  *
- * Plain numbers are compared immediately, in the calling thread. The rest goes to worker threads, started when first
- * needed and ended when idle. A comparison that exceeds its deadline, or crashes its worker, is "not equal" and
- * counted; the worker is replaced. Only a verifier that cannot be started at all is an error: a broken judge must not
- * look like a bad policy.
+ * Plain numbers are compared immediately, in the calling thread; the rest in worker threads, started when needed and
+ * ended when idle. A comparison that exceeds its deadline, or crashes its worker, is "not equal" and counted; the
+ * worker is replaced. Only a verifier that cannot be started at all is an error: a broken judge must not look like a
+ * bad policy.
  */
 import { availableParallelism } from "node:os"
 import { Context, type Duration, Effect, Layer, Metric, Schema } from "effect"

@@ -1,8 +1,8 @@
 /**
- * Worker threads that answer one question at a time under a deadline: for judges that a hostile answer could block or
+ * Answers one question at a time per worker thread under a deadline: for judges that a hostile answer could block or
  * crash.
  *
- * Threads start when first needed and end when idle. A question that exceeds its deadline, or crashes its thread, is
+ * Threads start when needed and end when idle. A question that exceeds its deadline, or crashes its thread, is
  * undecided; the thread is replaced. Only a thread that cannot be started at all is an error: a broken judge must not
  * look like a bad policy. The file posts any message once it is ready, then one answer per question.
  */

@@ -2,10 +2,9 @@
  * A policy driven by an external client: every request of an environment to its `ServerManager` becomes a question to
  * the client that steps the episode, and waits for the answer without a time limit.
  *
- * Any environment can thus be stepped unchanged: a single turn asks once, a game every turn, a tool episode with its
- * tools. Requests that cannot be answered from outside (several answers simultaneously, token ids, logprobs of a
- * prompt) fail and are recorded, so that the environment is rejected by name. Trajectories have no tokens, because they
- * are not trained on here.
+ * Any environment can thus be stepped unchanged. Requests that cannot be answered from outside (several answers
+ * simultaneously, token ids, logprobs of a prompt) fail and are recorded, so that the environment is rejected by name.
+ * Trajectories have no tokens, because they are not trained on here.
  */
 import { Context, Deferred, Effect, type Layer, Queue } from "effect"
 import { unsupported, type Answer, type Backend } from "../../inference/backend/Backend.ts"

@@ -1,10 +1,10 @@
 /**
- * Assigns requests without a session to one: a request goes to the session whose recorded chat it continues, or begins
- * one. Traffic thus becomes one session per conversation, with its branches.
+ * Assigns requests without a session to one: to the session whose recorded chat they continue, or to a new one, so that
+ * each conversation, with its branches, becomes a session.
  *
- * A chat is identified by a chain of digests, one per message, so that lookup is linear in the request and no message
- * is stored. Differences due to client serialization (arguments of calls, no content) are ignored, as is reasoning,
- * which some clients omit. Dialects that refer to earlier answers by id share one memory.
+ * A chat is identified by a chain of digests, one per message: lookup is linear in the request, and no message is
+ * stored. Differences due to client serialization (arguments of calls, no content) are ignored, as is reasoning, which
+ * some clients omit. Dialects that refer to earlier answers by id share one memory.
  */
 import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"

@@ -1,10 +1,10 @@
 /**
- * The open sessions of a gateway, by their secrets.
+ * Holds the open sessions of a gateway, by their secrets.
  *
  * A secret has 128 random bits; it appears only in the session's URLs, and is stored as its digest. A session closes
  * with the scope it was opened in, or after some time without a request; the reason is remembered for the last closed
- * ones. At the limit, the session that has been idle longest is closed, among those not held by a scope of this process
- * and without a request in progress.
+ * ones. At the limit, the session idle longest is closed, among those that no scope of this process holds and without a
+ * request in progress.
  */
 import { Clock, Duration, Effect, Exit, Schedule, Scope } from "effect"
 import { createHash, randomBytes } from "node:crypto"

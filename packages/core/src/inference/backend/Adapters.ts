@@ -4,14 +4,13 @@
  *
  * Servers such as vLLM use an adapter only if a request names it, and a trainer names every version of its weights
  * differently (`policy-<run>-v12`). The list is fetched in the background, a second after the last answer, and by
- * `refresh`, before rollouts that must not be sampled with older weights. While no such adapter is loaded, before the
- * trainer's first push or after a restart of the server, requests wait as for a busy server: the base model is never
- * used, because its version would be unknown. A request that fails because its adapter has just been unloaded is
- * retried with another one.
+ * `refresh`, before rollouts that must not be sampled with older weights. Without such an adapter (before the first
+ * push, after a restart of the server) requests wait as for a busy server: the base model is never used, because its
+ * version would be unknown. A request whose adapter has just been unloaded is retried with another one.
  *
- * The newest is the one with the largest number at the end of its name, among names that differ only in that number
- * from the last listed: servers list in loading order, and a new run counts from 0 again. That number is the policy
- * version of its samples.
+ * The newest has the largest number at the end of its name, among names that differ only in that number from the last
+ * listed: servers list in loading order, and a new run counts from 0 again. That number is the policy version of its
+ * samples.
  */
 import { Duration, Effect, Result, Schema, type Scope, Semaphore } from "effect"
 import { InferenceError } from "./Inference.ts"

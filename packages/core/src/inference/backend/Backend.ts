@@ -1,9 +1,9 @@
 /**
- * One inference backend: a server of some kind, with its protocol translated to ours.
+ * Defines an inference backend: a server of some kind, with its protocol translated to ours.
  *
  * A backend makes one request per call and reports the result; it does not queue, retry or record metrics.
- * `ServerManager` does that around it, and returns values of this same type whose effects queue, retry, time out and
- * fall back to another server: a tracked session uses `Backend` without knowing which of the two it has.
+ * `ServerManager` returns values of this same type whose effects do all that and fall back to another server, so a
+ * tracked session works with either.
  *
  * Guarantees of every implementation: exactly `n` choices in the server's order, or a failure; logprobs are finite and
  * as many as tokens; every failure is an `InferenceError` that names the server.

@@ -2,10 +2,9 @@
  * Identifies an inference server from its answers to cheap requests: `GET /v1/models` (who owns the models),
  * `/version`, `/server_info`, `/openapi.json` (which paths it has). If these are inconclusive, `server_type` is used.
  *
- * A server with token-level answers is then asked for one token, twice, to determine its logprobs mode. The token is
- * the most likely one (top-p close to 0), at temperatures 0.25 and 4. Processed logprobs are then 0, because no other
- * token remained; raw ones are equal at both temperatures; tempered ones are larger at the lower one. `logprobs_mode`
- * skips this.
+ * A server with token-level answers is then asked for its most likely token (top-p close to 0) at temperatures 0.25 and
+ * 4, to determine its logprobs mode: processed logprobs are 0, because no other token remained; raw ones are equal at
+ * both temperatures; tempered ones are larger at the lower one. `logprobs_mode` skips this.
  *
  * Fails like requests: `unreachable` if no server answers, `rejected` if a key is refused. The caller may retry.
  */

@@ -1,11 +1,10 @@
 /**
- * An OpenAI-compatible server: chat and text completions through the `openai` package.
+ * Requests chat and text completions of an OpenAI-compatible server through the `openai` package.
  *
- * The package's own retries and timeout are off; `ServerManager` handles both. There is no token-level endpoint, but if
- * a server can add ids and logprobs to its answers (`Identity.idsBy`) they are requested for answers that are trained
- * on, and recorded (see `Reply`). The health check lists models and never generates; a 500 there is a problem of that
- * list only (`transformers serve` needs the network for it), so only a gateway's error means that the server is
- * unavailable.
+ * The package's own retries and timeout are off; `ServerManager` handles both. If a server can add ids and logprobs to
+ * its answers (`Identity.idsBy`), they are requested for answers that are trained on (see `Reply`). The health check
+ * lists models and never generates; a 500 there only concerns that list (`transformers serve` needs the network for
+ * it), so only a gateway's error means that the server is unavailable.
  */
 import { Clock, Effect } from "effect"
 import * as Docs from "../../base/Docs.ts"

@@ -1,10 +1,9 @@
 /**
  * A scripted policy: for tests, demos and measuring everything except inference.
  *
- * Deterministic: a list is used in order, cyclically; a function gets each request. Token-level like a vLLM server: ids
- * of the given tokenizer, including the end-of-sequence token, every logprob ln 1/2. A completion longer than
- * `maxTokens` is truncated and finishes with `length`; one that contains a stop string ends with it, without the
- * end-of-sequence token. Thousands of requests per second.
+ * Deterministic: a list is used cyclically; a function gets each request. Token-level like a vLLM server: ids of the
+ * given tokenizer, including the end-of-sequence token, every logprob ln 1/2. A completion longer than `maxTokens` is
+ * truncated and finishes with `length`; one with a stop string ends with it, without the end-of-sequence token.
  */
 import { Duration, Effect } from "effect"
 import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "./Inference.ts"

@@ -3,8 +3,8 @@
  * ports 9000, 9001, …
  *
  * Read from SLURM_JOB_NODELIST (expanded by `scontrol show hostnames`), NUM_TRAINING_NODES (default 1: the trainer's
- * node) and INFER_TP (tensor parallelism, default 1). Outside of a job, or in a job of one node, there are none. The
- * original fails if INFER_TP is set or NUM_TRAINING_NODES is not; both are supported here.
+ * node) and INFER_TP (tensor parallelism, default 1). None outside of a job, or in a job of one node. The original
+ * fails if INFER_TP is set or NUM_TRAINING_NODES is not.
  */
 import { Config, Effect, Option, Schema, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"

@@ -2,9 +2,9 @@
  * Joins the tool-call deltas of a streamed chat completion into complete calls.
  *
  * Follows OpenAI's own client: arguments are appended, a repeated name replaces the previous one, calls are ordered by
- * `index`. Servers also send several complete calls under one index, calls without an index, and a new id with every
- * delta, so a delta begins another call only if it has a name and the call under its index cannot continue: a different
- * id, or no id and complete arguments. A delta that cannot be assigned is a failure.
+ * `index`. Servers also reuse an index, omit it, or send a new id with every delta, so a delta begins another call only
+ * if it has a name and the call under its index cannot continue: a different id, or no id and complete arguments. A
+ * delta that cannot be assigned is a failure.
  */
 import { Option, Predicate, Result, Schema } from "effect"
 import * as Nesting from "../../base/Nesting.ts"

@@ -1,9 +1,9 @@
 /**
- * The HTTP client for inference servers: connections, JSON both ways, and the mapping of failures.
+ * Sends HTTP requests to inference servers: connections, JSON both ways, and the mapping of failures.
  *
- * Answers are limited in size (`AnswerBody`), and redirects are not followed: prompts and keys are sent only to the
- * configured address. No retries and no timeout of its own (Node's five minutes for the first header are disabled: a
- * long generation sends nothing until it is done); `ServerManager` handles both. Interrupting a request closes its
+ * Answers are limited in size (`AnswerBody`), and redirects are not followed, so prompts and keys only go to the
+ * configured address. No retries and no timeout (Node's five minutes for the first header are disabled: a long
+ * generation sends nothing until it is done); `ServerManager` handles both. Interrupting a request closes its
  * connection, which makes servers stop generating.
  */
 import { Clock, Effect, Schema, type Scope, Stream } from "effect"

@@ -1,13 +1,12 @@
 /**
  * Determines which weights answered, on a vLLM server that a trainer loads whole weights into (`WeightLabel`).
  *
- * The label is read from `GET /weight_info` before and after each request. If both name the same weights, the answer is
+ * Reads the label from `GET /weight_info` before and after each request. If both name the same weights, the answer is
  * theirs: a server that gets new weights finishes what it has begun, and delays the rest or (0.33) rejects it with 503
- * until it resumes. If they differ, the weights are unknown, and the request is repeated. While weights are being
- * loaded it waits.
+ * until it resumes. If they differ, the request is repeated. While weights are being loaded it waits.
  *
- * From 0.33 on vLLM can also report the label of every token in an answer (`weight_versions`; on `/v1/completions` and
- * chats with `return_weight_versions`). Older versions cannot, so this is not used.
+ * vLLM can also report the label of every token from 0.33 on (`weight_versions`; on `/v1/completions` and chats with
+ * `return_weight_versions`), which is not used.
  */
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { type Adapters, versionOf } from "./Adapters.ts"

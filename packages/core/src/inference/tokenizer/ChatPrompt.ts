@@ -2,10 +2,9 @@
  * Renders the text of a chat's prompt: all of it, or only what a new turn adds.
  *
  * A turn's part is obtained by rendering its messages after a stand-in for the earlier chat, in time proportional to
- * the new messages. This is valid if the template renders what follows an answer independently of what precedes it;
- * templates differ, so each is tested with chats that differ in everything before, once for every order of roles that
- * follows. If the template depends on it (for example by moving the tools to the last question), there is no part, and
- * the whole chat must be rendered.
+ * the new messages. This is valid if the template renders what follows an answer independently of what precedes it:
+ * each template is tested with chats that differ in everything before, once for every order of roles that follows. If
+ * it is not (for example if tools move to the last question), there is no part, and the whole chat must be rendered.
  */
 import { Option, Result } from "effect"
 import { assistant, type Message, system, text as textOf, user } from "../../Message.ts"

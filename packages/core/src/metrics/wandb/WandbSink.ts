@@ -1,10 +1,11 @@
 /**
- * Weights & Biases: one run per source, in the project and group announced by the trainer, with the original's names:
- * an environment's metrics are prefixed by its registered name, except those of the inference servers (`server/…`).
+ * Writes to Weights & Biases: one run per source, in the project and group announced by the trainer, with the
+ * original's names: an environment's metrics are prefixed by its registered name, except those of the inference servers
+ * (`server/…`).
  *
  * Everything is first written to `<folder>/wandb/<source>-<id>` (`Journal`) and sent from there every 15 seconds, with
- * growing pauses while the server is unavailable; unsent data stays there for `atropos wandb-sync`, as does everything
- * in offline mode. A source that continues earlier work continues its run; repeated steps are recorded once.
+ * growing pauses during an outage; unsent data stays there for `atropos wandb-sync`, as does everything in offline
+ * mode. A source that continues earlier work continues its run; repeated steps are recorded once.
  */
 import {
   Clock,

@@ -1,10 +1,10 @@
 /**
  * Rolls items out concurrently within the available capacity, each in its own fiber.
  *
- * A rollout that fails, dies or times out affects only its item, which is retried after a pause and abandoned after
- * `maxAttempts`; outages of the inference servers do not count. A shrinking limit never cancels rollouts in progress.
- * After repeated failures, new rollouts start one at a time and ever more slowly, so that an outage does not use items
- * up. An environment that reports itself unusable ends the pool.
+ * A rollout that fails, dies or times out only affects its item, which is retried after a pause and abandoned after
+ * `maxAttempts`, not counting outages of the inference servers. A shrinking limit never cancels rollouts in progress.
+ * After repeated failures, rollouts start one at a time and ever more slowly, so that an outage does not use items up.
+ * An environment that reports itself unusable ends the pool.
  */
 import { Cause, Clock, Deferred, Effect, Exit, Latch, type Scope } from "effect"
 import { type EnvironmentError, isUnusable, type RolledOut, Unscorable } from "../../Environment.ts"

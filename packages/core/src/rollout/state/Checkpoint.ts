@@ -2,10 +2,9 @@
  * Saves what must survive a restart of an environment: its lineage, its cursor with the digest of the rows it counts,
  * its own state and its requeued items, stored by the service under its name.
  *
- * The lineage identifies one sequence of items: it is chosen once, saved before the first group is sent, and part of
- * every group's key, so that a group is recognized however often it is rolled out. If the service cannot store state
- * (the original's), a file next to the spool is used; it is ignored if the run's step is behind it, as a new run's
- * would be.
+ * The lineage identifies one sequence of items: chosen once, saved before the first group is sent, and part of every
+ * group's key, so that a group is recognized however often it is rolled out. If the service stores no state (the
+ * original's), a file next to the spool is used; it is ignored if the run's step is behind it, as a new run's would be.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Uuid from "../../base/Uuid.ts"

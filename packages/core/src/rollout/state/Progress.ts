@@ -2,8 +2,8 @@
  * Tracks the progress of an environment: finished items, held items and their holds, and leftovers of an earlier
  * process.
  *
- * An item is held by its rollout, by its requeued items, and by each of its groups until the service has answered for
- * it (`Cursor`); open requeued items can be saved separately (`Requeued`). Both are saved at the same moment, with the
+ * An item is held by its rollout, its requeued items, and each of its groups until the service has answered for it
+ * (`Cursor`); open requeued items are saved separately if possible (`Requeued`), at the same moment, with the
  * environment's own state. Groups spooled by an earlier process hold their items too.
  */
 import { Effect, type FileSystem, Option, Path } from "effect"

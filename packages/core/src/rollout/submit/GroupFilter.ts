@@ -5,9 +5,9 @@
  * A group is dropped whole: for a size other than announced, for scores without signal, and, beyond the original, for
  * content no trainer could use. Groups with token-level advantages are kept even if their scores are equal.
  *
- * A sequence longer than the run's limit is cut there, masked and marked as truncated: it is not trained on, and its
- * score stays in the group's baseline. (The original drops the whole group, also for a sequence of exactly the limit,
- * which is the length of every truncated answer.) A group of only such sequences is dropped.
+ * A sequence longer than the run's limit is cut, masked and marked as truncated: it is not trained on, but its score
+ * stays in the group's baseline. A group of only such sequences is dropped. (The original drops any group with a
+ * sequence that reaches the limit, as every truncated answer does.)
  */
 import { Result } from "effect"
 import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"

@@ -1,11 +1,10 @@
 /**
- * Stores groups on disk while the service is unavailable: FIFO, surviving a restart of the process.
+ * Stores groups on disk while the service is unavailable: FIFO, bounded in total, surviving a restart of the process.
  *
- * Consists of segments of framed records (`SpoolRecord`); each append is synced before it returns. A torn tail, as a
- * crash leaves it, ends its segment; a failed append is truncated, so a full disk loses nothing written before. A
- * segment is deleted once delivered completely: after a crash some of it may be sent again, which is harmless because
- * of the groups' keys. The total size is bounded. One process at a time appends to a segment; segments of other
- * lineages are set aside.
+ * Consists of segments of framed records (`SpoolRecord`); each append is synced before it returns. A torn tail ends its
+ * segment; a failed append is truncated, so a full disk loses nothing written before. A segment is deleted once
+ * delivered completely: after a crash some of it may be sent again, which the groups' keys make harmless. One process
+ * at a time appends to a segment; segments of other lineages are set aside.
  */
 import { Effect, FileSystem, Path, Result, Semaphore } from "effect"
 import * as Uuid from "../../base/Uuid.ts"

@@ -1,10 +1,9 @@
 /**
  * Sends groups to the service: keyed, in order, several per request, with unlimited retries.
  *
- * A group is removed only once the service has answered for it. While the service is unavailable, groups go to the
- * spool (synced, in order), which is drained first afterwards; if the spool cannot take them they stay in memory, and
- * `isBlocked` pauses rollouts. A group that the service rejects is isolated and becomes a dead letter; the others of
- * its request are sent.
+ * A group is removed only once the service has answered for it. During an outage, groups go to the spool (synced, in
+ * order), which is drained first; if the spool cannot take them they stay in memory, and `isBlocked` pauses rollouts. A
+ * rejected group is isolated and becomes a dead letter; the others of its request are sent.
  */
 import { Clock, Effect, Latch, Result } from "effect"
 import type { SubmitOutcome } from "../../service/TrajectoryApi.ts"

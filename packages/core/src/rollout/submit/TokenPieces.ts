@@ -2,10 +2,10 @@
  * Sends the texts of token ids for the token view: each id once per run, before the first group that contains it.
  *
  * Cannot fail, and delays sending by at most `timeout`: missing texts are sent with the next group that has the token,
- * and failures are counted. Decoding yields to other fibers every few ids.
+ * and failures are counted. Decoding yields to other fibers.
  *
- * A piece is the text that its token adds, so that pieces can be concatenated: tokenizers that strip the leading space
- * of a text are handled by decoding the token in second position.
+ * A piece is the text that its token adds, so that pieces can be concatenated: a token is decoded in second position,
+ * because some tokenizers strip the leading space of a text.
  */
 import { Effect, Result } from "effect"
 import * as Reason from "../../base/Reason.ts"

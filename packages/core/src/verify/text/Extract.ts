@@ -2,11 +2,10 @@
  * Finds the answer in a completion.
  *
  * Considers only the text after the last `</think>`, excluding reasoning that is opened later. A box, if any, is the
- * answer, whatever follows; `Boxes` defines which box counts. Without a box, the last of these: "the final answer is
- * …", `#### …`. Without any of them, and only if requested, the last formula between dollar signs or the like, then the
- * last number. A value that its own sentence denies or leaves open ("is certainly not 5", "is 5 or maybe 6") is not an
- * answer. One answer is returned, never a choice: an answer that lists candidates is compared as that list. Linear in
- * the text.
+ * answer, whatever follows (`Boxes`); else the last of "the final answer is …" and `#### …`; else, only if requested,
+ * the last formula between dollar signs or the like, then the last number. A value that its own sentence denies or
+ * leaves open ("is certainly not 5", "is 5 or maybe 6") is not an answer. An answer that lists candidates is compared
+ * as that list, never as a choice. Linear in the text.
  */
 import * as Announcement from "./Announcement.ts"
 import * as Boxes from "./Boxes.ts"
