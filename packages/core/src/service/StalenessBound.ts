@@ -14,6 +14,7 @@
 export interface BoundedRun {
   /** Steps. */
   readonly maxStaleness: number
+  /** Sequences. */
   readonly batchSize: number
   /** Batches handed out whose weights the samplers do not have yet. */
   readonly untrained: number
@@ -23,6 +24,7 @@ export interface BoundedRun {
 
 /** An environment with rollouts for the run. */
 export interface Roller {
+  /** Sequences. */
   readonly groupSize: number
   /** Groups started and not queued, including those already permitted. */
   readonly underWay: number
